@@ -43,8 +43,8 @@ settings.load_profile("mintage")
 @pytest.fixture(autouse=True)
 def no_test_changes_the_generation() -> Iterator[None]:
     """Assert that no test changes the generation of this process, which would look like a fork to generators."""
-    from mintage._core import epoch
+    from mintage._core import generation
 
-    before = epoch()
+    before = generation()
     yield
-    assert epoch() == before
+    assert generation() == before

@@ -284,13 +284,22 @@ def _stubs() -> tuple[dict[str, tuple[str, str]], dict[str, str]]:
                     node.kw_defaults += [ast.Constant(defaults[ast.unparse(each.target)].default) for each in options]
             return self.generic_visit(node)
 
+    def variables(node: ast.ClassDef) -> list[str]:
+        """The type variables of a class in the stubs, in the order of its parameters."""
+        slices = {ast.unparse(base.value): base.slice for base in node.bases if isinstance(base, ast.Subscript)}
+        first = slices.get("Generic", next(iter(slices.values()), None))
+        return [each.id for each in ast.walk(first) if isinstance(each, ast.Name)] if first else []
+
     def members(node: ast.ClassDef) -> Iterator[ast.stmt]:
         """Yield the members of a class and then those of its bases in the stubs, with ``Self`` replaced."""
         yield from node.body
         for base in node.bases:
             name, item = (base.value, base.slice) if isinstance(base, ast.Subscript) else (base, None)
             if isinstance(name, ast.Name) and name.id in bases:
-                spelled = Spelled(Self=ast.Name(node.name), **({"_I": item} if item else {}))
+                items = item.elts if isinstance(item, ast.Tuple) else [item] if item else []
+                bound = zip(variables(bases[name.id]), items, strict=False)
+                known = {variable: each for variable, each in bound if ast.unparse(each) != variable}
+                spelled = Spelled(Self=ast.Name(node.name), **known)
                 for each in members(copy.deepcopy(bases[name.id])):
                     yield spelled.visit(each)
 

@@ -15,7 +15,7 @@ from copy import copy
 from typing import TYPE_CHECKING, Any, Final, Literal, Self, TypeVar, overload
 from urllib.parse import quote
 
-from mintage._core import epoch
+from mintage._core import generation
 from mintage.errors import ArgumentError, ConfigError, MintError, ParseError, RequestError, UniquenessWarning
 from mintage.formats.rows import NAMES, SCHEMES
 from mintage.protocol.calls import Answer, Call, ServiceProtocol, closed, describe_namespace, reserve
@@ -200,7 +200,7 @@ class AsyncClient:
         From then on every call raises ``generator.closed``, and so do those of this loop that wait for an answer.
         """
         self._is_closed = True
-        if (found := self._loops.pop((asyncio.get_running_loop(), epoch()), None)) is not None:
+        if (found := self._loops.pop((asyncio.get_running_loop(), generation()), None)) is not None:
             sender, sharing = found
             sharing.close()
             await sender.aclose()
@@ -212,7 +212,7 @@ class AsyncClient:
     def _of_loop(self) -> tuple[AsyncSender, _Sharing]:
         """Return what belongs to the event loop that runs."""
         _refuse_if(self._is_closed)
-        key = asyncio.get_running_loop(), epoch()
+        key = asyncio.get_running_loop(), generation()
         found = self._loops.get(key)
         if found is None:
             for other in tuple(self._loops):

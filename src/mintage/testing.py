@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from mintage._core import FollowingClock, ManualClock, defaults, draw_from, stand_in
+from mintage._core import FollowingClock, ManualClock, defaults, draw_from, replace_default
 from mintage.errors import FieldError
 from mintage.formats.rows import SCHEMES
 from mintage.formats.times import unix_ns
@@ -42,7 +42,7 @@ class _Cast(NamedTuple):
 
     def take_the_stage(self) -> None:
         for generator in self.generators:
-            stand_in(generator)
+            replace_default(generator)
         for module, name, generator in self.named:
             setattr(module, name, generator)
         draw_from(self.clock)

@@ -68,9 +68,9 @@ def window_ms(store: Store) -> int:
 def test_sequence_uses_its_buffer_while_the_service_is_away(http: Http) -> None:
     with Sequence("orders", store=http.url, step=50, max_wait_ms=PATIENCE_MS) as orders, open_store(http.url) as store:
         seen = [orders.next() for _ in range(10)]
-        until(lambda: orders.held >= 40, "a segment is held")
+        until(lambda: orders.buffered >= 40, "a segment is held")
         http.kill()
-        seen += [orders.next() for _ in range(orders.held)]
+        seen += [orders.next() for _ in range(orders.buffered)]
         assert code_of(lambda: store.reserve("orders", 1)) == "store.unavailable"
         http.start()
         seen += [number for row in orders.batch(200) for number in row]

@@ -18,7 +18,7 @@ from hypothesis import find, given, settings
 from hypothesis import strategies as st
 
 from mintage import cuid, errors, locality, sno, snowflake, testing, typeid, uuid
-from mintage._core import defaults, epoch
+from mintage._core import defaults, generation
 from mintage.errors import FieldError, MintError
 from mintage.ext.hypothesis import ids, snowflakes, texts, typeids
 from mintage.formats.kinds import KINDS, Kind
@@ -337,14 +337,14 @@ def test_node_numbers_recur_after_enough_journeys_back() -> None:
 @each_traveller
 def test_leases_ignore_travelled_time(travel: Any, tmp_path: Path) -> None:
     """Leases of the future in a store would make later holders wait, or jump ahead."""
-    url, before, now = f"sqlite:{tmp_path / 'store.db'}", epoch(), datetime.now(UTC)
+    url, before, now = f"sqlite:{tmp_path / 'store.db'}", generation(), datetime.now(UTC)
     with travel(FUTURE), snowflake.Generator(store=url) as generator:
         assert abs(snowflake.DEFAULT.parse(generator.new()).time - now) < timedelta(seconds=60)
     from mintage.store import open_store
 
     with open_store(url) as store:
         assert all(each.until_ms < int(FUTURE.timestamp() * 1000) - 10**9 for each in store.list_leases())
-    assert epoch() == before
+    assert generation() == before
 
 
 @each_traveller

@@ -10,7 +10,7 @@ import pytest
 from uvicorn import Config
 from uvicorn.server import ServerState
 
-from mintage._core.service import SHARE
+from mintage._core.lane import MAX_REPLY_BATCH
 from mintage.server.app import create_app
 from mintage.server.http import HttpProtocol
 from mintage.server.keys import digest
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 MANY: Final = 300
 MOST_TURNS: Final = 100
 """The turns until a new connection is answered: some to accept 300 before it, and one for every eight waiting."""
-MOST_WORK: Final = 2 * (TURN + 4 * SHARE)
+MOST_WORK: Final = 2 * (TURN + 4 * MAX_REPLY_BATCH)
 """The work of one turn: its budget, twice, and the last replies beyond it."""
 NEXT: Final = head("POST /v1/sequences/busy:next?count=10000", length=0)
 WARM: Final = head("POST /v1/sequences/busy:next", length=0)
@@ -213,7 +213,7 @@ def test_answers_to_a_client_that_does_not_read_are_bounded(name: str) -> None:
             async for turn in turns():
                 if turn == MOST_TURNS:
                     break
-            assert 0 < transport.written <= HIGH_WATER + max(SHARE, reply)
+            assert 0 < transport.written <= HIGH_WATER + max(MAX_REPLY_BATCH, reply)
             assert not transport.is_read
             protocol.connection_lost(ConnectionResetError())
 

@@ -237,7 +237,7 @@ class World:
         process.epoch, process.least_ms = self.serial(), 0
         # A copy that is notified before its first request starts with nothing too.
         process.memory = None
-        self.store.book.epoch = _core.start_epoch()
+        self.store.book.epoch = _core.start_generation()
         for share in self.shares:
             if share.members.get(process.serial, 0) is None:
                 share.members[process.serial] = self.event

@@ -39,6 +39,8 @@ def sno_ids(minted: sno.ID, now: datetime, uuid: UUID) -> None:
     assert_type(sno.ID.ZERO, sno.ID)
     assert_type(sno.ID.MAX, sno.ID)
     assert_type(minted.time, datetime)
+    assert_type(sno.ID.from_parts(time=now, partition=b"A\n"), sno.ID)
+    assert_type(minted.timestamp_ms, int)
     assert_type(minted.timestamp_ns, int)
     assert_type(minted.tick, int)
     assert_type(minted.meta, int)
@@ -48,6 +50,7 @@ def sno_ids(minted: sno.ID, now: datetime, uuid: UUID) -> None:
     assert_type(minted.as_uuid(), UUID)
     assert_type(minted.as_json(), str | None)
     assert_type(minted.replace(meta=1, partition=2, sequence=3, tick=0), sno.ID)
+    assert_type(minted.replace(time=now, partition=(65, 10)), sno.ID)
     assert_type(bytes(minted), bytes)
     assert_type(int(minted), int)
     assert_type(hash(minted), int)
@@ -59,6 +62,7 @@ def sno_generators(overflows: list[sno.Overflow]) -> None:
     sno.Generator()
     with sno.Generator(
         1,
+        meta=7,
         sequence_min=0,
         sequence_max=9,
         on_overflow=overflows.append,
@@ -75,6 +79,7 @@ def sno_generators(overflows: list[sno.Overflow]) -> None:
         assert_type(generator.snapshot(), sno.Snapshot)
         assert_type(sno.Generator.restore(generator.snapshot(), clock=lambda: 0), sno.Generator)
         assert_type(sno.Generator.restore(generator.snapshot(), store="memory:", span_ms=5_000), sno.Generator)
+        assert_type(generator.meta, int)
         assert_type(generator.partition, int)
         assert_type(generator.sequence, int)
         assert_type(generator.sequence_min, int)

@@ -184,7 +184,7 @@ class Memory(MemoryStore):
         self.closed = 0
 
     def _begin(self) -> Any:
-        self._records.epoch = _core.epoch()
+        self._records.epoch = _core.generation()
         return super()._begin()
 
     def close(self) -> None:
@@ -224,18 +224,18 @@ def test_restored_process_gives_up_its_lease_and_segments(store: Memory, clock: 
         generator = MAKE[scheme](store=store, clock=clock)
         orders = Sequence("orders", store, step=10)
         before = node_of(scheme, generator), orders.next()
-        epoch = _core.epoch()
+        epoch = _core.generation()
         clones.after_restore()
         after = node_of(scheme, generator), orders.next()
-        return [epoch < _core.epoch(), keeper.current() is mine, before[0] != after[0], before[1], after[1]]
+        return [epoch < _core.generation(), keeper.current() is mine, before[0] != after[0], before[1], after[1]]
 
     assert in_child(live) == [True, True, True, 1, 11]
 
 
 def test_process_without_a_lease_starts_over_too() -> None:
     code = (
-        "import sys, mintage; from mintage import _core, sno; g = sno.Generator(7); g.new(); e = _core.epoch();"
-        "mintage.before_snapshot(); mintage.after_restore(); assert _core.epoch() > e\n"
+        "import sys, mintage; from mintage import _core, sno; g = sno.Generator(7); g.new(); e = _core.generation();"
+        "mintage.before_snapshot(); mintage.after_restore(); assert _core.generation() > e\n"
         "try: g.new()\n"
         "except mintage.errors.GenerationError as error: print(error.code, 'mintage.lease.keeper' in sys.modules)"
     )
@@ -364,9 +364,9 @@ def test_keeper_notices_a_restore_by_itself(clock: ManualClock, change: dict[str
         store = Memory(clock)
         given, generator = snowflake.Generator(7), snowflake.Generator(store=store, clock=clock)
         given.new()
-        before, epoch = generator.node, _core.epoch()
+        before, epoch = generator.node, _core.generation()
         mine.check_restored()
-        assert (generator.node, _core.epoch()) == (before, epoch)
+        assert (generator.node, _core.generation()) == (before, epoch)
         watch.now = replace(SOME, **change)
         mine.check_restored()
         try:
@@ -374,7 +374,7 @@ def test_keeper_notices_a_restore_by_itself(clock: ManualClock, change: dict[str
             refused = ""
         except GenerationError as error:
             refused = error.code
-        return [generator.node != before, _core.epoch() > epoch, refused]
+        return [generator.node != before, _core.generation() > epoch, refused]
 
     assert in_child(live) == [True, True, "fork.shared_node"]
 
@@ -390,14 +390,14 @@ def test_clock_jump_costs_only_a_lease_and_a_segment(
         Sequence("orders", store, step=10),
     )
     given.new()
-    before, epoch = (node_of(scheme, generator), orders.next()), _core.epoch()
+    before, epoch = (node_of(scheme, generator), orders.next()), _core.generation()
     inline.check_restored()
     watch.now = later(SECOND, realtime_ns=SOME.realtime_ns + 3600 * SECOND)
     inline.check_restored()
     after = node_of(scheme, generator), orders.next()
     assert before[0] != after[0]
     assert (before[1], after[1]) == (1, 11)
-    assert _core.epoch() == epoch
+    assert _core.generation() == epoch
     given.new()
     (said,) = caplog.messages
     assert said.startswith("mintage: this process may have been restored from a snapshot, as a clock jumped: ")
@@ -445,7 +445,7 @@ def test_thread_checks_once_a_second_while_it_holds_something(store: Memory, mon
         assert enough.wait(BOUND)
         watch.now = later(SECOND, realtime_ns=SOME.realtime_ns + 3600 * SECOND)
         deadline = time.monotonic() + BOUND
-        while orders.held and time.monotonic() < deadline:
+        while orders.buffered and time.monotonic() < deadline:
             pass
         assert orders.next() > first + 1
 
@@ -639,14 +639,14 @@ def of_the_user_too():
 
 orders = Sequence("orders", URL, step=10)
 orders.next()
-epoch = _core.epoch()
+epoch = _core.generation()
 # In the order of the runtime: last registered first before a snapshot, first registered first after it.
 for run, args, options in reversed(hooks.get_before_snapshot()):
     run(*args, **options)
-ran.append(orders.held)
+ran.append(orders.buffered)
 for run, args, options in hooks.get_after_restore():
     run(*args, **options)
-print(ran, _core.epoch() > epoch, len(hooks.get_before_snapshot()), len(hooks.get_after_restore()))
+print(ran, _core.generation() > epoch, len(hooks.get_before_snapshot()), len(hooks.get_after_restore()))
 """
     code = code.replace("URL", repr(f"sqlite:///{tmp_path}/ids.db"))
     done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)

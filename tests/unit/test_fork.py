@@ -176,12 +176,12 @@ def test_multiprocessing_children_are_forks_too() -> None:
 @each_fork
 def test_every_fork_gives_the_child_a_new_generation(fork: Callable[[], int]) -> None:
     def epochs() -> list[int]:
-        return [_core.epoch(), *Child(lambda: [_core.epoch(), _core.epoch()], fork).result()]
+        return [_core.generation(), *Child(lambda: [_core.generation(), _core.generation()], fork).result()]
 
-    before = _core.epoch()
-    alone, child, grandchild, again = Child(lambda: [_core.epoch(), *Child(epochs, fork).result()]).result()
+    before = _core.generation()
+    alone, child, grandchild, again = Child(lambda: [_core.generation(), *Child(epochs, fork).result()]).result()
     assert 0 < before < alone < child < grandchild == again
-    assert _core.epoch() == before
+    assert _core.generation() == before
 
 
 @each_fork
@@ -212,17 +212,17 @@ def test_threads_first_seen_in_a_child_share_its_generation(fork: Callable[[], i
 
         def ask() -> None:
             start.wait(BOUND_S)
-            seen.append(_core.epoch())
+            seen.append(_core.generation())
 
         threads = [threading.Thread(target=ask) for _ in range(8)]
         for thread in threads:
             thread.start()
         for thread in threads:
             thread.join(BOUND_S)
-        return [*seen, _core.epoch()]
+        return [*seen, _core.generation()]
 
     def fork_often() -> bool:
-        before = _core.epoch()
+        before = _core.generation()
         return all(Child(look, fork).result() == [before + 1] * 9 for _ in range(20))
 
     assert Child(fork_often).result()
@@ -231,20 +231,20 @@ def test_threads_first_seen_in_a_child_share_its_generation(fork: Callable[[], i
 @each_fork
 def test_fork_generation_stays_the_same_in_later_generations(fork: Callable[[], int]) -> None:
     def look() -> list[int]:
-        return [_core.birth(), _core.start_epoch(), _core.birth()]
+        return [_core.fork_generation(), _core.start_generation(), _core.fork_generation()]
 
     first, later, same = Child(look, fork).result()
-    assert _core.birth() < first == same < later
+    assert _core.fork_generation() < first == same < later
 
 
 def test_new_generation_is_like_a_fork_to_every_generator() -> None:
     def start_over() -> list[object]:
-        before = _core.epoch()
+        before = _core.generation()
         drawn, given = snowflake.Generator(layout=WIDE, clock=ManualClock(NOW)), snowflake.Generator(7)
         node = drawn.node
         given.new()
-        after = _core.start_epoch()
-        return [before < after == _core.epoch(), drawn.node != node, code_or_ok(given.new)]
+        after = _core.start_generation()
+        return [before < after == _core.generation(), drawn.node != node, code_or_ok(given.new)]
 
     # In a child, as the effect is permanent.
     assert Child(start_over).result() == [True, True, "fork.shared_node"]

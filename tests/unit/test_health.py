@@ -44,7 +44,7 @@ def make(store: Any = None, **held: int) -> Any:
         metrics=Metrics(),
         draining=False,
         lane=SimpleNamespace(counts=list),
-        sequences=lambda: {name: SimpleNamespace(held=level) for name, level in held.items()},
+        sequences=lambda: {name: SimpleNamespace(buffered=level) for name, level in held.items()},
         generators=dict,
         connections={},
     )

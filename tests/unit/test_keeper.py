@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from mintage import Sequence, snowflake
-from mintage._core import start_epoch
+from mintage._core import start_generation
 from mintage._core.sequence import Pool
 from mintage.errors import ConfigError, GenerationError, LeaseError, MintError, StoreError
 from mintage.lease import keeper
@@ -180,7 +180,7 @@ def test_invalid_segment_refuses_only_its_own_sequence(any_keeper: keeper.Keeper
     assert well.next() == 1
     store.faults["reserve"] = {**FAULTS, **SEGMENTS}[fault]
     assert code_of(ill.next) == "store.refused"
-    assert ill.held == 0
+    assert ill.buffered == 0
     del store.faults["reserve"]
     # It continues with the next valid answer.
     assert in_the_end(ill.next) > 0
@@ -552,7 +552,7 @@ def test_child_ignores_answers_and_errors_of_its_parent(*, is_refused: bool) -> 
         if epochs:
             return "the child's"
         # As a fork in the middle of this call does in the child.
-        epochs.append(start_epoch())
+        epochs.append(start_generation())
         if is_refused:
             raise LeaseError("the parent's", code="lease.lost")
         return "the parent's"

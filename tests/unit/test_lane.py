@@ -16,8 +16,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from mintage import Sequence
-from mintage._core import start_epoch
-from mintage._core.service import SHARE, Bucket, HttpSession, Lane, RespSession
+from mintage._core import start_generation
+from mintage._core.lane import MAX_REPLY_BATCH, Bucket, HttpSession, Lane, RespSession
 from mintage.lease import keeper
 from mintage.store import open_store
 from mintage.store.memory import MemoryStore
@@ -57,7 +57,7 @@ def served(*, is_open: bool = True, bucket: Bucket | None = None, store: Store |
     # No more is fetched after this, as nobody waits.
     while keeper.current().step() == 0:
         pass
-    assert orders.held == HELD
+    assert orders.buffered == HELD
     return Served(lane, orders)
 
 
@@ -400,7 +400,7 @@ def test_integers_are_taken_up_to_the_buffered_ones() -> None:
     assert lane.row("orders", STEP + 1) is None
     assert lane.take("orders", HELD) == list(range(11, 2 * STEP + 1))
     assert not lane.has_next("orders")
-    assert (lane.take("orders", 1), lane.row("orders", 1), orders.held) == ([], None, 0)
+    assert (lane.take("orders", 1), lane.row("orders", 1), orders.buffered) == ([], None, 0)
     for verb in (lane.take, lane.row):
         with pytest.raises(KeyError):
             verb("others", 1)
@@ -413,7 +413,7 @@ def test_restored_process_discards_the_buffer_of_its_lane(tmp_path: Path) -> Non
         lane, orders = served(store=open_store(f"sqlite:///{tmp_path}/ids.db"))
         session = RespSession(lane)
         assert session.feed(command("INCR", "orders")) == b":2\r\n"
-        start_epoch()
+        start_generation()
         # Python fetches again, above everything reserved.
         assert session.feed(command("INCR", "orders") * 3) == (b"", [b"INCR", b"orders"])
         assert lane.take("orders", HELD) == []
@@ -461,11 +461,11 @@ def test_commands_are_answered_up_to_a_share_and_then_resumed() -> None:
     while answer != (answer[0], [b"ECHO", b"x"]):
         assert isinstance(answer, tuple)
         assert answer[1] is None
-        assert 0 < len(answer[0]) <= SHARE
+        assert 0 < len(answer[0]) <= MAX_REPLY_BATCH
         said += answer[0]
         held = session.held
         answer = session.resume()
-        assert held - session.held <= SHARE
+        assert held - session.held <= MAX_REPLY_BATCH
     assert said + answer[0] == b"+PONG\r\n" * 20_000
     assert session.resume() == b"+PONG\r\n"
 
@@ -490,7 +490,7 @@ def test_requests_are_answered_up_to_a_share_and_then_resumed(count: int) -> Non
         assert session.paused == left.startswith(b"POST ")
         assert session.held == 0
         bodies = re.findall(rb'"ids":\[([^]]*)\]', said)
-        assert len(bodies) == 1 or len(said) <= SHARE
+        assert len(bodies) == 1 or len(said) <= MAX_REPLY_BATCH
         given += [int(digits.strip(b'"')) for body in bodies for digits in body.split(b",")]
     assert given == list(range(2, len(given) + 2))
     assert len(given) == 8 * (count if count > 1 else 100)

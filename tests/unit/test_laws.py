@@ -429,6 +429,7 @@ def test_fields_compose_an_id_and_replace_some_of_it(scheme: Any) -> None:
     fields = {name: getattr(one, name) for name in names if hasattr(one, name)}
     assert scheme.ID.from_parts(timestamp_ns=one.timestamp_ns, **fields) == one
     assert scheme.ID.from_parts(timestamp_ms=one.timestamp_ms, **fields) == one
+    assert scheme.ID.from_parts(time=one.time, **fields) == one.replace(time=one.time) == one
     for name, value in fields.items():
         zero = "0" * len(value) if isinstance(value, str) else 0
         other = one.replace(**{name: zero})
@@ -451,6 +452,7 @@ def test_fields_compose_an_id_and_replace_some_of_it(scheme: Any) -> None:
     for call in (
         scheme.ID.from_parts,
         lambda: scheme.ID.from_parts(timestamp_ms=1_500_000_000_000, timestamp_ns=1),
+        lambda: one.replace(time=one.time, timestamp_ms=one.timestamp_ms),
         lambda: one.replace(colour=1),
         lambda: one.replace(time=1),
     ):

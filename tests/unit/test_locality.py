@@ -541,3 +541,44 @@ def test_only_a_never_used_lease_mints_ids_of_the_past() -> None:
         with pytest.raises(errors.LeaseError) as caught:
             own.new_at(ns(MS))
         assert caught.value.code == "lease.history"
+
+
+# -------------------------------------------------------------------------------------------------------------- fields
+
+
+def test_a_time_is_given_and_read_in_any_of_its_three_units() -> None:
+    time = datetime(2024, 2, 29, 12, 0, 0, 4000, tzinfo=UTC)
+    ms = int(time.timestamp() * 1000)
+    one = locality.ID.from_parts(time=time, pid=7)
+    assert one == locality.ID.from_parts(timestamp_ms=ms, pid=7) == locality.ID.from_parts(timestamp_ns=ns(ms), pid=7)
+    assert (one.time, one.timestamp_ms, one.timestamp_ns, one.counter, one.mac) == (time, ms, ns(ms), 0, "0000000")
+    assert one.replace(timestamp_ms=1).replace(time=time) == one
+
+
+@pytest.mark.parametrize("ms", [-1, 2**48])
+def test_a_time_that_no_id_holds_is_refused(ms: int) -> None:
+    with pytest.raises(errors.FieldError) as caught:
+        locality.ID.from_parts(timestamp_ms=ms)
+    assert caught.value.code == "time.range"
+
+
+def with_fields(one: locality.ID) -> locality.ID:
+    """The same ID in version b."""
+    head, tail = bytes(one)[:6], bytes(one)[7:]
+    return locality.ID(head + bytes([0xB0 | bytes(one)[6] & 15]) + tail)
+
+
+@given(ids.map(with_fields), st.integers(0, 2**32 - 1), st.integers(0, 65535))
+def test_replace_changes_the_named_fields_alone(one: locality.ID, counter: int, pid: int) -> None:
+    other = one.replace(counter=counter).replace(pid=pid)
+    assert (other.counter, other.pid) == (counter, pid)
+    assert (other.mac, other.timestamp_ms, other.version) == (one.mac, one.timestamp_ms, "b")
+    assert other.replace(counter=one.counter, pid=one.pid) == one
+    assert one.replace(counter=counter, mode="sequential").sequential_counter == counter
+    assert one.replace(mode="sequential") == one
+
+
+def test_another_version_has_no_fields_to_replace() -> None:
+    with pytest.raises(errors.FieldError) as caught:
+        locality.ID.from_int(0).replace(pid=1)
+    assert caught.value.code == "field.version"

@@ -142,7 +142,7 @@ def test_gauge_shows_the_buffer_of_a_sequence_until_it_closes() -> None:
     with Sequence("orders", MemoryStore(), step=1000) as orders:
         orders.next()
         # The next segment comes by itself, at a time of its own.
-        until(lambda: orders.held == 1999, "both segments are there")
+        until(lambda: orders.buffered == 1999, "both segments are there")
         metrics.gather(service(sequences={"orders": orders}))
         assert samples(metrics)['mintage_buffered_integers{namespace="orders"}'] == 1999
     metrics.gather(service())
@@ -237,7 +237,7 @@ held, up, days = (int(word) for word in sys.argv[1:])
 metrics.request("http", "reserve", "ok", 0.1)
 metrics.gather(SimpleNamespace(
     lane=SimpleNamespace(counts=lambda: [("orders", "incr", 10, 10)]),
-    sequences=lambda: {"orders": SimpleNamespace(held=held)},
+    sequences=lambda: {"orders": SimpleNamespace(buffered=held)},
     generators=lambda: {"sno": 1},
     connections={"redis": {1, 2}},
     draining=False,

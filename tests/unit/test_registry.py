@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from mintage import locality, sno, snowflake
-from mintage._core import start_epoch
+from mintage._core import start_generation
 from mintage.errors import ConfigError, GenerationError, LeaseError, MintError, StoreError, UniquenessWarning
 from mintage.lease import registry, request
 from mintage.lease.lease_client import LeaseClient
@@ -531,7 +531,7 @@ def test_new_generation_chooses_a_new_number(pool: str) -> None:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UniquenessWarning)
             before = holder.window(0)[0]
-            start_epoch()
+            start_generation()
             return [before, holder.window(0)[0]]
 
     node_of(holder)
@@ -676,7 +676,7 @@ def test_restored_process_and_its_children_choose_other_numbers() -> None:
         ]
 
     def restored() -> list[list[int]]:
-        start_epoch()
+        start_generation()
         return [starts(), in_child(starts)]
 
     before = starts()
@@ -1076,7 +1076,7 @@ def test_copies_begin_apart_and_avoid_recorded_numbers(
     def restored() -> list[int]:
         first = registry.numbers.first_index() % len(numbers)
         if is_told:
-            start_epoch()
+            start_generation()
         else:
             window_of(locked_node(pool, numbers))
             monkeypatch.setattr(RestoreDetector, "check", lambda _: Verdict.MAYBE)

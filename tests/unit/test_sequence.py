@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 import mintage
 from mintage import Sequence
-from mintage._core import start_epoch
+from mintage._core import start_generation
 from mintage._core.sequence import Pool
 from mintage.errors import FieldError, GenerationError, StoreError
 from mintage.lease import keeper
@@ -575,7 +575,7 @@ def test_segment_answered_to_a_parent_is_not_used_by_its_child(tmp_path: Path) -
         segment = reserve(namespace, count)
         if len(asked) == 1:
             # As a fork in the middle of this call does in the child.
-            start_epoch()
+            start_generation()
         return segment
 
     def use() -> list[int]:

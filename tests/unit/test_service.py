@@ -69,7 +69,7 @@ class Tried:
         return self._runner.run(all_of_them())
 
     def held(self, namespace: str = "orders") -> int:
-        return self.service.lane.supply(namespace).buffered()
+        return self.service.lane.segment_client(namespace).buffered()
 
     def fill(self) -> int:
         """Hand out three integers, wait until the next segment is fetched, and return the buffered number."""

@@ -354,6 +354,55 @@ def test_replace_without_arguments_returns_an_equal_id(one: sno.ID) -> None:
     assert one.replace() == one
 
 
+def test_a_time_is_given_in_any_of_its_three_units() -> None:
+    time = datetime(2024, 2, 29, 12, 0, 0, 4000, tzinfo=UTC)
+    ms = int(time.timestamp() * 1000)
+    one = sno.ID.from_parts(time=time, meta=7)
+    assert one == sno.ID.from_parts(timestamp_ms=ms, meta=7) == sno.ID.from_parts(timestamp_ns=ms * 10**6, meta=7)
+    assert (one.time, one.timestamp_ms, one.timestamp_ns) == (time, ms, ms * 10**6)
+    assert one.replace(timestamp_ms=ms + 4).replace(time=time) == one
+
+
+def test_a_naive_time_is_refused() -> None:
+    with pytest.raises(errors.FieldError) as caught:
+        sno.ID.from_parts(time=datetime(2024, 2, 29))  # noqa: DTZ001
+    assert caught.value.code == "time.naive"
+
+
+@pytest.mark.parametrize("partition", [0x410A, b"A\n", (65, 10)], ids=repr)
+def test_a_partition_is_an_int_or_its_two_bytes(partition: Any) -> None:
+    made = [
+        sno.Generator(partition).new(),
+        sno.ID.from_parts(timestamp_ns=ns(1), partition=partition),
+        sno.ID.MAX.replace(partition=partition),
+        sno.Generator.restore(sno.Snapshot(partition)).new(),
+    ]
+    assert {one.partition for one in made} == {0x410A}
+
+
+@pytest.mark.parametrize("partition", [b"", b"A", b"ABC", (1,), (1, 2, 3), ("A", "B"), "AB"], ids=repr)
+def test_a_partition_of_other_than_two_bytes_is_refused(partition: Any) -> None:
+    for call in (sno.Generator, sno.Snapshot, lambda value: sno.ID.MAX.replace(partition=value)):
+        with pytest.raises(errors.ArgumentError, match="must be an int"):
+            call(partition)
+
+
+def test_a_byte_of_a_partition_is_in_range() -> None:
+    with pytest.raises(errors.FieldError, match=r"256 is outside 0\.\.255"):
+        sno.Generator((65, 256))
+
+
+def test_an_id_formats_as_its_text() -> None:
+    assert (f"{sno.ID.ZERO:>20}", f"{sno.ID.ZERO}") == (f"{'2' * 16:>20}", "2" * 16)
+
+
+def test_an_id_of_text_is_refused_with_a_word_of_parse() -> None:
+    text: Any = "2" * 16
+    for call in (sno.ID, sno.ID.from_bytes):
+        with pytest.raises(errors.ArgumentError, match=r"ID\.parse\(\) reads text"):
+            call(text)
+
+
 # -------------------------------------------------------------------------------------------------- ranges and new_at
 
 
@@ -848,3 +897,25 @@ def test_system_clock_is_the_default() -> None:
 def test_default_generator_mints_increasing_ids() -> None:
     minted = [sno.new(meta=1) for _ in range(1000)]
     assert minted == sorted(set(minted))
+
+
+def test_the_metabyte_of_a_generator_is_that_of_ids_without_one() -> None:
+    minting, buffer = sno.Generator(1, meta=7), bytearray(20)
+    minting.fill(buffer)
+    ids = [minting.new(), next(minting), minting.new_at(ns(1)), minting.nth_at(ns(1), 5), *minting.batch(2)]
+    assert {one.meta for one in [*ids, *sno.Array(buffer)]} == {minting.meta} == {7}
+    ids = [
+        minting.new(8),
+        minting.new(meta=8),
+        minting.new_at(ns(1), 8),
+        minting.nth_at(ns(1), 5, 8),
+        *minting.batch(2, 8),
+    ]
+    assert {one.meta for one in ids} == {8}
+    assert minting.new(0).meta == 0
+
+
+def test_a_restored_generator_has_the_metabyte_that_it_is_given() -> None:
+    snapshot = sno.Generator(1, meta=7).snapshot()
+    assert [sno.Generator.restore(snapshot, meta=meta).new().meta for meta in (0, 9)] == [0, 9]
+    assert sno.Generator.restore(snapshot).new().meta == 0

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from mintage._core.service import SHARE
+from mintage._core.lane import MAX_REPLY_BATCH
 from mintage.server.turns import INTEGER, TURN, Turns
 
 if TYPE_CHECKING:
@@ -55,10 +55,10 @@ def test_waiting_work_resumes_in_order_within_a_turn(loop: Loop) -> None:
 
     def go_on(at: int) -> None:
         went.append(at)
-        turns.spend(SHARE)
+        turns.spend(MAX_REPLY_BATCH)
         turns.later(lambda: go_on(at))
 
-    many = TURN // SHARE + 2
+    many = TURN // MAX_REPLY_BATCH + 2
     for at in range(many):
         turns.later(lambda at=at: go_on(at))  # type: ignore[misc]
     loop.turn()

@@ -311,6 +311,7 @@ NUMBERS: dict[str, tuple[Any, str, int]] = {
     "sno.ID.replace partition": (lambda n: sno.ID.ZERO.replace(partition=n), "field.range", 65535),
     "sno.ID.replace sequence": (lambda n: sno.ID.ZERO.replace(sequence=n), "field.range", 65535),
     "sno.Generator partition": (sno.Generator, "config.node", 65535),
+    "sno.Generator meta": (lambda n: sno.Generator(1, meta=n), "field.range", 255),
     "sno.Generator sequence_min": (lambda n: sno.Generator(1, sequence_min=n), "field.range", 65535),
     "sno.Generator sequence_max": (
         lambda n: sno.Generator(1, sequence_min=65535, sequence_max=n),
@@ -358,13 +359,12 @@ NUMBERS: dict[str, tuple[Any, str, int]] = {
     "locality.ID.from_int": (locality.ID.from_int, "field.range", 2**128 - 1),
     "locality.ID.from_parts counter": (lambda n: locality_parts(counter=n), "field.range", 2**32 - 1),
     "locality.ID.from_parts pid": (lambda n: locality_parts(pid=n), "field.range", 65535),
-    "locality.ID.from_parts timestamp_ms": (lambda n: locality_parts(timestamp_ms=n), "field.range", 2**48 - 1),
     "locality.Generator pid": (lambda n: locality.Generator(pid=n), "config.node", 65535),
     "locality.Generator counter": (lambda n: locality.Generator(counter=n), "field.range", 2**32 - 1),
     "locality.Generator.batch": (LOCALITY.batch, "field.range", COUNT),
 }
 #: Where None means what the documentation says of it, not a wrong number.
-NONE_HAS_A_MEANING = re.compile(r"replace|Generator (partition|node|pid|counter)$")
+NONE_HAS_A_MEANING = re.compile(r"Generator (partition|node|pid|counter)$")
 
 
 @pytest.mark.parametrize("name", NUMBERS)

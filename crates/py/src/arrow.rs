@@ -1,8 +1,8 @@
 //! Arrays as columns of Arrow: of the type that suits them, or another in which a consumer asks for the same values.
 
-use crate::hot::{Buffer, Data, Field, room};
-use crate::id::Class;
-use crate::{errors, snowflake, values};
+use crate::decimal::{DIGITS, decimals};
+use crate::hot::{Buffer, Data, Field, IdClass, room};
+use crate::{errors, values};
 use mintage_core::id::Id;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -18,10 +18,10 @@ pub struct Ids<'a> {
     kind: Kind,
 }
 
-/// What the items of the data are.
+/// The kind of the items.
 #[derive(Clone, Copy)]
 enum Kind {
-    /// So many bytes, whose text has so many characters.
+    /// Bytes of a size, whose text has a length.
     Bytes { size: usize, text: usize, encode: fn(&[u8], &mut [u8]) },
     /// Integers of 64 bits in native order, which may be too large for signed ones.
     Integers { signed: bool },
@@ -39,12 +39,12 @@ impl Kind {
     const fn text(self) -> usize {
         match self {
             Self::Bytes { text, .. } => text,
-            Self::Integers { .. } => snowflake::DIGITS,
+            Self::Integers { .. } => DIGITS,
         }
     }
 }
 
-/// How values of any length lie in memory.
+/// The layout in memory of values of any length.
 #[derive(Clone, Copy)]
 enum Width {
     /// One behind the other, after places of 32 bits.
@@ -55,7 +55,7 @@ enum Width {
     View,
 }
 
-/// In what a column has its values.
+/// The type in which a column has its values.
 #[derive(Clone, Copy)]
 enum Form {
     /// As it lies there.
@@ -66,14 +66,14 @@ enum Form {
     Text(Width),
 }
 
-/// What a view holds itself.
+/// The longest value that a view holds itself, in bytes.
 const INLINE: usize = 12;
 const EXTENSION: &[u8] = b"ARROW:extension:name";
 const EXTENSION_DATA: &[u8] = b"ARROW:extension:metadata";
 
 impl<'a> Ids<'a> {
     /// The packed IDs of a class.
-    pub fn of<C: Class>(scheme: &'static str, data: &'a Py<PyBytes>) -> Self {
+    pub fn of<C: IdClass>(scheme: &'static str, data: &'a Py<PyBytes>) -> Self {
         Self { scheme, data, kind: Kind::Bytes { size: C::Id::SIZE, text: C::Id::TEXT, encode: C::Id::encode_many } }
     }
 
@@ -86,7 +86,7 @@ impl<'a> Ids<'a> {
         self.data.as_bytes(py).len() / self.kind.size()
     }
 
-    /// The type in which nobody asked for another.
+    /// The type where the consumer asks for none.
     pub fn schema<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         self.field(Form::Plain, None).capsule(py)
     }
@@ -159,7 +159,7 @@ impl<'a> Ids<'a> {
         field
     }
 
-    /// Whether a name for an extension of a type is true of these.
+    /// Returns true if the name of an extension type fits these values.
     fn is_called(&self, form: Form, name: &[u8]) -> bool {
         match form {
             Form::Plain if name == b"arrow.uuid" => self.kind.size() == 16,
@@ -194,15 +194,14 @@ impl<'a> Ids<'a> {
                 laid(width, count, length, &text, |i| i * length, |start| Buffer::part(&text, start))
             }
             (Form::Text(width), Kind::Integers { .. }) => {
-                let (mut text, mut ends) =
-                    (Vec::with_capacity(count * snowflake::DIGITS), Vec::with_capacity(count + 1));
+                let (mut text, mut ends) = (Vec::with_capacity(count * DIGITS), Vec::with_capacity(count + 1));
                 ends.push(0);
-                snowflake::decimals(ids, |number| {
+                decimals(ids, |number| {
                     text.extend_from_slice(number);
                     ends.push(text.len());
                 });
                 let text = Arc::new(text);
-                laid(width, count, snowflake::DIGITS, &text, |i| ends[i], |start| Buffer::part(&text, start))
+                laid(width, count, DIGITS, &text, |i| ends[i], |start| Buffer::part(&text, start))
             }
         };
         Data::Ours(count, buffers, Vec::new())
@@ -276,8 +275,8 @@ fn inline(value: &[u8]) -> u128 {
 ///
 /// :param ids: an Array, or anything with ``__arrow_c_array__``.
 /// :param name: the column's.
-/// :param type: what it asks of ``ids`` where the consumer asks for nothing: ``"binary"``, ``"large_binary"``, ``"binary_view"``,
-///     ``"string"``, ``"large_string"``, ``"string_view"``; by default what ``ids`` are.
+/// :param type: the type that it asks of ``ids`` where the consumer asks for none: ``"binary"``, ``"large_binary"``,
+///     ``"binary_view"``, ``"string"``, ``"large_string"``, ``"string_view"``; by default what ``ids`` are.
 /// :raises ArgumentError: an argument of the wrong type.
 /// :raises ConfigError: ``config.policy``: another ``type``.
 #[pyclass(frozen, module = "mintage.columns")]
@@ -332,15 +331,15 @@ impl Column {
         Ok(Self { ids: ids.unbind(), name, wanted: wanted.map(|format| Field::new(format, Vec::new())) })
     }
 
-    /// The type of the table: a struct of one field, in a capsule.
+    /// Return the type of the table: a struct of one field, in a capsule.
     fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         self.table(py, None)?.0.capsule(py)
     }
 
-    /// The table: the capsules of its type and of its values.
+    /// Return the table: the capsules of its type and of its values.
     ///
     /// :raises ArgumentError: ``requested_schema`` is no capsule of a schema.
-    /// :raises ValueError: it is no struct of one field, or was used up before.
+    /// :raises ValueError: the schema is no struct of one field, or the capsule was used up before.
     #[pyo3(signature = (requested_schema = None))]
     fn __arrow_c_array__<'py>(
         &self,
@@ -351,10 +350,10 @@ impl Column {
         Ok((field.capsule(py)?, data.capsule(py)?))
     }
 
-    /// The table as a stream of one piece.
+    /// Return the table as a stream of one piece.
     ///
     /// :raises ArgumentError: ``requested_schema`` is no capsule of a schema.
-    /// :raises ValueError: it is no struct of one field, or was used up before.
+    /// :raises ValueError: the schema is no struct of one field, or the capsule was used up before.
     #[pyo3(signature = (requested_schema = None))]
     fn __arrow_c_stream__<'py>(
         &self,

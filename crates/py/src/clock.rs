@@ -9,17 +9,17 @@ use std::ops::Range;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-/// What stands for chance in a test: bits that are the same each time, one stream for all that draw from it.
+/// The seeded randomness of a test's clock: one stream, the same in each run, for every generator that has the clock.
 struct Seed {
-    /// In a forked child they would come twice: there, they are random.
-    epoch: u64,
+    /// The generation that it is for: a forked child would repeat the bits, so it draws random ones.
+    generation: u64,
     stream: Mutex<Stream>,
 }
 
 struct Stream {
     entropy: Entropy,
     seed: u64,
-    /// How often it was seeded.
+    /// The number of times that it was seeded.
     count: u64,
 }
 
@@ -28,14 +28,14 @@ impl Seed {
         seed.map(|seed| {
             let seed = values::field(seed, "seed", u64::MAX.into())? as u64;
             let stream = Stream { entropy: Entropy::new(), seed, count: 0 };
-            Ok(Self { epoch: fork::epoch(), stream: Mutex::new(stream) })
+            Ok(Self { generation: fork::generation(), stream: Mutex::new(stream) })
         })
         .transpose()
     }
 
     /// Fills `bytes`; `false` where it is another process's.
     fn fill(&self, bytes: &mut [u8]) -> bool {
-        if !fork::is_in(self.epoch) {
+        if !fork::is_current(self.generation) {
             return false;
         }
         let mut stream = self.stream.lock().unwrap_or_else(PoisonError::into_inner);
@@ -53,7 +53,7 @@ impl Seed {
     }
 }
 
-/// A clock that stands still until it is told otherwise; for tests.
+/// A clock that stands still until a test moves it.
 ///
 /// ManualClock(ns, *, auto_advance=True, seed=None)
 ///
@@ -64,6 +64,11 @@ impl Seed {
 /// With a ``seed``, 0 to 2^64 - 1, a generator that has this clock also takes from it what it leaves to chance otherwise:
 /// the same bits each time, which anybody can guess. In a forked child they are random all the same.
 ///
+/// >>> from mintage import sno
+/// >>> from mintage.testing import ManualClock
+/// >>> sno.Generator(7, clock=ManualClock(1_700_000_000 * 10**9)).new().timestamp_ms
+/// 1700000000000
+///
 /// :raises ArgumentError: ``ns`` or ``seed`` is not an int.
 /// :raises FieldError: ``field.range``: ``ns`` needs more than 127 bits, ``seed`` more than 64.
 #[pyclass(frozen, module = "mintage.testing")]
@@ -72,7 +77,7 @@ pub struct ManualClock {
     moved: Condvar,
     seed: Option<Seed>,
     #[pyo3(get)]
-    /// Whether a generator that waits moves the clock itself.
+    /// True if a generator that waits moves the clock itself.
     auto_advance: bool,
 }
 
@@ -120,7 +125,13 @@ impl ManualClock {
         *self.lock()
     }
 
-    /// Sets the time to ``ns``, in nanoseconds since the Unix epoch; earlier than before is allowed.
+    /// Set the time to ``ns``, in nanoseconds since the Unix epoch; earlier than before is allowed.
+    ///
+    /// >>> from mintage.testing import ManualClock
+    /// >>> clock = ManualClock(5)
+    /// >>> clock.set(7)
+    /// >>> clock.now_ns
+    /// 7
     #[pyo3(signature = (ns, /))]
     fn set(&self, ns: &Bound<'_, PyAny>) -> PyResult<()> {
         let ns = values::signed(ns, "ns")?;
@@ -128,7 +139,13 @@ impl ManualClock {
         Ok(())
     }
 
-    /// Moves the time by ``ns`` nanoseconds; a negative number moves it back.
+    /// Move the time by ``ns`` nanoseconds; a negative number moves it back.
+    ///
+    /// >>> from mintage.testing import ManualClock
+    /// >>> clock = ManualClock(5)
+    /// >>> clock.advance(7)
+    /// >>> clock.now_ns
+    /// 12
     #[pyo3(signature = (ns, /))]
     fn advance(&self, ns: &Bound<'_, PyAny>) -> PyResult<()> {
         let by = values::signed(ns, "ns")?;
@@ -145,13 +162,18 @@ impl ManualClock {
     }
 }
 
-/// A clock that asks ``time.time_ns()`` each time, and so goes with whatever a test puts in its place; for tests.
+/// A clock that reads ``time.time_ns()`` each time, and so follows a test that replaces that function.
 ///
 /// FollowingClock(*, seed=None)
 ///
-/// A generator that has this clock starts over when it goes back, with the next node number: so its IDs are of the time that
-/// the test has travelled to, and none comes twice until the numbers have come round. One that has to wait while the clock stands takes it for the time it waits for.
+/// When the clock goes back, its generators start over with the next node number: so their IDs have the time of the test,
+/// and no ID comes twice until all node numbers were used. A generator that has to wait while the clock stands still takes
+/// the time to be the one that it waits for.
 /// ``seed`` is as for :class:`ManualClock`. Calling the clock gives its time.
+///
+/// >>> from mintage.testing import FollowingClock
+/// >>> FollowingClock()() > 1_700_000_000 * 10**9
+/// True
 ///
 /// :raises ArgumentError: ``seed`` is not an int.
 /// :raises FieldError: ``field.range``: ``seed`` needs more than 64 bits.
@@ -164,8 +186,8 @@ pub struct FollowingClock {
 struct Reading {
     /// The latest time it read since it went back last.
     last: i128,
-    /// How often it went back.
-    travels: u64,
+    /// The number of times that it went back.
+    rewinds: u64,
     /// Readings in this range are taken for its end.
     waited: Range<i128>,
 }
@@ -180,12 +202,12 @@ impl FollowingClock {
         let read = returned(&py.import("time")?.call_method0("time_ns")?)?;
         let mut reading = self.lock();
         if read < reading.last {
-            reading.travels += 1;
+            reading.rewinds += 1;
             reading.waited = 0..0;
         }
         reading.last = read;
         let now = if reading.waited.contains(&read) { reading.waited.end } else { read };
-        Ok((UnixNs(now), reading.travels))
+        Ok((UnixNs(now), reading.rewinds))
     }
 
     fn pass_until(&self, py: Python<'_>, until: UnixNs, give_up: impl Fn(i128) -> PyResult<()>) -> PyResult<()> {
@@ -204,7 +226,7 @@ impl FollowingClock {
     #[new]
     #[pyo3(signature = (*, seed = None))]
     fn py_new(seed: Option<&Bound<'_, PyAny>>) -> PyResult<Self> {
-        let read = Mutex::new(Reading { last: i128::MIN, travels: 0, waited: 0..0 });
+        let read = Mutex::new(Reading { last: i128::MIN, rewinds: 0, waited: 0..0 });
         Ok(Self { seed: Seed::from_argument(seed)?, read })
     }
 
@@ -217,7 +239,7 @@ impl FollowingClock {
     }
 }
 
-/// What a callable says that the time is.
+/// The time that a callable returned.
 fn returned(ns: &Bound<'_, PyAny>) -> PyResult<i128> {
     if ns.cast::<PyInt>().is_err() {
         let message = format!("clock returned a {}, must return an int of nanoseconds", ns.get_type().name()?);
@@ -226,13 +248,13 @@ fn returned(ns: &Bound<'_, PyAny>) -> PyResult<i128> {
     values::saturated(ns, "clock")
 }
 
-/// Where a generator reads the time.
+/// The clock of a generator.
 pub enum Clock {
     /// The system's.
     System,
     /// A test's.
     Manual(Py<ManualClock>),
-    /// A test's that goes with others.
+    /// A test's that follows `time.time_ns`.
     Following(Py<FollowingClock>),
     /// The user's own: a callable that returns nanoseconds since the Unix epoch.
     Callable(Py<PyAny>),
@@ -264,7 +286,7 @@ impl Clock {
         }
     }
 
-    /// Whether the hot path may read the cached system tick instead.
+    /// Returns true if the hot path may read the cached system tick instead.
     pub fn is_system(&self) -> bool {
         matches!(self, Self::System)
     }
@@ -289,8 +311,8 @@ impl Clock {
         }
     }
 
-    /// How often it went back, of one that has generators start over then.
-    pub fn travels(&self, py: Python<'_>) -> PyResult<u64> {
+    /// The number of times that it went back; 0 for a clock that does not make generators start over.
+    pub fn rewinds(&self, py: Python<'_>) -> PyResult<u64> {
         if let Self::Following(clock) = self { Ok(clock.get().read(py)?.1) } else { Ok(0) }
     }
 
@@ -311,7 +333,7 @@ impl Clock {
         if self.seeded(bytes) { Ok(()) } else { entropy::fill(py, bytes) }
     }
 
-    /// So many bytes of it.
+    /// An array of bytes that are left to chance.
     pub fn bytes<const N: usize>(&self, py: Python<'_>) -> PyResult<[u8; N]> {
         let mut bytes = [0; N];
         self.fill(py, &mut bytes)?;
@@ -362,7 +384,7 @@ impl Clock {
     }
 }
 
-/// How long a wait may go on without a look at Ctrl-C.
+/// The longest sleep before a check of Ctrl-C.
 const SIGNAL_CHECK: Duration = Duration::from_millis(20);
 /// A sleep can end this much late, so the last bit of a wait spins. On a virtual machine it now and then costs a whole
 /// millisecond, which is all of a snowflake's tick: with less, one thread falls below 99 % of what the layout holds.
@@ -387,7 +409,7 @@ fn pause(left: Duration, until: UnixNs) {
     }
 }
 
-/// How long one call may still wait.
+/// The time that one call may still wait.
 pub struct Patience {
     max_wait_ms: u64,
     started: Option<UnixNs>,
@@ -397,7 +419,7 @@ pub struct Patience {
 pub struct Reason {
     /// The error's code.
     pub code: &'static str,
-    /// What happened, as the beginning of a sentence.
+    /// The event, as the beginning of a sentence.
     pub what: String,
 }
 
@@ -406,7 +428,7 @@ impl Reason {
     pub fn refuse(self, py: Python<'_>, clock: &Clock, until: UnixMs) -> PyErr {
         match clock.now(py) {
             Ok(now) => {
-                let retry = whole_ms(until.start_ns().0.saturating_sub(now.0));
+                let retry = ceil_ms(until.start_ns().0.saturating_sub(now.0));
                 errors::generation(py, self.code, &format!("{}: try again in {retry} ms", self.what), Some(retry))
             }
             Err(error) => error,
@@ -414,8 +436,8 @@ impl Reason {
     }
 }
 
-/// Milliseconds that cover so many nanoseconds.
-fn whole_ms(ns: i128) -> u64 {
+/// Nanoseconds as milliseconds, rounded up.
+fn ceil_ms(ns: i128) -> u64 {
     u64::try_from(ns.max(0).saturating_add(UnixNs::PER_MS - 1) / UnixNs::PER_MS).unwrap_or(u64::MAX)
 }
 
@@ -425,7 +447,7 @@ impl Patience {
         Self { max_wait_ms, started: None }
     }
 
-    /// How long in all.
+    /// The longest wait in all, in milliseconds.
     pub fn max_wait_ms(&self) -> u64 {
         self.max_wait_ms
     }
@@ -442,7 +464,7 @@ impl Patience {
             if spent.saturating_add(left) <= max_ns {
                 return Ok(());
             }
-            let retry = whole_ms(left);
+            let retry = ceil_ms(left);
             let Reason { code, what } = &reason;
             let message = format!("{what}: {retry} ms to wait, max_wait_ms is {}", self.max_wait_ms);
             Err(errors::generation(py, code, &message, Some(retry)))

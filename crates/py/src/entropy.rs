@@ -1,8 +1,8 @@
 //! Random bytes for IDs and keys: one generator a process, which all threads share under the GIL.
 //!
-//! It is seeded by the kernel at first use and again in a later epoch (a fork, or `mintage.after_restore()`), after so many
-//! bytes, and after a second: a copy of the process that nobody tells of draws the same for no longer than that. The vDSO's
-//! `getrandom` is no way around it: its state is in this memory as well, and nobody can tell it of a restore.
+//! It is seeded by the kernel at first use and again in a later generation (a fork, or `mintage.after_restore()`), after so
+//! many bytes, and after a second: so a copy of the process that is not announced draws the same bytes for a second at most.
+//! The vDSO's `getrandom` is no way around it: its state is in this memory as well, and no call tells it of a restore.
 
 use crate::{fork, hot, values};
 use mintage_core::entropy::Entropy;
@@ -13,29 +13,29 @@ const LONGEST_MS: i64 = 1000;
 
 struct Source {
     entropy: Entropy,
-    /// No process's while nothing is to be drawn the quick way.
-    epoch: u64,
+    /// `NEVER` while the fast path is closed.
+    generation: u64,
     seeded: UnixMs,
     is_slow: bool,
 }
 
-/// An epoch that no process is ever in.
+/// A generation that no process ever has.
 const NEVER: u64 = u64::MAX;
 
-static SOURCE: hot::Held<Source> =
-    hot::Held::new(Source { entropy: Entropy::new(), epoch: NEVER, seeded: UnixMs(0), is_slow: false });
+static SOURCE: hot::GilCell<Source> =
+    hot::GilCell::new(Source { entropy: Entropy::new(), generation: NEVER, seeded: UnixMs(0), is_slow: false });
 
-/// Has every draw go the slow way, where a test can put something else in its place; and the quick way again.
-pub fn slow_down(py: Python<'_>, is_slow: bool) {
-    SOURCE.with(py, |source| (source.is_slow, source.epoch) = (is_slow, NEVER));
+/// Makes every draw take the slow path, where a test can replace it; or opens the fast path again.
+pub fn force_slow_path(py: Python<'_>, is_slow: bool) {
+    SOURCE.with(py, |source| (source.is_slow, source.generation) = (is_slow, NEVER));
 }
 
 /// Fills `bytes`; `false` where the kernel has to be asked first.
 #[inline(always)]
-pub fn quick(py: Python<'_>, bytes: &mut [u8]) -> bool {
+pub fn fill_fast(py: Python<'_>, bytes: &mut [u8]) -> bool {
     SOURCE.with(py, |source| {
         let age_ms = hot::now().0 - source.seeded.0;
-        fork::is_in(source.epoch) && (0..LONGEST_MS).contains(&age_ms) && source.entropy.fill(bytes)
+        fork::is_current(source.generation) && (0..LONGEST_MS).contains(&age_ms) && source.entropy.fill(bytes)
     })
 }
 
@@ -44,13 +44,13 @@ pub fn quick(py: Python<'_>, bytes: &mut [u8]) -> bool {
 /// `GenerationError`: `system.random`.
 pub fn fill(py: Python<'_>, bytes: &mut [u8]) -> PyResult<()> {
     for part in bytes.chunks_mut(1 << 16) {
-        if !quick(py, part) {
+        if !fill_fast(py, part) {
             let mut seed = [0; 32];
             values::draw(py, &mut seed)?;
             SOURCE.with(py, |source| {
                 source.entropy.seed(seed);
-                let epoch = if source.is_slow { NEVER } else { fork::epoch() };
-                (source.epoch, source.seeded) = (epoch, hot::now());
+                let generation = if source.is_slow { NEVER } else { fork::generation() };
+                (source.generation, source.seeded) = (generation, hot::now());
             });
             // The clock may have been stepped in between: that ends no seed that is as new as this one.
             let is_filled = SOURCE.with(py, |source| source.entropy.fill(part));
@@ -60,7 +60,7 @@ pub fn fill(py: Python<'_>, bytes: &mut [u8]) -> PyResult<()> {
     Ok(())
 }
 
-/// So many random bytes.
+/// An array of random bytes.
 pub fn bytes<const N: usize>(py: Python<'_>) -> PyResult<[u8; N]> {
     let mut bytes = [0; N];
     fill(py, &mut bytes)?;

@@ -1,4 +1,4 @@
-//! The one place where an error of the core becomes an exception of `mintage.errors`.
+//! Exceptions of `mintage.errors`, from errors of the core and from the binding's own.
 
 use mintage_core::error::Error;
 use pyo3::prelude::*;

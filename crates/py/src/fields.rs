@@ -1,6 +1,6 @@
-//! The fields of IDs, as their format declares them: read, composed, replaced.
+//! The fields of IDs, as their format declares them: getters, `from_parts` and `replace`.
 
-use crate::id::Class;
+use crate::hot::IdClass;
 use crate::{errors, hot, values};
 use mintage_core::error::Error;
 use mintage_core::format::{self, Format, MS, Part, Rendering, Role, Value};
@@ -10,12 +10,12 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
 
-/// What Python reads of an ID by name.
+/// A property of an ID.
 #[derive(Clone, Copy)]
 pub enum Field {
     /// A part's value.
     Part(&'static str),
-    /// When it was minted, as an aware datetime.
+    /// Its time, as an aware datetime.
     Time,
     /// The same in milliseconds since the Unix epoch.
     TimestampMs,
@@ -23,17 +23,17 @@ pub enum Field {
     TimestampNs,
 }
 
-/// The fields of a format, with what is said of each: its parts in their order but for those that are the same in every ID,
-/// and its time in three units.
+/// The fields of a format with their docstrings: its time in three units, and its parts in order, but for those that are the
+/// same in every ID.
 pub fn of(format: &Format<'static>) -> Vec<(&'static str, Field, String)> {
     let mut fields = Vec::new();
     if format.clock.is_some() {
         fields.push((
             "time",
             Field::Time,
-            "When it was minted: an aware UTC datetime, floored to milliseconds.".into(),
+            "The time at which it was minted: an aware UTC datetime, floored to milliseconds.".into(),
         ));
-        let said = |unit| format!("When it was minted, in {unit} since the Unix epoch.");
+        let said = |unit| format!("The time at which it was minted, in {unit} since the Unix epoch.");
         fields.push(("timestamp_ms", Field::TimestampMs, said("milliseconds")));
         fields.push(("timestamp_ns", Field::TimestampNs, said("nanoseconds")));
     }
@@ -50,30 +50,48 @@ fn placed(format: &Format<'static>, name: &str) -> Option<(&'static Part<'static
     format.placed().find(|(part, _)| part.name == name)
 }
 
-/// A field of an ID.
-pub fn get<C: Class>(py: Python<'_>, id: &C, field: Field) -> PyResult<Py<PyAny>> {
-    let (format, bytes) = (id.id().format(), id.id().to_array());
-    let missing = |name: &str| {
-        let message = format!("{} {} is a {}, which has no {name}", C::Id::WHAT, id.id(), format.name());
-        errors::field(py, "field.version", &message)
-    };
-    let ns = |name| format.time_ns(bytes.as_ref()).ok_or_else(|| missing(name));
-    Ok(match field {
-        Field::Time => values::datetime(py, UnixNs(ns("time")?).floor_ms())?.into_any().unbind(),
-        Field::TimestampMs => ns("timestamp_ms")?.div_euclid(MS.into()).into_pyobject(py)?.into_any().unbind(),
-        Field::TimestampNs => ns("timestamp_ns")?.into_pyobject(py)?.into_any().unbind(),
-        Field::Part(name) => {
-            let (part, low) = placed(&format, name).ok_or_else(|| missing(name))?;
-            match format.explain(part, low, bytes.as_ref()).0 {
-                Value::Number(number) => number.into_pyobject(py)?.into_any().unbind(),
-                Value::Text(text) => PyString::new(py, &text).into_any().unbind(),
+/// A class of IDs that have the fields of a format.
+pub trait HasFields: IdClass {
+    /// Refuses an ID that has no fields of its format, as it is of another version.
+    fn check_version(&self, _: &'static str) -> PyResult<()> {
+        Ok(())
+    }
+
+    /// The number of a part, from a value that Python gives.
+    fn number(part: &Part<'_>, value: &Bound<'_, PyAny>) -> PyResult<u128> {
+        number(part, value)
+    }
+}
+
+impl<C: HasFields> hot::Property<C> for Field {
+    fn get(self, py: Python<'_>, id: &C) -> PyResult<Py<PyAny>> {
+        let (format, bytes) = (id.id().format(), id.id().to_array());
+        let missing = |name: &str| {
+            let message = format!("{} {} is a {}, which has no {name}", C::Id::WHAT, id.id(), format.name());
+            errors::field(py, "field.version", &message)
+        };
+        let ns = |name| {
+            id.check_version(name)?;
+            format.time_ns(bytes.as_ref()).ok_or_else(|| missing(name))
+        };
+        Ok(match self {
+            Self::Time => values::datetime(py, UnixNs(ns("time")?).floor_ms())?.into_any().unbind(),
+            Self::TimestampMs => ns("timestamp_ms")?.div_euclid(MS.into()).into_pyobject(py)?.into_any().unbind(),
+            Self::TimestampNs => ns("timestamp_ns")?.into_pyobject(py)?.into_any().unbind(),
+            Self::Part(name) => {
+                id.check_version(name)?;
+                let (part, low) = placed(&format, name).ok_or_else(|| missing(name))?;
+                match format.explain(part, low, bytes.as_ref()).0 {
+                    Value::Number(number) => number.into_pyobject(py)?.into_any().unbind(),
+                    Value::Text(text) => PyString::new(py, &text).into_any().unbind(),
+                }
             }
-        }
-    })
+        })
+    }
 }
 
 /// Gives an ID class its fields, of all the formats that its IDs can have.
-pub fn install<C: Class>(py: Python<'_>, formats: &[Format<'static>]) -> PyResult<()> {
+pub fn install<C: HasFields>(py: Python<'_>, formats: &[Format<'static>]) -> PyResult<()> {
     let mut known: Vec<(_, _, Vec<String>)> = Vec::new();
     for (name, field, says) in formats.iter().flat_map(of) {
         match known.iter_mut().find(|(other, ..)| *other == name) {
@@ -82,53 +100,50 @@ pub fn install<C: Class>(py: Python<'_>, formats: &[Format<'static>]) -> PyResul
             None => known.push((name, field, vec![says])),
         }
     }
-    known.iter().try_for_each(|(name, field, said)| hot::install_field::<C>(py, name, *field, &said.join(" Or ")))
+    known.iter().try_for_each(|(name, field, said)| hot::install_property::<C, _>(py, name, *field, &said.join(" Or ")))
 }
 
 /// The ID of a format that has these fields.
-pub fn from_parts<C: Class>(
-    py: Python<'_>,
-    fields: Option<&Bound<'_, PyDict>>,
-    format: Format<'static>,
-) -> PyResult<C> {
+pub fn from_parts<C: HasFields>(fields: Option<&Bound<'_, PyDict>>, format: Format<'static>) -> PyResult<C> {
     let mut bytes = vec![0; format.size()];
     for (part, low) in format.placed() {
         if let format::Constraint::Equals(value) = part.constraint {
             format::put_bits(&mut bytes, low, value);
         }
     }
-    let is_timed = put(py, &format, &mut bytes, fields)?;
+    let is_timed = put::<C>(&format, &mut bytes, fields)?;
     if format.clock.is_some() && !is_timed {
-        let message = "from_parts() needs timestamp_ms or timestamp_ns";
+        let message = "from_parts() needs time, timestamp_ms or timestamp_ns";
         return Err(PyTypeError::new_err(message));
     }
     Ok(C::of(C::Id::from_slice(&bytes)))
 }
 
 /// The same ID with these fields.
-pub fn replace<C: Class>(py: Python<'_>, id: C, fields: Option<&Bound<'_, PyDict>>) -> PyResult<C> {
+pub fn replace<C: HasFields>(id: C, fields: Option<&Bound<'_, PyDict>>) -> PyResult<C> {
+    id.check_version("fields")?;
     let mut bytes = id.id().to_array().as_ref().to_vec();
-    put(py, &id.id().format(), &mut bytes, fields)?;
+    put::<C>(&id.id().format(), &mut bytes, fields)?;
     Ok(C::of(C::Id::from_slice(&bytes)))
 }
 
-/// Puts fields in their places; says whether a time was among them.
-fn put(
-    py: Python<'_>,
-    format: &Format<'static>,
-    bytes: &mut [u8],
-    fields: Option<&Bound<'_, PyDict>>,
-) -> PyResult<bool> {
+/// Puts fields in their places; returns true if a time was among them.
+fn put<C: HasFields>(format: &Format<'static>, bytes: &mut [u8], fields: Option<&Bound<'_, PyDict>>) -> PyResult<bool> {
     let mut is_timed = false;
     for (name, value) in fields.into_iter().flatten() {
         let name: String = name.extract()?;
         match (name.as_str(), format.clock) {
-            ("timestamp_ms" | "timestamp_ns", Some(_)) if is_timed => {
-                return Err(PyTypeError::new_err("timestamp_ms and timestamp_ns are the same field: give one of them"));
-            }
-            ("timestamp_ms" | "timestamp_ns", Some(_)) => {
-                let unit = if name == "timestamp_ms" { i128::from(MS) } else { 1 };
-                put_time(format, bytes, values::saturated(&value, &name)?.saturating_mul(unit))?;
+            ("time" | "timestamp_ms" | "timestamp_ns", Some(_)) => {
+                if is_timed {
+                    let message = "time, timestamp_ms and timestamp_ns are the same field: give one of them";
+                    return Err(PyTypeError::new_err(message));
+                }
+                let ns = match name.as_str() {
+                    "time" => values::aware(&value, "time")?.0,
+                    "timestamp_ms" => values::saturated(&value, &name)?.saturating_mul(MS.into()),
+                    _ => values::saturated(&value, &name)?,
+                };
+                put_time(format, bytes, ns)?;
                 is_timed = true;
             }
             (name, clock) => {
@@ -138,7 +153,7 @@ fn put(
                     return Err(PyTypeError::new_err(format!("there is no field '{name}' to give")));
                 };
                 clear_bits(bytes, low, part.bits);
-                format::put_bits(bytes, low, number(py, part, &value)?);
+                format::put_bits(bytes, low, bits_of(part, C::number(part, &value)?));
             }
         }
     }
@@ -169,8 +184,17 @@ fn put_time(format: &Format<'static>, bytes: &mut [u8], ns: i128) -> PyResult<()
     Ok(())
 }
 
-/// A part's bits: a number, or hexadecimal digits for what is shown as such.
-fn number(py: Python<'_>, part: &Part<'_>, value: &Bound<'_, PyAny>) -> PyResult<u128> {
+/// The bits of a part that stand for a number.
+fn bits_of(part: &Part<'_>, number: u128) -> u128 {
+    match part.rendering {
+        // Reversing is its own inverse.
+        Rendering::Reversed => (0..part.bits / 4).fold(0, |bits, i| bits << 4 | number >> (4 * i) & 0xf),
+        _ => number,
+    }
+}
+
+/// The number of a part, from an int, or from hexadecimal digits where it is shown as such.
+pub fn number(part: &Part<'_>, value: &Bound<'_, PyAny>) -> PyResult<u128> {
     let max = u128::MAX >> (128 - part.bits);
     if part.rendering != Rendering::Hex || value.cast::<PyString>().is_err() {
         return match value.extract::<u128>() {
@@ -183,6 +207,6 @@ fn number(py: Python<'_>, part: &Part<'_>, value: &Bound<'_, PyAny>) -> PyResult
     u128::from_str_radix(&text, 16).ok().filter(|&number| is_hex && number <= max).ok_or_else(|| {
         let shown: String = text.chars().take(40).collect();
         let message = format!("{} {shown:?} is not {digits} hex digits of {} bits", part.name, part.bits);
-        errors::field(py, "field.format", &message)
+        errors::field(value.py(), "field.format", &message)
     })
 }

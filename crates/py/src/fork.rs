@@ -1,170 +1,173 @@
-//! Forks, noticed for free: each child lives in a later epoch than its parent, and a generator remembers its own.
+//! Forks, noticed at no cost: a forked child has another generation than its parent, and a generator remembers its own.
 //!
-//! The epoch stands in a word that is 0 after a fork ([`kernel::epoch_word`]), and 0 opens no gate. The first to ask
-//! for it in the child draws the next one. A fork in the middle of that does no harm: all who ask hold the GIL, and a
-//! child whose only thread did not hold it never gets it.
+//! The generation is in a word that is 0 after a fork ([`kernel::generation_word`]), and 0 opens no gate. The first call that
+//! needs it in the child starts the next generation. A fork in the middle of that does no harm: every caller holds the GIL, and
+//! a child whose only thread did not hold the GIL never gets it.
 
 use crate::{errors, kernel};
 use pyo3::prelude::*;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
-/// The epoch drawn last by this process or its ancestors; outside the word, so that a fork copies it.
+/// The generation that this process or its ancestors started last; outside the word, so that a fork copies it.
 static LAST: AtomicU64 = AtomicU64::new(0);
 
-/// The first epoch of this process. Written before anybody can be told of that epoch, as who asks holds the GIL.
-static BIRTH: AtomicU64 = AtomicU64::new(0);
+/// The first generation of this process. Written before any caller learns that generation, as callers hold the GIL.
+static FORK_GENERATION: AtomicU64 = AtomicU64::new(0);
 
-/// The process that drew it. Compared only where the kernel wipes no pages.
-static DRAWN_BY: AtomicU32 = AtomicU32::new(0);
+/// The process that started the generation. Compared only where the kernel wipes no pages.
+static STARTED_BY: AtomicU32 = AtomicU32::new(0);
 
-/// No epoch: a generator born in it takes the slow path for ever. Not 0, which is what the word holds after a fork.
+/// No generation: a gate with it never opens. Not 0, which is what the word holds after a fork.
 const NEVER: u64 = u64::MAX;
 
-/// This process's epoch: above 0, and no ancestor's when it was forked.
-pub fn epoch() -> u64 {
-    match kernel::epoch_word().load(Ordering::Acquire) {
-        0 => begin(0),
-        epoch if kernel::is_wiped() || DRAWN_BY.load(Ordering::Relaxed) == std::process::id() => epoch,
-        parents => begin(parents),
+/// The generation of this process: above 0, and of no ancestor when it was forked.
+pub fn generation() -> u64 {
+    match kernel::generation_word().load(Ordering::Acquire) {
+        0 => start_first(0),
+        generation if kernel::is_wiped() || STARTED_BY.load(Ordering::Relaxed) == std::process::id() => generation,
+        parents => start_first(parents),
     }
 }
 
-/// Whether it still is that epoch, for a hot call.
+/// Returns true if a generation is that of this process, for a hot call.
 #[inline(always)]
-pub fn is_in(epoch: u64) -> bool {
-    epoch == kernel::epoch_word().load(Ordering::Acquire)
-        && (kernel::is_wiped() || DRAWN_BY.load(Ordering::Relaxed) == std::process::id())
+pub fn is_current(generation: u64) -> bool {
+    generation == kernel::generation_word().load(Ordering::Acquire)
+        && (kernel::is_wiped() || STARTED_BY.load(Ordering::Relaxed) == std::process::id())
 }
 
-/// The epoch in which this process began: unlike [`epoch`], it changes by a fork alone, and so do those whom a lock may keep
-/// out for good because its holder stayed behind.
-pub fn birth() -> u64 {
-    epoch();
-    BIRTH.load(Ordering::Acquire)
+/// The generation in which this process began. Unlike [`generation`], it changes by forks alone: after a change, a lock may be
+/// held for good, because the thread that holds it stayed in the parent.
+pub fn fork_generation() -> u64 {
+    generation();
+    FORK_GENERATION.load(Ordering::Acquire)
 }
 
-/// Moves this process to a later epoch, as a fork does: all gates are shut.
-pub fn start_epoch() -> u64 {
-    draw(epoch())
+/// Starts a later generation in this process, as a fork does: all gates close.
+pub fn start_generation() -> u64 {
+    start_after(generation())
 }
 
 #[cold]
-fn begin(before: u64) -> u64 {
-    let first = draw(before);
-    BIRTH.store(first, Ordering::Release);
+fn start_first(before: u64) -> u64 {
+    let first = start_after(before);
+    FORK_GENERATION.store(first, Ordering::Release);
     first
 }
 
 #[cold]
-fn draw(before: u64) -> u64 {
+fn start_after(before: u64) -> u64 {
     let next = LAST.fetch_add(1, Ordering::AcqRel) + 1;
-    DRAWN_BY.store(std::process::id(), Ordering::Relaxed);
-    // Of threads that come together in a child the first names the epoch.
-    match kernel::epoch_word().compare_exchange(before, next, Ordering::AcqRel, Ordering::Acquire) {
+    STARTED_BY.store(std::process::id(), Ordering::Relaxed);
+    // Where several threads of a child start one, the first of them decides.
+    match kernel::generation_word().compare_exchange(before, next, Ordering::AcqRel, Ordering::Acquire) {
         Ok(_) => next,
-        Err(epoch) => epoch,
+        Err(current) => current,
     }
 }
 
-/// Whether a generator may use the hot path: one compare, for fork, close and clock together.
+/// The gate of a generator to the hot path: one comparison, for fork, close and clock together.
 pub struct Gate {
-    fast: AtomicU64,
-    made: u64,
-    born: AtomicU64,
-    turn: AtomicU64,
+    /// The generation in which the hot path is open.
+    open_in: AtomicU64,
+    /// The generation in which the generator was created.
+    created_in: u64,
+    /// The generation in which the generator was attached last.
+    attached_in: AtomicU64,
+    detach_count: AtomicU64,
     closed: AtomicBool,
 }
 
-/// How a generator on the slow path stands.
+/// The state in which a call on the slow path finds a generator.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Entry {
-    /// It has its seat in this process.
-    Seated,
-    /// It was never seated.
+    /// It is attached in this process.
+    Attached,
+    /// It was never attached.
     First,
-    /// It was seated in a parent of this process, and may have a seat of its own here.
+    /// It was attached in a parent of this process, and may be attached anew here.
     Forked,
 }
 
 impl Gate {
-    /// A gate without a seat yet.
+    /// A gate of a generator that is not attached yet.
     pub fn new() -> Self {
         Self {
-            fast: AtomicU64::new(NEVER),
-            made: epoch(),
-            born: AtomicU64::new(NEVER),
-            turn: AtomicU64::new(0),
+            open_in: AtomicU64::new(NEVER),
+            created_in: generation(),
+            attached_in: AtomicU64::new(NEVER),
+            detach_count: AtomicU64::new(0),
             closed: AtomicBool::new(false),
         }
     }
 
-    /// Whether the hot path is open.
+    /// Returns true if the hot path is open.
     #[inline(always)]
-    pub fn is_fast(&self) -> bool {
-        self.fast.load(Ordering::Acquire) == kernel::epoch_word().load(Ordering::Relaxed)
+    pub fn is_open(&self) -> bool {
+        self.open_in.load(Ordering::Acquire) == kernel::generation_word().load(Ordering::Relaxed)
     }
 
-    /// Whether it was closed.
+    /// Returns true if the generator was closed.
     pub fn is_closed(&self) -> bool {
         self.closed.load(Ordering::Acquire)
     }
 
-    /// Whether it has its seat in this process, and is not closed. To be asked again after anything that may run Python, such
-    /// as a user's clock: that can fork, or close.
-    pub fn is_seated(&self) -> bool {
-        !self.is_closed() && self.stands() == Entry::Seated
+    /// Returns true if the generator is attached in this process, and not closed. Ask again after anything that may run
+    /// Python, such as a user's clock: that can fork, or close.
+    pub fn is_attached(&self) -> bool {
+        !self.is_closed() && self.entry() == Entry::Attached
     }
 
-    fn stands(&self) -> Entry {
-        match self.born.load(Ordering::Acquire) {
+    fn entry(&self) -> Entry {
+        match self.attached_in.load(Ordering::Acquire) {
             NEVER => Entry::First,
-            born if born == epoch() => Entry::Seated,
+            attached_in if attached_in == generation() => Entry::Attached,
             _ => Entry::Forked,
         }
     }
 
-    /// Lets a call in on the slow path. `given` is what the user gave the generator for its own: its name and value.
+    /// Admits a call on the slow path. `given` is the name and the value of the node number that the user gave the generator.
     ///
-    /// `GenerationError`: `generator.closed`; `fork.shared_node` in a child, where what was given is the parent's.
+    /// `GenerationError`: `generator.closed`; `fork.shared_node` in a child, where that number is the parent's.
     pub fn enter(&self, py: Python<'_>, given: Option<(&str, u64)>) -> PyResult<Entry> {
         if self.is_closed() {
             return Err(errors::generation(py, "generator.closed", "the generator is closed", None));
         }
         match given {
-            // What was given belongs to the process that it was given in, whether or not it was used there.
-            Some((name, value)) if self.made != epoch() => {
+            // A given number belongs to the process that it was given in, whether or not it was used there.
+            Some((name, value)) if self.created_in != generation() => {
                 let message = format!(
                     "this process is a fork or a copy of the one that made the generator for {name} {value}; both would mint the \
                      same IDs: make a new generator here, with a {name} of its own"
                 );
                 Err(errors::generation(py, "fork.shared_node", &message, None))
             }
-            _ => Ok(self.stands()),
+            _ => Ok(self.entry()),
         }
     }
 
-    /// Opens the gate in this process; the hot path only where the clock is the system's.
-    pub fn seat(&self, fast: bool) {
-        let epoch = epoch();
-        self.born.store(epoch, Ordering::Release);
-        self.fast.store(if fast { epoch } else { NEVER }, Ordering::Release);
+    /// Attaches the generator in this process; opens the hot path only if asked, as the clock is the system's.
+    pub fn open(&self, is_hot: bool) {
+        let generation = generation();
+        self.attached_in.store(generation, Ordering::Release);
+        self.open_in.store(if is_hot { generation } else { NEVER }, Ordering::Release);
     }
 
-    /// Shuts it until its generator is seated anew, by its next call.
-    pub fn unseat(&self) {
-        self.turn.fetch_add(1, Ordering::AcqRel);
-        self.fast.store(NEVER, Ordering::Release);
-        self.born.store(NEVER, Ordering::Release);
+    /// Detaches the generator, until its next call attaches it anew.
+    pub fn detach(&self) {
+        self.detach_count.fetch_add(1, Ordering::AcqRel);
+        self.open_in.store(NEVER, Ordering::Release);
+        self.attached_in.store(NEVER, Ordering::Release);
     }
 
-    /// How often it was shut: what was granted in an earlier turn opens it no more.
-    pub fn turn(&self) -> u64 {
-        self.turn.load(Ordering::Acquire)
+    /// The number of times that the generator was detached: a grant that was asked for before the last time must not attach it.
+    pub fn detach_count(&self) -> u64 {
+        self.detach_count.load(Ordering::Acquire)
     }
 
-    /// Closes it for good, and says how it stood; `None` where it was closed before.
+    /// Closes the gate for good, and returns the entry until then; `None` where it was closed before.
     pub fn close(&self) -> Option<Entry> {
-        self.fast.store(NEVER, Ordering::Release);
-        (!self.closed.swap(true, Ordering::AcqRel)).then(|| self.stands())
+        self.open_in.store(NEVER, Ordering::Release);
+        (!self.closed.swap(true, Ordering::AcqRel)).then(|| self.entry())
     }
 }

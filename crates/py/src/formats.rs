@@ -1,4 +1,4 @@
-//! `mintage._core.formats`: what the core's formats say of themselves. IDs are ints here, of any width.
+//! `mintage._core.formats`: the formats that the core declares. IDs are ints here, of any width.
 
 use crate::snowflake::Layout;
 use crate::{errors, values};
@@ -14,7 +14,7 @@ pub struct Format(Declared);
 
 enum Declared {
     Here(&'static format::Format<'static>),
-    /// By a user: a snowflake layout, and what it is called.
+    /// By a user: a snowflake layout, and its name.
     Elsewhere(snowflake::Layout, String),
 }
 
@@ -27,9 +27,9 @@ pub struct Part {
     bits: u32,
     /// ``time``, ``node``, ``sequence``, ``meta``, ``random`` or ``fixed``.
     role: &'static str,
-    /// Whether the format allows some values only.
+    /// True if the format allows some values only.
     is_checked: bool,
-    /// What it says of any ID; ``None`` where that depends on its bits.
+    /// The meaning of the field; ``None`` where that depends on its bits.
     says: Option<String>,
 }
 
@@ -60,13 +60,13 @@ impl Format {
         self.with(|format| format.scheme.into())
     }
 
-    /// Which of the scheme's layouts; ``None`` where it has one only.
+    /// The name of the layout; ``None`` where the scheme has one only.
     #[getter]
     fn layout(&self) -> Option<String> {
         self.with(|format| format.layout.map(Into::into))
     }
 
-    /// ``uuid v7``, ``snowflake discord``, ``sno``.
+    /// The name: ``uuid v7``, ``snowflake discord``, ``sno``.
     #[getter]
     fn name(&self) -> String {
         self.with(|format| format.name())
@@ -92,98 +92,99 @@ impl Format {
         self.with(|format| format.bits())
     }
 
-    /// What its time counts, in words; ``None`` where it has no time.
+    /// The unit and the epoch of its time, in words; ``None`` where it has no time.
     #[getter]
     fn clock(&self) -> Option<String> {
         self.with(|format| format.clock.map(|clock| clock.to_string()))
     }
 
-    /// When its time begins, in nanoseconds since 1970.
+    /// The epoch of its time, in nanoseconds since 1970.
     #[getter]
     fn epoch_ns(&self) -> Option<i128> {
         self.with(|format| format.clock.map(|clock| clock.epoch_ns))
     }
 
-    /// How many characters its texts have, the canonical one first; empty for plain decimal integers.
+    /// The number of characters of its texts, the canonical one first; empty for plain decimal integers.
     #[getter]
     fn lengths<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
         PyTuple::new(py, self.with(|format| format.texts.iter().map(|text| text.length()).collect::<Vec<_>>()))
     }
 
-    /// Whether it is also kept as big-endian bytes.
+    /// True if it is also kept as big-endian bytes.
     #[getter]
     fn raw(&self) -> bool {
         self.with(|format| format.raw)
     }
 
-    /// Whether it is also used as an integer.
+    /// True if it is also used as an integer.
     #[getter]
     fn integer(&self) -> bool {
         self.with(|format| format.integer)
     }
 
-    /// How much speaks for it before its time is looked at, from 0 to 1.
+    /// The prior likelihood of the format, before the time of an ID is read, from 0 to 1.
     #[getter]
     fn weight(&self) -> f64 {
         self.with(|format| format.weight)
     }
 
-    /// Where it is described.
+    /// The address of its specification.
     #[getter]
     fn source(&self) -> String {
         self.with(|format| format.source.into())
     }
 
-    /// How many nodes can mint at the same time, or ``None`` where it does not tell nodes apart.
+    /// The number of nodes that can mint at the same time; ``None`` where it does not tell nodes apart.
     #[getter]
     fn nodes(&self) -> Option<u64> {
         self.with(|format| format.nodes())
     }
 
-    /// How many IDs one node can mint in a second, or ``None`` where chance, not counting, keeps them apart.
+    /// The number of IDs that one node can mint in a second; ``None`` where chance, not counting, keeps them apart.
     #[getter]
     fn ids_per_second(&self) -> Option<u128> {
         self.with(|format| format.ids_per_second())
     }
 
-    /// The first instant that it cannot hold, or ``None`` where that is later than year 9999 or it has no time.
+    /// The first instant that it cannot hold; ``None`` where that is after year 9999, or it has no time.
     #[getter]
     fn expires<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyDateTime>> {
         datetime(py, self.with(|format| format.expires_ns()))
     }
 
-    /// When its generators can mint no more: :attr:`expires`, or earlier.
+    /// The end of its generators: :attr:`expires`, or earlier.
     #[getter]
     fn ends<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyDateTime>> {
         let ends = self.with(|format| format.ends.map(|ends| ends.start_ns().0).or_else(|| format.expires_ns()));
         datetime(py, ends)
     }
 
-    /// Its bits, drawn.
+    /// Return a diagram of its bits.
     fn diagram(&self) -> String {
         self.with(|format| format.diagram())
     }
 
-    /// An ID of its text, and how that is written: ``text``, ``variant``, ``held`` or ``borrowed``; ``None`` if it is none.
+    /// Parse a text: return the ID, and its spelling, ``text``, ``variant``, ``held`` or ``borrowed``; or ``None`` if it is
+    /// none.
     fn read<'py>(&self, py: Python<'py>, text: &str) -> PyResult<Option<(Bound<'py, PyAny>, &'static str)>> {
         let Some((id, form)) = self.with(|format| format.read(text)) else { return Ok(None) };
         let number = py.get_type::<PyInt>().call_method1("from_bytes", (PyBytes::new(py, &id), "big"))?;
         Ok(Some((number, form.as_str())))
     }
 
-    /// A regular expression of exactly the canonical texts, in any way of writing that its class's parser takes, whatever the
-    /// bits; without anchors.
+    /// A regular expression, without anchors, of exactly the texts that its class parses: the canonical one in all its
+    /// spellings, for any bits.
     #[getter]
     fn pattern(&self) -> String {
         self.with(|format| format.pattern())
     }
 
-    /// The canonical text of an ID.
+    /// Return the canonical text of an ID.
     fn write(&self, id: &Bound<'_, PyInt>) -> PyResult<String> {
         self.with(|format| Ok(format.write(&id_of(id, format)?)))
     }
 
-    /// Whether a number is narrow enough, and every part holds what the format allows there.
+    /// Return True if a number is narrow enough, and every part has a value that the format allows.
     fn fits(&self, number: &Bound<'_, PyInt>) -> PyResult<bool> {
         self.with(|format| match id_of(number, format) {
             Ok(id) => Ok(format.fits(&id)),
@@ -192,12 +193,12 @@ impl Format {
         })
     }
 
-    /// Nanoseconds since 1970, or ``None`` where the format has no time.
+    /// Return the time of an ID in nanoseconds since 1970; ``None`` where the format has no time.
     fn time_ns(&self, id: &Bound<'_, PyInt>) -> PyResult<Option<i128>> {
         self.with(|format| Ok(format.time_ns(&id_of(id, format)?)))
     }
 
-    /// Every field of an ID, the most significant first: name, role, its highest and its lowest bit, value, meaning.
+    /// Return every field of an ID, the most significant first: name, role, highest and lowest bit, value, meaning.
     fn fields<'py>(&self, id: &Bound<'py, PyInt>) -> PyResult<Vec<Bound<'py, PyTuple>>> {
         let py = id.py();
         self.with(|format| {
@@ -220,7 +221,7 @@ fn here(py: Python<'_>, formats: impl Iterator<Item = &'static format::Format<'s
     Ok(PyTuple::new(py, formats.collect::<Vec<_>>())?.unbind())
 }
 
-/// Puts the classes and functions into the module, and what is declared.
+/// Puts the classes, the functions and the formats into the module.
 pub fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Format>()?;
     module.add_class::<Part>()?;
@@ -235,14 +236,14 @@ pub fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("LAST_RESORTS", here(module.py(), schemes::fallback_formats())?)
 }
 
-/// A snowflake layout as a format of 64 bits, under a name.
+/// Return a snowflake layout as a format of 64 bits, under a name.
 #[pyfunction]
 pub fn of_layout(layout: &Bound<'_, Layout>, name: String) -> Format {
     Format(Declared::Elsewhere((*layout.get().0).clone(), name))
 }
 
-/// A snowflake layout of its name, or of its text: ``time:41 node:10 sequence:12 @1735689600000 1ms``. ``None`` if it is
-/// neither.
+/// Return a snowflake layout by its name, or by its text, such as ``time:41 node:10 sequence:12 @1735689600000 1ms``;
+/// ``None`` if the text is neither.
 ///
 /// :raises ConfigError: ``config.layout``: it declares fields that do not fit.
 #[pyfunction]
@@ -250,7 +251,7 @@ pub fn read_layout(text: &str) -> PyResult<Option<Layout>> {
     Ok(snowflake::Layout::read(text).map_err(errors::value)?.map(Layout::of))
 }
 
-/// The text of a snowflake layout.
+/// Return the text of a snowflake layout.
 #[pyfunction]
 pub fn write_layout(layout: &Bound<'_, Layout>) -> String {
     layout.get().0.text()
@@ -258,8 +259,8 @@ pub fn write_layout(layout: &Bound<'_, Layout>) -> String {
 
 type PoolFacts<'py> = (String, u64, Option<Bound<'py, PyDateTime>>);
 
-/// What a pool's node numbers mean, of the text that generators write or a short name: that text, how many node numbers
-/// there are, and when generators can mint no more (``None`` after year 9999). ``None`` if it is neither.
+/// Return the layout of a pool by the text that generators write, or by a short name: that text, the number of node numbers,
+/// and the end of its generators (``None`` after year 9999). ``None`` if the text is neither.
 ///
 /// :raises ConfigError: ``config.layout``: it declares fields that do not fit.
 #[pyfunction]
@@ -268,7 +269,7 @@ pub fn read_pool_layout<'py>(py: Python<'py>, text: &str) -> PyResult<Option<Poo
     Ok(read.map(|layout| (layout.text, layout.nodes, datetime(py, Some(layout.ends.start_ns().0)))))
 }
 
-/// locality's node number of a process id and a MAC address, of which the last 16 and 28 bits count.
+/// Return locality's node number of a process id and a MAC address, of which the last 16 and 28 bits count.
 #[pyfunction]
 pub fn locality_node(pid: &Bound<'_, PyAny>, mac: &Bound<'_, PyAny>) -> PyResult<u64> {
     let [pid, mac] = [values::field(pid, "pid", u64::MAX.into())?, values::field(mac, "mac", u64::MAX.into())?];

@@ -1,12 +1,12 @@
-//! What all generators with a node number share: how they are seated, wait, renew, and end.
+//! What all generators with a node number share: how they attach, wait, renew and end.
 //!
-//! A generator is *seated* where it has a node number in this process: one that it was given, drew, or leased. All that may
-//! run Python (a user's clock, a store, a callback) may also fork this process, close the generator, or seat it meanwhile:
-//! so a caller that comes back from it reads the state again.
+//! A generator is *attached* while it has a node number in this process: one that it was given, drew at random, or leased.
+//! Everything that may run Python (a user's clock, a store, a callback) may also fork this process, close the generator, or
+//! attach it meanwhile. So a caller reads the state again after each such call.
 
 use crate::clock::{Clock, Patience, Reason};
 use crate::fork::{self, Entry, Gate};
-use crate::leases::{Grant, KEYWORDS, Leases, Standing, Subject, Terms};
+use crate::leases::{Age, Grant, KEYWORDS, Leases, Subject, Terms};
 use crate::{errors, hot, values};
 use mintage_core::counting::{Counting, OnExhausted, OnRollback};
 use mintage_core::mint::Mint;
@@ -19,31 +19,31 @@ use pyo3::{PyClass, PyTypeInfo};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// The state of a generator, and what it mints under.
-pub struct Seat<M: Mint> {
+/// The state of a generator: its mint, its gate, its clock and its lease.
+pub struct GeneratorState<M: Mint> {
     pub mint: M,
     pub gate: Gate,
     pub clock: Clock,
     pub leases: Option<Leases>,
-    /// The number that the user gave it for its own, without a lease.
+    /// The node number that the user gave it, without a lease.
     pub given: Option<u64>,
     pub max_wait_ms: u64,
     /// The ticks that `new_at` may mint in.
     history: Mutex<Window>,
-    /// How many node numbers there are, where it has one.
+    /// The number of node numbers, where it has one.
     nodes: u64,
-    /// How often its clock had gone back when it was seated.
-    travels: AtomicU64,
+    /// The number of times that its clock had gone back when it was attached.
+    rewinds: AtomicU64,
 }
 
-impl<M: Mint> Seat<M> {
-    /// A generator's state without a seat yet. It leases a number, or keeps the one that it was given.
+impl<M: Mint> GeneratorState<M> {
+    /// The state of a generator that is not attached yet. It leases a number, or keeps the one that it was given.
     pub fn new(py: Python<'_>, mint: M, terms: Terms<'_>, subject: &Subject<'_>, given: Option<u64>) -> PyResult<Self> {
         let leases = Leases::new(py, &terms, subject)?;
         Self::with(mint, terms, leases, subject.size, given)
     }
 
-    /// The same, of a scheme that leases only where it was told so.
+    /// The same, of a scheme that leases only on request.
     pub fn on_request(
         py: Python<'_>,
         mint: M,
@@ -57,22 +57,22 @@ impl<M: Mint> Seat<M> {
 
     fn with(mint: M, terms: Terms<'_>, leases: Option<Leases>, nodes: u64, given: Option<u64>) -> PyResult<Self> {
         let given = given.filter(|_| leases.is_none());
-        let mut seat = Self::free(mint, terms.clock, terms.max_wait_ms);
-        (seat.leases, seat.given, seat.nodes) = (leases, given, nodes);
-        Ok(seat)
+        let mut state = Self::without_lease(mint, terms.clock, terms.max_wait_ms);
+        (state.leases, state.given, state.nodes) = (leases, given, nodes);
+        Ok(state)
     }
 
-    /// A generator's state that no lease stands behind.
-    pub fn free(mint: M, clock: Clock, max_wait_ms: u64) -> Self {
+    /// The state of a generator that leases nothing.
+    pub fn without_lease(mint: M, clock: Clock, max_wait_ms: u64) -> Self {
         let history = Mutex::new(mint.full_window());
-        let (nodes, travels) = (u64::MAX, AtomicU64::new(0));
-        Self { mint, gate: Gate::new(), clock, leases: None, given: None, max_wait_ms, history, nodes, travels }
+        let (nodes, rewinds) = (u64::MAX, AtomicU64::new(0));
+        Self { mint, gate: Gate::new(), clock, leases: None, given: None, max_wait_ms, history, nodes, rewinds }
     }
 
-    /// A run of one ID for a hot call; `None` sends it the slow way.
+    /// A run of one ID for a hot call; `None` for a call that must take the slow path.
     #[inline(always)]
-    pub fn quick(&self) -> Option<Run> {
-        if !self.gate.is_fast() {
+    pub fn take_fast(&self) -> Option<Run> {
+        if !self.gate.is_open() {
             return None;
         }
         self.mint.take(self.mint.scale().tick(hot::now())?, 1).ok()
@@ -80,7 +80,7 @@ impl<M: Mint> Seat<M> {
 
     /// Opens the gate in this process.
     pub fn open(&self) {
-        self.gate.seat(self.clock.is_system());
+        self.gate.open(self.clock.is_system());
     }
 
     fn start(&self, tick: Tick) -> UnixMs {
@@ -91,25 +91,26 @@ impl<M: Mint> Seat<M> {
         self.clock.tick(py, self.mint.scale())
     }
 
-    /// Has it start over with another grant at its next ID. Returns the first time, in Unix milliseconds, that it did not
-    /// mint in; `None` where it never minted in this process. It takes no lock, and nothing runs in between.
-    pub fn unseat(&self) -> Option<i64> {
+    /// Detaches the generator: it starts over with another grant at its next ID. Returns the first time, in Unix
+    /// milliseconds, that it did not mint in; `None` where it never minted in this process. It takes no lock, and nothing
+    /// runs in between.
+    pub fn detach(&self) -> Option<i64> {
         let until = self.minted_until();
-        self.gate.unseat();
+        self.gate.detach();
         until
     }
 
     /// The first time, in Unix milliseconds, that it did not mint in; `None` where it never minted in this process.
     pub fn minted_until(&self) -> Option<i64> {
-        self.gate.is_seated().then(|| self.start(self.mint.used_until()).0)
+        self.gate.is_attached().then(|| self.start(self.mint.used_until()).0)
     }
 
     /// Ends minting for good.
     pub fn close(&self, py: Python<'_>) -> PyResult<()> {
-        let stood = self.gate.close();
+        let entry = self.gate.close();
         let used_until = self.mint.close();
-        match (&self.leases, stood) {
-            (Some(leases), Some(Entry::Seated | Entry::First)) => leases.release(py, self.start(used_until)),
+        match (&self.leases, entry) {
+            (Some(leases), Some(Entry::Attached | Entry::First)) => leases.release(py, self.start(used_until)),
             _ => Ok(()),
         }
     }
@@ -120,7 +121,7 @@ impl<M: Mint> Seat<M> {
     }
 }
 
-impl Seat<Counting> {
+impl GeneratorState<Counting> {
     /// Waits for a tick, or refuses, as the rules say.
     pub fn wait(&self, py: Python<'_>, patience: &mut Patience, why: Refusal) -> PyResult<()> {
         let rules = self.mint.rules();
@@ -141,10 +142,10 @@ impl Seat<Counting> {
     }
 }
 
-impl<M: Mint> Drop for Seat<M> {
+impl<M: Mint> Drop for GeneratorState<M> {
     fn drop(&mut self) {
         if let Some(leases) = &self.leases
-            && self.gate.is_seated()
+            && self.gate.is_attached()
         {
             leases.abandon(self.start(self.mint.close()));
         }
@@ -152,41 +153,53 @@ impl<M: Mint> Drop for Seat<M> {
 }
 
 /// A generator with a node number.
-pub trait Seated: PyClass<Frozen = True> + PyTypeInfo + Sync {
+pub trait NodeGenerator: PyClass<Frozen = True> + PyTypeInfo + Sync {
     type Mint: Mint;
     /// An ID on its way to its object.
     type Minted;
-    /// Whatever a new seat needs beside its number: read before that is known, as it may run Python.
+    /// The value that a generator needs beside its number when it attaches: read before that is known, as reading may run
+    /// Python.
     type Origin;
-    /// What the user gives it for its own.
+    /// The scheme's word for the node number that a user gives.
     const TERM: &'static str;
     /// Bytes of an ID in a buffer.
     const SIZE: usize;
     /// The most IDs of one run in a batch.
     const AT_ONCE: u32 = u32::MAX;
-    /// Whether `new` takes a metabyte.
+    /// True if `new` takes a metabyte.
     const HAS_META: bool = false;
 
-    fn seat(&self) -> &Seat<Self::Mint>;
+    /// Reads a metabyte.
+    fn meta(_: &Bound<'_, PyAny>) -> PyResult<u8> {
+        Ok(0)
+    }
 
-    /// Reads what a new seat needs beside its number.
+    /// The metabyte of a call that gives none.
+    #[inline(always)]
+    fn default_meta(&self) -> u8 {
+        0
+    }
+
+    fn state(&self) -> &GeneratorState<Self::Mint>;
+
+    /// Reads the value that the generator needs beside its number when it attaches.
     fn origin(&self, py: Python<'_>) -> PyResult<Self::Origin>;
 
     /// The number of a generator without a lease: the one it was given, or one that it draws.
     fn own_node(&self, py: Python<'_>) -> PyResult<u64>;
 
-    /// Puts a number in force, before the state is reset; without an origin that stays as it is.
-    fn occupy(&self, py: Python<'_>, node: u64, origin: Option<Self::Origin>);
+    /// Sets the node number, before the mint is reset; without an origin, the present one stays.
+    fn set_node(&self, py: Python<'_>, node: u64, origin: Option<Self::Origin>);
 
-    /// Has the state start over in a forked child without a lease.
+    /// Resets the mint in a forked child without a lease.
     fn forked(&self) {
-        self.seat().mint.reset(self.seat().mint.full_window());
+        self.state().mint.reset(self.state().mint.full_window());
     }
 
-    /// The ID for a hot call; `None` sends it the slow way.
+    /// The ID for a hot call; `None` for a call that must take the slow path.
     #[inline(always)]
-    fn quick(&self, py: Python<'_>, meta: u8) -> Option<Self::Minted> {
-        Some(self.first(py, self.seat().quick()?, meta))
+    fn fast(&self, py: Python<'_>, meta: u8) -> Option<Self::Minted> {
+        Some(self.first(py, self.state().take_fast()?, meta))
     }
 
     /// The ID for any other call.
@@ -208,89 +221,99 @@ pub trait Seated: PyClass<Frozen = True> + PyTypeInfo + Sync {
     fn write(&self, py: Python<'_>, run: Run, meta: u8, ids: &mut [u8]);
 }
 
-impl<G: Seated> hot::Mints for G {
+impl<G: NodeGenerator> hot::Mints for G {
     type Minted = G::Minted;
     const HAS_META: bool = G::HAS_META;
 
+    fn meta(value: &Bound<'_, PyAny>) -> PyResult<u8> {
+        <G as NodeGenerator>::meta(value)
+    }
+
     #[inline(always)]
-    fn quick(&self, py: Python<'_>, meta: u8) -> Option<Self::Minted> {
-        Seated::quick(self, py, meta)
+    fn default_meta(&self) -> u8 {
+        NodeGenerator::default_meta(self)
+    }
+
+    #[inline(always)]
+    fn fast(&self, py: Python<'_>, meta: u8) -> Option<Self::Minted> {
+        NodeGenerator::fast(self, py, meta)
     }
 
     fn slow(generator: &Bound<'_, Self>, meta: u8) -> PyResult<Self::Minted> {
-        <G as Seated>::slow(generator, meta)
+        <G as NodeGenerator>::slow(generator, meta)
     }
 
     #[inline(always)]
     fn object(py: Python<'_>, minted: Self::Minted) -> hot::Object {
-        <G as Seated>::object(py, minted)
+        <G as NodeGenerator>::object(py, minted)
     }
 }
 
-/// Makes sure that this process, and no parent of it, owns the number.
-pub fn seat<G: Seated>(slf: &Bound<'_, G>) -> PyResult<()> {
+/// Attaches a generator, unless it is attached: this process, and no parent of it, then has the node number.
+pub fn attach<G: NodeGenerator>(slf: &Bound<'_, G>) -> PyResult<()> {
     let (this, py) = (slf.get(), slf.py());
-    let seat = this.seat();
-    let given = seat.given.map(|number| (G::TERM, number));
+    let state = this.state();
+    let given = state.given.map(|number| (G::TERM, number));
     loop {
-        let turn = (fork::epoch(), seat.gate.turn());
-        let travels = seat.clock.travels(py)?;
-        let entry = seat.gate.enter(py, given)?;
-        if entry == Entry::Seated {
-            if travels != seat.travels.load(Ordering::Relaxed) {
-                travel(this, py, travels)?;
+        let before = (fork::generation(), state.gate.detach_count());
+        let rewinds = state.clock.rewinds(py)?;
+        let entry = state.gate.enter(py, given)?;
+        if entry == Entry::Attached {
+            if rewinds != state.rewinds.load(Ordering::Relaxed) {
+                on_clock_rewind(this, py, rewinds)?;
                 continue;
             }
             return Ok(());
         }
-        let Some(leases) = &seat.leases else {
+        let Some(leases) = &state.leases else {
             let (node, origin) = (this.own_node(py)?, this.origin(py)?);
-            let is_same = (fork::epoch(), seat.gate.turn()) == turn;
-            if is_same && seat.gate.enter(py, given)? != Entry::Seated {
-                this.occupy(py, node, Some(origin));
+            let is_same = (fork::generation(), state.gate.detach_count()) == before;
+            if is_same && state.gate.enter(py, given)? != Entry::Attached {
+                this.set_node(py, node, Some(origin));
                 if entry == Entry::Forked {
                     this.forked();
                 }
-                seat.open();
+                state.open();
             }
             continue;
         };
-        // A clock that cannot be is not worth a lease.
-        let (now, origin) = (seat.now(py)?, this.origin(py)?);
-        if let Some(grant) = leases.seat(py, &seat.gate, slf.as_any(), seat.max_wait_ms)? {
-            settle(this, py, leases, &grant, now, Some(origin));
-            seat.open();
+        // Read the clock first: a generator whose clock fails takes no lease.
+        let (now, origin) = (state.now(py)?, this.origin(py)?);
+        if let Some(grant) = leases.attach(py, &state.gate, slf.as_any(), state.max_wait_ms)? {
+            apply_grant(this, py, leases, &grant, now, Some(origin));
+            state.open();
         }
     }
 }
 
-/// Has a generator start over whose clock went back because a test travelled: of the same instants, with another node number.
-/// What it leased it goes on with.
+/// Resets a generator whose test clock went back: it mints IDs of the same instants again, under another node number. Where it
+/// leases its number, it keeps that.
 #[cold]
-fn travel<G: Seated>(this: &G, py: Python<'_>, travels: u64) -> PyResult<()> {
-    let seat = this.seat();
-    if seat.leases.is_none() {
+fn on_clock_rewind<G: NodeGenerator>(this: &G, py: Python<'_>, rewinds: u64) -> PyResult<()> {
+    let state = this.state();
+    if state.leases.is_none() {
         let (node, origin) = (this.own_node(py)?, this.origin(py)?);
-        let next = if node < seat.nodes { (node + travels) % seat.nodes } else { node };
-        this.occupy(py, next, Some(origin));
-        seat.mint.reset(seat.mint.full_window());
+        let next = if node < state.nodes { (node + rewinds) % state.nodes } else { node };
+        this.set_node(py, next, Some(origin));
+        state.mint.reset(state.mint.full_window());
     }
-    seat.travels.store(travels, Ordering::Relaxed);
+    state.rewinds.store(rewinds, Ordering::Relaxed);
     Ok(())
 }
 
-/// Seats a generator without a lease when it is made.
-pub fn draw<G: Seated>(this: &G, py: Python<'_>) -> PyResult<()> {
-    if this.seat().leases.is_none() {
+/// Attaches a new generator that leases nothing.
+pub fn attach_without_lease<G: NodeGenerator>(this: &G, py: Python<'_>) -> PyResult<()> {
+    if this.state().leases.is_none() {
         let (node, origin) = (this.own_node(py)?, this.origin(py)?);
-        this.occupy(py, node, Some(origin));
-        this.seat().open();
+        this.set_node(py, node, Some(origin));
+        this.state().open();
     }
     Ok(())
 }
 
-/// Mints under a grant from now on; a new one makes it start over. Says whether the window has moved.
-fn settle<G: Seated>(
+/// Applies a grant: a later lease resets the mint, the same lease moves the end of its window. Returns whether the window
+/// moved.
+fn apply_grant<G: NodeGenerator>(
     this: &G,
     py: Python<'_>,
     leases: &Leases,
@@ -298,47 +321,47 @@ fn settle<G: Seated>(
     now: Tick,
     origin: Option<G::Origin>,
 ) -> bool {
-    let seat = this.seat();
-    let mut window = grant.window(seat.mint.scale(), seat.mint.full_window());
-    match leases.settle(grant) {
-        Standing::New => {}
-        Standing::Same => return seat.mint.extend(window.until),
-        Standing::Stale => return true,
+    let state = this.state();
+    let mut window = grant.window(state.mint.scale(), state.mint.full_window());
+    match leases.accept(grant) {
+        Age::New => {}
+        Age::Same => return state.mint.extend(window.until),
+        Age::Stale => return true,
     }
     if leases.never_used {
-        // What was before belongs to `new_at`, what comes to `new`. What is given back one day begins after both.
+        // The ticks before now belong to `new_at`, those from now on to `new`; the next holder begins after both.
         let from = now.clamp(window.floor, window.until);
-        *seat.history() = Window { floor: window.floor, until: from };
+        *state.history() = Window { floor: window.floor, until: from };
         window.floor = from;
     }
-    this.occupy(py, grant.node, origin);
-    seat.mint.reset(window);
+    this.set_node(py, grant.node, origin);
+    state.mint.reset(window);
     true
 }
 
 /// Up to `want` IDs of one tick.
-pub fn take<G: Seated>(slf: &Bound<'_, G>, want: u32) -> PyResult<Run> {
+pub fn take<G: NodeGenerator>(slf: &Bound<'_, G>, want: u32) -> PyResult<Run> {
     let (this, py) = (slf.get(), slf.py());
-    let seat = this.seat();
-    let mut patience = Patience::new(seat.max_wait_ms);
+    let state = this.state();
+    let mut patience = Patience::new(state.max_wait_ms);
     loop {
-        self::seat(slf)?;
-        let minted = seat.mint.take_slow(want, || seat.now(py))?;
-        if !seat.gate.is_seated() {
+        attach(slf)?;
+        let minted = state.mint.take_slow(want, || state.now(py))?;
+        if !state.gate.is_attached() {
             // The user's clock forked this process, or closed the generator.
             continue;
         }
         match minted {
             Ok(run) => return Ok(run),
-            Err(Refusal::Outside { tick }) if !seat.mint.full_window().contains(tick) => {
-                let (at, end) = (seat.start(tick), seat.start(seat.mint.full_window().until));
+            Err(Refusal::Outside { tick }) if !state.mint.full_window().contains(tick) => {
+                let (at, end) = (state.start(tick), state.start(state.mint.full_window().until));
                 let message = format!("the next ID would be of {at}, the layout ends at {end}");
                 return Err(errors::generation(py, "clock.range", &message, None));
             }
             Err(Refusal::Outside { tick }) => {
-                if let Some(leases) = &seat.leases {
-                    let settle = |grant: &Grant| settle(this, py, leases, grant, tick, None);
-                    leases.renew(py, &seat.gate, &mut patience, &seat.clock, settle)?;
+                if let Some(leases) = &state.leases {
+                    let apply = |grant: &Grant| apply_grant(this, py, leases, grant, tick, None);
+                    leases.renew(py, &state.gate, &mut patience, &state.clock, apply)?;
                 }
             }
             Err(why) => this.refused(py, &mut patience, why)?,
@@ -346,8 +369,8 @@ pub fn take<G: Seated>(slf: &Bound<'_, G>, want: u32) -> PyResult<Run> {
     }
 }
 
-/// Fills `ids`, a whole number of them.
-pub fn write<G: Seated>(slf: &Bound<'_, G>, ids: &mut [u8], meta: u8) -> PyResult<()> {
+/// Fills `ids`, whose length is a multiple of an ID's.
+pub fn write<G: NodeGenerator>(slf: &Bound<'_, G>, ids: &mut [u8], meta: u8) -> PyResult<()> {
     let mut rest = ids;
     while !rest.is_empty() {
         let want = u32::try_from(rest.len() / G::SIZE).unwrap_or(u32::MAX).min(G::AT_ONCE);
@@ -360,36 +383,36 @@ pub fn write<G: Seated>(slf: &Bound<'_, G>, ids: &mut [u8], meta: u8) -> PyResul
     Ok(())
 }
 
-/// The tick that it is, for a generator that has its seat and is open after that was read.
-pub fn seated_now<G: Seated>(slf: &Bound<'_, G>) -> PyResult<Tick> {
-    let seat = slf.get().seat();
+/// The present tick, of a generator that is attached after the clock was read.
+pub fn attached_now<G: NodeGenerator>(slf: &Bound<'_, G>) -> PyResult<Tick> {
+    let state = slf.get().state();
     loop {
-        self::seat(slf)?;
-        let now = seat.now(slf.py())?;
-        if seat.gate.is_seated() {
+        attach(slf)?;
+        let now = state.now(slf.py())?;
+        if state.gate.is_attached() {
             return Ok(now);
         }
     }
 }
 
-/// Seats a generator for a look at the number that it mints under, unless it is closed or has its own.
-pub fn seat_to_look<G: Seated>(slf: &Bound<'_, G>) -> PyResult<()> {
-    let seat = slf.get().seat();
-    if seat.given.is_none() && !seat.gate.is_closed() { self::seat(slf) } else { Ok(()) }
+/// Attaches a generator before its node number is read, unless it is closed or was given one.
+pub fn attach_to_read<G: NodeGenerator>(slf: &Bound<'_, G>) -> PyResult<()> {
+    let state = slf.get().state();
+    if state.given.is_none() && !state.gate.is_closed() { attach(slf) } else { Ok(()) }
 }
 
-/// Seats a generator for an ID of a given time, which must be one at which only it ever had its number.
-pub fn seat_at<G: Seated>(slf: &Bound<'_, G>, time: UnixNs, tick: Tick) -> PyResult<()> {
-    let (seat, py) = (slf.get().seat(), slf.py());
-    if let Some(leases) = &seat.leases {
+/// Attaches a generator for an ID of a given time, at which it must be the only holder that its number ever had.
+pub fn attach_at<G: NodeGenerator>(slf: &Bound<'_, G>, time: UnixNs, tick: Tick) -> PyResult<()> {
+    let (state, py) = (slf.get().state(), slf.py());
+    if let Some(leases) = &state.leases {
         leases.check_history(py)?;
     }
-    self::seat(slf)?;
-    let history = *seat.history();
+    attach(slf)?;
+    let history = *state.history();
     if history.contains(tick) {
         return Ok(());
     }
-    let (time, floor, until) = (time.floor_ms(), seat.start(history.floor), seat.start(history.until));
+    let (time, floor, until) = (time.floor_ms(), state.start(history.floor), state.start(history.until));
     let message = format!(
         "time {time} is outside {floor}..{until}, in which this generator is the only one that ever had its {} and mints \
          no IDs with new()",
@@ -398,7 +421,7 @@ pub fn seat_at<G: Seated>(slf: &Bound<'_, G>, time: UnixNs, tick: Tick) -> PyRes
     Err(errors::lease(py, "lease.history", &message))
 }
 
-/// Where the `n`-th ID from a time's tick on lies, where each tick has so many: its time, and which of its tick's it is.
+/// The place of the `n`-th ID from a time's tick on, where each tick has `capacity`: its time, and its number in its tick.
 pub fn nth(time: &Bound<'_, PyAny>, n: &Bound<'_, PyAny>, capacity: u64, unit_ms: u32) -> PyResult<(UnixNs, u32)> {
     let (time, n) = (values::time(time)?, values::field(n, "n", u32::MAX.into())? as u64);
     let later = i128::from(n / capacity) * i128::from(unit_ms) * UnixNs::PER_MS;
@@ -406,18 +429,22 @@ pub fn nth(time: &Bound<'_, PyAny>, n: &Bound<'_, PyAny>, capacity: u64, unit_ms
 }
 
 /// `batch` of a scheme whose IDs are packed bytes.
-pub fn batch<'py, G: Seated>(slf: &Bound<'py, G>, n: &Bound<'_, PyAny>, meta: u8) -> PyResult<Bound<'py, PyBytes>> {
+pub fn batch<'py, G: NodeGenerator>(
+    slf: &Bound<'py, G>,
+    n: &Bound<'_, PyAny>,
+    meta: u8,
+) -> PyResult<Bound<'py, PyBytes>> {
     PyBytes::new_with(slf.py(), values::count(n)? * G::SIZE, |ids| write(slf, ids, meta))
 }
 
 /// `fill` of a scheme whose IDs are packed bytes.
-pub fn fill<G: Seated>(slf: &Bound<'_, G>, buffer: &Bound<'_, PyAny>, meta: u8) -> PyResult<usize> {
+pub fn fill<G: NodeGenerator>(slf: &Bound<'_, G>, buffer: &Bound<'_, PyAny>, meta: u8) -> PyResult<usize> {
     let target = hot::Writable::new(buffer, hot::Items::Ids(G::SIZE))?;
     hot::fill(&target, |ids| write(slf, ids, meta))
 }
 
 /// Puts the raw methods in place, and the signature: what is the scheme's own, and the keywords of all.
-pub fn install<G: Seated>(py: Python<'_>, own: &str) -> PyResult<()> {
+pub fn install<G: NodeGenerator>(py: Python<'_>, own: &str) -> PyResult<()> {
     hot::sign::<G>(py, &format!("({own}, {KEYWORDS})"))?;
     hot::install_generator::<G>(py)
 }
@@ -464,19 +491,19 @@ macro_rules! generator {
         $(#[$doc])*
         #[doc = $store]
         /// :param nodes: a range of node numbers to choose from.
-        /// :param never_used: whether only a number will do that nobody ever had.
+        /// :param never_used: True to lease only a number that no generator ever had.
         /// :param pool: the name of another pool.
         /// :param span_ms: how far ahead windows are granted, 1,000 to 86,400,000 milliseconds.
-        /// :param on_lease_lost: what comes at the end of the window when the lease was lost: ``"raise"``, the default where a
-        ///     store is named, or ``"move"``, to another lease.
+        /// :param on_lease_lost: the reaction at the end of the window when the lease was lost: ``"raise"``, the default
+        ///     where a store is named, or ``"move"`` to another lease.
         /// :param clock: a ManualClock, or a callable that returns nanoseconds since the Unix epoch; the system's by default.
-        /// :param max_wait_ms: the longest that an ID is waited for, in milliseconds.
+        /// :param max_wait_ms: the longest time that a call waits for an ID, in milliseconds.
         /// :raises ArgumentError: an argument of the wrong type.
         /// :raises ConfigError: ``config.node``, ``config.policy``, ``config.bounds``, ``config.wait``, ``config.store``.
         /// :raises FieldError: ``field.range``, ``field.format``.
         /// :raises GenerationError: ``system.random``: there is no randomness to draw a number from.
         ///
-        /// Where it has a lease, any call that mints raises LeaseError ``lease.none_free``, ``lease.lost`` or ``lease.clock``,
+        /// Any call that mints under a lease raises LeaseError ``lease.none_free``, ``lease.lost`` or ``lease.clock``,
         /// and StoreError ``store.unavailable`` or ``store.refused``.
         ///
         /// Any call that reads ``clock`` raises ConfigError ``config.clock`` where what it returned is no int.
@@ -495,20 +522,25 @@ macro_rules! generator {
         impl $generator {
             $($own)*
 
-            /// Has it start over with another grant at its next ID. Returns the first time, in Unix milliseconds, that it did
-            /// not mint in; None where it never minted in this process. It takes no lock, and nothing runs in between.
+            /// Detach the generator: it starts over with another grant at its next ID. Return the first time, in Unix
+            /// milliseconds, that it did not mint in; None if it never minted in this process. It takes no lock, and no other
+            /// thread runs in between.
             fn _detach(&self) -> Option<i64> {
-                $crate::generator::Seated::seat(self).unseat()
+                $crate::generator::NodeGenerator::state(self).detach()
             }
 
-            /// The first time, in Unix milliseconds, that it did not mint in; None where it never minted in this process.
+            /// Return the first time, in Unix milliseconds, that it did not mint in; None if it never minted in this process.
             fn _minted_until(&self) -> Option<i64> {
-                $crate::generator::Seated::seat(self).minted_until()
+                $crate::generator::NodeGenerator::state(self).minted_until()
             }
 
-            /// Ends minting for good; closing twice does nothing.
+            /// End minting for good. Closing twice does nothing.
+            ///
+            #[doc = concat!(">>> from ", $module, " import Generator")]
+            /// >>> generator = Generator()
+            /// >>> generator.close()
             fn close(&self, py: Python<'_>) -> PyResult<()> {
-                $crate::generator::Seated::seat(self).close(py)
+                $crate::generator::NodeGenerator::state(self).close(py)
             }
 
             fn __iter__(slf: Py<Self>) -> Py<Self> {
@@ -516,7 +548,7 @@ macro_rules! generator {
             }
 
             fn __next__(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
-                $crate::hot::minted(slf, 0)
+                $crate::hot::new_object_slow(slf, $crate::hot::Mints::default_meta(slf.get()))
             }
 
             fn __enter__(slf: Py<Self>) -> Py<Self> {
@@ -525,7 +557,7 @@ macro_rules! generator {
 
             #[pyo3(signature = (*exc))]
             fn __exit__(&self, exc: &Bound<'_, PyAny>) -> PyResult<()> {
-                $crate::generator::Seated::seat(self).close(exc.py())
+                $crate::generator::NodeGenerator::state(self).close(exc.py())
             }
         }
     };

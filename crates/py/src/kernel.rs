@@ -1,5 +1,5 @@
-//! What only the kernel knows: whether this process is still the one that it was, randomness that no copy of it shares, a word
-//! that all forked copies do share, and the time, whatever a test has put in the place of Python's functions.
+//! The kernel's part: the detection of forks, randomness that no copy of the process shares, a word that all forked copies
+//! share, and the time, even if a test replaces Python's functions.
 
 #![allow(unsafe_code)]
 
@@ -7,29 +7,29 @@ use std::io;
 use std::path::Path;
 use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 
-/// Where the epoch stands if no page can be had.
+/// Holds the generation if no page can be had.
 static PLAIN: AtomicU64 = AtomicU64::new(0);
 
-/// Where it stands: 0, or this process's epoch. Never changed after the module is imported.
-static EPOCH: AtomicPtr<AtomicU64> = AtomicPtr::new((&raw const PLAIN).cast_mut());
+/// Points to the word that holds the generation, or 0. Never changed after the module is imported.
+static GENERATION: AtomicPtr<AtomicU64> = AtomicPtr::new((&raw const PLAIN).cast_mut());
 
-/// The word that holds this process's epoch, and 0 in a process that was forked since, by whatever means.
+/// The word that holds the generation of this process, and 0 in a process that was forked since, by whatever means.
 #[inline(always)]
-pub fn epoch_word() -> &'static AtomicU64 {
+pub fn generation_word() -> &'static AtomicU64 {
     // SAFETY: it points to a static or to the page of `watch_forks`, which is never unmapped.
-    unsafe { &*EPOCH.load(Ordering::Relaxed) }
+    unsafe { &*GENERATION.load(Ordering::Relaxed) }
 }
 
-/// Whether the kernel empties the word at a fork; otherwise only forks of the C library's `fork` do.
+/// Returns true if the kernel empties the word at a fork; otherwise only the C library's `fork` does.
 pub fn is_wiped() -> bool {
-    !std::ptr::eq(epoch_word(), &raw const PLAIN)
+    !std::ptr::eq(generation_word(), &raw const PLAIN)
 }
 
-/// Notices forks of every kind. Handlers alone would miss a raw `clone(2)`, and Python's own any fork in C.
+/// Detects forks of every kind. Handlers alone would miss a raw `clone(2)`, and Python's own any fork in C.
 #[cfg(unix)]
 pub fn watch_forks() -> io::Result<()> {
     extern "C" fn in_child() {
-        epoch_word().store(0, Ordering::Release);
+        generation_word().store(0, Ordering::Release);
     }
     #[cfg(target_os = "linux")]
     // SAFETY: the page is new and zero, its word aligned; it is handed out whole and stays for ever. A kernel that cannot
@@ -40,7 +40,7 @@ pub fn watch_forks() -> io::Result<()> {
         let page = libc::mmap(std::ptr::null_mut(), size, access, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS, -1, 0);
         if page != libc::MAP_FAILED {
             if libc::madvise(page, size, libc::MADV_WIPEONFORK) == 0 {
-                EPOCH.store(page.cast(), Ordering::Release);
+                GENERATION.store(page.cast(), Ordering::Release);
             } else {
                 libc::munmap(page, size);
             }
@@ -58,10 +58,10 @@ pub fn watch_forks() -> io::Result<()> {
     Ok(())
 }
 
-/// Where the shared word stands if no page can be had: in each process apart.
+/// Holds the shared word if no page can be had: then each process has its own.
 static ALONE: AtomicU64 = AtomicU64::new(0);
 
-/// Where it stands. Never changed after the module is imported.
+/// Points to the shared word. Never changed after the module is imported.
 static SHARED: AtomicPtr<AtomicU64> = AtomicPtr::new((&raw const ALONE).cast_mut());
 
 /// A word, 0 at first, that is the same one in every process that was forked from this one since the module was imported.
@@ -70,7 +70,7 @@ pub fn shared_word() -> &'static AtomicU64 {
     unsafe { &*SHARED.load(Ordering::Relaxed) }
 }
 
-/// Has forks share it.
+/// Puts the shared word where forks share it.
 pub fn share_word() {
     #[cfg(unix)]
     // SAFETY: the page is new and zero, its word aligned and only ever used as an atomic; it is handed out whole and stays for
@@ -114,8 +114,8 @@ pub fn clocks() -> [i64; 4] {
     [real, real, 0, 0]
 }
 
-/// When the file at `path` was made, in nanoseconds since the Unix epoch; `None` where its file system or the kernel does
-/// not tell. Nothing that writes to the file moves it, and no copy brings it along.
+/// The time at which the file at `path` was created, in nanoseconds since the Unix epoch; `None` where its file system or the
+/// kernel does not tell. Writes do not change it, and a copy of the file has its own.
 ///
 /// Asks by path: to open an SQLite file and close it again would end the locks that this process has on it.
 pub fn created_ns(path: &Path) -> Option<i64> {
@@ -125,7 +125,7 @@ pub fn created_ns(path: &Path) -> Option<i64> {
 
 /// Fills `bytes` with randomness of the kernel's, drawn now.
 ///
-/// Never the C library's `getrandom`: the state of its generator is in this process's memory, and a copy of the process
+/// Does not use the C library's `getrandom`: the state of its generator is in this process's memory, and a copy of the process
 /// that was made by a snapshot would draw the same.
 #[cfg(target_os = "linux")]
 pub fn random(mut bytes: &mut [u8]) -> io::Result<()> {

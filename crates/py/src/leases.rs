@@ -12,23 +12,23 @@ use std::cmp::Ordering as CmpOrdering;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-/// What a constructor was told about its clock, and about stores and leases: the keywords that all generators have.
+/// The keywords that all generators have: of the clock, of stores and of leases.
 pub struct Terms<'py> {
-    /// Where a generator reads the time.
+    /// The clock of the generator.
     pub clock: Clock,
-    /// The longest that an ID is waited for.
+    /// The longest wait for an ID, in milliseconds.
     pub max_wait_ms: u64,
-    /// Only a number that was never leased.
+    /// True to lease only a number that was never leased.
     never_used: bool,
-    /// The others of [`OPTIONS`] that were given, as they were.
+    /// Those of [`OPTIONS`] that were given, as they were.
     given: Bound<'py, PyDict>,
 }
 
-/// How they stand in the signature of every generator.
+/// The keywords in the signature of every generator.
 pub const KEYWORDS: &str = "store=None, nodes=None, never_used=False, pool=None, span_ms=None, on_lease_lost=None, \
                             clock=None, max_wait_ms=1000";
 
-/// What `mintage.lease.request.lease_client` takes of them, as it was given.
+/// What `mintage.lease.request.LeaseRequest` takes of them, as it was given.
 const OPTIONS: [&str; 5] = ["store", "nodes", "pool", "span_ms", "on_lease_lost"];
 
 impl<'py> Terms<'py> {
@@ -53,39 +53,39 @@ impl<'py> Terms<'py> {
         Ok(terms)
     }
 
-    /// Whether anything was said about a lease.
+    /// Returns true if a keyword asks for a lease.
     pub fn is_given(&self) -> bool {
         self.never_used || !self.given.is_empty()
     }
 }
 
-/// What a scheme leases.
+/// The node number that a generator asks for.
 pub struct Subject<'a> {
     /// The scheme's name, and the pool's unless another is named.
     pub scheme: &'static str,
-    /// What the pool's node numbers mean.
+    /// The layout of the pool's node numbers.
     pub layout: &'a str,
-    /// How many node numbers there are.
+    /// The number of node numbers.
     pub size: u64,
-    /// The one that was asked for.
+    /// The node number that the user asked for.
     pub node: Option<u64>,
-    /// How many numbers from that one on will do.
+    /// The number of node numbers from that one on that will do.
     pub choices: u32,
     /// locality: the MAC fragment that was given.
     pub own_mac: Option<u32>,
 }
 
-/// How a generator holds its node number.
+/// The lease of a generator.
 pub struct Leases {
     arguments: Py<PyDict>,
     /// Not one of PyO3's cells: those let go of the GIL while they are filled, and a child of a fork in between would wait for
     /// ever.
-    tenancy: OnceLock<Py<PyAny>>,
-    /// Whether its number may have had other holders, once that was asked.
+    lease_client: OnceLock<Py<PyAny>>,
+    /// True if its number may have had other holders; empty until that is asked.
     has_past: OnceLock<bool>,
-    /// Whether it leases only a number that nobody ever had.
+    /// True if it leases only a number that no generator ever had.
     pub never_used: bool,
-    /// Whether a grant was ever asked for, so that there may be one to give back.
+    /// True once a grant was asked for: there may be one to release.
     asked: AtomicBool,
     /// The grant that the generator mints under; 0 before the first.
     serial: AtomicU64,
@@ -101,9 +101,9 @@ pub struct Grant {
     times: Option<(UnixMs, UnixMs, UnixMs)>,
 }
 
-/// How a grant stands to the one that a generator mints under.
+/// The order of a grant and the one that a generator mints under.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Standing {
+pub enum Age {
     /// A later one: the generator starts over.
     New,
     /// The same, whose window may have grown.
@@ -114,15 +114,15 @@ pub enum Standing {
 
 impl Grant {
     /// The ticks of the window.
-    pub fn window(&self, scale: Timescale, whole: Window) -> Window {
-        self.times.map_or(whole, |(floor, until, _)| whole.between(scale, floor, until))
+    pub fn window(&self, scale: Timescale, full: Window) -> Window {
+        self.times.map_or(full, |(floor, until, _)| full.between(scale, floor, until))
     }
 }
 
 /// The module that knows stores; imported where no fork can cut that in two.
 ///
 /// `StoreError`: ``store.unavailable``: this very thread is in the middle of importing it, and a signal handler mints.
-pub fn leasing(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
+pub fn request_module(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
     let module = py.import("mintage.process.forks")?.call_method1("load", ("mintage.lease.request",))?;
     let is_half = module.getattr("__spec__")?.getattr_opt("_initializing")?.map_or(Ok(false), |it| it.is_truthy())?;
     if is_half {
@@ -137,7 +137,7 @@ pub fn leasing(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
 ///
 /// `ConfigError`: ``config.snapshot``.
 pub fn check_store(py: Python<'_>, store: Option<Bound<'_, PyAny>>) -> PyResult<()> {
-    if !leasing(py)?.call_method1("choose_store", (store,))?.is_none() {
+    if !request_module(py)?.call_method1("choose_store", (store,))?.is_none() {
         return Ok(());
     }
     let registry: String = py.import("mintage.lease.registry")?.call_method0("url")?.extract()?;
@@ -168,7 +168,7 @@ impl Leases {
         arguments.set_item("clock", terms.clock.as_callable(py))?;
         let leases = Self {
             arguments: arguments.unbind(),
-            tenancy: OnceLock::new(),
+            lease_client: OnceLock::new(),
             has_past: OnceLock::new(),
             never_used: terms.never_used,
             asked: AtomicBool::new(false),
@@ -176,17 +176,17 @@ impl Leases {
         };
         if terms.is_given() {
             // What is wrong with the arguments is said at once; the store is asked at first use.
-            leases.tenancy(py)?;
+            leases.lease_client(py)?;
         }
         Ok(Some(leases))
     }
 
-    fn tenancy<'py>(&self, py: Python<'py>) -> PyResult<&Bound<'py, PyAny>> {
-        if let Some(made) = self.tenancy.get() {
+    fn lease_client<'py>(&self, py: Python<'py>) -> PyResult<&Bound<'py, PyAny>> {
+        if let Some(made) = self.lease_client.get() {
             return Ok(made.bind(py));
         }
-        let made = leasing(py)?.call_method("lease_client", (), Some(self.arguments.bind(py)))?;
-        Ok(self.tenancy.get_or_init(|| made.unbind()).bind(py))
+        let made = request_module(py)?.call_method("lease_client", (), Some(self.arguments.bind(py)))?;
+        Ok(self.lease_client.get_or_init(|| made.unbind()).bind(py))
     }
 
     /// The name of the pool that it leases from.
@@ -201,21 +201,21 @@ impl Leases {
         type Times = (u64, u64, Option<i64>, Option<i64>, Option<i64>);
         self.asked.store(true, Ordering::Relaxed);
         let (serial, node, floor, until, due): Times =
-            self.tenancy(py)?.call_method1("window", (max_wait_ms,))?.extract()?;
+            self.lease_client(py)?.call_method1("window", (max_wait_ms,))?.extract()?;
         let times = floor.zip(until).zip(due).map(|((floor, until), due)| (UnixMs(floor), UnixMs(until), UnixMs(due)));
         Ok(Grant { serial, node, times })
     }
 
-    /// A grant to seat a generator with, in this process; `None` where it has to look again how it stands.
-    pub fn seat(
+    /// A grant to attach a generator with, in this process; `None` where the caller must read the gate again.
+    pub fn attach(
         &self,
         py: Python<'_>,
         gate: &Gate,
         generator: &Bound<'_, PyAny>,
         max_wait_ms: u64,
     ) -> PyResult<Option<Grant>> {
-        let turn = (fork::epoch(), gate.turn());
-        leasing(py)?.call_method1("attach", (generator, self.tenancy(py)?))?;
+        let before = (fork::generation(), gate.detach_count());
+        request_module(py)?.call_method1("attach", (generator, self.lease_client(py)?))?;
         let grant = self.grant(py, max_wait_ms)?;
         let is_new = self.is_new(&grant);
         if gate.is_closed() && is_new {
@@ -225,63 +225,63 @@ impl Leases {
         // Others may have come in while this call waited: the first to be done decides. And the user's clock may have forked,
         // or this process started over: what was granted before is the parent's, or given back.
         let entry = gate.enter(py, None)?;
-        Ok((entry != Entry::Seated && (fork::epoch(), gate.turn()) == turn && is_new).then_some(grant))
+        Ok((entry != Entry::Attached && (fork::generation(), gate.detach_count()) == before && is_new).then_some(grant))
     }
 
-    /// Whether a grant is later than the one that the generator mints under, or that its parent minted under.
+    /// Returns true if a grant is later than the one that the generator mints under, or that its parent minted under.
     fn is_new(&self, grant: &Grant) -> bool {
         grant.serial > self.serial.load(Ordering::Relaxed)
     }
 
-    /// How a grant stands to the one that the generator mints under, which becomes this one where it is later.
-    pub fn settle(&self, grant: &Grant) -> Standing {
+    /// Compares a grant with the one that the generator mints under, and makes it that one where it is later.
+    pub fn accept(&self, grant: &Grant) -> Age {
         let seen = self.serial.fetch_max(grant.serial, Ordering::Relaxed);
         match grant.serial.cmp(&seen) {
-            CmpOrdering::Greater => Standing::New,
-            CmpOrdering::Equal => Standing::Same,
-            CmpOrdering::Less => Standing::Stale,
+            CmpOrdering::Greater => Age::New,
+            CmpOrdering::Equal => Age::Same,
+            CmpOrdering::Less => Age::Stale,
         }
     }
 
-    /// Gets a generator whose window is at an end a later end or another lease, which `settle` puts in force, and says
-    /// whether that helped. One that ran ahead of its clock has to wait until asking for more is worth it. One that lost its
-    /// seat while it waited is to be seated first: no grant is put in force here that would be new no more there.
+    /// Gets a later end of its window, or another lease, for a generator whose window has ended: `apply` applies that grant and
+    /// returns whether it helped. A generator that ran ahead of its clock waits until a request is due. One that was detached
+    /// while it waited must attach first: a grant that is applied here would not be new there.
     pub fn renew(
         &self,
         py: Python<'_>,
         gate: &Gate,
         patience: &mut Patience,
         clock: &Clock,
-        settle: impl FnOnce(&Grant) -> bool,
+        apply: impl FnOnce(&Grant) -> bool,
     ) -> PyResult<()> {
         let grant = self.grant(py, patience.max_wait_ms())?;
-        if !gate.is_seated() {
+        if !gate.is_attached() {
             return Ok(());
         }
-        let Some((_, until, due)) = grant.times.filter(|_| !settle(&grant)) else { return Ok(()) };
+        let Some((_, until, due)) = grant.times.filter(|_| !apply(&grant)) else { return Ok(()) };
         let what = "the generator ran ahead of its clock, to the end of its lease's window".into();
         patience.wait(py, clock, due, Reason { code: "sequence.exhausted", what })?;
-        self.tenancy(py)?.call_method1("grow", (until.0, patience.max_wait_ms())).map(drop)
+        self.lease_client(py)?.call_method1("grow", (until.0, patience.max_wait_ms())).map(drop)
     }
 
     /// Gives the node number back.
     pub fn release(&self, py: Python<'_>, used_until: UnixMs) -> PyResult<()> {
-        match self.tenancy.get() {
-            Some(tenancy) if self.asked.load(Ordering::Relaxed) => {
-                tenancy.call_method1(py, "release", (used_until.0,)).map(drop)
+        match self.lease_client.get() {
+            Some(lease_client) if self.asked.load(Ordering::Relaxed) => {
+                lease_client.call_method1(py, "release", (used_until.0,)).map(drop)
             }
             _ => Ok(()),
         }
     }
 
-    /// Has the keeper give the node number back, for a generator that is gone; asks no store and takes no lock.
+    /// Makes the keeper release the node number of a generator that is gone; asks no store and takes no lock.
     pub fn abandon(&self, used_until: UnixMs) {
-        // While the interpreter ends, there is nobody left to tell.
+        // While the interpreter ends, the keeper runs no more.
         Python::try_attach(|py| {
             // It may be an error that ends the generator's life.
             let pending = PyErr::take(py);
-            if let Some(tenancy) = self.tenancy.get()
-                && let Err(error) = tenancy.call_method1(py, "abandon", (used_until.0,))
+            if let Some(lease_client) = self.lease_client.get()
+                && let Err(error) = lease_client.call_method1(py, "abandon", (used_until.0,))
             {
                 error.write_unraisable(py, None);
             }
@@ -296,7 +296,8 @@ impl Leases {
         let has_past = match self.has_past.get() {
             Some(&known) => known,
             None => {
-                let asked = leasing(py)?.call_method1("may_have_prior_holders", (self.tenancy(py)?,))?.extract()?;
+                let asked =
+                    request_module(py)?.call_method1("may_have_prior_holders", (self.lease_client(py)?,))?.extract()?;
                 *self.has_past.get_or_init(|| asked)
             }
         };

@@ -1,12 +1,24 @@
-//! The binding: a thin shell of Python around `mintage-core`. Each scheme's module is one file; what they share is
-//! `clock` (reading and waiting), `fork`, `leases`, `values` (what comes in), `errors` (what goes out) and `array`. Unsafe code is in
-//! `hot` and `kernel`.
+//! The binding: a thin shell of Python around `mintage-core`.
+//!
+//! - **Schemes**: `sno`, `snowflake`, `locality` and `uuid` are modules of their own. `ticked` makes a module of each row in
+//!   `schemes`; `text` has those whose IDs are text alone. `schemes` lists them all.
+//! - **Classes**: `id` makes the class of a scheme's IDs, with their `fields`; `array` the class of packed IDs, which `arrow`
+//!   exports; `generator` and `ticked` the classes of generators.
+//! - **Minting**: `clock` reads time and waits, `entropy` draws random bits, `fork` detects forks, `leases` asks Python for
+//!   node numbers.
+//! - **Python**: `values` reads arguments and makes results, `errors` raises.
+//! - **Beside them**: `formats` (the formats that the core declares), `sequence`, `lane` (the service's hot paths), `typeid`
+//!   and `views`.
+//!
+//! Unsafe code is in `hot` and `kernel`, which use no other module but `errors`. No two modules use each other.
 
 #![deny(unsafe_code)]
 #![allow(missing_docs, reason = "pyo3 makes undocumented items; what Python sees is documented")]
 
+mod array;
 mod arrow;
 mod clock;
+mod decimal;
 mod entropy;
 mod errors;
 mod fields;
@@ -16,11 +28,11 @@ mod generator;
 mod hot;
 mod id;
 mod kernel;
+mod lane;
 mod leases;
 mod locality;
 mod schemes;
 mod sequence;
-mod service;
 mod sno;
 mod snowflake;
 mod text;
@@ -40,7 +52,7 @@ mod _core {
     use pyo3::types::{PyBytes, PyDict};
     use std::path::PathBuf;
 
-    /// What the cached tick knows of this machine: cycles a second (0: nothing is cached) and the largest age in ns.
+    /// Return facts of the cached tick: cycles a second (0: nothing is cached), and the largest age in ns.
     #[pyfunction]
     fn clock_facts<'py>(py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let (cycles, age) = hot::clock_facts();
@@ -50,53 +62,53 @@ mod _core {
         Ok(facts)
     }
 
-    /// The millisecond that the hot path would stamp now.
+    /// Return the millisecond that the hot path would stamp now.
     #[pyfunction]
     fn cached_ms() -> i64 {
         hot::now().0
     }
 
-    /// The kernel's clocks in nanoseconds, whatever a test has put in the place of Python's functions: real time, the time that
-    /// never goes back, the same with the time that the machine slept (0 where that is not known); and how long that took.
+    /// Return the kernel's clocks in nanoseconds, even if a test replaces Python's functions: real time, monotonic time,
+    /// monotonic time with the time that the machine slept (0 where that is not known); and the duration of the call.
     #[pyfunction]
     fn clocks() -> (i64, i64, i64, i64) {
         kernel::clocks().into()
     }
 
-    /// The first of :func:`clocks`.
+    /// Return the first of :func:`clocks`.
     #[pyfunction]
     fn system_ns() -> i64 {
         kernel::clocks()[0]
     }
 
-    /// When the file at ``path`` was made, in nanoseconds since the Unix epoch; None where that is not known. A copy that takes
-    /// the file's place was made later, even if it was given the same inode.
+    /// Return the time at which the file at ``path`` was created, in nanoseconds since the Unix epoch; None where that is
+    /// not known. A copy that replaces the file was created later, even if it gets the same inode.
     #[pyfunction]
     #[pyo3(signature = (path, /))]
     fn created_ns(path: PathBuf) -> Option<i64> {
         kernel::created_ns(&path)
     }
 
-    /// Which process this is: a number above 0 that no ancestor had when it was forked, however that was done.
+    /// Return the generation of this process: a number above 0 that no ancestor had when it was forked, however that was done.
     #[pyfunction]
-    fn epoch() -> u64 {
-        fork::epoch()
+    fn generation() -> u64 {
+        fork::generation()
     }
 
-    /// The epoch in which this process began: it changes by forks alone.
+    /// Return the generation in which this process began; forks alone change it.
     #[pyfunction]
-    fn birth() -> u64 {
-        fork::birth()
+    fn fork_generation() -> u64 {
+        fork::fork_generation()
     }
 
-    /// Moves this process to a later epoch, as a fork does: every generator starts over at its next ID.
+    /// Start a later generation in this process, as a fork does, and return it: every generator starts over at its next ID.
     #[pyfunction]
-    fn start_epoch() -> u64 {
-        fork::start_epoch()
+    fn start_generation() -> u64 {
+        fork::start_generation()
     }
 
-    /// ``count`` random bytes, 0 to 65,536, that the kernel draws now; nothing of them comes from this process's memory,
-    /// which a clone shares.
+    /// Return ``count`` random bytes, 0 to 65,536, that the kernel draws now: none comes from this process's memory, which a
+    /// clone shares.
     ///
     /// :raises ArgumentError: ``count`` is not an int.
     /// :raises FieldError: ``field.range``.
@@ -108,7 +120,7 @@ mod _core {
         PyBytes::new_with(py, count, |bytes| values::draw(py, bytes))
     }
 
-    /// A generator's bound method ``new`` as a function of the module of this name, for good: with a module and a qualified
+    /// Return a generator's bound method ``new`` as a function of the module of this name. It has a module and a qualified
     /// name, so that it can be pickled, and written into a migration.
     ///
     /// :raises TypeError: ``method`` is not the method of a generator.
@@ -120,24 +132,23 @@ mod _core {
         schemes::function_of(&generator, module).unwrap_or_else(|| Err(other()))
     }
 
-    /// The generators that mint what the schemes' module-level functions return, of those that are imported.
+    /// Return the generators that the module-level functions of the imported schemes use.
     #[pyfunction]
     fn defaults(py: Python<'_>) -> Vec<Bound<'_, PyAny>> {
         schemes::defaults(py)
     }
 
-    /// Has another generator mint what a scheme's module-level functions return, and returns the one that did; with its
-    /// own clock it takes none of the quick path away, as only what they point to changes.
+    /// Replace the generator that a scheme's module-level functions use, and return the previous one.
     ///
     /// :raises TypeError: ``generator`` is no generator, or its scheme's module is not imported.
     #[pyfunction]
     #[pyo3(signature = (generator, /))]
-    fn stand_in<'py>(generator: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    fn replace_default<'py>(generator: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         let other = || PyTypeError::new_err("generator is of no scheme whose module is imported");
-        schemes::stand_in(generator).ok_or_else(other)
+        schemes::replace_default_of(generator).ok_or_else(other)
     }
 
-    /// Has ``uuid4()`` draw its bits from the seed of a test's clock; from the kernel again with None.
+    /// Make ``uuid4()`` draw its bits from the seed of a test's clock, or with None from the kernel again.
     ///
     /// :raises ArgumentError: ``clock`` is no clock.
     #[pyfunction]

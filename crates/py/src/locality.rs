@@ -1,18 +1,18 @@
 //! `mintage.locality`: UUIDs of version b.
 
 use crate::clock::Patience;
-use crate::generator::{self, Seat, Seated, generator};
+use crate::generator::{self, GeneratorState, NodeGenerator, generator};
 use crate::id::id;
 use crate::leases::{Subject, Terms};
 use crate::values::Defaulted;
-use crate::{errors, hot, values};
+use crate::{errors, fields, hot, values};
+use mintage_core::format::Part;
 use mintage_core::given_time::GivenTimeCounter;
 use mintage_core::schemes::locality::{self as scheme, Mint, Mode, Origin};
 use mintage_core::step::{Refusal, Run};
-use mintage_core::units::UnixMs;
 use pyo3::basic::CompareOp;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDateTime, PyDict, PyType};
+use pyo3::types::{PyBytes, PyDict, PyType};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 id! {
@@ -20,12 +20,17 @@ id! {
     ///
     /// ID(value)
     ///
-    /// ``value`` is 16 bytes. Any UUID can be held; the fields other than ``version`` are those of version b alone. They are not
-    /// RFC 9562 UUIDs: the bits of its variant belong to the MAC fragment.
+    /// ``value`` is 16 bytes. Any UUID can be held; the fields other than ``version`` are those of version b alone. They are
+    /// not RFC 9562 UUIDs: the bits of its variant belong to the MAC fragment.
     LocalityId(scheme::Id) in "mintage.locality", "locality", 16 bytes, 36 characters:
-    "Reads the text of any UUID: 36 characters, hex digits of either case with hyphens where they belong."
+    "Parse the text of any UUID: 36 characters, hex digits of either case with hyphens where they belong."
     {
-        /// The ID of a ``uuid.UUID``.
+        /// Return the ID of a ``uuid.UUID``.
+        ///
+        /// >>> from mintage import locality
+        /// >>> id = locality.new()
+        /// >>> locality.ID.from_uuid(id.as_uuid()) == id
+        /// True
         ///
         /// :raises ArgumentError: ``value`` is not a uuid.UUID.
         #[staticmethod]
@@ -34,31 +39,41 @@ id! {
             Ok(Self(scheme::Id(u128::from_be_bytes(values::uuid_bytes(value)?))))
         }
 
-        /// Composes an ID from its fields.
+        /// Compose an ID from its fields, by name: its time, 1970 to the year 10889, as ``time``, an aware datetime, or as
+        /// ``timestamp_ms`` or ``timestamp_ns`` since the Unix epoch; ``counter``, 0 to 2^32 - 1, written as ``mode`` writes
+        /// it: ``"variable"`` (nibbles reversed) or ``"sequential"``; ``pid``, 0 to 65535; ``mac``, 7 hex digits, or a whole
+        /// MAC address of which the last 7 count. All but the time are 0 where they are left out.
         ///
-        /// ``counter`` is 0 to 2^32 - 1, written as ``mode`` writes it: ``"variable"`` (nibbles reversed) or ``"sequential"``.
-        /// ``pid`` is 0 to 65535, ``mac`` 7 hex digits or a whole MAC address of which the last 7 count, ``timestamp_ms``
-        /// milliseconds since the Unix epoch, 0 to 2^48 - 1.
+        /// >>> from mintage import locality
+        /// >>> id = locality.ID.from_parts(timestamp_ms=1_700_000_000_000, pid=7, mac="0abcdef")
+        /// >>> id.pid, id.mac, id.timestamp_ms
+        /// (7, '0abcdef', 1700000000000)
         ///
         /// :raises ArgumentError: a value of the wrong type.
-        /// :raises FieldError: ``field.range`` or ``field.format``.
+        /// :raises FieldError: ``time.naive``, ``time.range``, ``field.range`` or ``field.format``.
         /// :raises ConfigError: ``config.policy``: an unknown mode.
         #[staticmethod]
-        #[pyo3(signature = (*, counter, pid, mac, timestamp_ms, mode = Defaulted::OUT))]
-        #[pyo3(text_signature = "(*, counter, pid, mac, timestamp_ms, mode='variable')")]
-        fn from_parts(
-            counter: &Bound<'_, PyAny>,
-            pid: &Bound<'_, PyAny>,
-            mac: &Bound<'_, PyAny>,
-            timestamp_ms: &Bound<'_, PyAny>,
-            mode: Defaulted<'_>,
-        ) -> PyResult<Self> {
-            let counter = values::field(counter, "counter", u32::MAX.into())? as u32;
-            let pid = values::field(pid, "pid", u16::MAX.into())? as u16;
-            let mac = scheme::mac_fragment(&values::text(mac, "mac")?).map_err(errors::value)?;
-            let time = values::field(timestamp_ms, "timestamp_ms", scheme::TIME.max().into())? as u64;
-            let written = mode_of(mode.given())?.written(counter);
-            Ok(Self(scheme::Id::new(written, Origin::new(pid, mac), time)))
+        #[pyo3(signature = (*, mode = Defaulted::OUT, **fields), text_signature = "(*, mode='variable', **fields)")]
+        fn from_parts(mode: Defaulted<'_>, fields: Option<&Bound<'_, PyDict>>) -> PyResult<Self> {
+            let (mode, id) = (mode_of(mode.given())?, fields::from_parts::<Self>(fields, scheme::FORMAT)?);
+            Ok(id.counted_in(mode))
+        }
+
+        /// Return the same ID with other fields, as :meth:`from_parts` takes them; ``mode`` applies to ``counter`` alone.
+        ///
+        /// >>> from mintage import locality
+        /// >>> locality.new().replace(pid=7).pid
+        /// 7
+        ///
+        /// :raises ArgumentError: a value of the wrong type.
+        /// :raises FieldError: ``time.naive``, ``time.range``, ``field.range`` or ``field.format``; ``field.version`` unless
+        ///     the version is b.
+        /// :raises ConfigError: ``config.policy``: an unknown mode.
+        #[pyo3(signature = (*, mode = Defaulted::OUT, **fields), text_signature = "($self, *, mode='variable', **fields)")]
+        fn replace(&self, mode: Defaulted<'_>, fields: Option<&Bound<'_, PyDict>>) -> PyResult<Self> {
+            let (mode, id) = (mode_of(mode.given())?, fields::replace(*self, fields)?);
+            let is_counted = fields.is_some_and(|fields| fields.contains("counter").unwrap_or(false));
+            Ok(if is_counted { id.counted_in(mode) } else { id })
         }
 
         /// The version digit: ``"b"`` for this scheme.
@@ -67,56 +82,20 @@ id! {
             self.0.version()
         }
 
-        /// The counter, 0 to 2^32 - 1, read as variable mode writes it: first digit least significant.
-        ///
-        /// :raises FieldError: ``field.version`` unless the version is b.
-        #[getter]
-        fn counter(&self) -> PyResult<u32> {
-            self.written("counter").map(|written| Mode::Variable.written(written))
-        }
-
         /// The counter, 0 to 2^32 - 1, read as sequential mode writes it: the first 8 digits as they stand.
         ///
         /// :raises FieldError: ``field.version`` unless the version is b.
         #[getter]
-        fn sequential_counter(&self) -> PyResult<u32> {
-            self.written("counter")
+        fn sequential_counter(&self) -> PyResult<u64> {
+            self.0.field(scheme::COUNTER, "sequential_counter").map_err(errors::value)
         }
 
-        /// The process id modulo 65536.
+        /// Return the ``uuid.UUID`` of the same 128 bits.
         ///
-        /// :raises FieldError: ``field.version`` unless the version is b.
-        #[getter]
-        fn pid(&self) -> PyResult<u64> {
-            self.0.field(scheme::PID, "pid").map_err(errors::value)
-        }
-
-        /// The last 7 hex digits of a MAC address.
-        ///
-        /// :raises FieldError: ``field.version`` unless the version is b.
-        #[getter]
-        fn mac(&self) -> PyResult<String> {
-            self.0.field(scheme::MAC, "mac").map(|mac| format!("{mac:07x}")).map_err(errors::value)
-        }
-
-        /// When it was minted, in milliseconds since the Unix epoch, 0 to 2^48 - 1.
-        ///
-        /// :raises FieldError: ``field.version`` unless the version is b.
-        #[getter]
-        fn timestamp_ms(&self) -> PyResult<u64> {
-            self.0.field(scheme::TIME, "timestamp_ms").map_err(errors::value)
-        }
-
-        /// When it was minted: an aware UTC datetime.
-        ///
-        /// :raises FieldError: ``field.version`` unless the version is b; ``time.range`` after year 9999.
-        #[getter]
-        fn time<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDateTime>> {
-            let ms = self.0.field(scheme::TIME, "time").map_err(errors::value)?;
-            values::datetime(py, UnixMs(ms as i64))
-        }
-
-        /// The ``uuid.UUID`` of the same 128 bits.
+        /// >>> from mintage import locality
+        /// >>> id = locality.new()
+        /// >>> str(id.as_uuid()) == str(id)
+        /// True
         fn as_uuid<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
             values::uuid(py, self.0.0.to_be_bytes())
         }
@@ -124,8 +103,29 @@ id! {
 }
 
 impl LocalityId {
-    fn written(&self, name: &'static str) -> PyResult<u32> {
-        self.0.field(scheme::COUNTER, name).map(|counter| counter as u32).map_err(errors::value)
+    /// The same ID with its counter written as a mode writes it, from an ID that variable mode wrote.
+    fn counted_in(self, mode: Mode) -> Self {
+        let written = scheme::COUNTER.get(self.0.0);
+        match mode {
+            Mode::Variable => self,
+            Mode::Sequential => {
+                let counter = u64::from(Mode::Variable.written(written as u32));
+                Self(scheme::Id(self.0.0 ^ scheme::COUNTER.put(written ^ counter)))
+            }
+        }
+    }
+}
+
+impl fields::HasFields for LocalityId {
+    fn check_version(&self, field: &'static str) -> PyResult<()> {
+        self.0.field(scheme::VERSION, field).map(drop).map_err(errors::value)
+    }
+
+    fn number(part: &Part<'_>, value: &Bound<'_, PyAny>) -> PyResult<u128> {
+        if part.name != "mac" {
+            return fields::number(part, value);
+        }
+        scheme::mac_fragment(&values::text(value, "mac")?).map(u128::from).map_err(errors::value)
     }
 }
 
@@ -133,19 +133,19 @@ fn mode_of(value: Option<&Bound<'_, PyAny>>) -> PyResult<Mode> {
     values::policy(value, "mode", &[("variable", Mode::Variable), ("sequential", Mode::Sequential)])
 }
 
-impl Seated for Generator {
+impl NodeGenerator for Generator {
     type Mint = Mint;
     type Minted = scheme::Id;
-    /// Where the counter starts.
+    /// The start of the counter.
     type Origin = u32;
     const TERM: &'static str = "pid";
     const SIZE: usize = scheme::SIZE;
-    /// A time for every so many, or a long batch would all be of one millisecond.
+    /// A run reads the time once: longer runs would give a long batch one millisecond.
     const AT_ONCE: u32 = 4096;
 
     #[inline(always)]
-    fn seat(&self) -> &Seat<Mint> {
-        &self.seat
+    fn state(&self) -> &GeneratorState<Mint> {
+        &self.state
     }
 
     fn origin(&self, py: Python<'_>) -> PyResult<u32> {
@@ -157,7 +157,7 @@ impl Seated for Generator {
         Ok(scheme::node_of(self.given_pid.unwrap_or_else(|| std::process::id() as u16), mac))
     }
 
-    fn occupy(&self, _: Python<'_>, node: u64, start: Option<u32>) {
+    fn set_node(&self, _: Python<'_>, node: u64, start: Option<u32>) {
         self.origin.store(node, Ordering::Relaxed);
         if let Some(start) = start {
             self.start.store(start, Ordering::Relaxed);
@@ -165,7 +165,7 @@ impl Seated for Generator {
     }
 
     fn forked(&self) {
-        self.seat.mint.restart();
+        self.state.mint.restart();
     }
 
     fn refused(&self, _: Python<'_>, _: &mut Patience, _: Refusal) -> PyResult<()> {
@@ -206,8 +206,8 @@ impl Generator {
     fn first_counter(&self, py: Python<'_>, mode: Mode) -> PyResult<u32> {
         match (self.given_counter, mode) {
             (Some(counter), _) => Ok(counter),
-            (None, Mode::Variable) => Ok(self.seat.clock.random(py)? as u32),
-            (None, Mode::Sequential) => Ok(scheme::sequential_seed(self.seat.clock.now(py)?.floor_ms())),
+            (None, Mode::Variable) => Ok(self.state.clock.random(py)? as u32),
+            (None, Mode::Sequential) => Ok(scheme::sequential_seed(self.state.clock.now(py)?.floor_ms())),
         }
     }
 }
@@ -219,13 +219,20 @@ fn host_mac(py: Python<'_>) -> PyResult<u32> {
 }
 
 generator! {
-    /// Mints locality UUIDs; safe to share between threads.
+    /// A generator of locality UUIDs, safe to share between threads.
     ///
     /// Generator(mode="variable", *, pid=None, mac=None, counter=None, store=None, nodes=None, never_used=False, pool=None,
     /// span_ms=None, on_lease_lost=None, clock=None, max_wait_ms=1000)
     ///
-    /// Its node number is pid and MAC fragment together. Without a ``pid`` or ``mac`` of your own it is leased: the process's own
-    /// where nobody else has it, else with another MAC fragment. A forked child reads its own pid and starts its own counter.
+    /// Its node number is pid and MAC fragment together. Without a ``pid`` or a ``mac`` it leases one: that of the process
+    /// and the host, if no other generator has it, or else one with another MAC fragment. A forked child reads its own pid
+    /// and starts its own counter.
+    ///
+    /// >>> from mintage import locality
+    /// >>> with locality.Generator(pid=7, mac="0abcdef") as generator:
+    /// ...     id = generator.new()
+    /// >>> id.pid, id.mac
+    /// (7, '0abcdef')
     ///
     /// :param mode: ``"variable"``: first digits scatter; ``"sequential"``: they cluster.
     /// :param pid: 0 to 65535; by default the process id modulo 65536.
@@ -233,12 +240,12 @@ generator! {
     /// :param counter: where counting starts, 0 to 2^32 - 1; by default a random number, or in sequential mode the seed of the
     ///     present ten minutes.
     pub struct Generator in "mintage.locality" {
-        seat: Seat<Mint>,
+        state: GeneratorState<Mint>,
         sequential: AtomicBool,
         start: AtomicU32,
         /// pid and MAC fragment together.
         origin: AtomicU64,
-        /// How many IDs of given times it minted.
+        /// The number of IDs of given times that were minted.
         dated: GivenTimeCounter,
         given_pid: Option<u16>,
         given_mac: Option<u32>,
@@ -268,7 +275,7 @@ generator! {
         let subject = Subject { scheme: scheme::POOL, layout, size, node, choices: 1, own_mac: mac };
         let mint = Mint::new(scheme::WINDOW);
         Ok(Self {
-            seat: Seat::new(py, mint, Terms::read(py, keywords)?, &subject, pid)?,
+            state: GeneratorState::new(py, mint, Terms::read(py, keywords)?, &subject, pid)?,
             sequential: AtomicBool::new(mode == Mode::Sequential),
             start: AtomicU32::new(0),
             origin: AtomicU64::new(0),
@@ -279,20 +286,28 @@ generator! {
         })
     }
 
-    /// Mints an ID.
+    /// Mint an ID.
+    ///
+    /// >>> from mintage import locality
+    /// >>> locality.Generator(pid=7).new().pid
+    /// 7
     ///
     /// :raises GenerationError: ``clock.range``, ``fork.shared_node``, ``generator.closed``.
     #[pyo3(name = "new")]
     fn mint_one(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
-        hot::minted(slf, 0)
+        hot::new_object_slow(slf, 0)
     }
 
-    /// Mints an ID of a given time, for old rows: an aware datetime, or nanoseconds since the Unix epoch, until 2248.
+    /// Mint an ID of a given time, for old rows: an aware datetime, or nanoseconds since the Unix epoch, until 2248.
     ///
     /// Its counter is one step further than that of the last such ID, whatever that one's time, and comes round after 2^32 of
-    /// them: so any 2^32 IDs in a row differ. It begins half way round, so until half of them are used, they differ from the first
-    /// half of a millisecond's that :meth:`new` mints and :meth:`nth_at` makes. There is no smallest and no largest ID of a time: the counter comes
-    /// first, so IDs do not sort by time.
+    /// them: so any 2^32 IDs in a row differ. It begins half way round, so until half of them are used, they differ from the
+    /// first half of a millisecond's that :meth:`new` mints and :meth:`nth_at` makes. A time has no smallest and no largest
+    /// ID: the counter comes first, so IDs do not sort by time.
+    ///
+    /// >>> from mintage import locality
+    /// >>> locality.Generator(pid=7).new_at(1_700_000_000_000 * 10**6).timestamp_ms
+    /// 1700000000000
     ///
     /// :raises ArgumentError: ``time`` is neither.
     /// :raises FieldError: ``time.naive``, ``time.range``.
@@ -303,13 +318,17 @@ generator! {
     fn new_at(slf: &Bound<'_, Self>, time: &Bound<'_, PyAny>) -> PyResult<LocalityId> {
         let (this, time) = (slf.get(), values::time(time)?);
         let tick = scheme::tick(time.floor_ms()).map_err(errors::value)?;
-        generator::seat_at(slf, time, tick)?;
+        generator::attach_at(slf, time, tick)?;
         let first = this.dated.next(this.capacity());
         Ok(LocalityId(this.id(Run { tick: tick.0, first, count: 1 }, 0)))
     }
 
-    /// The ``n``-th ID of a given millisecond, counted from 0. For old rows: of one generator, IDs that differ in millisecond or
-    /// in ``n`` differ. They can be those that :meth:`new` mints: ask only for times in which it mints none.
+    /// Return the ``n``-th ID of a given millisecond, counted from 0. For old rows: of one generator, IDs that differ in
+    /// millisecond or in ``n`` differ. They can be those that :meth:`new` mints: ask only for times in which it mints none.
+    ///
+    /// >>> from mintage import locality
+    /// >>> locality.Generator("sequential", pid=7, counter=0).nth_at(1_700_000_000_000 * 10**6, 5).sequential_counter
+    /// 5
     ///
     /// :raises ArgumentError: an argument of the wrong type.
     /// :raises FieldError: ``field.range``: ``n`` is outside 0..2^32 - 1; ``time.naive``, ``time.range``.
@@ -319,17 +338,21 @@ generator! {
     fn nth_at(slf: &Bound<'_, Self>, time: &Bound<'_, PyAny>, n: &Bound<'_, PyAny>) -> PyResult<LocalityId> {
         let (time, first) = generator::nth(time, n, slf.get().capacity(), scheme::SCALE.unit_ms)?;
         let tick = scheme::tick(time.floor_ms()).map_err(errors::value)?;
-        generator::seat_at(slf, time, tick)?;
+        generator::attach_at(slf, time, tick)?;
         Ok(LocalityId(slf.get().id(Run { tick: tick.0, first, count: 1 }, 0)))
     }
 
-    /// How many IDs a millisecond has.
+    /// The number of IDs in a millisecond.
     #[getter]
     fn capacity(&self) -> u64 {
         1 << scheme::COUNTER.bits
     }
 
-    /// Mints ``n`` IDs, 0 to 2^31 - 1, into one :class:`Array`.
+    /// Mint ``n`` IDs, 0 to 2^31 - 1, into one :class:`Array`.
+    ///
+    /// >>> from mintage import locality
+    /// >>> len(locality.Generator(pid=7).batch(3))
+    /// 3
     ///
     /// :raises ArgumentError: ``n`` is not an int.
     /// :raises FieldError: ``field.range``.
@@ -339,7 +362,11 @@ generator! {
         Ok(Array { data: generator::batch(slf, n, 0)?.unbind() })
     }
 
-    /// Fills a writable buffer of bytes, or of void items of 16 (numpy's ``V16``), with IDs, and returns how many.
+    /// Fill a writable buffer of bytes, or of void items of 16 (numpy's ``V16``), with IDs, and return their number.
+    ///
+    /// >>> from mintage import locality
+    /// >>> locality.Generator(pid=7).fill(bytearray(48))
+    /// 3
     ///
     /// :raises ArgumentError: ``buffer`` has no buffer.
     /// :raises ConfigError: ``config.buffer``: other items, read-only, not contiguous, or not a whole number of IDs.
@@ -349,10 +376,16 @@ generator! {
         generator::fill(slf, buffer, 0)
     }
 
-    /// Changes to another mode with a counter of its own; the present mode again changes nothing.
+    /// Change to another mode, with a counter of its own. The present mode changes nothing.
     ///
     /// IDs stay unique: those after a change are of later times than those before. So times may be ahead of the clock, by
     /// up to 2.048 s for each change that was made while the clock stood in the same 2.048 s.
+    ///
+    /// >>> from mintage import locality
+    /// >>> generator = locality.Generator(pid=7)
+    /// >>> generator.use_mode("sequential")
+    /// >>> generator.mode
+    /// 'sequential'
     ///
     /// :raises ArgumentError: ``mode`` is not str.
     /// :raises ConfigError: ``config.policy``: an unknown mode.
@@ -361,17 +394,17 @@ generator! {
     fn use_mode(slf: &Bound<'_, Self>, mode: &Bound<'_, PyAny>) -> PyResult<()> {
         let (this, py) = (slf.get(), slf.py());
         let mode = mode_of(Some(mode))?;
-        generator::seat(slf)?;
+        generator::attach(slf)?;
         if mode != this.mode() {
             let start = this.first_counter(py, mode)?;
-            this.seat.mint.restart();
+            this.state.mint.restart();
             this.start.store(start, Ordering::Relaxed);
             this.sequential.store(mode == Mode::Sequential, Ordering::Relaxed);
         }
         Ok(())
     }
 
-    /// ``"variable"`` or ``"sequential"``.
+    /// The mode: ``"variable"`` or ``"sequential"``.
     #[getter(mode)]
     fn mode_name(&self) -> &'static str {
         match self.mode() {
@@ -387,7 +420,7 @@ generator! {
         if let Some(pid) = this.given_pid {
             return Ok(pid);
         }
-        generator::seat_to_look(slf)?;
+        generator::attach_to_read(slf)?;
         Ok(scheme::origin_of(this.origin.load(Ordering::Relaxed)).0)
     }
 
@@ -397,8 +430,8 @@ generator! {
     #[getter]
     fn mac(slf: &Bound<'_, Self>) -> PyResult<String> {
         let this = slf.get();
-        if this.given_mac.is_none() && !this.seat.gate.is_closed() {
-            generator::seat(slf)?;
+        if this.given_mac.is_none() && !this.state.gate.is_closed() {
+            generator::attach(slf)?;
         }
         let mac = this.given_mac.unwrap_or_else(|| scheme::origin_of(this.origin.load(Ordering::Relaxed)).1);
         Ok(format!("{mac:07x}"))
@@ -417,6 +450,7 @@ pub fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<ArrayIterator>()?;
     module.add_class::<Generator>()?;
     hot::install_id::<LocalityId>(py)?;
+    fields::install::<LocalityId>(py, &[scheme::FORMAT])?;
     hot::install_array::<Array>(py);
     generator::install::<Generator>(py, "mode='variable', *, pid=None, mac=None, counter=None")
 }

@@ -7,47 +7,54 @@ use mintage_core::buffer::{Buffer as Core, Segment};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyRange};
 
-/// The current segment of a sequence and the next, as the keeper sees them.
+/// The buffered integers of a sequence: the rest of its current segment, and the next segment.
 #[pyclass(frozen, module = "mintage._core.sequence")]
-pub struct Pool(Core);
+pub struct Buffer(Core);
 
 #[pymethods]
-impl Pool {
+impl Buffer {
     #[new]
     fn py_new() -> Self {
         Self(Core::new())
     }
 
-    /// Puts a segment beside the current one; whether there was room.
+    /// Add a segment as the next one, and return True; or return False where there is one.
     fn offer(&self, first: u64, count: u32, stride: u32) -> bool {
         self.0.offer(Segment { first, count, stride }).is_ok()
     }
 
-    /// Whether a next segment waits.
+    /// Return True if there is a next segment.
     fn has_next(&self) -> bool {
         self.0.has_next()
     }
 
-    /// How many integers can be taken now, without and with the next segment.
+    /// Return how many integers can be taken now, without and with the next segment.
     fn level(&self) -> (u64, u64) {
         self.0.level()
     }
 
-    /// Empties it; the rest of the segments as (first, count, stride), in their order.
+    /// Empty the buffer, and return what is left of its segments as (first, count, stride), in their order.
     fn drain(&self) -> Vec<(u64, u32, u32)> {
         self.0.drain().into_iter().flatten().map(|rest| (rest.first, rest.count, rest.stride)).collect()
     }
 }
 
-/// Integers of a namespace: each is handed out once, whatever happens; what one process gets grows from segment to segment.
+/// Integers of a namespace: each is handed out once, whatever happens. Those of one process grow from segment to segment.
 ///
 /// Sequence(namespace, store=None, *, step=None, min_step=100, max_step=1_000_000, target_ms=10_000, max_wait_ms=1000)
 ///
 /// ``store`` is a URL or a Store; by default ``MINTAGE_STORE``, or else the machine-local registry. Segments are reserved
 /// there before their first integer is handed out, and fetched ahead, so that one lasts about ``target_ms`` milliseconds: from
 /// ``min_step`` to ``max_step`` integers, 1 to 2^31 - 1, or always ``step``. Integers that are reserved and not handed out are
-/// skipped, unless :meth:`close` can give them back. No call waits longer than ``max_wait_ms`` milliseconds for the store. Threads
-/// may share one; a forked child fetches segments of its own.
+/// skipped, unless :meth:`close` can give them back. No call waits longer than ``max_wait_ms`` milliseconds for the store.
+/// Threads may share one; a forked child fetches segments of its own.
+///
+/// >>> from mintage import Sequence
+/// >>> from mintage.store.memory import MemoryStore
+/// >>> with Sequence("orders", MemoryStore()) as orders:
+/// ...     numbers = [orders.next(), orders.next()]
+/// >>> numbers
+/// [1, 2]
 ///
 /// :raises ArgumentError: an argument of the wrong type.
 /// :raises FieldError: ``field.range``.
@@ -55,8 +62,8 @@ impl Pool {
 #[pyclass(frozen, module = "mintage")]
 pub struct Sequence {
     gate: Gate,
-    pool: Py<Pool>,
-    supply: Py<PyAny>,
+    buffer: Py<Buffer>,
+    client: Py<PyAny>,
     namespace: String,
     max_wait_ms: u64,
 }
@@ -67,11 +74,11 @@ impl hot::Mints for Sequence {
     const NEW: &'static std::ffi::CStr = c"next";
 
     #[inline(always)]
-    fn quick(&self, _: Python<'_>, _: u8) -> Option<u64> {
-        if !self.gate.is_fast() {
+    fn fast(&self, _: Python<'_>, _: u8) -> Option<u64> {
+        if !self.gate.is_open() {
             return None;
         }
-        self.pool.get().0.take(1).map(|taken| taken.first)
+        self.buffer.get().0.take(1).map(|taken| taken.first)
     }
 
     fn slow(slf: &Bound<'_, Self>, _: u8) -> PyResult<u64> {
@@ -89,20 +96,20 @@ impl Sequence {
     fn take(slf: &Bound<'_, Self>, want: u32) -> PyResult<Segment> {
         let (this, py) = (slf.get(), slf.py());
         loop {
-            if let Some(taken) = this.take_held(py, want)? {
+            if let Some(taken) = this.take_buffered(py, want)? {
                 return Ok(taken);
             }
-            this.supply.call_method1(py, "wait", (this.max_wait_ms,))?;
+            this.client.call_method1(py, "wait", (this.max_wait_ms,))?;
         }
     }
 
-    /// Takes up to `want` integers of those that are held; `None` where none are.
+    /// Takes up to `want` buffered integers; `None` where none are buffered.
     #[inline]
-    pub fn take_held(&self, py: Python<'_>, want: u32) -> PyResult<Option<Segment>> {
-        let pool = &self.pool.get().0;
+    pub fn take_buffered(&self, py: Python<'_>, want: u32) -> PyResult<Option<Segment>> {
+        let buffer = &self.buffer.get().0;
         loop {
-            self.seat(py)?;
-            if let Some(taken) = pool.take(want) {
+            self.attach(py)?;
+            if let Some(taken) = buffer.take(want) {
                 return Ok(Some(taken));
             }
             if !self.move_on(py, 1)? {
@@ -111,12 +118,12 @@ impl Sequence {
         }
     }
 
-    /// Takes `want` integers in a row of those that are held; the tail of a segment that has too few is skipped.
+    /// Takes `want` buffered integers in a row, and skips the tail of a segment that has fewer.
     pub fn take_row(&self, py: Python<'_>, want: u32) -> PyResult<Option<Segment>> {
-        let pool = &self.pool.get().0;
+        let buffer = &self.buffer.get().0;
         loop {
-            self.seat(py)?;
-            if let Some(taken) = pool.take_exactly(want) {
+            self.attach(py)?;
+            if let Some(taken) = buffer.take_exactly(want) {
                 return Ok(Some(taken));
             }
             if !self.move_on(py, want)? {
@@ -125,37 +132,38 @@ impl Sequence {
         }
     }
 
-    /// Goes on to the next segment, and has another one fetched.
+    /// Goes on to the next segment, and makes the client fetch another one.
     fn move_on(&self, py: Python<'_>, want: u32) -> PyResult<bool> {
-        let moved = self.pool.get().0.advance(want);
+        let moved = self.buffer.get().0.advance(want);
         if moved {
-            self.supply.call_method0(py, "advanced")?;
+            self.client.call_method0(py, "advanced")?;
         }
         Ok(moved)
     }
 
-    /// How many integers are held.
+    /// The number of buffered integers.
     pub fn level(&self) -> u64 {
-        self.pool.get().0.level().1
+        self.buffer.get().0.level().1
     }
 
-    /// Whether another segment waits.
+    /// Returns true if there is a next segment.
     pub fn has_next(&self) -> bool {
-        self.pool.get().0.has_next()
+        self.buffer.get().0.has_next()
     }
 
-    /// What fetches its segments.
-    pub fn supply(&self) -> &Py<PyAny> {
-        &self.supply
+    /// The client that fetches the segments.
+    pub fn client(&self) -> &Py<PyAny> {
+        &self.client
     }
 
-    /// Makes sure that what the pool holds is this process's, and no parent's: its supply empties it, once an epoch.
-    fn seat(&self, py: Python<'_>) -> PyResult<()> {
-        while self.gate.enter(py, None)? != Entry::Seated {
-            let epoch = fork::epoch();
-            self.supply.call_method0(py, "attach")?;
-            if fork::epoch() == epoch {
-                self.gate.seat(true);
+    /// Makes sure that this process fetched what is buffered, and no parent of it: the client empties the buffer once a
+    /// generation.
+    fn attach(&self, py: Python<'_>) -> PyResult<()> {
+        while self.gate.enter(py, None)? != Entry::Attached {
+            let generation = fork::generation();
+            self.client.call_method0(py, "attach")?;
+            if fork::generation() == generation {
+                self.gate.open(true);
             }
         }
         Ok(())
@@ -211,35 +219,49 @@ impl Sequence {
             let message = format!("min_step {least} is above max_step {most}");
             return Err(errors::field(py, "field.range", &message));
         }
-        let pool = Py::new(py, Pool(Core::new()))?;
+        let buffer = Py::new(py, Buffer(Core::new()))?;
         let arguments = PyDict::new(py);
         arguments.set_item("min_step", least)?;
         arguments.set_item("max_step", most)?;
         arguments.set_item("target_ms", limit(&target_ms, "target_ms", 10_000)?)?;
-        let supply = leases::leasing(py)?.call_method("segment_client", (&namespace, store, &pool), Some(&arguments))?;
+        let client = leases::request_module(py)?.call_method(
+            "segment_client",
+            (&namespace, store, &buffer),
+            Some(&arguments),
+        )?;
         Ok(Self {
             gate: Gate::new(),
-            pool,
-            supply: supply.unbind(),
+            buffer,
+            client: client.unbind(),
             namespace,
             max_wait_ms: max_wait_ms.given().map_or(Ok(1000), values::max_wait_ms)?,
         })
     }
 
-    /// The next integer, 0 to 2^63 - 1.
+    /// Return the next integer, 0 to 2^63 - 1.
     ///
-    /// :raises StoreError: the store is away and all that was fetched is used: ``store.unavailable`` with ``retry_after_ms``.
+    /// >>> from mintage import Sequence
+    /// >>> from mintage.store.memory import MemoryStore
+    /// >>> Sequence("orders", MemoryStore()).next()
+    /// 1
+    ///
+    /// :raises StoreError: the store is away and no integer is buffered: ``store.unavailable`` with ``retry_after_ms``.
     /// :raises GenerationError: ``sequence.exhausted``: the namespace is at its maximum; ``generator.closed``.
     #[pyo3(name = "next")]
     fn next_one(slf: &Bound<'_, Self>) -> PyResult<u64> {
         hot::Mints::slow(slf, 0)
     }
 
-    /// The next ``n`` integers, 0 to 2^31 - 1, as few ranges in order.
+    /// Return the next ``n`` integers, 0 to 2^31 - 1, as few ranges in order.
+    ///
+    /// >>> from mintage import Sequence
+    /// >>> from mintage.store.memory import MemoryStore
+    /// >>> Sequence("orders", MemoryStore()).batch(7)
+    /// [range(1, 8)]
     ///
     /// :raises ArgumentError: ``n`` is not an int.
     /// :raises FieldError: ``field.range``.
-    /// :raises StoreError: as :meth:`next`; what was taken until then is skipped.
+    /// :raises StoreError: as :meth:`next`; the integers that were taken until then are skipped.
     /// :raises GenerationError: as :meth:`next`.
     #[pyo3(signature = (n))]
     fn batch<'py>(slf: &Bound<'py, Self>, n: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyList>> {
@@ -260,7 +282,12 @@ impl Sequence {
         PyList::new(py, ranges.collect::<PyResult<Vec<_>>>()?)
     }
 
-    /// The next ``n`` integers in a row, 1 to 2^31 - 1: from what was fetched where that is enough, else from the store.
+    /// Return the next ``n`` integers in a row, 1 to 2^31 - 1: buffered ones where those are enough, else from the store.
+    ///
+    /// >>> from mintage import Sequence
+    /// >>> from mintage.store.memory import MemoryStore
+    /// >>> Sequence("orders", MemoryStore()).reserve(7)
+    /// range(1, 8)
     ///
     /// :raises ArgumentError: ``n`` is not an int.
     /// :raises FieldError: ``field.range``.
@@ -270,37 +297,43 @@ impl Sequence {
     fn reserve<'py>(slf: &Bound<'py, Self>, n: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         let (this, py) = (slf.get(), slf.py());
         let n = limit(&Defaulted::of(n.clone()), "n", 1)?;
-        this.seat(py)?;
-        if let Some(part) = this.pool.get().0.take_exactly(n) {
+        this.attach(py)?;
+        if let Some(part) = this.buffer.get().0.take_exactly(n) {
             return as_range(py, part.first, part.count.into(), part.stride.into());
         }
-        let segment = this.supply.call_method1(py, "reserve", (n,))?;
+        let segment = this.client.call_method1(py, "reserve", (n,))?;
         segment.call_method0(py, "as_range").map(|range| range.into_bound(py))
     }
 
-    /// ``n`` integers, all of them or none, in ranges as large as the store gives.
+    /// Return ``n`` integers, all or none, in ranges as large as the store gives.
     fn _reserve_all<'py>(slf: &Bound<'py, Self>, n: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         let (this, py) = (slf.get(), slf.py());
-        this.seat(py)?;
-        this.supply.call_method1(py, "reserve_all", (n,)).map(|ranges| ranges.into_bound(py))
+        this.attach(py)?;
+        this.client.call_method1(py, "reserve_all", (n,)).map(|ranges| ranges.into_bound(py))
     }
 
-    /// Ends handing out; what is left is given back to the store where nothing was reserved after it. Closing twice does nothing.
+    /// End handing out integers. Those that are left go back to the store, if nothing was reserved after them. Closing twice
+    /// does nothing.
+    ///
+    /// >>> from mintage import Sequence
+    /// >>> from mintage.store.memory import MemoryStore
+    /// >>> orders = Sequence("orders", MemoryStore())
+    /// >>> orders.close()
     fn close(&self, py: Python<'_>) -> PyResult<()> {
-        let seated = self.gate.is_seated();
+        let is_attached = self.gate.is_attached();
         self.gate.close();
-        if seated { self.supply.call_method0(py, "close").map(drop) } else { Ok(()) }
+        if is_attached { self.client.call_method0(py, "close").map(drop) } else { Ok(()) }
     }
 
-    /// Its name.
+    /// The name of the namespace.
     #[getter]
     fn namespace(&self) -> &str {
         &self.namespace
     }
 
-    /// How many integers can be handed out without the store.
+    /// The number of integers that can be handed out without the store.
     #[getter]
-    fn held(&self) -> u64 {
+    fn buffered(&self) -> u64 {
         self.level()
     }
 
@@ -328,7 +361,7 @@ impl Sequence {
 
 /// Puts the classes and functions into the module.
 pub fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_class::<Pool>()?;
+    module.add_class::<Buffer>()?;
     module.add_class::<Sequence>()?;
     hot::install_generator::<Sequence>(module.py())
 }

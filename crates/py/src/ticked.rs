@@ -1,9 +1,10 @@
 //! Generators of formats that hold a tick and, below it, bits that count on from a random start.
 
 use crate::clock::Patience;
-use crate::generator::{self, Seat, Seated};
+use crate::generator::{self, GeneratorState, NodeGenerator};
+use crate::hot::IdClass;
 use crate::leases::{Subject, Terms};
-use crate::{errors, hot, id, values};
+use crate::{errors, hot, values};
 use mintage_core::counting::Counting;
 use mintage_core::given_time::GivenTimeCounter;
 use mintage_core::id::Id as _;
@@ -17,21 +18,21 @@ use pyo3::{PyClass, PyTypeInfo};
 use std::marker::PhantomData;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// What stands for no node number.
+/// The value that means no node number.
 pub const NONE: u64 = u64::MAX;
 
-/// A generator of such IDs.
+/// The state of a generator of such IDs.
 pub struct Ticking<T: Ticked> {
-    pub seat: Seat<Counting>,
+    pub state: GeneratorState<Counting>,
     node: AtomicU64,
-    /// Anew for each seat: so no two processes count on from the same bits.
-    drawn: hot::Held<CachedPrf>,
+    /// CachedPrf anew whenever the generator attaches: so no two processes count on from the same bits.
+    drawn: hot::GilCell<CachedPrf>,
     dated: GivenTimeCounter,
     of: PhantomData<fn() -> T>,
 }
 
 impl<T: Ticked> Ticking<T> {
-    /// A generator with the node number that it was given, or leases because it was told so, or draws.
+    /// A generator with the node number that it is given, leases on request, or draws.
     pub fn new(
         py: Python<'_>,
         node: Option<&Bound<'_, PyAny>>,
@@ -41,10 +42,10 @@ impl<T: Ticked> Ticking<T> {
         let (layout, size) = (pool.text.as_str(), pool.nodes);
         let given = node.map(|node| values::node(node, T::TERM, size - 1)).transpose()?;
         let subject = Subject { scheme: T::POOL, layout, size, node: given, choices: 1, own_mac: None };
-        let seat = Seat::on_request(py, T::counting(), Terms::read(py, keywords)?, &subject, given)?;
-        let drawn = hot::Held::new(CachedPrf::new([0; 16]));
+        let state = GeneratorState::on_request(py, T::counting(), Terms::read(py, keywords)?, &subject, given)?;
+        let drawn = hot::GilCell::new(CachedPrf::new([0; 16]));
         Ok(Self {
-            seat,
+            state,
             node: AtomicU64::new(given.unwrap_or(NONE)),
             drawn,
             dated: GivenTimeCounter::default(),
@@ -60,45 +61,45 @@ impl<T: Ticked> Ticking<T> {
 }
 
 /// A class of such generators.
-pub trait Class: PyClass<Frozen = True> + PyTypeInfo + Sync {
+pub trait TickedClass: PyClass<Frozen = True> + PyTypeInfo + Sync {
     /// The class of its IDs.
-    type Id: id::Class;
-    fn ticking(&self) -> &Ticking<<Self::Id as id::Class>::Id>
+    type Id: IdClass;
+    fn ticking(&self) -> &Ticking<<Self::Id as IdClass>::Id>
     where
-        <Self::Id as id::Class>::Id: Ticked;
+        <Self::Id as IdClass>::Id: Ticked;
 }
 
-impl<G: Class> Seated for G
+impl<G: TickedClass> NodeGenerator for G
 where
-    <G::Id as id::Class>::Id: Ticked,
+    <G::Id as IdClass>::Id: Ticked,
 {
     type Mint = Counting;
-    type Minted = <G::Id as id::Class>::Id;
-    /// A key for the bits that a seat draws.
+    type Minted = <G::Id as IdClass>::Id;
+    /// A key for the random bits of each tick.
     type Origin = [u8; 16];
     const TERM: &'static str = Self::Minted::TERM;
     const SIZE: usize = Self::Minted::SIZE;
 
     #[inline(always)]
-    fn seat(&self) -> &Seat<Counting> {
-        &self.ticking().seat
+    fn state(&self) -> &GeneratorState<Counting> {
+        &self.ticking().state
     }
 
     fn origin(&self, py: Python<'_>) -> PyResult<[u8; 16]> {
-        self.seat().clock.bytes(py)
+        self.state().clock.bytes(py)
     }
 
     fn own_node(&self, py: Python<'_>) -> PyResult<u64> {
-        match self.seat().given {
+        match self.state().given {
             Some(node) => Ok(node),
             None if Self::Minted::HAS_NODE => {
-                Ok(u64::from_ne_bytes(self.seat().clock.bytes(py)?) & ((1 << Self::Minted::NODE_BITS) - 1))
+                Ok(u64::from_ne_bytes(self.state().clock.bytes(py)?) & ((1 << Self::Minted::NODE_BITS) - 1))
             }
             None => Ok(NONE),
         }
     }
 
-    fn occupy(&self, py: Python<'_>, node: u64, key: Option<[u8; 16]>) {
+    fn set_node(&self, py: Python<'_>, node: u64, key: Option<[u8; 16]>) {
         let ticking = self.ticking();
         ticking.node.store(node, Ordering::Relaxed);
         if let Some(key) = key {
@@ -107,7 +108,7 @@ where
     }
 
     fn refused(&self, py: Python<'_>, patience: &mut Patience, why: Refusal) -> PyResult<()> {
-        self.seat().wait(py, patience, why)
+        self.state().wait(py, patience, why)
     }
 
     #[inline(always)]
@@ -119,7 +120,7 @@ where
 
     #[inline(always)]
     fn object(py: Python<'_>, minted: Self::Minted) -> hot::Object {
-        hot::object(py, <G::Id as id::Class>::of(minted))
+        hot::object(py, <G::Id as IdClass>::of(minted))
     }
 
     fn write(&self, py: Python<'_>, run: Run, _: u8, ids: &mut [u8]) {
@@ -139,34 +140,34 @@ impl<T: Ticked> Ticking<T> {
     }
 }
 
-/// The next ID of a given time.
-pub fn new_at<G: Class>(slf: &Bound<'_, G>, time: &Bound<'_, PyAny>) -> PyResult<G::Id>
+/// Mints an ID of a given time.
+pub fn new_at<G: TickedClass>(slf: &Bound<'_, G>, time: &Bound<'_, PyAny>) -> PyResult<G::Id>
 where
-    <G::Id as id::Class>::Id: Ticked,
+    <G::Id as IdClass>::Id: Ticked,
 {
-    type Id<G> = <<G as Class>::Id as id::Class>::Id;
+    type Id<G> = <<G as TickedClass>::Id as IdClass>::Id;
     let (this, py, time) = (slf.get(), slf.py(), values::time(time)?);
     let units = Id::<G>::units_at(time).map_err(errors::value)?;
-    generator::seat_at(slf, time, Id::<G>::tick(units))?;
+    generator::attach_at(slf, time, Id::<G>::tick(units))?;
     let ticking = this.ticking();
-    Ok(<G::Id as id::Class>::of(ticking.at(py, units, ticking.dated.next(Id::<G>::NUMBERS))))
+    Ok(<G::Id as IdClass>::of(ticking.at(py, units, ticking.dated.next(Id::<G>::NUMBERS))))
 }
 
 /// The `n`-th ID from a time's tick on, whose random bits are the tick's.
-pub fn nth_at<G: Class>(slf: &Bound<'_, G>, time: &Bound<'_, PyAny>, n: &Bound<'_, PyAny>) -> PyResult<G::Id>
+pub fn nth_at<G: TickedClass>(slf: &Bound<'_, G>, time: &Bound<'_, PyAny>, n: &Bound<'_, PyAny>) -> PyResult<G::Id>
 where
-    <G::Id as id::Class>::Id: Ticked,
+    <G::Id as IdClass>::Id: Ticked,
 {
-    type Id<G> = <<G as Class>::Id as id::Class>::Id;
+    type Id<G> = <<G as TickedClass>::Id as IdClass>::Id;
     let (this, py) = (slf.get(), slf.py());
     let (time, first) = generator::nth(time, n, 1 << Id::<G>::SEQUENCE_BITS, Id::<G>::SCALE.unit_ms)?;
     let units = Id::<G>::units_at(time).map_err(errors::value)?;
-    generator::seat_at(slf, time, Id::<G>::tick(units))?;
-    Ok(<G::Id as id::Class>::of(this.ticking().at(py, units, Id::<G>::nth(first))))
+    generator::attach_at(slf, time, Id::<G>::tick(units))?;
+    Ok(<G::Id as IdClass>::of(this.ticking().at(py, units, Id::<G>::nth(first))))
 }
 
 /// The smallest or the largest ID of a time's tick.
-pub fn bound<C: id::Class>(time: &Bound<'_, PyAny>, is_high: bool) -> PyResult<C>
+pub fn bound<C: IdClass>(time: &Bound<'_, PyAny>, is_high: bool) -> PyResult<C>
 where
     C::Id: Ticked,
 {
@@ -176,8 +177,8 @@ where
 
 /// Makes the classes and functions of such a format's module.
 ///
-/// `ticked! { /// of the ID; Name(core::Id) in module, word, bytes, characters: "what parse reads"; /// of the generator; node; new_at:
-/// how many numbers of a tick it has; nth_at: whose its numbers are }`
+/// `ticked! { /// of the ID; Name(core::Id) in module, word, bytes, characters: "what parse reads"; /// of the generator;
+/// node; new_at: how its numbers go on; nth_at: which other IDs its IDs differ from }`
 macro_rules! ticked {
     (
         $(#[$doc:meta])*
@@ -207,29 +208,41 @@ macro_rules! ticked {
             {
                 $($($own)*)?
 
-                /// Composes an ID from its fields, by their names: its time as ``timestamp_ms`` or ``timestamp_ns``, since the Unix
-                /// epoch, and the others, 0 where they are left out. Hexadecimal digits stand for what is no number.
+                /// Compose an ID from its fields, by name: its time as ``time``, an aware datetime, or as ``timestamp_ms`` or
+                /// ``timestamp_ns`` since the Unix epoch; the other fields are 0 where they are left out. A field of
+                /// hexadecimal digits takes those, or an int.
+                ///
+                #[doc = concat!(">>> from mintage import ", $word)]
+                #[doc = concat!(">>> ", $word, ".ID.from_parts(timestamp_ms=1_700_000_000_000).timestamp_ms")]
+                /// 1700000000000
                 ///
                 /// :raises ArgumentError: a value of the wrong type.
-                /// :raises FieldError: ``time.range``, ``field.range`` or ``field.format``.
+                /// :raises FieldError: ``time.naive``, ``time.range``, ``field.range`` or ``field.format``.
                 #[staticmethod]
                 #[pyo3(signature = (**fields))]
-                fn from_parts(py: Python<'_>, fields: Option<&Bound<'_, PyDict>>) -> PyResult<Self> {
-                    fields::from_parts(py, fields, <$core as mintage_core::id::Id>::FORMAT)
+                fn from_parts(fields: Option<&Bound<'_, PyDict>>) -> PyResult<Self> {
+                    fields::from_parts(fields, <$core as mintage_core::id::Id>::FORMAT)
                 }
 
-                /// The same ID with other fields, as :meth:`from_parts` takes them.
+                /// Return the same ID with other fields, as :meth:`from_parts` takes them.
+                ///
+                #[doc = concat!(">>> from mintage import ", $word)]
+                #[doc = concat!(">>> id = ", $word, ".new()")]
+                #[doc = concat!(">>> id.replace(timestamp_ms=1_700_000_000_000).timestamp_ms")]
+                /// 1700000000000
                 ///
                 /// :raises ArgumentError: a value of the wrong type.
-                /// :raises FieldError: ``time.range``, ``field.range`` or ``field.format``.
+                /// :raises FieldError: ``time.naive``, ``time.range``, ``field.range`` or ``field.format``.
                 #[pyo3(signature = (**fields))]
-                fn replace(&self, py: Python<'_>, fields: Option<&Bound<'_, PyDict>>) -> PyResult<Self> {
-                    fields::replace(py, *self, fields)
+                fn replace(&self, fields: Option<&Bound<'_, PyDict>>) -> PyResult<Self> {
+                    fields::replace(*self, fields)
                 }
             }
         }
 
-        impl ticked::Class for Generator {
+        impl fields::HasFields for $class {}
+
+        impl ticked::TickedClass for Generator {
             type Id = $class;
 
             #[inline(always)]
@@ -250,37 +263,52 @@ macro_rules! ticked {
                 keywords: Option<&Bound<'_, PyDict>>,
             ) -> PyResult<Self> {
                 let made = Self(Ticking::new(py, $term, keywords)?);
-                generator::draw(&made, py)?;
+                generator::attach_without_lease(&made, py)?;
                 Ok(made)
             }
 
-            /// Mints an ID.
+            /// Mint an ID.
+            ///
+            #[doc = concat!(">>> from mintage import ", $word)]
+            #[doc = concat!(">>> generator = ", $word, ".Generator()")]
+            /// >>> generator.new() < generator.new()
+            /// True
             ///
             /// :raises GenerationError: ``sequence.exhausted`` when it would wait longer than ``max_wait_ms``; ``clock.range``,
             ///     ``fork.shared_node``, ``generator.closed``, ``system.random``.
             #[pyo3(name = "new")]
             fn mint_one(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
-                hot::minted(slf, 0)
+                hot::new_object_slow(slf, 0)
             }
 
-            /// Mints an ID of a given time, for old rows: an aware datetime, or nanoseconds since the Unix epoch.
+            /// Mint an ID of a given time, for old rows: an aware datetime, or nanoseconds since the Unix epoch.
             ///
             #[doc = $numbers]
             ///
+            #[doc = concat!(">>> from mintage import ", $word)]
+            #[doc = concat!(">>> ", $word, ".Generator().new_at(1_700_000_000_000 * 10**6).timestamp_ms")]
+            /// 1700000000000
+            ///
             /// :raises ArgumentError: ``time`` is neither.
             /// :raises FieldError: ``time.naive``, ``time.range``.
-            /// :raises LeaseError: ``lease.history``: it leases its number from a store without ``never_used``, or the time is not
-            ///     before its lease.
+            /// :raises LeaseError: ``lease.history``: it leases its number from a store without ``never_used``, or the time
+            ///     is not before its lease.
             /// :raises GenerationError: ``fork.shared_node``, ``generator.closed``, ``system.random``.
             #[pyo3(signature = (time))]
             fn new_at(slf: &Bound<'_, Self>, time: &Bound<'_, PyAny>) -> PyResult<$class> {
                 ticked::new_at(slf, time)
             }
 
-            /// The ``n``-th ID of a given time's tick, counted from 0 and on into the ticks after it, which have :attr:`capacity` of
-            /// them each. For old rows: of one generator, IDs that differ in tick or in ``n`` differ.
+            /// Return the ``n``-th ID of a given time's tick, counted from 0. A tick has :attr:`capacity` IDs: the next
+            /// numbers are those of the ticks after it. For old rows: of one generator, IDs that differ in tick or in ``n``
+            /// differ.
             ///
             #[doc = $nth]
+            ///
+            #[doc = concat!(">>> from mintage import ", $word)]
+            #[doc = concat!(">>> generator = ", $word, ".Generator()")]
+            /// >>> generator.nth_at(1_700_000_000_000 * 10**6, 0) == generator.nth_at(1_700_000_000_000 * 10**6, 1)
+            /// False
             ///
             /// :raises ArgumentError: an argument of the wrong type.
             /// :raises FieldError: ``field.range``: ``n`` is outside 0..2^32 - 1; ``time.naive``, ``time.range``.
@@ -291,13 +319,17 @@ macro_rules! ticked {
                 ticked::nth_at(slf, time, n)
             }
 
-            /// How many IDs a tick has.
+            /// The number of IDs in a tick.
             #[getter]
             fn capacity(&self) -> u32 {
                 1 << <$core as mintage_core::ticked::Ticked>::SEQUENCE_BITS
             }
 
-            /// Mints ``n`` IDs, 0 to 2^31 - 1, into one :class:`Array`.
+            /// Mint ``n`` IDs, 0 to 2^31 - 1, into one :class:`Array`.
+            ///
+            #[doc = concat!(">>> from mintage import ", $word)]
+            #[doc = concat!(">>> len(", $word, ".Generator().batch(3))")]
+            /// 3
             ///
             /// :raises ArgumentError: ``n`` is not an int.
             /// :raises FieldError: ``field.range``.
@@ -307,7 +339,11 @@ macro_rules! ticked {
                 Ok(Array { data: generator::batch(slf, n, 0)?.unbind() })
             }
 
-            #[doc = concat!("Fills a writable buffer of bytes, or of void items of ", $size, " (numpy's ``V", $size, "``), with IDs, and returns how many.")]
+            #[doc = concat!("Fill a writable buffer of bytes, or of void items of ", $size, " (numpy's ``V", $size, "``), with IDs, and return their number.")]
+            ///
+            #[doc = concat!(">>> from mintage import ", $word)]
+            #[doc = concat!(">>> ", $word, ".Generator().fill(bytearray(3 * ", $size, "))")]
+            /// 3
             ///
             /// :raises ArgumentError: ``buffer`` has no buffer.
             /// :raises ConfigError: ``config.buffer``: other items, read-only, not contiguous, or not a whole number of IDs.
@@ -317,12 +353,12 @@ macro_rules! ticked {
                 generator::fill(slf, buffer, 0)
             }
 
-            /// The number that its IDs hold in place of random bits; None where it was neither given nor leased one.
+            /// The node number in its IDs, in place of random bits; None where it was neither given nor leased.
             ///
             /// :raises GenerationError: ``fork.shared_node``.
             #[getter]
             fn $term(slf: &Bound<'_, Self>) -> PyResult<Option<u64>> {
-                generator::seat_to_look(slf)?;
+                generator::attach_to_read(slf)?;
                 Ok(slf.get().0.node())
             }
 
@@ -331,7 +367,12 @@ macro_rules! ticked {
             }
         }
 
-        /// The smallest ID of the tick that a time lies in: the lower bound of a range query.
+        /// Return the smallest ID of the tick that a time lies in: the lower bound of a range query.
+        ///
+        #[doc = concat!(">>> from mintage import ", $word)]
+        #[doc = concat!(">>> id = ", $word, ".new()")]
+        #[doc = concat!(">>> ", $word, ".min_at(id.timestamp_ns) <= id")]
+        /// True
         ///
         /// :raises ArgumentError: ``time`` is neither an aware datetime nor an int of nanoseconds.
         /// :raises FieldError: ``time.naive`` or ``time.range``.
@@ -341,7 +382,12 @@ macro_rules! ticked {
             ticked::bound(time, false)
         }
 
-        /// The largest ID of the tick that a time lies in: the upper bound of a range query.
+        /// Return the largest ID of the tick that a time lies in: the upper bound of a range query.
+        ///
+        #[doc = concat!(">>> from mintage import ", $word)]
+        #[doc = concat!(">>> id = ", $word, ".new()")]
+        #[doc = concat!(">>> id <= ", $word, ".max_at(id.timestamp_ns)")]
+        /// True
         ///
         /// :raises ArgumentError: ``time`` is neither an aware datetime nor an int of nanoseconds.
         /// :raises FieldError: ``time.naive`` or ``time.range``.

@@ -1,4 +1,4 @@
-//! `mintage.typeid`: a prefix that says what an ID is of, before any ID of 128 bits.
+//! `mintage.typeid`: a prefix that names a type, before an ID of 128 bits.
 
 use crate::{errors, hot, id, uuid, values};
 use mintage_core::error::Error;
@@ -14,6 +14,10 @@ use std::sync::Arc;
 /// A prefix and 16 bytes. TypeIDs order as their text does; they hash, pickle and copy.
 ///
 /// ID(prefix, id)
+///
+/// >>> from mintage import typeid, ulid
+/// >>> typeid.ID("user", ulid.new()).prefix
+/// 'user'
 ///
 /// :param prefix: up to 63 characters of ``a-z``, with ``_`` inside; it may be empty.
 /// :param id: any ID of 128 bits, or 16 bytes.
@@ -36,7 +40,11 @@ impl TypeId {
         Ok(Self { prefix: checked(prefix)?, bytes: sixteen(id)? })
     }
 
-    /// Reads a TypeID strictly, of any prefix, or of this one alone.
+    /// Parse a TypeID strictly, of any prefix, or of this one alone.
+    ///
+    /// >>> from mintage import typeid
+    /// >>> typeid.ID.parse("user_01arz3ndektsv4rrffq69g5fav").prefix
+    /// 'user'
     ///
     /// :raises ArgumentError: ``text`` or ``prefix`` is not str.
     /// :raises ParseError: ``parse.length``, or ``parse.character`` with its ``position``; ``parse.unknown``: it has
@@ -55,13 +63,17 @@ impl TypeId {
         Ok(Self { prefix: found.into(), bytes })
     }
 
-    /// What it is of; empty where that is not said.
+    /// The prefix, which names a type; it may be empty.
     #[getter]
     fn prefix(&self) -> &str {
         &self.prefix
     }
 
-    /// The ``uuid.UUID`` of the same 128 bits. :func:`mintage.cast` has the other classes.
+    /// Return the ``uuid.UUID`` of the same 128 bits. :func:`mintage.cast` has the other classes.
+    ///
+    /// >>> from mintage import typeid
+    /// >>> typeid.ID("user", bytes(16)).as_uuid()
+    /// UUID('00000000-0000-0000-0000-000000000000')
     fn as_uuid<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         values::uuid(py, self.bytes)
     }
@@ -78,7 +90,7 @@ impl TypeId {
         typeid::write(&self.prefix, self.bytes)
     }
 
-    /// The text, formatted as ``str`` formats its own: ``f"{id:>40}"``.
+    /// Return the text, formatted as ``str`` is: ``f"{id:>40}"``.
     fn __format__<'py>(&self, py: Python<'py>, format_spec: &Bound<'py, PyString>) -> PyResult<Bound<'py, PyAny>> {
         values::formatted(PyString::new(py, &self.__str__()), format_spec)
     }
@@ -102,7 +114,7 @@ impl TypeId {
         slf
     }
 
-    /// How Pydantic reads and writes IDs: see :mod:`mintage.ext.pydantic`.
+    /// Return the schema by which Pydantic reads and writes IDs: see :mod:`mintage.ext.pydantic`.
     ///
     /// :raises ModuleNotFoundError: pydantic is not installed.
     #[classmethod]
@@ -115,7 +127,7 @@ impl TypeId {
         id::pydantic(cls, "core_schema_of", source, handler)
     }
 
-    /// The JSON schema of an ID's text.
+    /// Return the JSON schema of an ID's text.
     ///
     /// :raises ModuleNotFoundError: pydantic is not installed.
     #[classmethod]
@@ -149,11 +161,17 @@ fn sixteen(id: &Bound<'_, PyAny>) -> PyResult<[u8; 16]> {
     bytes.try_into().map_err(wrong)
 }
 
-/// Mints TypeIDs of one prefix, over the IDs of another generator.
+/// A generator of TypeIDs of one prefix, from the IDs of another generator.
 ///
 /// Generator(prefix, of=None)
 ///
 /// Threads may share one, if they may share the other.
+///
+/// >>> from mintage import typeid, ulid
+/// >>> with typeid.Generator("user", ulid.Generator()) as generator:
+/// ...     id = generator.new()
+/// >>> id.prefix
+/// 'user'
 ///
 /// :param prefix: up to 63 characters of ``a-z``, with ``_`` inside; it may be empty.
 /// :param of: a generator of IDs of 128 bits, such as ``ulid.Generator()``, which is closed with this one; by default
@@ -180,13 +198,17 @@ impl Generator {
         Ok(Self { prefix, of: of.unbind() })
     }
 
-    /// What its IDs are of.
+    /// The prefix of its IDs.
     #[getter]
     fn prefix(&self) -> &str {
         &self.prefix
     }
 
-    /// Mints a TypeID.
+    /// Mint a TypeID.
+    ///
+    /// >>> from mintage import typeid
+    /// >>> str(typeid.Generator("user").new())[:5]
+    /// 'user_'
     ///
     /// :raises ParseError: ``parse.length``: the generator's IDs have other than 16 bytes.
     /// :raises MintError: as the ``new`` of the other generator.
@@ -194,13 +216,17 @@ impl Generator {
     fn mint_one(&self, py: Python<'_>) -> PyResult<TypeId> {
         let of = self.of.bind(py);
         let bytes = match of.cast_exact::<uuid::Generator>() {
-            Ok(uuids) => hot::mint_quickly(uuids, 0)?.to_array(),
+            Ok(uuids) => hot::mint_fast(uuids, 0)?.to_array(),
             Err(_) => sixteen(&of.call_method0("new")?)?,
         };
         Ok(TypeId { prefix: self.prefix.clone(), bytes })
     }
 
-    /// Mints ``n`` TypeIDs, 0 to 2^31 - 1, into a list.
+    /// Mint ``n`` TypeIDs, 0 to 2^31 - 1, into a list.
+    ///
+    /// >>> from mintage import typeid
+    /// >>> len(typeid.Generator("user").batch(3))
+    /// 3
     ///
     /// :raises ArgumentError: ``n`` is not an int.
     /// :raises FieldError: ``field.range``.
@@ -212,7 +238,11 @@ impl Generator {
         Ok(ids)
     }
 
-    /// Ends minting for good, and closes the other generator.
+    /// End minting for good, and close the other generator.
+    ///
+    /// >>> from mintage import typeid
+    /// >>> generator = typeid.Generator("user")
+    /// >>> generator.close()
     fn close(&self, py: Python<'_>) -> PyResult<()> {
         self.of.call_method0(py, "close").map(drop)
     }
@@ -243,7 +273,7 @@ impl Generator {
     }
 }
 
-/// Refuses what is no prefix of a TypeID.
+/// Refuse a text that is no prefix of a TypeID.
 ///
 /// :raises ArgumentError: ``prefix`` is not str.
 /// :raises FieldError: ``field.format``.
@@ -253,8 +283,8 @@ fn check_prefix(prefix: &Bound<'_, PyAny>) -> PyResult<()> {
     checked(prefix).map(drop)
 }
 
-/// A regular expression of the TypeIDs under a prefix that is one, or under any, without anchors; the fewest and the most
-/// characters that they have.
+/// Return a regular expression, without anchors, of the TypeIDs of a prefix, or of any; and their smallest and largest
+/// number of characters.
 #[pyfunction]
 #[pyo3(signature = (prefix = None, /))]
 fn pattern(prefix: Option<&str>) -> (String, usize, usize) {

@@ -2,7 +2,7 @@
 //! own objects.
 
 use crate::clock::{Clock, Patience};
-use crate::generator::{self, Seat, Seated, generator};
+use crate::generator::{self, GeneratorState, NodeGenerator, generator};
 use crate::id::id;
 use crate::leases::{Subject, Terms};
 use crate::values::Defaulted;
@@ -27,7 +27,7 @@ id! {
     ///
     /// ``value`` is 16 bytes. Fields are those of the ID's own version: any other is FieldError ``field.version``.
     UuidId(scheme::Id) in "mintage.uuid", "uuid", 16 bytes, 36 characters:
-    "Reads 36 characters: hex digits of either case, hyphens where they belong. :meth:`parse_any` reads other forms."
+    "Parse 36 characters: hex digits of either case, hyphens where they belong. :meth:`parse_any` parses other spellings."
     {
         /// The UUID of which all bits are 0.
         #[classattr]
@@ -36,7 +36,11 @@ id! {
         #[classattr]
         const MAX: Self = Self(scheme::Id::MAX);
 
-        /// Reads any form: with or without hyphens, in braces, or after ``urn:uuid:``; in either case.
+        /// Parse any spelling: with or without hyphens, in braces, or after ``urn:uuid:``; in either case.
+        ///
+        /// >>> from mintage import uuid
+        /// >>> uuid.ID.parse_any("urn:uuid:017f22e2-79b0-7cc3-98c4-dc0c0c07398f").version
+        /// 7
         ///
         /// :raises ArgumentError: ``text`` is not str.
         /// :raises ParseError: ``parse.length``, or ``parse.character`` with its ``position``.
@@ -46,7 +50,11 @@ id! {
             scheme::Id::parse_any(&values::text(text, "text")?).map(Self).map_err(errors::value)
         }
 
-        /// The ID of a ``uuid.UUID``.
+        /// Return the ID of a ``uuid.UUID``.
+        ///
+        /// >>> from mintage import uuid
+        /// >>> uuid.ID.from_uuid(uuid.uuid4()).version
+        /// 4
         ///
         /// :raises ArgumentError: ``value`` is not a uuid.UUID.
         #[staticmethod]
@@ -55,36 +63,41 @@ id! {
             values::uuid_bytes(value).map(|bytes| Self(scheme::Id(bytes)))
         }
 
-        /// Composes an ID of a version, 1 to 8, from the version's fields, by their names; 0 where they are left out.
-        /// ``timestamp_ms`` or ``timestamp_ns``, since the Unix epoch, is the time of versions 1, 6 and 7, and must be there.
-        /// Hexadecimal digits stand for what is no number.
+        /// Compose an ID of a version, 1 to 8, from the version's fields, by name; they are 0 where they are left out.
+        /// Versions 1, 6 and 7 need a time: ``time``, an aware datetime, or ``timestamp_ms`` or ``timestamp_ns`` since the
+        /// Unix epoch. A field of hexadecimal digits takes those, or an int.
+        ///
+        /// >>> from mintage import uuid
+        /// >>> id = uuid.ID.from_parts(version=6, timestamp_ms=1_700_000_000_000, clock_seq=5)
+        /// >>> id.version, id.clock_seq
+        /// (6, 5)
         ///
         /// :raises ArgumentError: a value of the wrong type.
-        /// :raises FieldError: ``time.range``, ``field.range`` or ``field.format``.
+        /// :raises FieldError: ``time.naive``, ``time.range``, ``field.range`` or ``field.format``.
         #[staticmethod]
         #[pyo3(signature = (*, version = Defaulted::OUT, **fields))]
         #[pyo3(text_signature = "(*, version=7, **fields)")]
-        fn from_parts(
-            py: Python<'_>,
-            version: Defaulted<'_>,
-            fields: Option<&Bound<'_, PyDict>>,
-        ) -> PyResult<Self> {
+        fn from_parts(version: Defaulted<'_>, fields: Option<&Bound<'_, PyDict>>) -> PyResult<Self> {
             let number = match version.given() {
                 Some(version) => values::bounded(version, "version", 1, 8, |value| {
                     Error::Range { field: "version".into(), value, min: 1, max: 8 }
                 })?,
                 None => 7,
             };
-            fields::from_parts(py, fields, scheme::FORMATS[number as usize - 1])
+            fields::from_parts(fields, scheme::FORMATS[number as usize - 1])
         }
 
-        /// The same ID with other fields of its version, as :meth:`from_parts` takes them.
+        /// Return the same ID with other fields of its version, as :meth:`from_parts` takes them.
+        ///
+        /// >>> from mintage import uuid
+        /// >>> uuid.new().replace(timestamp_ms=1_700_000_000_000).timestamp_ms
+        /// 1700000000000
         ///
         /// :raises ArgumentError: a value of the wrong type.
-        /// :raises FieldError: ``time.range``, ``field.range`` or ``field.format``.
+        /// :raises FieldError: ``time.naive``, ``time.range``, ``field.range`` or ``field.format``.
         #[pyo3(signature = (**fields))]
-        fn replace(&self, py: Python<'_>, fields: Option<&Bound<'_, PyDict>>) -> PyResult<Self> {
-            fields::replace(py, *self, fields)
+        fn replace(&self, fields: Option<&Bound<'_, PyDict>>) -> PyResult<Self> {
+            fields::replace(*self, fields)
         }
 
         /// The version, 0 to 15; None where the variant is not RFC 9562's.
@@ -93,38 +106,50 @@ id! {
             self.0.version()
         }
 
-        /// ``"rfc9562"``, ``"ncs"``, ``"microsoft"`` or ``"future"``.
+        /// The variant: ``"rfc9562"``, ``"ncs"``, ``"microsoft"`` or ``"future"``.
         #[getter]
         fn variant(&self) -> &'static str {
             self.0.variant()
         }
 
-        /// The ``uuid.UUID`` of the same bits.
+        /// Return the ``uuid.UUID`` of the same bits.
+        ///
+        /// >>> from mintage import uuid
+        /// >>> uuid.ID.NIL.as_uuid()
+        /// UUID('00000000-0000-0000-0000-000000000000')
         fn as_uuid<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
             values::uuid(py, self.0.0)
         }
     }
 }
 
+impl fields::HasFields for UuidId {}
+
 generator! {
-    /// Mints UUIDs of version 1, 4, 6 or 7; safe to share between threads.
+    /// A generator of UUIDs of version 1, 4, 6 or 7, safe to share between threads.
     ///
     /// Within a millisecond, and while the clock is behind, each is greater than the one before it: in version 7 by itself, in
     /// versions 1 and 6 by its time. A version 4 is random, and holds no node number.
     ///
-    /// :param node: a number that no other generator has. In version 7, 0 to 2^24 - 1, in place of 24 random bits. In versions 1
-    ///     and 6, 0 to 2^47 - 1, the node beside its multicast bit; without one, and without a lease, it is drawn at random,
-    ///     anew in every forked child.
+    /// >>> from mintage import uuid
+    /// >>> with uuid.Generator(version=6) as generator:
+    /// ...     id = generator.new()
+    /// >>> id.version
+    /// 6
+    ///
+    /// :param node: a number that no other generator has. In version 7, 0 to 2^24 - 1, in place of 24 random bits. In
+    ///     versions 1 and 6, 0 to 2^47 - 1, the node beside its multicast bit; without one, and without a lease, it is drawn
+    ///     at random, anew in every forked child.
     /// :param version: 1, 4, 6 or 7.
-    /// :param mac: in versions 1 and 6, the node itself, 0 to 2^48 - 1, such as ``uuid.getnode()``. Generators that share it are
-    ///     told apart by the clock sequence alone: 14 random bits.
+    /// :param mac: in versions 1 and 6, the node itself, 0 to 2^48 - 1, such as ``uuid.getnode()``. Generators that share it
+    ///     are told apart by the clock sequence alone: 14 random bits.
     pub struct Generator in "mintage.uuid", leased on request {
-        seat: Seat<Counting>,
+        state: GeneratorState<Counting>,
         version: Version,
         node: AtomicU64,
         mac: Option<u64>,
-        /// Anew for each seat: so no two processes count on from the same bits.
-        drawn: hot::Held<CachedPrf>,
+        /// CachedPrf anew whenever the generator attaches: so no two processes count on from the same bits.
+        drawn: hot::GilCell<CachedPrf>,
         clock_seq: AtomicU64,
         dated: GivenTimeCounter,
         /// The time of the last ID that a test's clock stamped.
@@ -156,34 +181,43 @@ generator! {
         let scheme = version.pool();
         let subject = Subject { scheme, layout, size, node: given, choices: 1, own_mac: None };
         let made = Self {
-            seat: Seat::on_request(py, version.counting(), terms, &subject, given)?,
+            state: GeneratorState::on_request(py, version.counting(), terms, &subject, given)?,
             version,
             node: AtomicU64::new(given.unwrap_or(ticked::NONE)),
             mac,
-            drawn: hot::Held::new(CachedPrf::new([0; 16])),
+            drawn: hot::GilCell::new(CachedPrf::new([0; 16])),
             clock_seq: AtomicU64::new(0),
             dated: GivenTimeCounter::default(),
             stamped: AtomicU64::new(0),
         };
-        generator::draw(&made, py)?;
+        generator::attach_without_lease(&made, py)?;
         Ok(made)
     }
 
-    /// Mints an ID.
+    /// Mint an ID.
+    ///
+    /// >>> from mintage import uuid
+    /// >>> generator = uuid.Generator()
+    /// >>> generator.new() < generator.new()
+    /// True
     ///
     /// :raises GenerationError: ``sequence.exhausted`` when it would wait longer than ``max_wait_ms``; ``clock.range``,
     ///     ``fork.shared_node``, ``generator.closed``, ``system.random``.
     #[pyo3(name = "new")]
     fn mint_one(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
-        hot::minted(slf, 0)
+        hot::new_object_slow(slf, 0)
     }
 
-    /// Mints an ID of a given time, for old rows: an aware datetime, or nanoseconds since the Unix epoch.
+    /// Mint an ID of a given time, for old rows: an aware datetime, or nanoseconds since the Unix epoch.
     ///
     /// Its number in its millisecond is 1 more than that of the last such ID, whatever that one's time, and comes round after
     /// 2^24 of them, in versions 1 and 6 after 2^27: so as many IDs in a row differ. Until half of these are used, they also
-    /// differ from those of :meth:`new` and :meth:`nth_at`. In versions 1 and 6 the number counts the time below the millisecond
-    /// and the clock sequence, which so goes on from that of :meth:`new`.
+    /// differ from those of :meth:`new` and :meth:`nth_at`. In versions 1 and 6 the number counts the time below the
+    /// millisecond and the clock sequence, which so goes on from that of :meth:`new`.
+    ///
+    /// >>> from mintage import uuid
+    /// >>> uuid.Generator().new_at(1_700_000_000_000 * 10**6).timestamp_ms
+    /// 1700000000000
     ///
     /// :raises ArgumentError: ``time`` is neither.
     /// :raises FieldError: ``time.naive``, ``time.range``; ``field.version``: version 4 has no time.
@@ -196,13 +230,18 @@ generator! {
         this.check_time(py)?;
         let time = values::time(time)?;
         let units = this.version.units_at(time).map_err(errors::value)?;
-        generator::seat_at(slf, time, scheme::Id::tick(units))?;
+        generator::attach_at(slf, time, scheme::Id::tick(units))?;
         Ok(UuidId(this.at(py, units, this.dated.next(this.version.numbers()))))
     }
 
-    /// The ``n``-th ID of a given time's tick, counted from 0 and on into the ticks after it, which have :attr:`capacity` of
-    /// them each. For old rows: of one generator, IDs that differ in tick or in ``n`` differ, and all of them from those of
+    /// Return the ``n``-th ID of a given time's tick, counted from 0. A tick has :attr:`capacity` IDs: the next numbers are
+    /// those of the ticks after it. For old rows: of one generator, IDs that differ in tick or in ``n`` differ, and all of
+    /// them from those of
     /// :meth:`new` and :meth:`new_at`.
+    ///
+    /// >>> from mintage import uuid
+    /// >>> uuid.Generator().nth_at(1_700_000_000_000 * 10**6, 5).timestamp_ms
+    /// 1700000000000
     ///
     /// :raises ArgumentError: an argument of the wrong type.
     /// :raises FieldError: ``field.range``: ``n`` is outside 0..2^32 - 1; ``time.naive``, ``time.range``;
@@ -215,38 +254,42 @@ generator! {
         this.check_time(py)?;
         let (time, first) = generator::nth(time, n, this.capacity().into(), scheme::Id::SCALE.unit_ms)?;
         let units = this.version.units_at(time).map_err(errors::value)?;
-        generator::seat_at(slf, time, scheme::Id::tick(units))?;
+        generator::attach_at(slf, time, scheme::Id::tick(units))?;
         Ok(UuidId(this.at(py, units, this.version.nth(first))))
     }
 
-    /// Mints an ID of versions 1 and 6 whose time is the clock's, in 100 ns, and later than that of the last such one of this
+    /// Mint an ID of versions 1 and 6 whose time is the clock's, in 100 ns, and later than that of the last such one of this
     /// process, of those forked from it and of those that it was forked from.
     ///
     /// :raises GenerationError: ``clock.range``, ``fork.shared_node``, ``generator.closed``, ``system.random``.
     fn _stamp(slf: &Bound<'_, Self>) -> PyResult<UuidId> {
         let (this, py) = (slf.get(), slf.py());
         let now = loop {
-            generator::seat(slf)?;
-            let now = this.seat.clock.now(py)?;
-            if this.seat.gate.is_seated() {
+            generator::attach(slf)?;
+            let now = this.state.clock.now(py)?;
+            if this.state.gate.is_attached() {
                 break now;
             }
         };
         let wrong = |error: Error| errors::generation(py, "clock.range", &error.to_string(), None);
         let first = scheme::gregorian(now).map_err(wrong)?;
-        let stamped = if this.seat.clock.is_system() { kernel::shared_word() } else { &this.stamped };
+        let stamped = if this.state.clock.is_system() { kernel::shared_word() } else { &this.stamped };
         let last = stamped.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |last| Some(first.max(last + 1)));
         let ticks = first.max(last.unwrap_or_default() + 1);
         Ok(UuidId(this.made_at(ticks, this.clock_seq.load(Ordering::Relaxed))))
     }
 
-    /// How many IDs a millisecond has; a version 4 has none.
+    /// The number of IDs in a millisecond; version 4 has no time, so it does not count.
     #[getter]
     fn capacity(&self) -> u32 {
-        1 << self.seat.mint.rules().sequence_bits
+        1 << self.state.mint.rules().sequence_bits
     }
 
-    /// Mints ``n`` IDs, 0 to 2^31 - 1, into one :class:`Array`.
+    /// Mint ``n`` IDs, 0 to 2^31 - 1, into one :class:`Array`.
+    ///
+    /// >>> from mintage import uuid
+    /// >>> len(uuid.Generator().batch(3))
+    /// 3
     ///
     /// :raises ArgumentError: ``n`` is not an int.
     /// :raises FieldError: ``field.range``.
@@ -257,7 +300,11 @@ generator! {
         Ok(Array { data: data.unbind() })
     }
 
-    /// Fills a writable buffer of bytes, or of void items of 16 (numpy's ``V16``), with IDs, and returns how many.
+    /// Fill a writable buffer of bytes, or of void items of 16 (numpy's ``V16``), with IDs, and return their number.
+    ///
+    /// >>> from mintage import uuid
+    /// >>> uuid.Generator().fill(bytearray(48))
+    /// 3
     ///
     /// :raises ArgumentError: ``buffer`` has no buffer.
     /// :raises ConfigError: ``config.buffer``: other items, read-only, not contiguous, or not a whole number of IDs.
@@ -268,16 +315,16 @@ generator! {
         hot::fill(&target, |ids| write(slf, ids))
     }
 
-    /// The number that its IDs hold in place of random bits; None where it was neither given nor leased nor drawn one.
+    /// The node number in its IDs, in place of random bits; None where it was neither given nor leased nor drawn.
     ///
     /// :raises GenerationError: ``fork.shared_node``.
     #[getter]
     fn node(slf: &Bound<'_, Self>) -> PyResult<Option<u64>> {
-        generator::seat_to_look(slf)?;
+        generator::attach_to_read(slf)?;
         Ok(slf.get().number())
     }
 
-    /// 1, 4, 6 or 7.
+    /// The version: 1, 4, 6 or 7.
     #[getter(version)]
     fn version_number(&self) -> u64 {
         self.version.number()
@@ -339,52 +386,52 @@ impl Generator {
     }
 }
 
-impl Seated for Generator {
+impl NodeGenerator for Generator {
     type Mint = Counting;
     type Minted = scheme::Id;
-    /// A key for the bits that a seat draws.
+    /// A key for the random bits of each tick.
     type Origin = [u8; 16];
     const TERM: &'static str = "node";
     const SIZE: usize = scheme::Id::SIZE;
 
     #[inline(always)]
-    fn seat(&self) -> &Seat<Counting> {
-        &self.seat
+    fn state(&self) -> &GeneratorState<Counting> {
+        &self.state
     }
 
     fn origin(&self, py: Python<'_>) -> PyResult<[u8; 16]> {
-        self.seat.clock.bytes(py)
+        self.state.clock.bytes(py)
     }
 
     fn own_node(&self, py: Python<'_>) -> PyResult<u64> {
-        match (self.seat.given, self.version) {
+        match (self.state.given, self.version) {
             (Some(node), _) => Ok(node),
             (None, Version::V1 | Version::V6) if self.mac.is_none() => {
-                Ok(u64::from_ne_bytes(self.seat.clock.bytes(py)?) & ((1 << self.version.node_bits()) - 1))
+                Ok(u64::from_ne_bytes(self.state.clock.bytes(py)?) & ((1 << self.version.node_bits()) - 1))
             }
             (None, _) => Ok(ticked::NONE),
         }
     }
 
-    fn occupy(&self, py: Python<'_>, node: u64, key: Option<[u8; 16]>) {
+    fn set_node(&self, py: Python<'_>, node: u64, key: Option<[u8; 16]>) {
         self.node.store(node, Ordering::Relaxed);
         if let Some(key) = key {
             // Of v1 and v6 the key has no other use.
             self.clock_seq.store(u64::from(u16::from_ne_bytes([key[0], key[1]])), Ordering::Relaxed);
             self.drawn.with(py, |drawn| *drawn = CachedPrf::new(key));
-            // A test has travelled.
+            // The clock of a test went back.
             self.stamped.store(0, Ordering::Relaxed);
         }
     }
 
     #[inline(always)]
-    fn quick(&self, py: Python<'_>, _: u8) -> Option<scheme::Id> {
+    fn fast(&self, py: Python<'_>, _: u8) -> Option<scheme::Id> {
         match self.version {
             Version::V4 => {
                 let mut bits = [0; 16];
-                (self.seat.gate.is_fast() && entropy::quick(py, &mut bits)).then(|| random(bits))
+                (self.state.gate.is_open() && entropy::fill_fast(py, &mut bits)).then(|| random(bits))
             }
-            _ => Some(self.first(py, self.seat.quick()?, 0)),
+            _ => Some(self.first(py, self.state.take_fast()?, 0)),
         }
     }
 
@@ -392,15 +439,15 @@ impl Seated for Generator {
         let (this, py) = (generator.get(), generator.py());
         match this.version {
             Version::V4 => {
-                generator::seat(generator)?;
-                this.seat.clock.bytes(py).map(random)
+                generator::attach(generator)?;
+                this.state.clock.bytes(py).map(random)
             }
             _ => generator::take(generator, 1).map(|run| this.first(py, run, 0)),
         }
     }
 
     fn refused(&self, py: Python<'_>, patience: &mut Patience, why: Refusal) -> PyResult<()> {
-        self.seat.wait(py, patience, why)
+        self.state.wait(py, patience, why)
     }
 
     #[inline(always)]
@@ -431,14 +478,14 @@ fn random(bits: [u8; 16]) -> scheme::Id {
     scheme::Id::stamped(u128::from_ne_bytes(bits), 4)
 }
 
-/// Fills `ids`, a whole number of them.
+/// Fills `ids`, whose length is a multiple of an ID's.
 fn write(slf: &Bound<'_, Generator>, ids: &mut [u8]) -> PyResult<()> {
     if slf.get().version != Version::V4 {
         return generator::write(slf, ids, 0);
     }
     for part in ids.chunks_mut(1 << 16) {
-        generator::seat(slf)?;
-        slf.get().seat.clock.fill(slf.py(), part)?;
+        generator::attach(slf)?;
+        slf.get().state.clock.fill(slf.py(), part)?;
         for id in part.as_chunks_mut().0 {
             *id = random(*id).0;
         }
@@ -447,41 +494,43 @@ fn write(slf: &Bound<'_, Generator>, ids: &mut [u8]) -> PyResult<()> {
     Ok(())
 }
 
-/// The default generator's next UUID of version 7.
+/// The function `uuid7`: the next UUID of the default generator.
 struct Seven;
 
 impl hot::Uuids for Seven {
     const NAME: &'static std::ffi::CStr = c"uuid7";
     const DOC: &'static std::ffi::CStr =
-        c"uuid7()\n--\n\nA uuid.UUID of version 7: Unix milliseconds, then random bits. In \
+        c"uuid7()\n--\n\nReturn a ``uuid.UUID`` of version 7: Unix milliseconds, then random bits. In \
 a process each is greater than the one before it, also when the clock goes back.\n\n\
+>>> from mintage import uuid\n>>> uuid.uuid7().version\n7\n\n\
 :raises GenerationError: ``clock.range``, ``system.random``.";
 
     #[inline(always)]
-    fn quick(py: Python<'_>) -> Option<u128> {
-        Some(Seated::quick(hot::generator_of_module::<Generator>(py)?.get(), py, 0)?.bits())
+    fn fast(py: Python<'_>) -> Option<u128> {
+        Some(NodeGenerator::fast(hot::generator_of_module::<Generator>(py)?.get(), py, 0)?.bits())
     }
 
     fn slow(py: Python<'_>) -> PyResult<u128> {
         // It makes the default generator.
         py.import("mintage.uuid")?;
         let Some(generator) = hot::generator_of_module::<Generator>(py).map(|one| one.to_owned()) else { return Ok(0) };
-        <Generator as Seated>::slow(&generator, 0).map(scheme::Id::bits)
+        <Generator as NodeGenerator>::slow(&generator, 0).map(scheme::Id::bits)
     }
 }
 
-/// A random UUID.
+/// The function `uuid4`: a random UUID.
 struct Four;
 
 impl hot::Uuids for Four {
     const NAME: &'static std::ffi::CStr = c"uuid4";
-    const DOC: &'static std::ffi::CStr = c"uuid4()\n--\n\nA uuid.UUID of version 4: 122 random bits.\n\n\
+    const DOC: &'static std::ffi::CStr = c"uuid4()\n--\n\nReturn a ``uuid.UUID`` of version 4: 122 random bits.\n\n\
+>>> from mintage import uuid\n>>> uuid.uuid4().version\n4\n\n\
 :raises GenerationError: ``system.random``.";
 
     #[inline(always)]
-    fn quick(py: Python<'_>) -> Option<u128> {
+    fn fast(py: Python<'_>) -> Option<u128> {
         let mut bits = [0; 16];
-        entropy::quick(py, &mut bits).then(|| random(bits).bits())
+        entropy::fill_fast(py, &mut bits).then(|| random(bits).bits())
     }
 
     fn slow(py: Python<'_>) -> PyResult<u128> {
@@ -494,12 +543,12 @@ impl hot::Uuids for Four {
 }
 
 /// The clock of a test, whose seed `uuid4()` draws from.
-static DRAWN_FROM: hot::Held<Option<Clock>> = hot::Held::new(None);
+static DRAWN_FROM: hot::GilCell<Option<Clock>> = hot::GilCell::new(None);
 
-/// Has `uuid4()` draw from the seed of a test's clock, or from the kernel again.
+/// Makes `uuid4()` draw from the seed of a test's clock, or from the kernel again.
 pub fn draw_from(py: Python<'_>, clock: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
     let clock = clock.map(|clock| Clock::from_argument(Some(clock))).transpose()?;
-    entropy::slow_down(py, clock.is_some());
+    entropy::force_slow_path(py, clock.is_some());
     // Dropped outside, as that may run Python.
     drop(DRAWN_FROM.with(py, |held| std::mem::replace(held, clock)));
     Ok(())
@@ -523,7 +572,11 @@ fn of_name<'py>(
     values::uuid(name.py(), made.0)
 }
 
-/// The uuid.UUID of version 3 of a name: the MD5 of it behind a namespace's bytes.
+/// Return the ``uuid.UUID`` of version 3 of a name: the MD5 of the namespace's bytes and the name.
+///
+/// >>> from mintage import uuid
+/// >>> uuid.uuid3(uuid.NAMESPACE_DNS, "python.org")
+/// UUID('6fa459ea-ee8a-3ca4-894e-db77e160355e')
 ///
 /// :raises ArgumentError: ``namespace`` is not a uuid.UUID, nor an :class:`ID`; or ``name`` is neither str nor bytes.
 #[pyfunction]
@@ -532,7 +585,11 @@ fn uuid3<'py>(namespace: &Bound<'py, PyAny>, name: &Bound<'py, PyAny>) -> PyResu
     of_name(namespace, name, scheme::Id::v3)
 }
 
-/// The uuid.UUID of version 5 of a name: the SHA-1 of it behind a namespace's bytes.
+/// Return the ``uuid.UUID`` of version 5 of a name: the SHA-1 of the namespace's bytes and the name.
+///
+/// >>> from mintage import uuid
+/// >>> uuid.uuid5(uuid.NAMESPACE_DNS, "python.org")
+/// UUID('886313e1-3b8a-5372-9b90-0c9aee199e5d')
 ///
 /// :raises ArgumentError: ``namespace`` is not a uuid.UUID, nor an :class:`ID`; or ``name`` is neither str nor bytes.
 #[pyfunction]
@@ -541,7 +598,12 @@ fn uuid5<'py>(namespace: &Bound<'py, PyAny>, name: &Bound<'py, PyAny>) -> PyResu
     of_name(namespace, name, scheme::Id::v5)
 }
 
-/// The smallest version 7 of the millisecond that a time lies in: the lower bound of a range query.
+/// Return the smallest version 7 of the millisecond that a time lies in: the lower bound of a range query.
+///
+/// >>> from mintage import uuid
+/// >>> id = uuid.new()
+/// >>> uuid.min_at(id.timestamp_ns) <= id
+/// True
 ///
 /// :raises ArgumentError: ``time`` is neither an aware datetime nor an int of nanoseconds.
 /// :raises FieldError: ``time.naive`` or ``time.range``.
@@ -551,7 +613,12 @@ fn min_at(time: &Bound<'_, PyAny>) -> PyResult<UuidId> {
     ticked::bound(time, false)
 }
 
-/// The largest version 7 of the millisecond that a time lies in: the upper bound of a range query.
+/// Return the largest version 7 of the millisecond that a time lies in: the upper bound of a range query.
+///
+/// >>> from mintage import uuid
+/// >>> id = uuid.new()
+/// >>> id <= uuid.max_at(id.timestamp_ns)
+/// True
 ///
 /// :raises ArgumentError: ``time`` is neither an aware datetime nor an int of nanoseconds.
 /// :raises FieldError: ``time.naive`` or ``time.range``.

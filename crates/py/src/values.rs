@@ -21,7 +21,7 @@ impl<'py> Defaulted<'py> {
         Self(Some(value))
     }
 
-    /// What was passed, if anything.
+    /// The argument that was passed, if any.
     pub fn given(&self) -> Option<&Bound<'py, PyAny>> {
         self.0.as_ref()
     }
@@ -96,7 +96,7 @@ pub fn signed(value: &Bound<'_, PyAny>, name: &str) -> PyResult<i128> {
     bounded(value, name, min, max, |value| Error::Range { field: name.into(), value, min, max }).map(|n| n as i128)
 }
 
-/// A whole number of any size, of which the largest and smallest that are left stand for all beyond.
+/// A whole number of any size; one of more than 127 bits becomes the nearest of 127.
 pub fn saturated(value: &Bound<'_, PyAny>, name: &str) -> PyResult<i128> {
     match value.extract::<i128>() {
         Err(error) if error.is_instance_of::<PyOverflowError>(value.py()) => {
@@ -138,7 +138,7 @@ pub fn int<'py>(py: Python<'py>, bytes: &[u8]) -> PyResult<Bound<'py, PyAny>> {
     Ok(number.into_pyobject(py)?.into_any())
 }
 
-/// How many milliseconds a generator may wait.
+/// The number of milliseconds that a generator may wait.
 pub fn max_wait_ms(value: &Bound<'_, PyAny>) -> PyResult<u64> {
     let wrong = |value| Error::Wait { value, max: u32::MAX };
     bounded(value, "max_wait_ms", 0, u32::MAX.into(), wrong).map(|n| n as u64)
@@ -165,15 +165,21 @@ pub fn bytes(value: &Bound<'_, PyAny>, what: &str, items: hot::Items) -> PyResul
 
 /// A time: an aware datetime, or an int of nanoseconds since the Unix epoch.
 pub fn time(value: &Bound<'_, PyAny>) -> PyResult<UnixNs> {
+    if value.is_instance_of::<PyDateTime>() {
+        return aware(value, "time");
+    }
+    if value.cast::<PyInt>().is_err() && !value.hasattr("__index__")? {
+        return Err(errors::argument("time", "an aware datetime or an int of nanoseconds", value));
+    }
+    saturated(value, "time").map(UnixNs)
+}
+
+/// The time of an aware datetime.
+pub fn aware(value: &Bound<'_, PyAny>, name: &str) -> PyResult<UnixNs> {
     let py = value.py();
-    let Ok(datetime) = value.cast::<PyDateTime>() else {
-        if value.cast::<PyInt>().is_err() && !value.hasattr("__index__")? {
-            return Err(errors::argument("time", "an aware datetime or an int of nanoseconds", value));
-        }
-        return saturated(value, "time").map(UnixNs);
-    };
+    let datetime = value.cast::<PyDateTime>().map_err(|_| errors::argument(name, "an aware datetime", value))?;
     if datetime.get_tzinfo().is_none() || datetime.call_method0("utcoffset")?.is_none() {
-        let message = format!("time {} has no time zone", datetime.str()?);
+        let message = format!("{name} {} has no time zone", datetime.str()?);
         return Err(errors::field(py, "time.naive", &message));
     }
     let delta = datetime.sub(epoch(py)?)?;
@@ -206,7 +212,7 @@ pub fn datetime_or_max(py: Python<'_>, ms: UnixMs) -> PyResult<Bound<'_, PyDateT
 
 /// The bytes of a `uuid.UUID`.
 pub fn uuid_bytes(value: &Bound<'_, PyAny>) -> PyResult<[u8; 16]> {
-    if value.is_instance(&uuid_class(value.py())?)?
+    if value.is_instance(&hot::uuid_type(value.py())?)?
         && let Ok(bytes) = value.getattr("bytes")?.extract::<[u8; 16]>()
     {
         return Ok(bytes);
@@ -219,15 +225,7 @@ pub fn uuid(py: Python<'_>, bytes: [u8; 16]) -> PyResult<Bound<'_, PyAny>> {
     hot::uuid(py, u128::from_be_bytes(bytes))
 }
 
-/// The class `uuid.UUID`.
-pub fn uuid_class(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
-    // Imported when first needed: it costs as much as all of mintage.
-    static CLASS: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
-    let class = CLASS.get_or_try_init(py, || py.import("uuid")?.getattr("UUID").map(Bound::unbind))?;
-    Ok(class.bind(py).clone())
-}
-
-/// Random bits for a node number or a counter that nobody gave.
+/// Random bits for a node number or a counter that was not given.
 pub fn random(py: Python<'_>) -> PyResult<u64> {
     let mut bytes = [0; 8];
     draw(py, &mut bytes)?;
@@ -241,8 +239,8 @@ pub fn draw(py: Python<'_>, bytes: &mut [u8]) -> PyResult<()> {
     })
 }
 
-/// Checks that a length is a whole number of items.
-pub fn whole(actual: usize, size: usize, what: &'static str, unit: &'static str) -> PyResult<()> {
+/// Refuses a length that is no multiple of an item's.
+pub fn check_multiple(actual: usize, size: usize, what: &'static str, unit: &'static str) -> PyResult<()> {
     if actual.is_multiple_of(size) {
         return Ok(());
     }
@@ -250,7 +248,7 @@ pub fn whole(actual: usize, size: usize, what: &'static str, unit: &'static str)
     Err(errors::value(Error::Length { what, actual, expected, unit }))
 }
 
-/// How many IDs a caller asks for: 0 to 2^31 - 1.
+/// The number of IDs that a caller asks for: 0 to 2^31 - 1.
 pub fn count(value: &Bound<'_, PyAny>) -> PyResult<usize> {
     field(value, "n", i32::MAX as u128).map(|n| n as usize)
 }
@@ -267,7 +265,8 @@ pub fn policy<T: Copy>(value: Option<&Bound<'_, PyAny>>, what: &str, known: &[(&
     })
 }
 
-/// Packed text of so many characters an ID: a buffer of ASCII, or a str of which any other character becomes a question mark, which no alphabet has.
+/// Packed text of so many characters an ID: a buffer of ASCII, or a str of which any other character becomes a question
+/// mark, which no alphabet has.
 pub fn characters(value: &Bound<'_, PyAny>, size: usize) -> PyResult<Vec<u8>> {
     match value.cast::<PyString>() {
         Ok(_) => Ok(text(value, "text")?.chars().map(|c| if c.is_ascii() { c as u8 } else { b'?' }).collect()),

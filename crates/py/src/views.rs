@@ -1,4 +1,4 @@
-//! How IDs are written otherwise: what `mintage.opaque` and `mintage.text` are made of.
+//! Other spellings of IDs: the parts of `mintage.opaque` and `mintage.text`.
 
 use crate::{errors, hot, values};
 use mintage_core::error::Error;
@@ -23,7 +23,7 @@ fn size(size: usize) -> PyResult<usize> {
     (1..=MAX_BYTES).contains(&size).then_some(size).ok_or_else(wrong)
 }
 
-/// The text of 1 to 24 bytes in a base.
+/// Return the text of 1 to 24 bytes in a base.
 ///
 /// :raises ArgumentError: an argument of the wrong type.
 /// :raises ConfigError: ``config.policy``: no such base.
@@ -36,7 +36,7 @@ fn encode(name: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> PyResult<String>
     Ok(base.write(&bytes))
 }
 
-/// So many bytes of their text in a base.
+/// Return ``count`` bytes, from their text in a base.
 ///
 /// :raises ArgumentError: an argument of the wrong type.
 /// :raises ConfigError: ``config.policy``: no such base.
@@ -69,13 +69,13 @@ impl Permutation {
         <[u8; opaque::KEY]>::try_from(bytes).map_err(wrong).map(|key| Self(Opaque::new(&key)))
     }
 
-    /// Hides 8, 10 or 16 bytes.
+    /// Permute 8, 10 or 16 bytes.
     #[pyo3(signature = (id, /))]
     fn hide<'py>(&self, id: &Bound<'py, PyBytes>) -> PyResult<Bound<'py, PyBytes>> {
         permuted(id, |id| self.0.hide(id))
     }
 
-    /// What was hidden.
+    /// Return the bytes that :meth:`hide` permuted.
     #[pyo3(signature = (id, /))]
     fn reveal<'py>(&self, id: &Bound<'py, PyBytes>) -> PyResult<Bound<'py, PyBytes>> {
         permuted(id, |id| self.0.reveal(id))

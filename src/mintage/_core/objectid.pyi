@@ -2,26 +2,31 @@ from datetime import datetime
 from typing import final
 
 from bson import ObjectId
-from typing_extensions import Buffer, Unpack
+from typing_extensions import Unpack
 
-from . import _Array, _ArrayIterator, _Generator, _Lease, _TimedID
+from . import _ArrayIterator, _IDArray, _Lease, _NodeGenerator, _TimedID
 
 __all__ = ["ID", "Array", "ArrayIterator", "Generator", "max_at", "min_at"]
 
 @final
-class ID(_TimedID):
-    @staticmethod
-    def parse(text: str, /) -> ID: ...
-    @staticmethod
-    def from_bytes(value: Buffer, /) -> ID: ...
-    @staticmethod
-    def from_int(value: int, /) -> ID: ...
+class ID(_TimedID[ID]):
     @staticmethod
     def from_parts(
-        *, timestamp_ms: int = ..., timestamp_ns: int = ..., process: str | int = ..., counter: int = ...
+        *,
+        time: datetime = ...,
+        timestamp_ms: int = ...,
+        timestamp_ns: int = ...,
+        process: str | int = ...,
+        counter: int = ...,
     ) -> ID: ...
     def replace(
-        self, *, timestamp_ms: int = ..., timestamp_ns: int = ..., process: str | int = ..., counter: int = ...
+        self,
+        *,
+        time: datetime = ...,
+        timestamp_ms: int = ...,
+        timestamp_ns: int = ...,
+        process: str | int = ...,
+        counter: int = ...,
     ) -> ID: ...
     @staticmethod
     def from_bson(value: ObjectId, /) -> ID: ...
@@ -32,22 +37,14 @@ class ID(_TimedID):
     def counter(self) -> int: ...
 
 @final
-class Array(_Array[ID]):
-    @staticmethod
-    def parse(text: str | Buffer, /) -> Array: ...
-    def __iter__(self) -> ArrayIterator: ...
+class Array(_IDArray[ID, Array, ArrayIterator]): ...
 
 @final
 class ArrayIterator(_ArrayIterator[ID]): ...
 
 @final
-class Generator(_Generator[ID]):
+class Generator(_NodeGenerator[ID, Array]):
     def __new__(cls, process: int | None = None, **lease: Unpack[_Lease]) -> Generator: ...
-    def batch(self, n: int) -> Array: ...
-    def new_at(self, time: datetime | int) -> ID: ...
-    def nth_at(self, time: datetime | int, n: int) -> ID: ...
-    @property
-    def capacity(self) -> int: ...
     @property
     def process(self) -> int | None: ...
 

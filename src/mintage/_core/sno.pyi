@@ -1,13 +1,13 @@
 from collections.abc import Callable
 from datetime import datetime
-from typing import ClassVar, Literal, final
+from typing import ClassVar, Literal, TypeAlias, final
 from uuid import UUID
 
 from typing_extensions import Buffer, Unpack
 
 from mintage.store import Store
 
-from . import _ID, _Array, _ArrayIterator, _Clock, _Generator, _Lease
+from . import _ArrayIterator, _Clock, _Generator, _IDArray, _Lease, _TimedID
 
 __all__ = [
     "ID",
@@ -22,26 +22,39 @@ __all__ = [
     "parse_into",
 ]
 
+# Two bytes, such as b"A\n" or (65, 10), name a partition as well as an int does.
+_Partition: TypeAlias = int | bytes | tuple[int, int]
+
 @final
-class ID(_ID):
+class ID(_TimedID[ID]):
     ZERO: ClassVar[ID]
     MAX: ClassVar[ID]
-    @staticmethod
-    def parse(text: str, /) -> ID: ...
-    @staticmethod
-    def from_bytes(value: Buffer, /) -> ID: ...
-    @staticmethod
-    def from_int(value: int, /) -> ID: ...
     @staticmethod
     def from_uuid(value: UUID, /) -> ID: ...
     @staticmethod
     def from_json(value: str | None, /) -> ID: ...
     @staticmethod
-    def from_parts(*, timestamp_ns: int, tick: int = 0, meta: int = 0, partition: int = 0, sequence: int = 0) -> ID: ...
-    @property
-    def time(self) -> datetime: ...
-    @property
-    def timestamp_ns(self) -> int: ...
+    def from_parts(
+        *,
+        time: datetime = ...,
+        timestamp_ms: int = ...,
+        timestamp_ns: int = ...,
+        tick: int = ...,
+        meta: int = ...,
+        partition: _Partition = ...,
+        sequence: int = ...,
+    ) -> ID: ...
+    def replace(
+        self,
+        *,
+        time: datetime = ...,
+        timestamp_ms: int = ...,
+        timestamp_ns: int = ...,
+        tick: int = ...,
+        meta: int = ...,
+        partition: _Partition = ...,
+        sequence: int = ...,
+    ) -> ID: ...
     @property
     def tick(self) -> int: ...
     @property
@@ -54,20 +67,9 @@ class ID(_ID):
     def is_zero(self) -> bool: ...
     def as_uuid(self) -> UUID: ...
     def as_json(self) -> str | None: ...
-    def replace(
-        self,
-        *,
-        meta: int | None = None,
-        partition: int | None = None,
-        sequence: int | None = None,
-        tick: int | None = None,
-    ) -> ID: ...
 
 @final
-class Array(_Array[ID]):
-    @staticmethod
-    def parse(text: str | Buffer, /) -> Array: ...
-    def __iter__(self) -> ArrayIterator: ...
+class Array(_IDArray[ID, Array, ArrayIterator]): ...
 
 @final
 class ArrayIterator(_ArrayIterator[ID]): ...
@@ -85,7 +87,7 @@ class Overflow:
 class Snapshot:
     def __new__(
         cls,
-        partition: int,
+        partition: _Partition,
         sequence_min: int = 0,
         sequence_max: int = 65535,
         sequence: int = 0,
@@ -129,8 +131,9 @@ class Snapshot:
 class Generator(_Generator[ID]):
     def __new__(
         cls,
-        partition: int | None = None,
+        partition: _Partition | None = None,
         *,
+        meta: int = 0,
         sequence_min: int = 0,
         sequence_max: int = 65535,
         on_overflow: Callable[[Overflow], object] | None = None,
@@ -141,6 +144,7 @@ class Generator(_Generator[ID]):
     def restore(
         snapshot: Snapshot,
         *,
+        meta: int = 0,
         on_overflow: Callable[[Overflow], object] | None = None,
         store: str | Store | None = None,
         pool: str | None = None,
@@ -149,12 +153,14 @@ class Generator(_Generator[ID]):
         clock: _Clock | None = None,
         max_wait_ms: int = 1000,
     ) -> Generator: ...
-    def new(self, meta: int = 0) -> ID: ...
-    def new_at(self, time: datetime | int, meta: int = 0) -> ID: ...
-    def nth_at(self, time: datetime | int, n: int, meta: int = 0) -> ID: ...
-    def batch(self, n: int, meta: int = 0) -> Array: ...
-    def fill(self, buffer: Buffer, meta: int = 0) -> int: ...
+    def new(self, meta: int = ...) -> ID: ...
+    def new_at(self, time: datetime | int, meta: int = ...) -> ID: ...
+    def nth_at(self, time: datetime | int, n: int, meta: int = ...) -> ID: ...
+    def batch(self, n: int, meta: int = ...) -> Array: ...
+    def fill(self, buffer: Buffer, meta: int = ...) -> int: ...
     def snapshot(self) -> Snapshot: ...
+    @property
+    def meta(self) -> int: ...
     @property
     def partition(self) -> int: ...
     @property

@@ -17,7 +17,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from mintage import rules
-from mintage._core import epoch, system_ns
+from mintage._core import generation, system_ns
 from mintage._core.formats import locality_node, read_pool_layout
 from mintage.errors import ArgumentError, ConfigError
 from mintage.lease import registry, snapshots
@@ -57,7 +57,7 @@ def holder() -> str:
 
     As ``web-1:4711:1732240000:1``; the start is in seconds since the Unix epoch.
     """
-    return f"{socket.gethostname()[:_LONGEST_HOST]}:{os.getpid()}:{started_s()}:{epoch()}"
+    return f"{socket.gethostname()[:_LONGEST_HOST]}:{os.getpid()}:{started_s()}:{generation()}"
 
 
 @cache

@@ -11,7 +11,7 @@ from contextlib import suppress
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from mintage._core import start_epoch
+from mintage._core import start_generation
 from mintage.errors import StoreError
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def after_restore() -> None:
     """
     keeper = _keeper()
     if keeper is None:
-        start_epoch()
+        start_generation()
     else:
         keeper.start_over()
 

@@ -7,9 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from mintage._core import birth as fork_generation
-from mintage._core import epoch as generation
-from mintage._core import start_epoch as start_generation
+from mintage._core import fork_generation, generation, start_generation
 
 if TYPE_CHECKING:
     from typing import Self

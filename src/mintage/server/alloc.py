@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from starlette.requests import Request
 
-from mintage._core.service import MOST_ALLOC, MOST_ALLOC_NAME
+from mintage._core.lane import MOST_ALLOC, MOST_ALLOC_NAME
 from mintage.errors import CATALOGUE, FieldError, MintError, RequestError
 from mintage.rules import check_name
 from mintage.server.keys import token_of

@@ -18,7 +18,7 @@ from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.routing import Route
 
-from mintage._core.service import is_trace
+from mintage._core.lane import is_trace
 from mintage.errors import MintError, RequestError
 from mintage.server.alloc import Alloc
 from mintage.server.delta import routes as identity_routes

@@ -14,7 +14,7 @@ from httptools import HttpParserError, HttpParserUpgrade
 from uvicorn.protocols.http.flow_control import FlowControl
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
-from mintage._core.service import SHARE, HttpSession
+from mintage._core.lane import MAX_REPLY_BATCH, HttpSession
 from mintage.errors import RequestError
 from mintage.server.operation import Exchange
 from mintage.server.turns import FREE, HIGH_WATER, REQUEST
@@ -141,7 +141,7 @@ class HttpProtocol(HttpToolsProtocol):
             if said:
                 self.transport.write(said)
             if self._session.paused:
-                self._turns.spend(SHARE)
+                self._turns.spend(MAX_REPLY_BATCH)
                 self._rest = data + self._rest
                 self.flow.pause_reading()
                 self._later()

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from starlette.requests import Request
 
-    from mintage._core.service import Bucket
+    from mintage._core.lane import Bucket
 
 __all__ = [
     "RIGHTS",
@@ -177,7 +177,7 @@ class Keys:
         for name, key in keys.items():
             bucket = None
             if key.rate:
-                from mintage._core.service import Bucket
+                from mintage._core.lane import Bucket
 
                 rate = key.rate / workers
                 bucket = Bucket(rate, key.burst or max(1, round(rate)))

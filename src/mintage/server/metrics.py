@@ -22,7 +22,7 @@ from mintage.store import Forwarding, Store
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
-    from mintage._core.service import Lane
+    from mintage._core.lane import Lane
 
 __all__ = ["OPERATIONS", "Holdings", "Metered", "Metrics", "Workers"]
 
@@ -42,8 +42,8 @@ class Level(Protocol):
     """What a namespace is served from."""
 
     @property
-    def held(self) -> int:
-        """How many integers it has."""
+    def buffered(self) -> int:
+        """The number of buffered integers."""
 
 
 class Holdings(Protocol):
@@ -173,7 +173,7 @@ class Metrics:
                 self.integers(namespace, integers - before[1])
         self._seen = seen
 
-        levels = {namespace: sequence.held for namespace, sequence in held.sequences().items()}
+        levels = {namespace: sequence.buffered for namespace, sequence in held.sequences().items()}
         # In files that workers share, a series cannot be taken back.
         for namespace in self._pools - levels.keys():
             self._pool.labels(namespace).set(0)

@@ -14,7 +14,7 @@ from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route
 
 from mintage import __version__
-from mintage._core.service import MOST_ALLOC, MOST_ALLOC_NAME
+from mintage._core.lane import MOST_ALLOC, MOST_ALLOC_NAME
 from mintage.errors import CATALOGUE
 from mintage.server.operation import Limit, Operation, Parameter, adapter
 from mintage.server.v1 import OPERATIONS

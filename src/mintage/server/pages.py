@@ -43,7 +43,7 @@ def _readyz(service: Service) -> Route:
 
     async def readyz(_: Request) -> Response:
         watch = service.probe
-        held = {namespace: sequence.held for namespace, sequence in service.sequences().items()}
+        held = {namespace: sequence.buffered for namespace, sequence in service.sequences().items()}
         last_resort = service.settings.fallback == "random" and watch.is_away
         ready = is_ready(draining=service.draining, store_up=bool(watch.store_up), held=held, last_resort=last_resort)
         body: dict[str, object] = {

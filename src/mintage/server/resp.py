@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 import structlog
 
 from mintage import __version__
-from mintage._core.service import MOST_WORDS, SHARE, RespSession
+from mintage._core.lane import MAX_REPLY_BATCH, MOST_WORDS, RespSession
 from mintage.errors import CATALOGUE, FieldError, MintError, PassingError, RequestError
 from mintage.server.turns import COMMAND, FREE, HIGH_WATER, REQUEST
 
@@ -134,7 +134,7 @@ class RespProtocol(asyncio.Protocol):
             return
         answer = self._session.feed(data)
         if len(data) > FREE:
-            self._turns.spend(min(len(data), SHARE))
+            self._turns.spend(min(len(data), MAX_REPLY_BATCH))
         if type(answer) is bytes:
             if answer:
                 # A command was whole; what has begun is another.
@@ -173,7 +173,7 @@ class RespProtocol(asyncio.Protocol):
 
     def _go_on(self, answer: bytes | tuple[bytes, list[bytes] | str | None]) -> None:
         """Answer what can be answered in this turn; starts a task for the first command that must wait."""
-        left = SHARE
+        left = MAX_REPLY_BATCH
         while not isinstance(answer, bytes):
             said, words = answer
             if isinstance(words, str):
@@ -225,7 +225,7 @@ class RespProtocol(asyncio.Protocol):
     def _wait_for(self, reply: Coroutine[Any, Any, bytes]) -> None:
         self._is_busy = True
         # A client that goes away meanwhile is noticed only by reading.
-        if self._session.held > SHARE:
+        if self._session.held > MAX_REPLY_BATCH:
             self._listen(False)
         self._task = asyncio.ensure_future(self._wait(reply))
 
@@ -417,7 +417,7 @@ class RespProtocol(asyncio.Protocol):
     def info(self, _: list[bytes]) -> Reply:
         # Not the bare name: clients look for fields such as `loading`, wherever they are.
         held = {
-            f"held_{name}": sequence.held
+            f"held_{name}": sequence.buffered
             for name, sequence in self._service.sequences().items()
             if self._who.may("describe", name)
         }

@@ -17,7 +17,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final, ParamSpec, Protocol, TypeVar
 
 from mintage import Sequence
-from mintage._core.service import Bucket, Lane
+from mintage._core.lane import Bucket, Lane
 from mintage.errors import FieldError, GenerationError, MintError, RequestError, StoreError
 from mintage.lease.keeper import LONGEST_PAUSE_S
 from mintage.rules import MAX_INTEGER, NamespaceRecord, Segment, check_name
@@ -185,7 +185,7 @@ class Service:
             await self._enter(caller, namespace, count)
             while (left := count - len(taken)) > 0:
                 # None is taken before all are there: those of a request that is refused would be lost.
-                if self.lane.supply(namespace).buffered() >= left:
+                if self.lane.segment_client(namespace).buffered() >= left:
                     taken += self.lane.take(namespace, left)
                 else:
                     await self._refill(namespace, left, deadline)
@@ -206,7 +206,7 @@ class Service:
         while (row := self.lane.row(namespace, count)) is None:
             if self.lane.has_next(namespace):
                 # The segment that waits is too short, and is to be handed out first.
-                segment = await self._thread(self.lane.supply(namespace).reserve, count)
+                segment = await self._thread(self.lane.segment_client(namespace).reserve, count)
                 row = segment.as_range()
                 break
             # Many such rows in one segment, so that not each of them is a write of the store's.
@@ -396,7 +396,7 @@ class Service:
         :raises MintError: why there is none, once waiting does not help or the deadline is past.
         """
         loop = asyncio.get_running_loop()
-        supply = self.lane.supply(namespace)
+        supply = self.lane.segment_client(namespace)
 
         def is_there() -> bool:
             return self.lane.has_next(namespace) if in_row else supply.buffered() >= want

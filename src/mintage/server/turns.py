@@ -15,20 +15,20 @@ from asyncio import get_running_loop
 from collections import deque
 from typing import TYPE_CHECKING, Final
 
-from mintage._core.service import SHARE
+from mintage._core.lane import MAX_REPLY_BATCH
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 __all__ = ["COMMAND", "FREE", "HIGH_WATER", "INTEGER", "REQUEST", "TURN", "Turns"]
 
-TURN: Final = 8 * SHARE
+TURN: Final = 8 * MAX_REPLY_BATCH
 """The work of one turn for what was read in it, and as much again for what waits."""
 FREE: Final = 2048
 """So little work is not counted: what counts it would take longer."""
-COMMAND: Final = SHARE // 64
+COMMAND: Final = MAX_REPLY_BATCH // 64
 """The work of a command of the Redis protocol that Python answers at once."""
-REQUEST: Final = SHARE
+REQUEST: Final = MAX_REPLY_BATCH
 """The work of a request for which Python starts a task."""
 INTEGER: Final = 64
 """The work of an integer in an answer of Python's."""

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import mintage
-from mintage._core import epoch
+from mintage._core import generation
 from mintage.errors import MintError
 from tests.integration.faults.worker import Clock, Minter, tell
 
@@ -33,15 +33,15 @@ def main() -> None:
     directory = Path(sys.argv[2])
     os.setsid()
     minters = [Minter(scheme, orders, Clock()) for scheme in orders["schemes"]]
-    known = epoch()
+    known = generation()
     while not (directory / "stop").exists():
         if orders["warned"] and (directory / "snapshot").exists():
             orders["warned"] = False
             hold(directory)
         for minter in minters:
             minter.turn()
-        if epoch() != known:
-            known = epoch()
+        if generation() != known:
+            known = generation()
             tell(event="noticed", ids={minter._scheme: minter.ids for minter in minters})
         time.sleep(orders["pause_s"])
     for minter in minters:

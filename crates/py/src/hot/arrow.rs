@@ -80,10 +80,11 @@ macro_rules! structure {
 }
 structure! { ArrowSchema = c"arrow_schema" ArrowArray = c"arrow_array" ArrowArrayStream = c"arrow_array_stream" }
 
-/// What type a column has: of its own or of what it holds, and its name.
+/// The type of a column, and its name.
 #[derive(Clone, Default)]
 pub struct Field {
-    /// [The letters](https://arrow.apache.org/docs/format/CDataInterface.html#data-type-description-format-strings) of its type.
+    /// [The letters](https://arrow.apache.org/docs/format/CDataInterface.html#data-type-description-format-strings) of its
+    /// type.
     pub format: CString,
     /// The name, where it is one of several.
     pub name: CString,
@@ -96,7 +97,7 @@ pub struct Field {
 }
 
 const NULLABLE: i64 = 2;
-/// How deep a type may be nested that somebody else describes.
+/// The deepest nesting of a type that another library describes.
 const DEEPEST: u32 = 64;
 
 impl Field {
@@ -204,7 +205,7 @@ fn written_metadata(pairs: &[(Vec<u8>, Vec<u8>)]) -> Option<Vec<u8>> {
 }
 
 /// # Safety
-/// What begins there, unless it is null, is as [`written_metadata`] writes it.
+/// Unless it is null, metadata begins there as [`written_metadata`] writes it.
 unsafe fn read_metadata(mut at: *const u8) -> Vec<(Vec<u8>, Vec<u8>)> {
     /// # Safety
     /// So many bytes begin there.
@@ -241,7 +242,7 @@ enum Keeps {
 }
 
 impl Buffer {
-    /// None: of a column without nulls, the one that would name them.
+    /// No buffer: that of the nulls, in a column without nulls.
     pub const fn absent() -> Self {
         Self { at: ptr::null(), keeps: Keeps::Nothing }
     }
@@ -317,7 +318,7 @@ impl Drop for Lent {
 pub enum Data {
     /// Ours: how many, where, and its parts.
     Ours(usize, Vec<Buffer>, Vec<Data>),
-    /// Somebody's.
+    /// Another library's.
     Given(Given),
 }
 
@@ -423,7 +424,7 @@ impl Data {
         Ok(Self::Given(Given(taken)))
     }
 
-    /// How many values there are.
+    /// The number of values.
     pub fn len(&self) -> usize {
         match self {
             Self::Ours(length, ..) => *length,
@@ -470,7 +471,7 @@ fn capsule<T: Structure>(py: Python<'_>, structure: T) -> PyResult<Bound<'_, PyA
     }
 }
 
-/// What a capsule points to.
+/// The structure that a capsule points to.
 fn pointer<T: Structure>(capsule: &Bound<'_, PyAny>, what: &str) -> PyResult<*mut T> {
     // SAFETY: any object may be asked; the GIL is held.
     unsafe {

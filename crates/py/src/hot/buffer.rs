@@ -10,8 +10,8 @@ use pyo3::types::{PyBytes, PyMemoryView};
 use pyo3::{Borrowed, PyClass, PyTypeInfo};
 use std::ffi::c_int;
 
-/// What the items of a buffer must be. Anything may be written over plain bytes; nothing but this over items of a type,
-/// or an object's address would become an ID.
+/// The items that a buffer must have. Anything may be written over plain bytes; but over items of a type only these, or an ID
+/// could overwrite an object's address.
 #[derive(Clone, Copy)]
 pub enum Items {
     /// Bytes, or void items of so many, an ID each.
@@ -20,7 +20,7 @@ pub enum Items {
     Texts(usize),
     /// Integers of 64 bits in this machine's byte order, or bytes.
     Words {
-        /// Whether the values fit signed ones.
+        /// True if the values fit signed ones.
         signed: bool,
     },
 }
@@ -34,7 +34,7 @@ impl Items {
         }
     }
 
-    /// Whether items of a format, in the notation of Python's struct module, are these.
+    /// Returns true if items of a format, in the notation of Python's struct module, are these.
     fn allow(self, format: &str, size: usize) -> bool {
         let foreign = if cfg!(target_endian = "little") { ['>', '!'] } else { ['<', '<'] };
         match (self, format.trim_start_matches(['@', '=', '<', '>', '!'])) {
@@ -48,7 +48,7 @@ impl Items {
         }
     }
 
-    /// In words.
+    /// The description in an error.
     fn expected(self) -> String {
         match self {
             Self::Ids(size) => format!("bytes, or void items of {size}"),
@@ -104,7 +104,7 @@ impl Readable {
         items.of(object, what).map(Self)
     }
 
-    /// How many bytes.
+    /// The number of bytes.
     pub fn len(&self) -> usize {
         self.0.len_bytes()
     }
@@ -123,12 +123,12 @@ impl Readable {
 impl Writable {
     /// A buffer for whole items.
     pub fn new(object: &Bound<'_, PyAny>, items: Items) -> PyResult<Self> {
-        Self::whole(object, items, items.size())
+        Self::checked(object, items, items.size())
     }
 
     /// A buffer of exactly so many bytes.
     pub fn exactly(object: &Bound<'_, PyAny>, items: Items, bytes: usize) -> PyResult<Self> {
-        let buffer = Self::whole(object, items, 1)?;
+        let buffer = Self::checked(object, items, 1)?;
         if buffer.0.len_bytes() != bytes {
             let message = format!("buffer has {} bytes, needs {bytes}", buffer.0.len_bytes());
             return Err(errors::config(object.py(), "config.buffer", &message));
@@ -136,7 +136,7 @@ impl Writable {
         Ok(buffer)
     }
 
-    fn whole(object: &Bound<'_, PyAny>, items: Items, size: usize) -> PyResult<Self> {
+    fn checked(object: &Bound<'_, PyAny>, items: Items, size: usize) -> PyResult<Self> {
         let buffer = items.of(object, "buffer")?;
         let py = object.py();
         if buffer.readonly() {

@@ -1,4 +1,4 @@
-//! What may be touched because the GIL is held: values of the process, and dead objects that are born again.
+//! Values of the process and free lists of objects: only a thread with the GIL uses them.
 
 use pyo3::ffi;
 use pyo3::prelude::*;
@@ -6,14 +6,14 @@ use pyo3::pyclass::boolean_struct::True;
 use pyo3::{Borrowed, PyClass, PyTypeInfo};
 use std::cell::UnsafeCell;
 
-/// A value that a thread with the GIL may change.
-pub struct Held<T>(UnsafeCell<T>);
+/// A value that a thread may change while it has the GIL.
+pub struct GilCell<T>(UnsafeCell<T>);
 
-// SAFETY: touched only with the GIL held.
-unsafe impl<T: Send> Sync for Held<T> {}
+// SAFETY: used only with the GIL held.
+unsafe impl<T: Send> Sync for GilCell<T> {}
 
-impl<T> Held<T> {
-    /// Holds a value.
+impl<T> GilCell<T> {
+    /// A cell with a value.
     pub const fn new(value: T) -> Self {
         Self(UnsafeCell::new(value))
     }
@@ -26,30 +26,30 @@ impl<T> Held<T> {
     }
 }
 
-/// Dead objects of one class, each with its type still referenced, to be born again.
-pub struct FreeList(UnsafeCell<Dead>);
+/// Freed objects of one class, each with its type still referenced, for reuse.
+pub struct FreeList(UnsafeCell<Freed>);
 
-struct Dead {
+struct Freed {
     objects: [*mut ffi::PyObject; Self::MOST],
     count: usize,
-    /// What really frees one.
+    /// The function that really frees an object.
     free: Option<ffi::destructor>,
-    /// Whether the collector knows the class's objects.
+    /// True if the collector tracks objects of the class.
     is_collected: bool,
 }
 
-impl Dead {
+impl Freed {
     const MOST: usize = 64;
 }
 
-// SAFETY: touched only with the GIL held.
+// SAFETY: used only with the GIL held.
 unsafe impl Sync for FreeList {}
 
 impl FreeList {
     /// An empty list.
     pub const fn new() -> Self {
-        Self(UnsafeCell::new(Dead {
-            objects: [std::ptr::null_mut(); Dead::MOST],
+        Self(UnsafeCell::new(Freed {
+            objects: [std::ptr::null_mut(); Freed::MOST],
             count: 0,
             free: None,
             is_collected: false,
@@ -57,9 +57,9 @@ impl FreeList {
     }
 }
 
-/// A frozen class without destructor, dict or weak references, whose objects may be born again with another value.
-pub trait Reborn: PyClass<Frozen = True> + PyTypeInfo + Sync + Copy + Into<PyClassInitializer<Self>> {
-    /// The class's own list.
+/// A frozen class without destructor, dict or weak references: a freed object may be reused with another value.
+pub trait Recycled: PyClass<Frozen = True> + PyTypeInfo + Sync + Copy + Into<PyClassInitializer<Self>> {
+    /// The free list of the class.
     fn free_list() -> &'static FreeList;
 }
 
@@ -75,14 +75,14 @@ pub fn int(_: Python<'_>, value: u64) -> Object {
 
 /// A new object with this value.
 #[inline(always)]
-pub fn object<T: Reborn>(py: Python<'_>, value: T) -> Object {
+pub fn object<T: Recycled>(py: Python<'_>, value: T) -> Object {
     // SAFETY: the GIL is held and no Python code runs while the list is borrowed. A listed object is a whole object of
     // class T that nothing refers to; its value is Copy, so overwriting it drops nothing.
     unsafe {
-        let dead = &mut *T::free_list().0.get();
-        if dead.count > 0 {
-            dead.count -= 1;
-            let object = dead.objects[dead.count];
+        let list = &mut *T::free_list().0.get();
+        if list.count > 0 {
+            list.count -= 1;
+            let object = list.objects[list.count];
             ffi::Py_INCREF(object);
             let place = std::ptr::from_ref(Borrowed::from_ptr(py, object).cast_unchecked::<T>().get()).cast_mut();
             place.write(value);
@@ -98,30 +98,31 @@ pub fn object<T: Reborn>(py: Python<'_>, value: T) -> Object {
     }
 }
 
-unsafe extern "C" fn dealloc<T: Reborn>(object: *mut ffi::PyObject) {
+unsafe extern "C" fn dealloc<T: Recycled>(object: *mut ffi::PyObject) {
     // SAFETY: called by the interpreter with the GIL held and an object of class T whose last reference is gone.
     unsafe {
-        let dead = &mut *T::free_list().0.get();
-        if dead.count < Dead::MOST {
-            if dead.is_collected {
+        let list = &mut *T::free_list().0.get();
+        if list.count < Freed::MOST {
+            if list.is_collected {
                 // Or code that asks the collector for all objects would get it, and let it die a second time.
                 ffi::PyObject_GC_UnTrack(object.cast());
             }
-            dead.objects[dead.count] = object;
-            dead.count += 1;
-        } else if let Some(free) = dead.free {
+            list.objects[list.count] = object;
+            list.count += 1;
+        } else if let Some(free) = list.free {
             free(object);
         }
     }
 }
 
-pub(super) fn keep_dead<T: Reborn>(py: Python<'_>) {
+/// Makes a class put its freed objects into its free list.
+pub(super) fn recycle<T: Recycled>(py: Python<'_>) {
     // SAFETY: the GIL is held, and the class has no objects yet but class attributes, which are never freed.
     unsafe {
         let class = T::type_object_raw(py);
-        let dead = &mut *T::free_list().0.get();
-        dead.free = (*class).tp_dealloc;
-        dead.is_collected = ffi::PyType_HasFeature(class, ffi::Py_TPFLAGS_HAVE_GC) != 0;
+        let list = &mut *T::free_list().0.get();
+        list.free = (*class).tp_dealloc;
+        list.is_collected = ffi::PyType_HasFeature(class, ffi::Py_TPFLAGS_HAVE_GC) != 0;
         (*class).tp_dealloc = Some(dealloc::<T>);
     }
 }

@@ -1,10 +1,7 @@
 //! Raw C functions in place of PyO3's methods, and how they are put there.
 
-use super::free::{Object, keep_dead, object};
-use crate::fields::Field;
-use crate::id::Class;
-use crate::{errors, fields, values};
-use mintage_core::id::Id as _;
+use super::free::{Object, Recycled, object, recycle};
+use mintage_core::id::Id;
 use pyo3::exceptions::{PySystemError, PyTypeError};
 use pyo3::ffi;
 use pyo3::impl_::trampoline::{MethodDef, noargs};
@@ -21,44 +18,53 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 pub trait Mints: PyClass<Frozen = True> + PyTypeInfo + Sync {
     /// An ID on its way to its object.
     type Minted;
-    /// Whether `new` takes a metabyte.
+    /// True if `new` takes a metabyte.
     const HAS_META: bool;
-    /// The ID for a hot call: `None` sends it the slow way.
-    fn quick(&self, py: Python<'_>, meta: u8) -> Option<Self::Minted>;
+    /// Reads a metabyte.
+    fn meta(_: &Bound<'_, PyAny>) -> PyResult<u8> {
+        Ok(0)
+    }
+    /// The metabyte of a call that gives none.
+    #[inline(always)]
+    fn default_meta(&self) -> u8 {
+        0
+    }
+    /// The ID for a hot call; `None` for a call that must take the slow path.
+    fn fast(&self, py: Python<'_>, meta: u8) -> Option<Self::Minted>;
     /// The name of the method that mints one.
     const NEW: &'static CStr = c"new";
-    /// The ID for any other call: waits, advances, refuses.
+    /// The ID for any other call: waits, advances or refuses.
     fn slow(generator: &Bound<'_, Self>, meta: u8) -> PyResult<Self::Minted>;
     /// The object of an ID.
     fn object(py: Python<'_>, minted: Self::Minted) -> Object;
 }
 
-/// The next ID of a generator, as Python gets it from the methods that PyO3 makes.
-pub fn minted<G: Mints>(generator: &Bound<'_, G>, meta: u8) -> PyResult<Py<PyAny>> {
+/// A new object of the next ID of a generator, on the slow path: for the methods that PyO3 makes.
+pub fn new_object_slow<G: Mints>(generator: &Bound<'_, G>, meta: u8) -> PyResult<Py<PyAny>> {
     let minted = G::slow(generator, meta)?;
     // SAFETY: a new object of ours, or null with an exception set.
     unsafe { Bound::from_owned_ptr_or_err(generator.py(), G::object(generator.py(), minted)).map(Bound::unbind) }
 }
 
-/// The next ID of a generator, in the quick way where that can be.
-pub fn mint_quickly<G: Mints>(generator: &Bound<'_, G>, meta: u8) -> PyResult<G::Minted> {
-    generator.get().quick(generator.py(), meta).map_or_else(|| G::slow(generator, meta), Ok)
+/// The next ID of a generator, on the fast path where that is open.
+pub fn mint_fast<G: Mints>(generator: &Bound<'_, G>, meta: u8) -> PyResult<G::Minted> {
+    generator.get().fast(generator.py(), meta).map_or_else(|| G::slow(generator, meta), Ok)
 }
 
-/// The same as an object.
-pub fn minted_quickly<G: Mints>(generator: &Bound<'_, G>, meta: u8) -> PyResult<Py<PyAny>> {
-    let (py, minted) = (generator.py(), mint_quickly(generator, meta)?);
+/// A new object of the next ID of a generator, on the fast path where that is open.
+pub fn new_object<G: Mints>(generator: &Bound<'_, G>, meta: u8) -> PyResult<Py<PyAny>> {
+    let (py, minted) = (generator.py(), mint_fast(generator, meta)?);
     // SAFETY: a new object of ours, or null with an exception set.
     unsafe { Bound::from_owned_ptr_or_err(py, G::object(py, minted)).map(Bound::unbind) }
 }
 
-/// A class of which one generator's `new` is a function of a module.
+/// A class of generators, one of which a module's function `new` uses.
 pub trait OfModule: Mints {
-    /// That generator; null until there is one.
+    /// That generator; null until the module is imported.
     fn of_module() -> &'static AtomicPtr<ffi::PyObject>;
 }
 
-/// That generator, if there is one.
+/// The generator that a module's function `new` uses, if there is one.
 #[inline(always)]
 pub fn generator_of_module<G: OfModule>(py: Python<'_>) -> Option<Borrowed<'_, '_, G>> {
     let generator = G::of_module().load(Ordering::Relaxed);
@@ -67,12 +73,13 @@ pub fn generator_of_module<G: OfModule>(py: Python<'_>) -> Option<Borrowed<'_, '
 }
 
 #[inline(always)]
-unsafe fn mint<G: Mints>(generator: *mut ffi::PyObject, meta: u8) -> *mut ffi::PyObject {
+unsafe fn mint<G: Mints>(generator: *mut ffi::PyObject, meta: Option<u8>) -> *mut ffi::PyObject {
     // SAFETY: called by the interpreter with the GIL held and an object of class G.
     unsafe {
         let py = Python::assume_attached();
         let generator = Borrowed::from_ptr(py, generator).cast_unchecked::<G>();
-        match generator.get().quick(py, meta) {
+        let meta = meta.unwrap_or_else(|| generator.get().default_meta());
+        match generator.get().fast(py, meta) {
             Some(minted) => G::object(py, minted),
             None => mint_slowly(&generator, meta),
         }
@@ -121,7 +128,7 @@ where
 
 unsafe extern "C" fn next<G: Mints>(generator: *mut ffi::PyObject) -> *mut ffi::PyObject {
     // SAFETY: the slot of class G.
-    unsafe { mint::<G>(generator, 0) }
+    unsafe { mint::<G>(generator, None) }
 }
 
 unsafe extern "C" fn new<G: Mints>(
@@ -132,7 +139,7 @@ unsafe extern "C" fn new<G: Mints>(
 ) -> *mut ffi::PyObject {
     if count == 0 && names.is_null() {
         // SAFETY: the descriptor has checked that this is an object of class G.
-        return unsafe { mint::<G>(generator, 0) };
+        return unsafe { mint::<G>(generator, None) };
     }
     let run = |py: Python<'_>| {
         // SAFETY: the interpreter passes `count` positional arguments, and then a value for each of the names.
@@ -143,9 +150,9 @@ unsafe extern "C" fn new<G: Mints>(
             (args.iter().map(|&arg| Bound::from_borrowed_ptr(py, arg)).collect::<Vec<_>>(), names)
         };
         let name = G::NEW.to_str().unwrap_or_default();
-        let meta = meta_argument(name, &args, count as usize, names.as_ref(), G::HAS_META)?;
+        let meta = G::meta(meta_argument(name, &args, count as usize, names.as_ref(), G::HAS_META)?)?;
         // SAFETY: as above.
-        Ok(unsafe { mint::<G>(generator, meta) })
+        Ok(unsafe { mint::<G>(generator, Some(meta)) })
     };
     // SAFETY: called by the interpreter with the GIL held.
     unsafe { guarded(run) }
@@ -162,7 +169,7 @@ unsafe extern "C" fn new_of_module<G: OfModule>(
     unsafe {
         let generator = G::of_module().load(Ordering::Relaxed);
         if count == 0 && names.is_null() {
-            return mint::<G>(generator, 0);
+            return mint::<G>(generator, None);
         }
         ffi::Py_INCREF(generator);
         let minted = new::<G>(generator, args, count, names);
@@ -172,13 +179,13 @@ unsafe extern "C" fn new_of_module<G: OfModule>(
 }
 
 /// The argument of `method(meta=0)`, or the interpreter's usual complaint.
-fn meta_argument(
+fn meta_argument<'a, 'py>(
     method: &str,
-    args: &[Bound<'_, PyAny>],
+    args: &'a [Bound<'py, PyAny>],
     positional: usize,
-    names: Option<&Bound<'_, PyAny>>,
+    names: Option<&Bound<'py, PyAny>>,
     allowed: bool,
-) -> PyResult<u8> {
+) -> PyResult<&'a Bound<'py, PyAny>> {
     if let Some(names) = names {
         for name in names.try_iter()? {
             let name = name?;
@@ -192,7 +199,7 @@ fn meta_argument(
     }
     let most = usize::from(allowed);
     match args {
-        [meta] if allowed => values::field_or(Some(meta), "meta", u8::MAX, 0),
+        [meta] if allowed => Ok(meta),
         _ if positional <= most => {
             Err(PyTypeError::new_err(format!("{method}() got multiple values for argument 'meta'")))
         }
@@ -200,12 +207,19 @@ fn meta_argument(
     }
 }
 
-/// The ID of any text, or the error.
-pub fn read_text<C: Class>(text: &Bound<'_, PyAny>) -> PyResult<C> {
-    C::Id::parse(&values::text(text, "text")?).map(C::of).map_err(errors::value)
+/// A class of IDs, as its raw methods see it.
+pub trait IdClass: Recycled {
+    /// The ID of the core.
+    type Id: Id;
+    /// The value of an object.
+    fn of(id: Self::Id) -> Self;
+    /// The ID of the core.
+    fn id(&self) -> Self::Id;
+    /// Parse any text, or raise the error.
+    fn parse_slow(text: &Bound<'_, PyAny>) -> PyResult<Self>;
 }
 
-unsafe extern "C" fn parse<C: Class>(_: *mut ffi::PyObject, text: *mut ffi::PyObject) -> *mut ffi::PyObject {
+unsafe extern "C" fn parse<C: IdClass>(_: *mut ffi::PyObject, text: *mut ffi::PyObject) -> *mut ffi::PyObject {
     // SAFETY: called by the interpreter with the GIL held and one object; the text's bytes are read at once.
     unsafe {
         if ffi::PyUnicode_CheckExact(text) != 0 && ffi::PyUnicode_GET_LENGTH(text) as usize == C::Id::TEXT {
@@ -213,7 +227,7 @@ unsafe extern "C" fn parse<C: Class>(_: *mut ffi::PyObject, text: *mut ffi::PyOb
             // Of ASCII these are the str's own bytes; of anything else they are more than its characters.
             let characters = ffi::PyUnicode_AsUTF8AndSize(text, &mut bytes);
             if characters.is_null() {
-                ffi::PyErr_Clear(); // a surrogate, or no memory: the slow way says it
+                ffi::PyErr_Clear(); // a surrogate, or no memory: the slow path raises
             } else if bytes as usize == C::Id::TEXT
                 && let Ok(id) = C::Id::decode(std::slice::from_raw_parts(characters.cast(), C::Id::TEXT))
             {
@@ -222,10 +236,10 @@ unsafe extern "C" fn parse<C: Class>(_: *mut ffi::PyObject, text: *mut ffi::PyOb
         }
     }
     // SAFETY: as above.
-    unsafe { guarded(|py| Ok(object(py, read_text::<C>(&Bound::from_borrowed_ptr(py, text))?))) }
+    unsafe { guarded(|py| Ok(object(py, C::parse_slow(&Bound::from_borrowed_ptr(py, text))?))) }
 }
 
-unsafe extern "C" fn str<C: Class>(id: *mut ffi::PyObject) -> *mut ffi::PyObject {
+unsafe extern "C" fn str<C: IdClass>(id: *mut ffi::PyObject) -> *mut ffi::PyObject {
     // SAFETY: the slot of class C, called with the GIL held.
     unsafe {
         let py = Python::assume_attached();
@@ -278,9 +292,9 @@ pub fn hash(id: &[u8]) -> isize {
     if hash == -1 { -2 } else { hash }
 }
 
-/// Puts raw methods in the place of an ID class's own, and keeps its dead.
-pub fn install_id<C: Class>(py: Python<'_>) -> PyResult<()> {
-    keep_dead::<C>(py);
+/// Replaces methods of an ID class by raw ones, and reuses its freed objects.
+pub fn install_id<C: IdClass>(py: Python<'_>) -> PyResult<()> {
+    recycle::<C>(py);
     let class = py.get_type::<C>();
     let parse = ffi::PyMethodDef {
         ml_name: c"parse".as_ptr(),
@@ -300,32 +314,46 @@ pub fn install_id<C: Class>(py: Python<'_>) -> PyResult<()> {
     Ok(())
 }
 
-/// Gives an ID class a property.
-pub fn install_field<C: Class>(py: Python<'_>, name: &str, field: Field, says: &str) -> PyResult<()> {
+/// A property that the objects of a class have.
+pub trait Property<C>: Copy + 'static {
+    /// The value of the property in an object.
+    fn get(self, py: Python<'_>, object: &C) -> PyResult<Py<PyAny>>;
+}
+
+/// Gives a class a property.
+pub fn install_property<C: Recycled, P: Property<C>>(
+    py: Python<'_>,
+    name: &str,
+    property: P,
+    doc: &str,
+) -> PyResult<()> {
     let class = py.get_type::<C>();
-    let [text, doc] = [name, says].map(|text| CString::new(text).unwrap_or_default().into_raw());
-    let property = ffi::PyGetSetDef {
+    let [text, doc] = [name, doc].map(|text| CString::new(text).unwrap_or_default().into_raw());
+    let definition = ffi::PyGetSetDef {
         name: text,
-        get: Some(get_field::<C>),
+        get: Some(get_property::<C, P>),
         set: None,
         doc,
-        closure: Box::into_raw(Box::new(field)).cast(),
+        closure: Box::into_raw(Box::new(property)).cast(),
     };
     // SAFETY: the definition and what it points to are leaked, as the interpreter requires; the class is ours and not in use
     // yet.
     unsafe {
-        let descriptor = ffi::PyDescr_NewGetSet(class.as_type_ptr(), Box::leak(Box::new(property)));
+        let descriptor = ffi::PyDescr_NewGetSet(class.as_type_ptr(), Box::leak(Box::new(definition)));
         class.setattr(name, Bound::from_owned_ptr_or_err(py, descriptor)?)
     }
 }
 
-unsafe extern "C" fn get_field<C: Class>(id: *mut ffi::PyObject, field: *mut c_void) -> *mut ffi::PyObject {
+unsafe extern "C" fn get_property<C: Recycled, P: Property<C>>(
+    object: *mut ffi::PyObject,
+    property: *mut c_void,
+) -> *mut ffi::PyObject {
     // SAFETY: called by the interpreter with the GIL held. The descriptor has checked that this is an object of class C; the
-    // closure is what `install_field` leaked.
+    // closure is what `install_property` leaked.
     unsafe {
         guarded(|py| {
-            let id = Borrowed::from_ptr(py, id).cast_unchecked::<C>();
-            fields::get(py, id.get(), *field.cast::<Field>()).map(Py::into_ptr)
+            let object = Borrowed::from_ptr(py, object).cast_unchecked::<C>();
+            (*property.cast::<P>()).get(py, object.get()).map(Py::into_ptr)
         })
     }
 }
@@ -340,10 +368,10 @@ pub fn sign<T: PyTypeInfo>(py: Python<'_>, signature: &str) -> PyResult<()> {
     Ok(())
 }
 
-/// Puts raw methods in the place of a generator class's own.
+/// Replaces methods of a generator class by raw ones.
 pub fn install_generator<G: Mints>(py: Python<'_>) -> PyResult<()> {
     let class = py.get_type::<G>();
-    let signature = if G::HAS_META { "($self, /, meta=0)" } else { "($self, /)" };
+    let signature = if G::HAS_META { "($self, /, meta=...)" } else { "($self, /)" };
     let name = G::NEW.to_str().unwrap_or_default();
     let new = ffi::PyMethodDef {
         ml_name: G::NEW.as_ptr(),
@@ -381,8 +409,8 @@ pub fn function_of_module<'py, G: OfModule>(generator: &Bound<'py, G>, module: &
     }
 }
 
-/// Puts a generator in the place of the one whose `new` is a function of a module, and returns that; `None` where there is none.
-pub fn take_place<'py, G: OfModule>(generator: &Bound<'py, G>) -> Option<Bound<'py, G>> {
+/// Replaces the generator that a module's function `new` uses, and returns the previous one; `None` where there is none.
+pub fn replace_generator_of_module<'py, G: OfModule>(generator: &Bound<'py, G>) -> Option<Bound<'py, G>> {
     let py = generator.py();
     generator_of_module::<G>(py)?;
     let before = G::of_module().swap(generator.clone().into_ptr(), Ordering::Relaxed);

@@ -2,14 +2,13 @@
 //!
 //! A call that mints one ID costs less than a clock reading and an allocation do, so both are avoided here:
 //! - the **cached tick** keeps the present millisecond behind the processor's cycle counter;
-//! - the **free list** keeps a few dead ID objects of each class to be born again;
+//! - the **free list** keeps a few freed objects of each ID class for reuse;
 //! - the methods `new` and `__next__` of the generators, and `parse` and `__str__` of the IDs, are raw C functions in place
 //!   of PyO3's. They handle the common case and hand anything else to the plain PyO3 methods;
 //! - real objects of the standard `uuid.UUID` are made without its constructor.
 //!
 //! Everything here runs with the GIL held: the module declares `gil_used`, so that a free-threaded interpreter turns it on, and
-//! `import mintage` refuses one that was told not to. And all of it runs in the main interpreter, the only one that the module
-//! lets in.
+//! `import mintage` refuses one whose GIL stays off. All of it runs in the main interpreter: the module refuses any other.
 
 #![allow(unsafe_code)]
 

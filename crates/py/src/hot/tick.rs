@@ -6,9 +6,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-/// How old a cached millisecond may be.
+/// The largest age of a cached millisecond.
 ///
-/// It ends at the next millisecond anyway, so it is only ever wrong when the clock is stepped; then for this long. The
+/// It ends at the next millisecond anyway: so it is wrong only after the clock is stepped, and then for this long. The
 /// documented bound is 50 µs, and leaves room for the error of the calibration.
 const MAX_AGE_NS: u64 = 40_000;
 
@@ -16,7 +16,7 @@ const MAX_AGE_NS: u64 = 40_000;
 struct Cached {
     /// Cycle counter when the clock was read.
     since: u64,
-    /// For how many cycles the reading holds.
+    /// The number of cycles for which the reading is valid.
     cycles: u64,
     ms: i64,
 }
@@ -93,7 +93,7 @@ fn cycles() -> u64 {
     unsafe { std::arch::x86_64::_rdtsc() }
 }
 
-/// Whether the processor promises a counter of constant rate that no sleep stops ("invariant TSC").
+/// Returns true if the processor promises a counter of constant rate that no sleep stops ("invariant TSC").
 #[cfg(target_arch = "x86_64")]
 fn counter_is_steady() -> bool {
     use std::arch::x86_64::__cpuid;
@@ -126,7 +126,7 @@ fn counter_is_steady() -> bool {
     false
 }
 
-/// What the tests and benchmarks want to know: cycles a second (0: nothing is cached) and the largest age in ns.
+/// Facts for tests and benchmarks: cycles a second (0: nothing is cached) and the largest age in ns.
 pub fn clock_facts() -> (u64, u64) {
     (cycles_per_second(), MAX_AGE_NS)
 }

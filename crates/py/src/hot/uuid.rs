@@ -2,16 +2,16 @@
 
 use super::free::Object;
 use super::methods::guarded;
-use crate::values;
 use pyo3::exceptions::PyTypeError;
 use pyo3::ffi;
 use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
 use pyo3::types::PyString;
 use std::ffi::CStr;
 use std::sync::OnceLock;
 
-/// What objects of `uuid.UUID` are made of without its constructor, which takes a microsecond. The class has two slots and
-/// forbids to set them; their descriptors set them all the same, as its own methods do.
+/// What it takes to make objects of `uuid.UUID` without its constructor, which needs a microsecond. The class has two slots and
+/// forbids setting them; their descriptors set them all the same, as its own methods do.
 struct UuidClass {
     class: *mut ffi::PyTypeObject,
     allocate: ffi::allocfunc,
@@ -45,11 +45,18 @@ impl Slot {
     }
 }
 
+/// The class `uuid.UUID`, imported when it is first needed: that takes as long as all of mintage.
+pub fn uuid_type(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
+    static CLASS: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+    let class = CLASS.get_or_try_init(py, || py.import("uuid")?.getattr("UUID").map(Bound::unbind))?;
+    Ok(class.bind(py).clone())
+}
+
 fn uuid_class(py: Python<'_>) -> PyResult<&'static UuidClass> {
     if let Some(known) = UUID_CLASS.get() {
         return Ok(known);
     }
-    let class = values::uuid_class(py)?;
+    let class = uuid_type(py)?;
     let (int, is_safe) = (Slot::of(&class, "int")?, Slot::of(&class, "is_safe")?);
     let unknown = py.import("uuid")?.getattr("SafeUUID")?.getattr("unknown")?.into_ptr();
     let class = class.into_ptr().cast::<ffi::PyTypeObject>();
@@ -85,14 +92,14 @@ pub fn uuid(py: Python<'_>, bits: u128) -> PyResult<Bound<'_, PyAny>> {
     unsafe { Bound::from_owned_ptr_or_err(py, uuid_class(py)?.object(py, bits)) }
 }
 
-/// What a function of no arguments returns as `uuid.UUID`s.
+/// A function without arguments that returns `uuid.UUID`s.
 pub trait Uuids: 'static {
     /// The function's name.
     const NAME: &'static CStr;
     /// Its docstring, behind its signature.
     const DOC: &'static CStr;
-    /// The bits for a hot call: `None` sends it the slow way.
-    fn quick(py: Python<'_>) -> Option<u128>;
+    /// The bits for a hot call; `None` for a call that must take the slow path.
+    fn fast(py: Python<'_>) -> Option<u128>;
     /// The bits for any other call.
     fn slow(py: Python<'_>) -> PyResult<u128>;
 }
@@ -101,7 +108,7 @@ unsafe extern "C" fn new_uuid<U: Uuids>(_: *mut ffi::PyObject, _: *mut ffi::PyOb
     // SAFETY: called by the interpreter with the GIL held.
     let py = unsafe { Python::assume_attached() };
     if let Some(class) = UUID_CLASS.get()
-        && let Some(bits) = U::quick(py)
+        && let Some(bits) = U::fast(py)
     {
         return class.object(py, bits);
     }
@@ -109,7 +116,7 @@ unsafe extern "C" fn new_uuid<U: Uuids>(_: *mut ffi::PyObject, _: *mut ffi::PyOb
     unsafe { guarded(|py| Ok(uuid_class(py)?.object(py, U::slow(py)?))) }
 }
 
-/// Such a function, of the module of this name.
+/// Makes such a function, of the module of this name.
 pub fn function_of_uuids<'py, U: Uuids>(py: Python<'py>, module: &str) -> PyResult<Bound<'py, PyAny>> {
     let function = ffi::PyMethodDef {
         ml_name: U::NAME.as_ptr(),

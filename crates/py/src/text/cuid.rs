@@ -1,6 +1,6 @@
 //! `mintage.cuid`.
 
-use super::{Class, QUICK, closed, texts};
+use super::{LONGEST_FAST, TextClass, closed, texts};
 use crate::clock::Clock;
 use crate::{entropy, errors, fork, hot, values};
 use mintage_core::error::Error;
@@ -9,30 +9,34 @@ use mintage_core::units::UnixMs;
 use pyo3::prelude::*;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// What a generator counts in this process.
-struct Seat {
+/// The state of a generator in this process.
+struct State {
     /// 0 before it has counted anything.
-    epoch: u64,
-    /// How often the clock had gone back.
-    travels: u64,
+    generation: u64,
+    /// The number of times that the clock had gone back.
+    rewinds: u64,
     counted: Counter,
     fingerprint: [u8; 4],
 }
 
 texts! {
-    /// Mints cuids: ``c``, time, counter, fingerprint and randomness in base 36. Safe to share between threads.
+    /// A generator of cuids: ``c``, time, counter, fingerprint and randomness in base 36. Safe to share between threads.
     ///
     /// Generator(*, fingerprint=None, clock=None)
     ///
-    /// A fingerprint is made of the process id and the host name, **which every ID so tells to everybody**. The counter begins
-    /// at random, and no time and counter come twice: a clock that goes back is held.
+    /// The fingerprint is made of the process id and the host name, **so every ID discloses both**. The counter begins at
+    /// random. No pair of time and counter comes twice: while the clock is behind, the time stays.
+    ///
+    /// >>> from mintage import cuid
+    /// >>> cuid.Generator(fingerprint="k3v9").new()[13:17]
+    /// 'k3v9'
     ///
     /// :param fingerprint: 4 characters of ``0-9a-z`` instead.
     /// :param clock: a ManualClock, or a callable that returns nanoseconds since the Unix epoch; the system's by default.
     /// :raises ArgumentError: an argument of the wrong type.
     /// :raises FieldError: ``field.format``: the fingerprint.
     pub struct Generator in "mintage.cuid" {
-        seat: hot::Held<Seat>,
+        state: hot::GilCell<State>,
         given: Option<[u8; 4]>,
         clock: Clock,
         is_closed: AtomicBool,
@@ -42,11 +46,15 @@ texts! {
     #[pyo3(signature = (*, fingerprint = None, clock = None))]
     fn py_new(fingerprint: Option<&Bound<'_, PyAny>>, clock: Option<&Bound<'_, PyAny>>) -> PyResult<Self> {
         let given = fingerprint.map(four_digits).transpose()?;
-        let seat = hot::Held::new(Seat { epoch: 0, travels: 0, counted: Counter::new(0), fingerprint: [0; 4] });
-        Ok(Self { seat, given, clock: Clock::from_argument(clock)?, is_closed: AtomicBool::new(false) })
+        let state = hot::GilCell::new(State { generation: 0, rewinds: 0, counted: Counter::new(0), fingerprint: [0; 4] });
+        Ok(Self { state, given, clock: Clock::from_argument(clock)?, is_closed: AtomicBool::new(false) })
     }
 
-    /// Mints an ID of a given time, for old rows: an aware datetime, or nanoseconds since the Unix epoch. Its counter is random.
+    /// Mint an ID of a given time, for old rows: an aware datetime, or nanoseconds since the Unix epoch. Its counter is random.
+    ///
+    /// >>> from mintage import cuid
+    /// >>> cuid.Generator().new_at(1_700_000_000_000 * 10**6)[:9]
+    /// 'cloyw3v28'
     ///
     /// :raises ArgumentError: ``time`` is neither.
     /// :raises FieldError: ``time.naive``; ``time.range``: before 1972-06-25, or after the year 5188.
@@ -56,27 +64,31 @@ texts! {
         let ms = unix_ms(time, TIMES_MS[2])?;
         self.enter(py)?;
         let counter = (u64::from_ne_bytes(self.clock.bytes(py)?) % u64::from(COUNTER_VALUES)) as u32;
-        let fingerprint = self.seat.with(py, |seat| seat.fingerprint);
+        let fingerprint = self.state.with(py, |state| state.fingerprint);
         let mut text = String::new();
         self.append(py, &mut text, ms, counter, fingerprint)?;
         Ok(text)
     }
 
-    /// Ends minting for good; closing twice does nothing.
+    /// End minting for good. Closing twice does nothing.
+    ///
+    /// >>> from mintage import cuid
+    /// >>> generator = cuid.Generator()
+    /// >>> generator.close()
     fn close(&self) {
         self.is_closed.store(true, Ordering::Relaxed);
     }
 }
 
 impl Generator {
-    /// Makes sure that it counts for this process.
+    /// Makes sure that the state is this process's.
     fn enter(&self, py: Python<'_>) -> PyResult<()> {
         if self.is_closed.load(Ordering::Relaxed) {
             return Err(closed(py));
         }
-        let travels = self.clock.travels(py)?;
-        let is_seated = |seat: &mut Seat| fork::is_in(seat.epoch) && seat.travels == travels;
-        if self.seat.with(py, is_seated) {
+        let rewinds = self.clock.rewinds(py)?;
+        let is_current = |state: &mut State| fork::is_current(state.generation) && state.rewinds == rewinds;
+        if self.state.with(py, is_current) {
             return Ok(());
         }
         let fingerprint = match self.given {
@@ -87,10 +99,10 @@ impl Generator {
             }
         };
         let start = u64::from_ne_bytes(self.clock.bytes(py)?);
-        self.seat.with(py, |seat| {
+        self.state.with(py, |state| {
             // Python ran meanwhile: another thread may have been here.
-            if !is_seated(seat) {
-                *seat = Seat { epoch: fork::epoch(), travels, counted: Counter::new(start), fingerprint };
+            if !is_current(state) {
+                *state = State { generation: fork::generation(), rewinds, counted: Counter::new(start), fingerprint };
             }
         });
         Ok(())
@@ -107,15 +119,15 @@ impl Generator {
     }
 }
 
-/// The number that a seat counts next, with its time; `None` where it is another process's.
+/// Counts on: the time and the number of the next ID; `None` where the state is another process's.
 #[inline(always)]
-fn count(seat: &mut Seat, now: UnixMs) -> Option<(u64, u32, [u8; 4])> {
-    if !fork::is_in(seat.epoch) {
+fn count(state: &mut State, now: UnixMs) -> Option<(u64, u32, [u8; 4])> {
+    if !fork::is_current(state.generation) {
         return None;
     }
-    let (counted, ms, counter) = seat.counted.step(now.0 as u64);
-    seat.counted = counted;
-    Some((ms, counter, seat.fingerprint))
+    let (counted, ms, counter) = state.counted.step(now.0 as u64);
+    state.counted = counted;
+    Some((ms, counter, state.fingerprint))
 }
 
 fn is_in_range(ms: i64) -> bool {
@@ -139,18 +151,18 @@ fn unix_ms(time: &Bound<'_, PyAny>, end: u64) -> PyResult<u64> {
     ms.ok_or_else(|| errors::value(Error::Time { time, first, last }))
 }
 
-impl Class for Generator {
+impl TextClass for Generator {
     #[inline(always)]
-    fn quick(&self, py: Python<'_>, text: &mut [u8; QUICK]) -> Option<usize> {
+    fn write_fast(&self, py: Python<'_>, text: &mut [u8; LONGEST_FAST]) -> Option<usize> {
         if self.is_closed.load(Ordering::Relaxed) || !self.clock.is_system() {
             return None;
         }
         let mut random = [0; 8];
         let now = hot::now();
-        if !is_in_range(now.0) || !entropy::quick(py, &mut random) {
+        if !is_in_range(now.0) || !entropy::fill_fast(py, &mut random) {
             return None;
         }
-        let (ms, counter, fingerprint) = self.seat.with(py, |seat| count(seat, now))?;
+        let (ms, counter, fingerprint) = self.state.with(py, |state| count(state, now))?;
         let (id, length) = cuid::write(ms, counter, fingerprint, u64::from_ne_bytes(random))?;
         text[..id.len()].copy_from_slice(&id);
         Some(length)
@@ -166,7 +178,7 @@ impl Class for Generator {
             }
             // The user's clock may have closed the generator, or forked this process.
             if !self.is_closed.load(Ordering::Relaxed)
-                && let Some((ms, counter, fingerprint)) = self.seat.with(py, |seat| count(seat, now))
+                && let Some((ms, counter, fingerprint)) = self.state.with(py, |state| count(state, now))
             {
                 return self.append(py, text, ms, counter, fingerprint);
             }
@@ -179,7 +191,11 @@ impl Class for Generator {
     }
 }
 
-/// The text with which no cuid of a time before this begins: the lower bound of a range query.
+/// Return a text that is greater than every cuid of an earlier time: the lower bound of a range query.
+///
+/// >>> from mintage import cuid
+/// >>> cuid.min_at(1_700_000_000_000 * 10**6)[:9]
+/// 'cloyw3v28'
 ///
 /// :raises ArgumentError: ``time`` is neither an aware datetime nor an int of nanoseconds.
 /// :raises FieldError: ``time.naive``; ``time.range``: before 1972-06-25 or after 2059-05-25, when texts get longer and sort
@@ -190,7 +206,11 @@ fn min_at(time: &Bound<'_, PyAny>) -> PyResult<String> {
     bound(time, b'0')
 }
 
-/// The largest cuid of a time's millisecond: the upper bound of a range query.
+/// Return the largest cuid of a time's millisecond: the upper bound of a range query.
+///
+/// >>> from mintage import cuid
+/// >>> cuid.max_at(1_700_000_000_000 * 10**6)[:9]
+/// 'cloyw3v28'
 ///
 /// :raises ArgumentError: ``time`` is neither an aware datetime nor an int of nanoseconds.
 /// :raises FieldError: ``time.naive``; ``time.range``: before 1972-06-25 or after 2059-05-25, when texts get longer and sort

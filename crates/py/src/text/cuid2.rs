@@ -1,6 +1,6 @@
 //! `mintage.cuid2`.
 
-use super::{Class, QUICK, closed, texts};
+use super::{LONGEST_FAST, TextClass, closed, texts};
 use crate::clock::Clock;
 use crate::values::Defaulted;
 use crate::{entropy, fork, hot, values};
@@ -10,28 +10,32 @@ use mintage_core::units::UnixMs;
 use pyo3::prelude::*;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// What a generator counts in this process.
-struct Seat {
+/// The state of a generator in this process.
+struct State {
     /// 0 before it has counted anything.
-    epoch: u64,
+    generation: u64,
     count: u64,
     fingerprint: [u8; 32],
 }
 
 texts! {
-    /// Mints cuid2s: a random letter, and digits of the SHA3-512 of time, 41 bits of randomness for each 8 digits, a counter and
-    /// a fingerprint. Safe to share between threads.
+    /// A generator of cuid2s: a random letter, and digits of the SHA3-512 of time, 41 bits of randomness for each 8 digits,
+    /// a counter and a fingerprint. Safe to share between threads.
     ///
     /// Generator(length=24, *, clock=None)
     ///
-    /// The fingerprint is random, drawn for each process: it tells nothing of the host.
+    /// The fingerprint is random, and new in each process: it discloses nothing of the host.
+    ///
+    /// >>> from mintage import cuid2
+    /// >>> len(cuid2.Generator(length=10).new())
+    /// 10
     ///
     /// :param length: 2 to 32 characters, of 5.17 bits each.
     /// :param clock: a ManualClock, or a callable that returns nanoseconds since the Unix epoch; the system's by default.
     /// :raises ArgumentError: an argument of the wrong type.
     /// :raises FieldError: ``field.range``.
     pub struct Generator in "mintage.cuid2" {
-        seat: hot::Held<Seat>,
+        state: hot::GilCell<State>,
         length: usize,
         clock: Clock,
         is_closed: AtomicBool,
@@ -44,18 +48,22 @@ texts! {
         let wrong = |value| Error::Range { field: "length".into(), value, min: min as i128, max };
         let length =
             length.given().map_or(Ok(usual), |length| values::bounded(length, "length", min as i128, max, wrong))?;
-        let seat = hot::Held::new(Seat { epoch: 0, count: 0, fingerprint: [0; 32] });
+        let state = hot::GilCell::new(State { generation: 0, count: 0, fingerprint: [0; 32] });
         let clock = Clock::from_argument(clock)?;
-        Ok(Self { seat, length: length as usize, clock, is_closed: AtomicBool::new(false) })
+        Ok(Self { state, length: length as usize, clock, is_closed: AtomicBool::new(false) })
     }
 
-    /// How many characters an ID has.
+    /// The number of characters of an ID.
     #[getter]
     fn length(&self) -> usize {
         self.length
     }
 
-    /// Ends minting for good; closing twice does nothing.
+    /// End minting for good. Closing twice does nothing.
+    ///
+    /// >>> from mintage import cuid2
+    /// >>> generator = cuid2.Generator()
+    /// >>> generator.close()
     fn close(&self) {
         self.is_closed.store(true, Ordering::Relaxed);
     }
@@ -69,25 +77,25 @@ fn words(random: [u8; 8 * WORDS]) -> Option<(u8, [u8; 32])> {
 
 impl Generator {
     #[inline(always)]
-    fn id(&self, seat: &mut Seat, now: UnixMs, (letter, salt): (u8, [u8; 32])) -> Option<[u8; 32]> {
-        if !fork::is_in(seat.epoch) {
+    fn id(&self, state: &mut State, now: UnixMs, (letter, salt): (u8, [u8; 32])) -> Option<[u8; 32]> {
+        if !fork::is_current(state.generation) {
             return None;
         }
-        seat.count += 1;
+        state.count += 1;
         let ms = now.0.max(0) as u64;
-        Some(cuid2::write(letter, ms, &salt[..self.length], seat.count - 1, &seat.fingerprint, self.length))
+        Some(cuid2::write(letter, ms, &salt[..self.length], state.count - 1, &state.fingerprint, self.length))
     }
 }
 
-impl Class for Generator {
+impl TextClass for Generator {
     #[inline(always)]
-    fn quick(&self, py: Python<'_>, text: &mut [u8; QUICK]) -> Option<usize> {
+    fn write_fast(&self, py: Python<'_>, text: &mut [u8; LONGEST_FAST]) -> Option<usize> {
         let mut random = [0; 8 * WORDS];
-        if self.is_closed.load(Ordering::Relaxed) || !self.clock.is_system() || !entropy::quick(py, &mut random) {
+        if self.is_closed.load(Ordering::Relaxed) || !self.clock.is_system() || !entropy::fill_fast(py, &mut random) {
             return None;
         }
         let drawn = words(random)?;
-        text[..32].copy_from_slice(&self.seat.with(py, |seat| self.id(seat, hot::now(), drawn))?);
+        text[..32].copy_from_slice(&self.state.with(py, |state| self.id(state, hot::now(), drawn))?);
         Some(self.length)
     }
 
@@ -104,11 +112,11 @@ impl Class for Generator {
         let (_, fingerprint) = draw()?;
         let count = u64::from_ne_bytes(self.clock.bytes(py)?) % MAX_FIRST_COUNT;
         let drawn = draw()?;
-        let id = self.seat.with(py, |seat| {
-            if !fork::is_in(seat.epoch) {
-                *seat = Seat { epoch: fork::epoch(), count, fingerprint };
+        let id = self.state.with(py, |state| {
+            if !fork::is_current(state.generation) {
+                *state = State { generation: fork::generation(), count, fingerprint };
             }
-            self.id(seat, now, drawn)
+            self.id(state, now, drawn)
         });
         text.extend(id.unwrap_or_default()[..self.length].iter().map(|&character| char::from(character)));
         Ok(())

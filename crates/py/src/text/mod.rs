@@ -1,7 +1,6 @@
 //! Generators of IDs that are text and have no binary form: nanoid, cuid, cuid2.
 //!
-//! None of them leases or counts anything that another process could count too: what keeps their IDs apart is randomness, drawn
-//! anew after a fork and a restore.
+//! They lease nothing. Randomness keeps the IDs of processes apart: it is drawn anew after a fork and a restore.
 
 pub mod cuid;
 pub mod cuid2;
@@ -14,12 +13,12 @@ use pyo3::types::{PyList, PyString};
 use pyo3::{PyClass, PyTypeInfo};
 
 /// The longest text that is written without an allocation.
-pub const QUICK: usize = 64;
+pub const LONGEST_FAST: usize = 64;
 
 /// A class of generators of text.
-pub trait Class: PyClass<Frozen = True> + PyTypeInfo + Sync {
-    /// Writes an ID of ASCII, and says how long it is; `None` where Python or the kernel has to be asked.
-    fn quick(&self, py: Python<'_>, text: &mut [u8; QUICK]) -> Option<usize>;
+pub trait TextClass: PyClass<Frozen = True> + PyTypeInfo + Sync {
+    /// Writes an ID of ASCII, and returns its length; `None` where it needs Python or the kernel.
+    fn write_fast(&self, py: Python<'_>, text: &mut [u8; LONGEST_FAST]) -> Option<usize>;
 
     /// Appends an ID, or refuses.
     fn write(&self, py: Python<'_>, text: &mut String) -> PyResult<()>;
@@ -30,46 +29,49 @@ pub trait Class: PyClass<Frozen = True> + PyTypeInfo + Sync {
 
 /// The ID for a hot call.
 #[inline(always)]
-pub fn quick<G: Class>(generator: &G, py: Python<'_>) -> Option<hot::Object> {
-    let mut text = [0; QUICK];
-    let length = generator.quick(py, &mut text)?;
+pub fn fast<G: TextClass>(generator: &G, py: Python<'_>) -> Option<hot::Object> {
+    let mut text = [0; LONGEST_FAST];
+    let length = generator.write_fast(py, &mut text)?;
     Some(hot::ascii_object(py, &text[..length]))
 }
 
 /// The ID for any other call.
-pub fn slow<G: Class>(generator: &Bound<'_, G>) -> PyResult<hot::Object> {
+pub fn slow<G: TextClass>(generator: &Bound<'_, G>) -> PyResult<hot::Object> {
     let mut text = String::new();
     generator.get().write(generator.py(), &mut text)?;
     Ok(PyString::new(generator.py(), &text).into_ptr())
 }
 
 /// A list of `n` IDs.
-pub fn batch<'py, G: Class + hot::Mints>(slf: &Bound<'py, G>, n: &Bound<'_, PyAny>) -> PyResult<Bound<'py, PyList>> {
+pub fn batch<'py, G: TextClass + hot::Mints>(
+    slf: &Bound<'py, G>,
+    n: &Bound<'_, PyAny>,
+) -> PyResult<Bound<'py, PyList>> {
     let (py, ids) = (slf.py(), PyList::empty(slf.py()));
     for i in 0..values::count(n)? {
         if i % 4096 == 0 {
             py.check_signals()?;
         }
-        ids.append(hot::minted_quickly(slf, 0)?)?;
+        ids.append(hot::new_object(slf, 0)?)?;
     }
     Ok(ids)
 }
 
 /// Fills a buffer with text of fixed width.
-pub fn fill<G: Class>(slf: &Bound<'_, G>, buffer: &Bound<'_, PyAny>) -> PyResult<usize> {
+pub fn fill<G: TextClass>(slf: &Bound<'_, G>, buffer: &Bound<'_, PyAny>) -> PyResult<usize> {
     let (this, py) = (slf.get(), slf.py());
     let width = this.width(py)?;
     let target = hot::Writable::new(buffer, hot::Items::Texts(width))?;
-    let (mut text, mut slowly) = ([0; QUICK], String::new());
+    let (mut text, mut slow_text) = ([0; LONGEST_FAST], String::new());
     hot::fill(&target, |texts| {
         py.check_signals()?;
         for place in texts.chunks_exact_mut(width) {
-            let id = match this.quick(py, &mut text) {
+            let id = match this.write_fast(py, &mut text) {
                 Some(length) => &text[..length],
                 None => {
-                    slowly.clear();
-                    this.write(py, &mut slowly)?;
-                    slowly.as_bytes()
+                    slow_text.clear();
+                    this.write(py, &mut slow_text)?;
+                    slow_text.as_bytes()
                 }
             };
             if id.len() != width {
@@ -105,8 +107,8 @@ macro_rules! texts {
             const HAS_META: bool = false;
 
             #[inline(always)]
-            fn quick(&self, py: Python<'_>, _: u8) -> Option<$crate::hot::Object> {
-                $crate::text::quick(self, py)
+            fn fast(&self, py: Python<'_>, _: u8) -> Option<$crate::hot::Object> {
+                $crate::text::fast(self, py)
             }
 
             fn slow(generator: &Bound<'_, Self>, _: u8) -> PyResult<$crate::hot::Object> {
@@ -131,15 +133,23 @@ macro_rules! texts {
         impl Generator {
             $($own)*
 
-            /// Mints an ID: a str.
+            /// Mint an ID: a str.
+            ///
+            #[doc = concat!(">>> from ", $module, " import Generator")]
+            /// >>> type(Generator().new())
+            /// <class 'str'>
             ///
             /// :raises GenerationError: ``generator.closed``, ``system.random``; where there is a clock, ``clock.range``.
             #[pyo3(name = "new")]
             fn mint_one(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
-                $crate::hot::minted(slf, 0)
+                $crate::hot::new_object_slow(slf, 0)
             }
 
-            /// Mints ``n`` IDs, 0 to 2^31 - 1, into a list: text is what they are. :meth:`fill` packs them.
+            /// Mint ``n`` IDs, 0 to 2^31 - 1, into a list of str. :meth:`fill` packs them.
+            ///
+            #[doc = concat!(">>> from ", $module, " import Generator")]
+            /// >>> len(Generator().batch(3))
+            /// 3
             ///
             /// :raises ArgumentError: ``n`` is not an int.
             /// :raises FieldError: ``field.range``.
@@ -149,12 +159,17 @@ macro_rules! texts {
                 $crate::text::batch(slf, n)
             }
 
-            /// Fills a writable buffer of bytes, or of byte strings of an ID's length (numpy's ``S21``), with IDs, and returns
-            /// how many.
+            /// Fill a writable buffer of bytes, or of byte strings of an ID's length (numpy's ``S21``), with IDs, and return
+            /// their number.
+            ///
+            #[doc = concat!(">>> from ", $module, " import Generator")]
+            /// >>> generator = Generator()
+            /// >>> generator.fill(bytearray(3 * len(generator.new())))
+            /// 3
             ///
             /// :raises ArgumentError: ``buffer`` has no buffer.
-            /// :raises ConfigError: ``config.buffer``: other items, read-only, not contiguous, not a whole number of IDs; or the
-            ///     IDs are not ASCII.
+            /// :raises ConfigError: ``config.buffer``: other items, read-only, not contiguous, not a whole number of IDs; or
+            ///     the IDs are not ASCII.
             /// :raises GenerationError: as :meth:`new`; what was minted until then is in the buffer.
             #[pyo3(signature = (buffer))]
             fn fill(slf: &Bound<'_, Self>, buffer: &Bound<'_, PyAny>) -> PyResult<usize> {
@@ -166,7 +181,7 @@ macro_rules! texts {
             }
 
             fn __next__(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
-                $crate::hot::minted(slf, 0)
+                $crate::hot::new_object_slow(slf, 0)
             }
 
             fn __enter__(slf: Py<Self>) -> Py<Self> {

@@ -1,6 +1,6 @@
 //! `mintage.nanoid`.
 
-use super::{Class, QUICK, closed, texts};
+use super::{LONGEST_FAST, TextClass, closed, texts};
 use crate::clock::Clock;
 use crate::values::Defaulted;
 use crate::{entropy, errors, values};
@@ -12,10 +12,14 @@ use pyo3::types::PyString;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 texts! {
-    /// Mints nanoids: random text, in which each character is as likely as any other of the alphabet. Safe to share between
-    /// threads; forked children draw on their own.
+    /// A generator of nanoids: random text, in which each character of the alphabet is equally likely. Safe to share between
+    /// threads; a forked child draws bits of its own.
     ///
     /// Generator(size=21, alphabet="A-Za-z0-9_-", *, clock=None)
+    ///
+    /// >>> from mintage import nanoid
+    /// >>> len(nanoid.Generator(10, "0123456789").new())
+    /// 10
     ///
     /// :param size: 1 to 1,024 characters. Of 64 characters each has 6 bits: two of 10⁹ IDs of 21 of them are the same with a
     ///     chance of 1 in 10²⁰.
@@ -27,8 +31,8 @@ texts! {
         size: usize,
         characters: Characters,
         clock: Clock,
-        /// The size, where a hot call can write so much; 0 elsewhere.
-        quick: AtomicUsize,
+        /// The size, if a hot call can write that much; otherwise 0.
+        fast_size: AtomicUsize,
         is_closed: AtomicBool,
     }
 
@@ -44,30 +48,34 @@ texts! {
         };
         let (size, characters) = (size as usize, characters.map_err(errors::value)?);
         let clock = Clock::from_argument(clock)?;
-        let quick = if size <= QUICK && characters.is_ascii() && clock.is_system() { size } else { 0 };
-        Ok(Self { size, characters, clock, quick: AtomicUsize::new(quick), is_closed: AtomicBool::new(false) })
+        let fast_size = if size <= LONGEST_FAST && characters.is_ascii() && clock.is_system() { size } else { 0 };
+        Ok(Self { size, characters, clock, fast_size: AtomicUsize::new(fast_size), is_closed: AtomicBool::new(false) })
     }
 
-    /// How many characters an ID has.
+    /// The number of characters of an ID.
     #[getter]
     fn size(&self) -> usize {
         self.size
     }
 
-    /// The characters that they are of.
+    /// The characters that an ID consists of.
     #[getter]
     fn alphabet(&self) -> String {
         self.characters.iter().collect()
     }
 
-    /// Ends minting for good; closing twice does nothing.
+    /// End minting for good. Closing twice does nothing.
+    ///
+    /// >>> from mintage import nanoid
+    /// >>> generator = nanoid.Generator()
+    /// >>> generator.close()
     fn close(&self) {
         self.is_closed.store(true, Ordering::Relaxed);
-        self.quick.store(0, Ordering::Relaxed);
+        self.fast_size.store(0, Ordering::Relaxed);
     }
 }
 
-/// The text of an alphabet, of which none is made up where it has no UTF-8 form.
+/// The text of an alphabet; refuses one that has no UTF-8 form.
 fn characters(alphabet: &Bound<'_, PyAny>) -> PyResult<String> {
     let text = alphabet.cast::<PyString>().map_err(|_| errors::argument("alphabet", "str", alphabet))?;
     text.to_str().map(str::to_owned).map_err(|_| {
@@ -75,14 +83,14 @@ fn characters(alphabet: &Bound<'_, PyAny>) -> PyResult<String> {
     })
 }
 
-impl Class for Generator {
+impl TextClass for Generator {
     #[inline(always)]
-    fn quick(&self, py: Python<'_>, text: &mut [u8; QUICK]) -> Option<usize> {
-        let size = self.quick.load(Ordering::Relaxed);
+    fn write_fast(&self, py: Python<'_>, text: &mut [u8; LONGEST_FAST]) -> Option<usize> {
+        let size = self.fast_size.load(Ordering::Relaxed);
         let text = &mut text[..size];
         let mut done = 0;
         while done < size {
-            if !entropy::quick(py, &mut text[done..]) {
+            if !entropy::fill_fast(py, &mut text[done..]) {
                 return None;
             }
             done += self.characters.choose_ascii(&mut text[done..]);

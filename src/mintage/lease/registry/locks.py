@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from mintage import rules
-from mintage._core import epoch, kernel_random, system_ns
+from mintage._core import generation, kernel_random, system_ns
 from mintage.errors import GenerationError, LeaseError, UniquenessWarning
 from mintage.lease.lease_client import MIN_GROWTH_MS
 from mintage.lease.registry.numbers import copy_state, first_index, was_copied
@@ -178,7 +178,7 @@ class LockedNode:
         if held is not None:
             is_lost = now_ms >= held.until_ms and self._is_lost(held)
             # A child has its parent's locks open as well: the number is free when both have closed it.
-            if is_lost or held.epoch != epoch():
+            if is_lost or held.epoch != generation():
                 self._let_go()
                 held = None
         if held is None:
@@ -204,7 +204,7 @@ class LockedNode:
         now_ms = self._now_ms()
         with fork_lock():
             held = self._held
-            if held is None or held.epoch != epoch() or held.until_ms > until_ms:
+            if held is None or held.epoch != generation() or held.until_ms > until_ms:
                 return
             if self._is_lost(held):
                 self._let_go()
@@ -250,7 +250,7 @@ class LockedNode:
         held, self._held = self._held, None
         if held is None:
             return
-        if used_until_ms is not None and held.epoch == epoch():
+        if used_until_ms is not None and held.epoch == generation():
             first_ms = min(held.until_ms, max(held.floor_ms, used_until_ms))
             _untils[held.name] = first_ms
             for lock in held.locks:
@@ -299,9 +299,9 @@ class LockedNode:
         :raises BlockingIOError: it is held by another in one of them, or one does not say since when it is unused.
         """
         name = f"{self._pool}-{node}"
-        if _holders.get(name) == epoch():
+        if _holders.get(name) == generation():
             raise BlockingIOError(errno.EWOULDBLOCK, "held by another generator")
-        _holders[name] = epoch()
+        _holders[name] = generation()
         until_ms = _untils.get(name, 0)
         locks: list[_Lock] = []
         try:
@@ -319,7 +319,7 @@ class LockedNode:
                 if has_time:
                     until_ms = max(until_ms, _read(descriptor))
         except BaseException:
-            _free(name, locks, epoch())
+            _free(name, locks, generation())
             raise
         return until_ms, locks
 

@@ -8,7 +8,7 @@ import socket
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from mintage._core import epoch, kernel_random, start_epoch
+from mintage._core import generation, kernel_random, start_generation
 from mintage._core.formats import MAC_FRAGMENTS
 from mintage.lease.registry.place import shown_home, uid
 from mintage.process.restore import RestoreDetector, Verdict
@@ -58,14 +58,14 @@ def host_id() -> bytes:
     return hashlib.sha256("\n".join([machine, socket.gethostname(), str(uid()), where, place]).encode()).digest()
 
 
-_seen = os.getpid(), epoch()
+_seen = os.getpid(), generation()
 _is_copy = False
 
 
 def was_copied() -> bool:
     """Whether this process, or one that it comes from, was restored from a snapshot: then so may another have been."""
     global _seen, _is_copy  # noqa: PLW0603 - one a process
-    now = os.getpid(), epoch()
+    now = os.getpid(), generation()
     # A child has a process id of its own.
     _is_copy |= now[0] == _seen[0] and now[1] != _seen[1]
     _seen = now
@@ -83,15 +83,15 @@ def copy_state(*, only_first: bool = False) -> tuple[int, int]:
     that if this process never did, or else unless ``only_first``.
     """
     global _detector, _jumps, _is_copy, _drawn  # noqa: PLW0603 - one a process
-    is_first = _detector[0] != epoch()
+    is_first = _detector[0] != generation()
     if is_first:
-        _detector = epoch(), RestoreDetector()
+        _detector = generation(), RestoreDetector()
     verdict = _detector[1].check() if is_first or not only_first else Verdict.SAME
     if verdict is Verdict.RESTORED:
-        start_epoch()
+        start_generation()
     elif verdict is Verdict.MAYBE:
         _jumps, _is_copy, _drawn = _jumps + 1, True, (-1, 0)
-    return epoch(), _jumps
+    return generation(), _jumps
 
 
 if hasattr(os, "register_at_fork"):
@@ -166,6 +166,6 @@ _drawn = -1, 0
 def first_index() -> int:
     """Return where a process begins: drawn, as nothing tells two containers, or copies of a machine, apart for sure."""
     global _drawn  # noqa: PLW0603 - one an epoch
-    if _drawn[0] != epoch():
-        _drawn = epoch(), int.from_bytes(kernel_random(8), "big")
+    if _drawn[0] != generation():
+        _drawn = generation(), int.from_bytes(kernel_random(8), "big")
     return _drawn[1]

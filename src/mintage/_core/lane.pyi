@@ -1,13 +1,14 @@
 from typing import Final, final
 
+from mintage.supply import Supply
+
 from mintage._core.sequence import Sequence
-from mintage.lease.segment_client import SegmentClient
 
 __all__ = [
+    "MAX_REPLY_BATCH",
     "MOST_ALLOC",
     "MOST_ALLOC_NAME",
     "MOST_WORDS",
-    "SHARE",
     "Bucket",
     "HttpSession",
     "Lane",
@@ -15,10 +16,10 @@ __all__ = [
     "is_trace",
 ]
 
+MAX_REPLY_BATCH: Final[int]
 MOST_ALLOC: Final[int]
 MOST_ALLOC_NAME: Final[int]
 MOST_WORDS: Final[int]
-SHARE: Final[int]
 
 def is_trace(value: bytes) -> bool: ...
 
@@ -34,7 +35,7 @@ class Lane:
     def take(self, namespace: str, n: int) -> list[int]: ...
     def row(self, namespace: str, n: int) -> range | None: ...
     def has_next(self, namespace: str) -> bool: ...
-    def supply(self, namespace: str) -> SegmentClient: ...
+    def segment_client(self, namespace: str) -> Supply: ...
     def note(self, namespace: str, integer: int) -> None: ...
     def last(self, namespace: str) -> int | None: ...
     def drain(self) -> None: ...

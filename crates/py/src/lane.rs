@@ -1,5 +1,5 @@
-//! `mintage._core.service`: the hot paths of the service. A connection's bytes go in; what can be answered at once from
-//! what is held comes out as bytes, and the first thing that cannot is handed to Python, with all after it kept.
+//! `mintage._core.lane`: the hot paths of the service. A session reads the bytes of a connection, answers at once the requests
+//! that buffered integers suffice for, and hands the first other one to Python, while it keeps the bytes after it.
 
 use crate::hot::{self, Mints};
 use crate::sequence::Sequence;
@@ -16,8 +16,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-/// Bytes of requests and of answers to them, after which other connections have their turn.
-const SHARE: usize = 64 * 1024;
+/// Bytes of requests and replies that a connection gets in one turn; then other connections have theirs.
+const MAX_REPLY_BATCH: usize = 64 * 1024;
 /// The most bytes of an integer in an answer, with quotes and comma.
 const INTEGER: usize = 22;
 
@@ -27,10 +27,10 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// How often something may be asked: ``rate`` times a second in the long run, ``burst`` times at once.
+/// A limit of requests: ``rate`` a second in the long run, ``burst`` at once.
 ///
 /// Bucket(rate, burst)
-#[pyclass(frozen, from_py_object, module = "mintage._core.service")]
+#[pyclass(frozen, from_py_object, module = "mintage._core.lane")]
 #[derive(Clone)]
 pub struct Bucket(Arc<Rate>);
 
@@ -51,13 +51,13 @@ impl Bucket {
         Self(Arc::new(Rate::new(rate, burst)))
     }
 
-    /// Lets one request through: 0, or in how many milliseconds to try again.
+    /// Admit one request, and return 0; or return in how many milliseconds to try again.
     fn take(&self) -> u64 {
         self.passes().map_or_else(|ns| ns.div_ceil(1_000_000), |()| 0)
     }
 }
 
-/// What the hot paths count, each by itself.
+/// The operations that the hot paths count.
 #[derive(Clone, Copy)]
 enum Operation {
     Alloc,
@@ -70,8 +70,8 @@ impl Operation {
     const NAMES: [&str; 4] = ["alloc", "next", "incr", "incrby"];
 }
 
-/// A namespace that is served: requests and integers by operation are counted.
-struct Line {
+/// A namespace that is served, with its counts of requests and integers by operation.
+struct Served {
     namespace: Box<str>,
     sequence: Py<Sequence>,
     bucket: Option<Bucket>,
@@ -80,7 +80,7 @@ struct Line {
     end: AtomicU64,
 }
 
-impl Line {
+impl Served {
     /// Counts a request. Only ever called with the GIL held, so nothing is lost between load and store.
     #[inline(always)]
     fn count(&self, operation: Operation, integers: u64) {
@@ -103,14 +103,14 @@ impl Line {
 /// Lane(*, open, limit, most, trace_header)
 ///
 /// ``open`` says that no keys are needed, ``limit`` is the most bytes of one request, ``most`` the most integers.
-#[pyclass(frozen, module = "mintage._core.service")]
+#[pyclass(frozen, module = "mintage._core.lane")]
 pub struct Lane {
     open: bool,
     limit: usize,
     most: u32,
     trace_header: String,
-    lines: Mutex<HashMap<Box<[u8]>, Arc<Line>>>,
-    /// Changes whenever the lines do.
+    namespaces: Mutex<HashMap<Box<[u8]>, Arc<Served>>>,
+    /// Grows with each change of the namespaces.
     version: AtomicU64,
     draining: AtomicBool,
     traces: AtomicU64,
@@ -118,8 +118,11 @@ pub struct Lane {
 }
 
 impl Lane {
-    fn line(&self, namespace: &str) -> PyResult<Arc<Line>> {
-        lock(&self.lines).get(namespace.as_bytes()).cloned().ok_or_else(|| PyKeyError::new_err(namespace.to_owned()))
+    fn served(&self, namespace: &str) -> PyResult<Arc<Served>> {
+        lock(&self.namespaces)
+            .get(namespace.as_bytes())
+            .cloned()
+            .ok_or_else(|| PyKeyError::new_err(namespace.to_owned()))
     }
 
     /// A trace id of 32 hexadecimal digits: no two of one process, and no two of a fleet but by chance.
@@ -134,20 +137,26 @@ impl Lane {
         format!("{:016x}{:016x}", mix(count), mix(!count))
     }
 
-    /// Writes the answer to a hot request, or says that it cannot be given here.
-    fn answer(&self, py: Python<'_>, line: &Line, request: &http::Request<'_>, reply: &mut Vec<u8>) -> PyResult<bool> {
+    /// Writes the answer to a hot request; returns false where Python must answer.
+    fn answer(
+        &self,
+        py: Python<'_>,
+        served: &Served,
+        request: &http::Request<'_>,
+        reply: &mut Vec<u8>,
+    ) -> PyResult<bool> {
         let mut left = request.count;
         let mut parts: Vec<Segment> = Vec::with_capacity(1);
-        let sequence = line.sequence.get();
+        let sequence = served.sequence.get();
         if left == 1 {
-            parts.extend(sequence.quick(py, 0).map(|first| Segment { first, count: 1, stride: 1 }));
+            parts.extend(sequence.fast(py, 0).map(|first| Segment { first, count: 1, stride: 1 }));
             left -= parts.len() as u32;
         }
         if left > 0 && sequence.level() < u64::from(left) {
             return Ok(false);
         }
         while left > 0 {
-            let Some(part) = sequence.take_held(py, left)? else { return Ok(false) };
+            let Some(part) = sequence.take_buffered(py, left)? else { return Ok(false) };
             left -= part.count;
             parts.push(part);
         }
@@ -155,9 +164,9 @@ impl Lane {
             Route::Alloc => Operation::Alloc,
             Route::Next => Operation::Next,
         };
-        line.count(operation, request.count.into());
+        served.count(operation, request.count.into());
         if let Some(part) = parts.last() {
-            line.note(last(*part));
+            served.note(last(*part));
         }
         let made = request.trace.is_none().then(|| self.new_trace());
         let trace = made.as_ref().map_or_else(|| request.trace.unwrap_or_default(), |made| made.as_bytes());
@@ -194,7 +203,7 @@ fn http_date(seconds: i64) -> String {
     format!("{weekday:.3}, {:02} {month:.3} {:04} {hour:02}:{minute:02}:{second:02} GMT", at.day(), at.year())
 }
 
-/// Whether a client's trace id is one that is echoed: 1 to 128 letters, digits and ``. _ : / + = -``.
+/// Return True if a client's trace id is echoed: it is 1 to 128 letters, digits and ``. _ : / + = -``.
 #[pyfunction]
 pub fn is_trace(value: &[u8]) -> bool {
     http::is_trace_id(value)
@@ -210,7 +219,7 @@ impl Lane {
             limit,
             most,
             trace_header: trace_header.to_ascii_lowercase(),
-            lines: Mutex::default(),
+            namespaces: Mutex::default(),
             version: AtomicU64::new(1),
             draining: AtomicBool::new(false),
             traces: AtomicU64::new(values::random(py)?),
@@ -218,30 +227,35 @@ impl Lane {
         })
     }
 
-    /// Serves a namespace from now on, at most as often as its bucket allows.
+    /// Serve a namespace from now on, at most as often as its bucket allows.
     #[pyo3(signature = (namespace, sequence, bucket = None))]
     fn serve(&self, namespace: &str, sequence: Py<Sequence>, bucket: Option<Bucket>) {
-        let line =
-            Line { namespace: namespace.into(), sequence, bucket, counts: Default::default(), end: AtomicU64::new(0) };
-        lock(&self.lines).insert(namespace.as_bytes().into(), Arc::new(line));
+        let served = Served {
+            namespace: namespace.into(),
+            sequence,
+            bucket,
+            counts: Default::default(),
+            end: AtomicU64::new(0),
+        };
+        lock(&self.namespaces).insert(namespace.as_bytes().into(), Arc::new(served));
         self.version.fetch_add(1, Ordering::Release);
     }
 
-    /// Takes up to ``n`` integers of those that are held: a list, empty where none are.
+    /// Take up to ``n`` buffered integers: a list, empty where none are buffered.
     fn take<'py>(&self, py: Python<'py>, namespace: &str, n: u32) -> PyResult<Bound<'py, PyList>> {
-        let line = self.line(namespace)?;
+        let served = self.served(namespace)?;
         let mut taken = Vec::new();
         while let left @ 1.. = n - taken.len() as u32
-            && let Some(part) = line.sequence.get().take_held(py, left)?
+            && let Some(part) = served.sequence.get().take_buffered(py, left)?
         {
             taken.extend(integers(part));
         }
         PyList::new(py, taken)
     }
 
-    /// Takes ``n`` integers in a row of those that are held: a range, or None.
+    /// Take ``n`` buffered integers in a row: a range, or None where too few are buffered.
     fn row<'py>(&self, py: Python<'py>, namespace: &str, n: u32) -> PyResult<Option<Bound<'py, PyAny>>> {
-        let row = self.line(namespace)?.sequence.get().take_row(py, n)?;
+        let row = self.served(namespace)?.sequence.get().take_row(py, n)?;
         row.map(|row| {
             let stop = u128::from(row.first) + u128::from(row.count) * u128::from(row.stride);
             py.get_type::<PyRange>().call1((row.first, stop, row.stride))
@@ -249,90 +263,90 @@ impl Lane {
         .transpose()
     }
 
-    /// Whether a next segment of a namespace waits.
+    /// Return True if a next segment of a namespace is buffered.
     fn has_next(&self, namespace: &str) -> PyResult<bool> {
-        Ok(self.line(namespace)?.sequence.get().has_next())
+        Ok(self.served(namespace)?.sequence.get().has_next())
     }
 
-    /// What fetches the segments of a namespace: a mintage.lease.segment_client.Supply.
-    fn supply(&self, py: Python<'_>, namespace: &str) -> PyResult<Py<PyAny>> {
-        Ok(self.line(namespace)?.sequence.get().supply().clone_ref(py))
+    /// Return the client that fetches the segments of a namespace.
+    fn segment_client(&self, py: Python<'_>, namespace: &str) -> PyResult<Py<PyAny>> {
+        Ok(self.served(namespace)?.sequence.get().client().clone_ref(py))
     }
 
-    /// Notes an integer that was handed out elsewhere.
+    /// Note an integer that was handed out elsewhere.
     fn note(&self, namespace: &str, integer: u64) -> PyResult<()> {
-        self.line(namespace).map(|line| line.note(integer))
+        self.served(namespace).map(|served| served.note(integer))
     }
 
-    /// The highest integer of a namespace that was handed out, or None: also where it is not served.
+    /// Return the highest integer of a namespace that was handed out; None before the first, and for one that is not served.
     fn last(&self, namespace: &str) -> Option<u64> {
-        lock(&self.lines).get(namespace.as_bytes())?.end.load(Ordering::Relaxed).checked_sub(1)
+        lock(&self.namespaces).get(namespace.as_bytes())?.end.load(Ordering::Relaxed).checked_sub(1)
     }
 
-    /// From now on no HTTP request is answered here: the server behind says goodbye.
+    /// Answer no HTTP request from now on: the server behind ends the connections.
     fn drain(&self) {
         self.draining.store(true, Ordering::Release);
     }
 
-    /// What was answered here since the start: (namespace, operation, requests, integers).
+    /// Return the counts of what was answered since the start: (namespace, operation, requests, integers).
     fn counts(&self) -> Vec<(String, &'static str, u64, u64)> {
-        let lines = lock(&self.lines);
-        let rows = lines.values().flat_map(|line| {
-            line.counts.iter().zip(Operation::NAMES).map(|((requests, given), name)| {
+        let namespaces = lock(&self.namespaces);
+        let rows = namespaces.values().flat_map(|served| {
+            served.counts.iter().zip(Operation::NAMES).map(|((requests, given), name)| {
                 let count = |count: &AtomicU64| count.load(Ordering::Relaxed);
-                (line.namespace.to_string(), name, count(requests), count(given))
+                (served.namespace.to_string(), name, count(requests), count(given))
             })
         });
         rows.filter(|row| row.2 > 0).collect()
     }
 }
 
-/// What a connection may use without being asked again.
+/// The namespaces that a connection may use without asking Python again.
 #[derive(Default)]
 struct Access {
     all: bool,
     names: HashSet<Box<str>>,
     bucket: Option<Bucket>,
-    last: Option<Arc<Line>>,
+    last: Option<Arc<Served>>,
     version: u64,
 }
 
 impl Access {
-    /// The line of a namespace that this connection may use, now; `None` sends it to Python. A caller that then cannot
-    /// serve it says so with [`Access::put_back`]: Python lets the request through once more.
+    /// The namespace of a request, if this connection may use it now; `None` hands the request to Python. A caller that then
+    /// cannot serve the request calls [`Access::put_back`]: Python admits it once more.
     #[inline(always)]
-    fn line(&mut self, lane: &Lane, namespace: &[u8]) -> Option<&Line> {
+    fn served(&mut self, lane: &Lane, namespace: &[u8]) -> Option<&Served> {
         let version = lane.version.load(Ordering::Acquire);
         let is_last =
             self.version == version && self.last.as_ref().is_some_and(|last| last.namespace.as_bytes() == namespace);
         if !is_last {
-            let line = lock(&lane.lines).get(namespace)?.clone();
-            if !self.all && !self.names.contains(&line.namespace) {
+            let served = lock(&lane.namespaces).get(namespace)?.clone();
+            if !self.all && !self.names.contains(&served.namespace) {
                 return None;
             }
-            self.last = Some(line);
+            self.last = Some(served);
             self.version = version;
         }
-        let line = self.last.as_deref()?;
+        let served = self.last.as_deref()?;
         if !passes(self.bucket.as_ref()) {
             return None;
         }
-        if !passes(line.bucket.as_ref()) {
+        if !passes(served.bucket.as_ref()) {
             self.bucket.iter().for_each(|bucket| bucket.0.put_back());
             return None;
         }
-        Some(line)
+        Some(served)
     }
 
-    /// Takes back that the last request was let through.
+    /// Takes back the admission of the last request.
     fn put_back(&self) {
-        let buckets = [self.bucket.as_ref(), self.last.as_ref().and_then(|line| line.bucket.as_ref())];
+        let buckets = [self.bucket.as_ref(), self.last.as_ref().and_then(|served| served.bucket.as_ref())];
         buckets.into_iter().flatten().for_each(|bucket| bucket.0.put_back());
     }
 
-    /// Lets the connection use a namespace, if it is one that is served: whatever else a client may ask for is not kept.
+    /// Lets the connection use a namespace that is served; keeps no other name that a client sends.
     fn allow(&mut self, lane: &Lane, namespace: &str) {
-        if lock(&lane.lines).contains_key(namespace.as_bytes()) {
+        if lock(&lane.namespaces).contains_key(namespace.as_bytes()) {
             self.names.insert(namespace.into());
         }
     }
@@ -345,18 +359,18 @@ impl Access {
 /// A connection of the Redis protocol.
 ///
 /// RespSession(lane)
-#[pyclass(module = "mintage._core.service")]
+#[pyclass(module = "mintage._core.lane")]
 pub struct RespSession {
     lane: Py<Lane>,
     access: Access,
-    /// What was heard; all before `from` is dealt with.
-    rest: Vec<u8>,
+    /// Bytes that were read; those before `from` are processed.
+    pending: Vec<u8>,
     from: usize,
 }
 
 impl RespSession {
     fn run<'py>(&mut self, py: Python<'py>, fresh: Option<&[u8]>) -> PyResult<Bound<'py, PyAny>> {
-        let mut kept = std::mem::take(&mut self.rest);
+        let mut kept = std::mem::take(&mut self.pending);
         let mut at = std::mem::take(&mut self.from);
         let is_fresh = kept.len() == at;
         let bytes = match fresh {
@@ -371,9 +385,9 @@ impl RespSession {
         };
         let lane = self.lane.get();
         let start = at;
-        let mut reply = Vec::with_capacity((bytes.len() - at).min(SHARE));
+        let mut reply = Vec::with_capacity((bytes.len() - at).min(MAX_REPLY_BATCH));
         let stop = loop {
-            if at - start + reply.len() >= SHARE && at < bytes.len() {
+            if at - start + reply.len() >= MAX_REPLY_BATCH && at < bytes.len() {
                 break Some(py.None().into_bound(py));
             }
             let (words, used) = match resp::parse(&bytes[at..], lane.limit) {
@@ -393,7 +407,7 @@ impl RespSession {
         if at < bytes.len() {
             // What Python's answers interrupt again and again is not copied each time, but once half of it is done.
             let is_ours = std::ptr::eq(bytes, kept.as_slice());
-            (self.rest, self.from) =
+            (self.pending, self.from) =
                 if is_ours && at <= kept.len() / 2 { (kept, at) } else { (bytes[at..].to_vec(), 0) };
         }
         let reply = PyBytes::new(py, &reply).into_any();
@@ -404,16 +418,16 @@ impl RespSession {
     }
 }
 
-/// Answers a command, or says that it cannot be answered here.
+/// Answers a command; returns false where Python must answer.
 #[inline(always)]
 fn command(py: Python<'_>, lane: &Lane, access: &mut Access, words: &[&[u8]], reply: &mut Vec<u8>) -> PyResult<bool> {
     match resp::hot(words) {
         Some(Hot::Incr(namespace)) => {
-            let Some(line) = access.line(lane, namespace) else { return Ok(false) };
-            let sequence = line.sequence.get();
-            let taken = match sequence.quick(py, 0) {
+            let Some(served) = access.served(lane, namespace) else { return Ok(false) };
+            let sequence = served.sequence.get();
+            let taken = match sequence.fast(py, 0) {
                 Some(taken) => taken,
-                None => match sequence.take_held(py, 1)? {
+                None => match sequence.take_buffered(py, 1)? {
                     Some(taken) => taken.first,
                     None => {
                         access.put_back();
@@ -421,19 +435,19 @@ fn command(py: Python<'_>, lane: &Lane, access: &mut Access, words: &[&[u8]], re
                     }
                 },
             };
-            line.count(Operation::Incr, 1);
-            line.note(taken);
+            served.count(Operation::Incr, 1);
+            served.note(taken);
             resp::write_integer(reply, taken);
             Ok(true)
         }
         Some(Hot::IncrBy(namespace, count)) if count <= lane.most => {
-            let Some(line) = access.line(lane, namespace) else { return Ok(false) };
-            let Some(row) = line.sequence.get().take_row(py, count)? else {
+            let Some(served) = access.served(lane, namespace) else { return Ok(false) };
+            let Some(row) = served.sequence.get().take_row(py, count)? else {
                 access.put_back();
                 return Ok(false);
             };
-            line.count(Operation::IncrBy, count.into());
-            line.note(last(row));
+            served.count(Operation::IncrBy, count.into());
+            served.note(last(row));
             resp::write_integer(reply, last(row));
             Ok(true)
         }
@@ -461,39 +475,39 @@ impl RespSession {
     #[new]
     fn py_new(lane: Py<Lane>) -> Self {
         let access = Access { all: lane.get().open, ..Access::default() };
-        Self { lane, access, rest: Vec::new(), from: 0 }
+        Self { lane, access, pending: Vec::new(), from: 0 }
     }
 
-    /// Hears bytes. Returns what to send; with the words of the first command that is Python's to answer, or with what is
-    /// wrong, after which nothing more can be understood; with None where this connection had its share of a turn, and is
-    /// to go on in a later one.
+    /// Read bytes, and return the bytes to send. A tuple adds why the session stopped: the words of the first command that
+    /// Python must answer; a str that says what is malformed, which ends the connection; or None where the connection used up
+    /// its turn, and goes on in a later one.
     fn feed<'py>(&mut self, py: Python<'py>, data: &[u8]) -> PyResult<Bound<'py, PyAny>> {
         self.run(py, Some(data))
     }
 
-    /// Goes on with what was kept, after Python has answered.
+    /// Go on with the bytes that were kept, after Python has answered. Returns as :meth:`feed`.
     fn resume<'py>(&mut self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         self.run(py, None)
     }
 
-    /// Keeps bytes while Python answers.
+    /// Keep bytes while Python answers.
     fn hold(&mut self, data: &[u8]) {
-        self.rest.extend_from_slice(data);
+        self.pending.extend_from_slice(data);
     }
 
-    /// How many bytes are kept: the beginning of a command, or what comes after one that Python answers.
+    /// The number of bytes that are kept: the beginning of a command, or those after a command that Python answers.
     #[getter]
     fn held(&self) -> usize {
-        self.rest.len() - self.from
+        self.pending.len() - self.from
     }
 
-    /// Forgets what the connection may use: all namespaces or none, at most as often as the bucket allows.
+    /// Let the connection use all namespaces, or none, at most as often as the bucket allows.
     #[pyo3(signature = (*, all, bucket = None))]
     fn admit(&mut self, all: bool, bucket: Option<Bucket>) {
         self.access.reset(all, bucket);
     }
 
-    /// Lets the connection use a namespace.
+    /// Let the connection use a namespace.
     fn allow(&mut self, namespace: &str) {
         self.access.allow(self.lane.get(), namespace);
     }
@@ -502,21 +516,21 @@ impl RespSession {
 /// A connection of HTTP/1.1, in front of the server behind.
 ///
 /// HttpSession(lane)
-#[pyclass(module = "mintage._core.service")]
+#[pyclass(module = "mintage._core.lane")]
 pub struct HttpSession {
     lane: Py<Lane>,
     access: Access,
     /// The key that the access is for.
     key: Option<Box<[u8]>>,
     /// The beginning of what may become a hot request.
-    rest: Vec<u8>,
+    pending: Vec<u8>,
     asked: Option<Asked>,
-    /// Whether the connection had its share of a turn before all was heard.
+    /// True if the connection used up its turn before all bytes were read.
     #[pyo3(get)]
     paused: bool,
 }
 
-/// What a request asked for that was hot, but could not be answered here.
+/// A hot request that Python must answer.
 struct Asked {
     key: Option<Box<[u8]>>,
     namespace: Box<str>,
@@ -527,13 +541,13 @@ impl HttpSession {
     #[new]
     fn py_new(lane: Py<Lane>) -> Self {
         let access = Access { all: lane.get().open, ..Access::default() };
-        Self { lane, access, key: None, rest: Vec::new(), asked: None, paused: false }
+        Self { lane, access, key: None, pending: Vec::new(), asked: None, paused: false }
     }
 
-    /// Hears bytes at the start of a request. Returns what to send; where there is anything for the server behind, with
-    /// those bytes. Where this connection had its share of a turn, ``paused`` is true and the bytes are to be fed again.
+    /// Read bytes at the start of a request, and return the bytes to send. A tuple adds the bytes for the server behind.
+    /// Where the connection used up its turn, ``paused`` is True, and those bytes are to be fed again.
     fn feed<'py>(&mut self, py: Python<'py>, data: &[u8]) -> PyResult<Bound<'py, PyAny>> {
-        let mut kept = std::mem::take(&mut self.rest);
+        let mut kept = std::mem::take(&mut self.pending);
         let bytes = if kept.is_empty() {
             data
         } else {
@@ -558,14 +572,14 @@ impl HttpSession {
                 _ => break true,
             };
             // Before the answer, as one may be longer than a share; the first is given in any case.
-            self.paused = at > 0 && at + reply.len() + request.count as usize * INTEGER > SHARE;
+            self.paused = at > 0 && at + reply.len() + request.count as usize * INTEGER > MAX_REPLY_BATCH;
             if self.paused {
                 break true;
             }
             let known = lane.open || request.key.is_some() && request.key == self.key.as_deref();
-            let answered = match known.then(|| self.access.line(lane, request.namespace.as_bytes())).flatten() {
-                Some(line) => {
-                    let answered = lane.answer(py, line, &request, &mut reply)?;
+            let answered = match known.then(|| self.access.served(lane, request.namespace.as_bytes())).flatten() {
+                Some(served) => {
+                    let answered = lane.answer(py, served, &request, &mut reply)?;
                     if !answered {
                         self.access.put_back();
                     }
@@ -583,29 +597,29 @@ impl HttpSession {
         if behind {
             return PyTuple::new(py, [reply, PyBytes::new(py, &bytes[at..]).into_any()]).map(Bound::into_any);
         }
-        self.rest = if at < bytes.len() { bytes[at..].to_vec() } else { Vec::new() };
+        self.pending = if at < bytes.len() { bytes[at..].to_vec() } else { Vec::new() };
         Ok(reply)
     }
 
-    /// Gives up the beginning of a request, for the server behind.
+    /// Return the beginning of a request, for the server behind, and keep it no more.
     fn release<'py>(&mut self, py: Python<'py>) -> Bound<'py, PyBytes> {
-        PyBytes::new(py, &std::mem::take(&mut self.rest))
+        PyBytes::new(py, &std::mem::take(&mut self.pending))
     }
 
-    /// How many bytes of a request that is not whole are kept.
+    /// The number of bytes that are kept, of a request whose end was not read yet.
     #[getter]
     fn held(&self) -> usize {
-        self.rest.len()
+        self.pending.len()
     }
 
-    /// The key and the namespace of the last request that would have been hot.
+    /// The key and the namespace of the last hot request, if Python must answer it.
     #[getter]
     fn asked<'py>(&self, py: Python<'py>) -> Option<(Option<Bound<'py, PyBytes>>, &str)> {
         let Asked { key, namespace } = self.asked.as_ref()?;
         Some((key.as_ref().map(|key| PyBytes::new(py, key)), namespace))
     }
 
-    /// Lets requests with this key use a namespace.
+    /// Let requests with this key use a namespace.
     #[pyo3(signature = (key, namespace, bucket = None))]
     fn allow(&mut self, key: &[u8], namespace: &str, bucket: Option<Bucket>) {
         if self.key.as_deref() != Some(key) {
@@ -626,5 +640,5 @@ pub fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("MOST_ALLOC", mintage_wire::http::MAX_ALLOC_COUNT)?;
     module.add("MOST_ALLOC_NAME", mintage_wire::http::MAX_ALLOC_NAME)?;
     module.add("MOST_WORDS", mintage_wire::resp::MAX_WORDS)?;
-    module.add("SHARE", SHARE)
+    module.add("MAX_REPLY_BATCH", MAX_REPLY_BATCH)
 }
