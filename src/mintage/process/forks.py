@@ -13,7 +13,7 @@ import sys
 import time
 from _thread import RLock, get_ident
 
-from mintage._core import fork_generation as fork_generation
+from mintage._core import fork_generation
 
 # Type checkers take this for true; importing the real one from typing would cost more than all of mintage.
 TYPE_CHECKING = False
