@@ -318,7 +318,7 @@ def test_equal_ids_hash_alike(one: sno.ID) -> None:
 
 @given(ids)
 def test_the_fields_of_an_id_compose_to_it(one: sno.ID) -> None:
-    fields = {"tick": one.tick, "meta": one.meta, "partition": one.partition, "sequence": one.sequence}
+    fields: dict[str, Any] = {"tick": one.tick, "meta": one.meta, "partition": one.partition, "sequence": one.sequence}
     assert sno.ID.from_parts(timestamp_ns=one.timestamp_ns, **fields) == one
 
 
@@ -345,7 +345,7 @@ def test_replace_changes_the_named_fields_alone(
 ) -> None:
     one_by_one = one.replace(meta=meta).replace(partition=partition).replace(sequence=sequence).replace(tick=tick)
     assert one_by_one == one.replace(meta=meta, partition=partition, sequence=sequence, tick=tick)
-    fields = {"meta": meta, "partition": partition, "sequence": sequence, "tick": tick}
+    fields: dict[str, Any] = {"meta": meta, "partition": partition, "sequence": sequence, "tick": tick}
     assert one_by_one == sno.ID.from_parts(timestamp_ns=one.timestamp_ns, **fields)
 
 
