@@ -30,6 +30,7 @@ from mintage.ext import duckdb as in_duckdb
 from mintage.ext import pandas as in_pandas
 from mintage.ext import polars as in_polars
 from mintage.ext import pyarrow as in_pyarrow
+from mintage.formats import sql
 from mintage.formats.catalogue import FORMATS, LAYOUTS, Format
 from mintage.formats.kinds import KINDS, Kind
 from mintage.formats.rows import SCHEMES
@@ -904,8 +905,8 @@ def test_databases_find_ids_minted_in_a_range(request: pytest.FixtureRequest, di
         "duckdb": ("BIGINT", "VARCHAR", "BLOB"),
     }[dialect]
     column = types[0] if kind.layout else types[1] if kind.scheme.is_text else types[2]
-    words = columns._DIALECTS[dialect]
-    rows = ", ".join(f"({at}, {columns._literal(plain(kind, each), words)})" for at, each in enumerate(hours(kind)))
+    words = sql._DIALECTS[dialect]
+    rows = ", ".join(f"({at}, {sql._literal(plain(kind, each), words)})" for at, each in enumerate(hours(kind)))
     script = f"CREATE TABLE ids (nr int, id {column}); INSERT INTO ids VALUES {rows};"
     query = f"SELECT nr FROM ids WHERE {condition} ORDER BY nr"
     if dialect == "sqlite":

@@ -349,12 +349,12 @@ def test_leases_ignore_travelled_time(travel: Any, tmp_path: Path) -> None:
 
 @each_traveller
 def test_time_travel_is_not_taken_for_a_restore(travel: Any) -> None:
-    from mintage.process.restore import Verdict, Watch, judge
+    from mintage.process.restore import RestoreDetector, Verdict, judge
 
-    watch = Watch()
-    before = watch.signs()
+    detector = RestoreDetector()
+    before = detector.fingerprint()
     with travel(FUTURE):
-        assert judge(before, watch.signs()) is Verdict.SAME
+        assert judge(before, detector.fingerprint()) is Verdict.SAME
 
 
 def test_seed_works_without_frozen_time() -> None:

@@ -54,7 +54,7 @@ def outcome(call: Callable[[], T]) -> T | Refusal:
     try:
         return call()
     except MintError as error:
-        return error.code, error.retry_after_ms
+        return error.code, getattr(error, "retry_after_ms", None)
 
 
 def eventually(call: Callable[[], T]) -> T:

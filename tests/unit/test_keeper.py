@@ -21,7 +21,7 @@ import pytest
 
 from mintage import Sequence, snowflake
 from mintage._core import start_generation
-from mintage._core.sequence import Pool
+from mintage._core.sequence import Buffer
 from mintage.errors import ConfigError, GenerationError, LeaseError, MintError, StoreError
 from mintage.lease import keeper
 from mintage.lease.segment_client import SegmentClient
@@ -416,7 +416,7 @@ def test_caller_waiting_for_a_lease_is_told_of_the_close(any_keeper: keeper.Keep
 
 def test_failing_callback_does_not_stop_the_others(any_keeper: keeper.Keeper, caplog: pytest.LogCaptureFixture) -> None:
     store = Faulty()
-    supply = SegmentClient(store, "orders", Pool(), min_step=5, max_step=5, target_ms=1000)
+    supply = SegmentClient(store, "orders", Buffer(), min_step=5, max_step=5, target_ms=1000)
     told = threading.Event()
 
     def fail() -> None:
@@ -478,7 +478,7 @@ def test_caller_during_a_refused_task_back_off_gets_the_refusal(
     with keeper_in_place(keeper.Keeper()), monkeypatch.context() as patch:
         patch.setattr("mintage.lease.keeper.time.monotonic", lambda: 1000.0)
         supply = SegmentClient(
-            Faulty(reserve=raising(OwnError())), "orders", Pool(), min_step=5, max_step=5, target_ms=1000
+            Faulty(reserve=raising(OwnError())), "orders", Buffer(), min_step=5, max_step=5, target_ms=1000
         )
         for max_wait_ms in (BOUND * 1000, 0):
             assert code_of(partial(supply.wait, max_wait_ms)) == "store.refused"
@@ -488,7 +488,7 @@ def test_caller_during_a_store_back_off_gets_the_reason(monkeypatch: pytest.Monk
     with keeper_in_place(keeper.Keeper()), monkeypatch.context() as patch:
         patch.setattr("mintage.lease.keeper.time.monotonic", lambda: 1000.0)
         store = Faulty(reserve=raising(StoreError("it is away", code="store.unavailable")))
-        supply = SegmentClient(store, "orders", Pool(), min_step=5, max_step=5, target_ms=1000)
+        supply = SegmentClient(store, "orders", Buffer(), min_step=5, max_step=5, target_ms=1000)
         told = threading.Event()
         supply.request(1, told.set)
         assert told.wait(BOUND)
@@ -514,7 +514,7 @@ def test_silent_store_is_waited_for_up_to_the_timeout(
     monkeypatch.setattr(mine, "wake", lambda: None)
     monkeypatch.setattr(mine.condition, "wait", wait)
     with keeper_in_place(mine):
-        supply = SegmentClient(MemoryStore(), "orders", Pool(), min_step=5, max_step=5, target_ms=1000)
+        supply = SegmentClient(MemoryStore(), "orders", Buffer(), min_step=5, max_step=5, target_ms=1000)
         with pytest.raises(StoreError, match=f"no answer in {max_wait_ms} ms") as caught:
             supply._wait(lambda: None, max_wait_ms, patience_ms)
         assert (caught.value.code, caught.value.retry_after_ms) == ("store.unavailable", 1000)
@@ -527,7 +527,7 @@ def test_outage_pauses_all_tasks_and_a_refusal_only_its_own(
 ) -> None:
     monkeypatch.setattr("mintage.lease.keeper.time.monotonic", lambda: 1000.0)
     store = Faulty(reserve=raising(StoreError("not now", code=code)))
-    supply = SegmentClient(store, "orders", Pool(), min_step=5, max_step=5, target_ms=1000)
+    supply = SegmentClient(store, "orders", Buffer(), min_step=5, max_step=5, target_ms=1000)
     supply.request(1, lambda: None)
     inline.step()
     assert (inline.pause_s(store) > 0, inline.pause_s(supply) > 0) == (is_away, not is_away)
@@ -545,7 +545,7 @@ def test_unknown_failure_of_a_store_is_named(inline: keeper.Keeper, caplog: pyte
 
 @pytest.mark.parametrize("is_refused", [True, False], ids=["refused", "answered"])
 def test_child_ignores_answers_and_errors_of_its_parent(*, is_refused: bool) -> None:
-    supply = SegmentClient(MemoryStore(), "orders", Pool(), min_step=5, max_step=5, target_ms=1000)
+    supply = SegmentClient(MemoryStore(), "orders", Buffer(), min_step=5, max_step=5, target_ms=1000)
     epochs: list[int] = []
 
     def ready() -> str:
@@ -561,7 +561,7 @@ def test_child_ignores_answers_and_errors_of_its_parent(*, is_refused: bool) -> 
 
 
 def test_unused_sequence_fetches_nothing(inline: keeper.Keeper) -> None:
-    supply = SegmentClient(MemoryStore(), "orders", Pool(), min_step=5, max_step=5, target_ms=1000)
+    supply = SegmentClient(MemoryStore(), "orders", Buffer(), min_step=5, max_step=5, target_ms=1000)
     supply.attach()
     assert inline.step() > 0
 
@@ -660,7 +660,7 @@ def test_non_blocking_caller_learns_that_its_buffer_was_discarded(*, is_sure: bo
     def use() -> list[str]:
         here = keeper.Keeper(inline=True)
         keeper.use(here)
-        supply = SegmentClient(MemoryStore(), "orders", Pool(), min_step=5, max_step=5, target_ms=1000)
+        supply = SegmentClient(MemoryStore(), "orders", Buffer(), min_step=5, max_step=5, target_ms=1000)
         told: list[str] = []
         supply.request(1, lambda: told.append("told"))
         here.start_over(is_sure=is_sure)
@@ -677,7 +677,7 @@ def test_child_requests_nothing_that_only_its_parent_waits_for(inline: keeper.Ke
         asked.append("reserve")
         return answer()
 
-    supply = SegmentClient(Faulty(reserve=noted), "orders", Pool(), min_step=5, max_step=5, target_ms=1000)
+    supply = SegmentClient(Faulty(reserve=noted), "orders", Buffer(), min_step=5, max_step=5, target_ms=1000)
     supply.request(1, lambda: None)
 
     def live() -> list[str]:
@@ -695,7 +695,7 @@ def test_child_requests_nothing_that_only_its_parent_waits_for(inline: keeper.Ke
 def test_keeper_keeps_no_reference_to_dead_tasks_and_stores(inline: keeper.Keeper) -> None:
     for _ in range(5):
         away = Faulty(reserve=raising(StoreError("away", code="store.unavailable")))
-        supply = SegmentClient(away, "orders", Pool(), min_step=5, max_step=5, target_ms=1000)
+        supply = SegmentClient(away, "orders", Buffer(), min_step=5, max_step=5, target_ms=1000)
         assert code_of(partial(supply.wait, 0)) == "store.unavailable"
         del away, supply
         gc.collect()
@@ -933,7 +933,6 @@ def test_wait_for_a_condition_held_by_another_thread_times_out(
     any_keeper: keeper.Keeper, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     generator, orders = snowflake.Generator(store=MemoryStore()), Sequence("orders", MemoryStore())
-    monkeypatch.setattr(keeper._Lock.acquire, "__defaults__", (True, 0.01))
     taken, go = threading.Event(), threading.Event()
 
     def keep() -> None:
@@ -944,6 +943,7 @@ def test_wait_for_a_condition_held_by_another_thread_times_out(
     with ThreadPoolExecutor(1) as pool:
         kept = pool.submit(keep)
         assert taken.wait(BOUND)
+        monkeypatch.setattr(keeper._Lock.acquire, "__defaults__", (True, 0.01))
         for call in (generator.new, orders.next, any_keeper.release_all, any_keeper.wake):
             with pytest.raises(StoreError, match="a thread of this process has been stuck for 0 s") as caught:
                 call()
@@ -960,11 +960,12 @@ def test_wait_that_cannot_reacquire_the_condition_ends(monkeypatch: pytest.Monke
 
     def keep() -> None:
         with mine.condition:
+            # Not before it is held: a slow machine may take longer to come here.
+            monkeypatch.setattr(keeper._Lock.acquire, "__defaults__", (True, 0.01))
             mine.condition.notify_all()
             taken.set()
             assert go.wait(BOUND)
 
-    monkeypatch.setattr(keeper._Lock.acquire, "__defaults__", (True, 0.01))
     with ThreadPoolExecutor(1) as pool:
         with mine.condition:
             kept = pool.submit(keep)

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 import mintage
 from mintage import Sequence
 from mintage._core import start_generation
-from mintage._core.sequence import Pool
+from mintage._core.sequence import Buffer
 from mintage.errors import FieldError, GenerationError, StoreError
 from mintage.lease import keeper
 from mintage.lease.segment_client import SegmentClient, above, next_step
@@ -271,7 +271,7 @@ def test_buffered_integers_are_served_while_the_store_is_away(
     orders.next()
 
     monkeypatch.setattr(store, "reserve", away)
-    held = orders.held
+    held = orders.buffered
     assert [orders.next() for _ in range(held)] == list(range(2, held + 2))
     with pytest.raises(StoreError) as caught:
         orders.next()
@@ -421,8 +421,8 @@ def test_child_notifies_nobody_of_requests_of_its_parent(tmp_path: Path) -> None
     assert told == [os.getpid()]
 
 
-def supplied(store: Store, *, min_step: int = 10, max_step: int = 100) -> tuple[SegmentClient, Pool]:
-    pool = Pool()
+def supplied(store: Store, *, min_step: int = 10, max_step: int = 100) -> tuple[SegmentClient, Buffer]:
+    pool = Buffer()
     return SegmentClient(store, "orders", pool, min_step=min_step, max_step=max_step, target_ms=1000), pool
 
 

@@ -317,8 +317,13 @@ def test_equal_ids_hash_alike(one: sno.ID) -> None:
 
 
 @given(ids)
+<<<<<<< HEAD
 def test_fields_of_an_id_compose_to_it(one: sno.ID) -> None:
     fields = {"tick": one.tick, "meta": one.meta, "partition": one.partition, "sequence": one.sequence}
+=======
+def test_the_fields_of_an_id_compose_to_it(one: sno.ID) -> None:
+    fields: dict[str, Any] = {"tick": one.tick, "meta": one.meta, "partition": one.partition, "sequence": one.sequence}
+>>>>>>> wt-rust2
     assert sno.ID.from_parts(timestamp_ns=one.timestamp_ns, **fields) == one
 
 
@@ -345,7 +350,7 @@ def test_replace_changes_only_the_named_fields(
 ) -> None:
     one_by_one = one.replace(meta=meta).replace(partition=partition).replace(sequence=sequence).replace(tick=tick)
     assert one_by_one == one.replace(meta=meta, partition=partition, sequence=sequence, tick=tick)
-    fields = {"meta": meta, "partition": partition, "sequence": sequence, "tick": tick}
+    fields: dict[str, Any] = {"meta": meta, "partition": partition, "sequence": sequence, "tick": tick}
     assert one_by_one == sno.ID.from_parts(timestamp_ns=one.timestamp_ns, **fields)
 
 

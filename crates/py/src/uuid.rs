@@ -575,8 +575,8 @@ fn of_name<'py>(
 /// Return the ``uuid.UUID`` of version 3 of a name: the MD5 of the namespace's bytes and the name.
 ///
 /// >>> from mintage import uuid
-/// >>> uuid.uuid3(uuid.NAMESPACE_DNS, "python.org")
-/// UUID('6fa459ea-ee8a-3ca4-894e-db77e160355e')
+/// >>> uuid.uuid3(uuid.NAMESPACE_OID, "orders")
+/// UUID('5cd223e0-3c12-3080-9d70-8c51e26de2ec')
 ///
 /// :raises ArgumentError: ``namespace`` is not a uuid.UUID, nor an :class:`ID`; or ``name`` is neither str nor bytes.
 #[pyfunction]
@@ -588,8 +588,8 @@ fn uuid3<'py>(namespace: &Bound<'py, PyAny>, name: &Bound<'py, PyAny>) -> PyResu
 /// Return the ``uuid.UUID`` of version 5 of a name: the SHA-1 of the namespace's bytes and the name.
 ///
 /// >>> from mintage import uuid
-/// >>> uuid.uuid5(uuid.NAMESPACE_DNS, "python.org")
-/// UUID('886313e1-3b8a-5372-9b90-0c9aee199e5d')
+/// >>> uuid.uuid5(uuid.NAMESPACE_OID, "orders")
+/// UUID('d2466ee2-52d9-5083-a1e9-60a0d796e9c6')
 ///
 /// :raises ArgumentError: ``namespace`` is not a uuid.UUID, nor an :class:`ID`; or ``name`` is neither str nor bytes.
 #[pyfunction]
