@@ -27,7 +27,7 @@ NAMESPACE = "crowd"
 SKEW_MS = 2_000
 
 History = list[tuple[str, int, int]]
-"""Whose (a node number's or the namespace's), and from where to where: [first, stop)."""
+"""The owner (a node number or the namespace) and the range [first, stop)."""
 
 
 class Client:

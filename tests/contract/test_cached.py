@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 Pair = Any
-"""A cached store; tests look behind it."""
+"""A cached store; tests inspect the database behind it."""
 
 
 @pytest.fixture
@@ -73,7 +73,7 @@ def block(redis: Redis) -> dict[str, str]:
     return dict(zip(words[::2], words[1::2], strict=True))
 
 
-# --- while all is well --------------------------------------------------------------------------------------------
+# --- normal operation ---------------------------------------------------------------------------------------------
 
 
 def test_database_is_asked_once_a_block_and_no_integer_is_skipped(store: Pair, redis: Redis) -> None:
@@ -200,7 +200,7 @@ def test_passwords_of_cache_and_database_are_not_shown(database: str, redis: Red
     assert "s3same" not in shown
 
 
-# --- Redis forgets, or remembers too much -------------------------------------------------------------------------
+# --- lost and outdated data in Redis ------------------------------------------------------------------------------
 
 
 def flushed(redis: Redis, dump: Path, go_on: Callable[[], object]) -> None:
@@ -340,7 +340,7 @@ def test_block_of_unknown_arrival_is_not_used(database: str, redis: Redis) -> No
             reserved.take(pair, times=150)
 
 
-# --- either is away -----------------------------------------------------------------------------------------------
+# --- unavailable cache or database --------------------------------------------------------------------------------
 
 
 def test_database_goes_on_alone_without_its_cache(store: Pair, redis: Redis) -> None:

@@ -218,7 +218,7 @@ def test_all_tables_emptied_at_once_are_noticed(server: Server, store: Database)
         assert "drop all tables of mintage" in refusal_text(lambda: acquire(store))
 
 
-# --- from a dump ------------------------------------------------------------------------------------------------------
+# --- restored dumps ---------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("kind", RECORDS)
@@ -344,7 +344,7 @@ def test_tables_cannot_be_exchanged_within_a_transaction(postgresql: PostgreSQL)
             postgresql.sql("SET lock_timeout = '200ms'; DROP TABLE mintage_node;")
 
 
-# --- schemas of before, and rights ----------------------------------------------------------------------------------
+# --- older schemas and rights ---------------------------------------------------------------------------------------
 
 
 def make_first_version(server: Server) -> None:

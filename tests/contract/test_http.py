@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 SPAN_MS = 10_000
 PATIENCE_MS = 30_000
-"""The longest that anybody waits for a service that comes back."""
+"""The longest wait for a service that comes back."""
 
 
 @contextmanager

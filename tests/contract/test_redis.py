@@ -75,7 +75,7 @@ def hold(store: Store) -> Lease:
     return acquire(store, span_ms=LONG_MS)
 
 
-# --- what it may forget -------------------------------------------------------------------------------------------
+# --- lost writes --------------------------------------------------------------------------------------------------
 
 
 def test_missing_pool_grants_nothing_for_a_span(store: Store) -> None:
@@ -436,7 +436,7 @@ def test_time_is_that_of_the_server_in_milliseconds(store: Store) -> None:
     assert before <= told <= time.time_ns() // 1_000_000
 
 
-# --- what another wrote -------------------------------------------------------------------------------------------
+# --- foreign records ----------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("field", ["high_water", "maximum", "stride", "largest", "floor", "serial", "retired"])

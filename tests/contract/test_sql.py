@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 THREADS = 16
 MANY = 50
-"""How often something is tried that must succeed in the end; each try is bounded by the store's own timeout."""
+"""The number of tries of a call that must succeed finally; the timeout of the store limits each."""
 
 
 @pytest.fixture(params=["mariadb", "mysql", "postgresql"])
@@ -244,7 +244,7 @@ def test_threads_without_a_free_connection_get_an_error(server: Server) -> None:
         assert "busy" in refusal_text(store.now_ms, "store.unavailable")
 
 
-# --- servers that go away -------------------------------------------------------------------------------------------
+# --- lost connections -----------------------------------------------------------------------------------------------
 
 
 def test_server_killed_during_a_verb_has_written_nothing(server: Server, store: Database) -> None:
@@ -283,7 +283,7 @@ def test_frozen_server_cannot_be_connected_to(server: Server) -> None:
         eventually(store.now_ms)
 
 
-# --- another server than before ---------------------------------------------------------------------------------------
+# --- failover ---------------------------------------------------------------------------------------------------------
 
 
 def test_server_has_a_stable_id_of_its_own(server: Server, store: Database) -> None:

@@ -387,7 +387,7 @@ def test_file_closed_for_a_moment_is_tried_three_times(
         assert code_of(lambda: store.reserve("n", 1)) == "store.refused"
 
 
-# --- a copy takes its place -----------------------------------------------------------------------------------------
+# --- restored copies ------------------------------------------------------------------------------------------------
 
 FILE_SYSTEMS = ["tmpfs", "disk", "overlay", *file_copies.KINDS]
 NUMBERS = count()
@@ -757,7 +757,7 @@ def test_file_of_schema_version_1_still_works(path: Path) -> None:
         assert store.describe().identity == identity
 
 
-# --- a copy takes its place in the middle of things -----------------------------------------------------------------
+# --- copies restored during a verb ----------------------------------------------------------------------------------
 
 DIES = """
 import os, sys
@@ -831,7 +831,7 @@ def test_copy_that_arrives_during_a_verb_is_noticed(store: SqliteStore, path: Pa
     assert store.reserve("n", 100).first > lost.last
 
 
-# --- who uses it now ------------------------------------------------------------------------------------------------
+# --- concurrent users of the file -----------------------------------------------------------------------------------
 
 READS = """
 import json, os, sys, threading

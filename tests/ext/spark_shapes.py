@@ -196,7 +196,7 @@ REFUSED: dict[str, Shape] = {
         lambda s, n: viewed(one(s, n), "select * from t where v > (select rand())"), ("v",), r"scalarsubquery\(\) in"
     ),
 }
-"""Refused, for a reason."""
+"""Refused, with the reason."""
 
 BRIEF = ("collated", "distinct", "in", "round robin", "union")
-"""Of what is accepted, what is read again after executors were killed where time is short."""
+"""The accepted plans that a short run reads again after executors were killed."""

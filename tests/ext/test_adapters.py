@@ -19,7 +19,7 @@ ADAPTERS = sorted(
 )
 NEEDS_NOTHING = {"columns", "forms", "json", "kinds", "sqlite3"}
 FRAMEWORKS = {"pydantic": "pydantic_core", "spark": "pyspark"}
-"""The package of an adapter that is not called as it is."""
+"""The package of an adapter with another name."""
 
 
 def run(script: str) -> str:

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 UTC = datetime.UTC
 T0 = datetime.datetime(2026, 11, 22, 10, 30, tzinfo=UTC)
 BRIEF = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
-"""Options of a JVM that ends before better code would be worth its making."""
+"""Options of a short-lived JVM, for which optimised code is not worth its compilation."""
 
 
 @pytest.fixture(scope="module")
@@ -489,7 +489,7 @@ def test_lost_local_checkpoint_is_an_error_without_other_ids(cluster: Any) -> No
     assert "local" not in cluster["after"]
 
 
-# --- what is refused -------------------------------------------------------------------------------------------------
+# --- refused input ---------------------------------------------------------------------------------------------------
 
 
 def loose_udf(frame: Any) -> Any:

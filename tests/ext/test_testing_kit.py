@@ -45,7 +45,7 @@ MINTERS: dict[str, Callable[[], Any]] = {
     "uuid.uuid7": uuid.uuid7,
     "uuid.uuid8": uuid.uuid8,
 }
-"""Each function that mints with a default generator, as a test finds it that has long been imported."""
+"""Each function that mints with a default generator, imported long before a test."""
 
 
 def time_of_new_of(name: str) -> Any:
@@ -59,7 +59,7 @@ TIMED: dict[str, Callable[[], datetime]] = {
     "uuid1": lambda: uuid.ID.from_uuid(uuid.uuid1()).time,
     "uuid7": lambda: uuid.ID.from_uuid(uuid.uuid7()).time,
 }
-"""The times of what is minted now, of all that has one."""
+"""The times of newly minted IDs that have one."""
 
 each_minter = pytest.mark.parametrize("mint", MINTERS.values(), ids=list(MINTERS))
 each_timed = pytest.mark.parametrize("time_of_new", TIMED.values(), ids=list(TIMED))

@@ -52,7 +52,7 @@ WAYS: Final[dict[str, Callable[[Path, Path], None]]] = {
     },
     "SQLite's own restore": _restored_by_sqlite,
 }
-"""What each does, given the directory of the file and a copy of that directory."""
+"""The function of each way, which takes the directory of the file and a copy of it."""
 
 
 def lacks(way: str) -> str | None:

@@ -58,7 +58,7 @@ KINDS: Final[dict[str, type[Server]]] = {
     )
 }
 OF_TODAY: Final = frozenset({"mysql", "valkey"})
-"""Those of Debian's unstable suite, which cannot be had everywhere or every day."""
+"""Servers of the unstable suite of Debian, which are not always available."""
 
 
 def missing(name: str) -> str | None:

@@ -18,7 +18,7 @@ class Follower(Daemon):
     """A server that can be leader or follower."""
 
     leader: Self | None = None
-    """Whom it follows."""
+    """The leader that it follows."""
 
     def follow(self, leader: Self) -> None:
         """Start afresh, with the current and future data of the leader."""

@@ -23,7 +23,7 @@ class _Connection:
     client: socket.socket
     server: socket.socket
     asks: bool = False
-    """Whether the client spoke last."""
+    """True if the client sent the last bytes."""
 
 
 class Proxy:
@@ -35,7 +35,7 @@ class Proxy:
 
     def __init__(self, server: Daemon) -> None:
         self.replies = 0
-        """How many began, so far. Those of one verb, counted once, say which one to cut."""
+        """The number of replies so far. The count of one verb tells which reply to cut."""
         self._server = server
         self._cut_at = 0
         self._swallows = False

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 SERVICE = "mymaster"
-"""What Sentinel calls the master and its replica."""
+"""The name of the master and its replica in Sentinel."""
 
 
 class Redis(Daemon):
@@ -101,7 +101,7 @@ class Replicated(Redis):
 
 
 TAKEOVER_S = 200
-"""Sentinel keeps still for half a minute whenever a slow machine leaves a gap in its time."""
+"""Sentinel is inactive for half a minute after each gap in its time, as on a slow machine."""
 
 
 class Sentinel(Redis):

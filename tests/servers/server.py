@@ -33,7 +33,7 @@ class ServerError(RuntimeError):
 
 
 UNSTABLE = Path(__file__).parents[2] / ".cache" / "unstable" / "bin"
-"""Where ``unstable.sh`` puts the programs of Debian's unstable suite, under names of their own."""
+"""The folder where ``unstable.sh`` installs the programs of the unstable suite of Debian."""
 
 
 def program(name: str) -> str | None:
@@ -74,7 +74,7 @@ class Server(ABC):
 
     name: ClassVar[str]
     programs: ClassVar[tuple[str, ...]]
-    """What must be installed."""
+    """The programs that must be installed."""
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
@@ -139,7 +139,7 @@ class Daemon(Server):
     """A server of one process."""
 
     account: ClassVar[str | None] = None
-    """Who runs it when root runs the tests, for servers that refuse to be root's."""
+    """The account that runs it if root runs the tests, for servers that refuse root."""
     stop_signal: ClassVar[signal.Signals] = signal.SIGTERM
 
     def __init__(self, directory: Path) -> None:

@@ -28,15 +28,15 @@ class Share:
     born: int
     """The event."""
     members: dict[int, int | None]
-    """Processes, and the event in which each was told that it is a copy."""
+    """Processes, and the event in which each was notified that it is a copy."""
     node: int | None = None
     until_ms: int = 0
-    """End of the window, for those who lease node numbers."""
+    """The end of the window, for node numbers."""
     token: str = ""
-    """The one that was proposed: its answer is for all copies."""
+    """The proposed token: its answer is for all copies."""
     segments: list[range] = field(default_factory=list)
     given_back: int | None = None
-    """The event in which a copy gave back what others still have; from then on it may be a stranger's."""
+    """The event in which a copy returned the shared state; from then on others may hold it."""
 
     def excuses(self, twins: tuple[tuple[int, int], tuple[int, int]], place: int) -> bool:
         """Return True if an ID, of that time or an integer, may repeat in these events among these processes."""

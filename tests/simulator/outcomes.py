@@ -50,9 +50,9 @@ class Outcome:
     refusals: Counter[str] = field(default_factory=Counter)
     duplicates: list[Duplicate] = field(default_factory=list)
     shared: int = 0
-    """IDs that copies of a process minted twice before they were told, of what they shared."""
+    """IDs that copies of a process minted twice from shared state before their notification."""
     below_floor: int = 0
-    """Integers that a sequence gave out although it had reserved a segment after its floor was raised above them."""
+    """Integers from a sequence that had reserved a segment after its floor was raised above them."""
     digest: int = 0
 
     def add(self, other: Outcome) -> None:

@@ -89,16 +89,16 @@ class Process:
         self.frozen_until_ms = 0
         self.awake_at_ms = 0
         self.is_stopped = False
-        """In the middle of a verb."""
+        """True in the middle of a verb."""
         self.epoch = world.serial()
         self.least_ms = 0
-        """The first time that was not minted in when the real epoch moved, or when it was copied."""
+        """The first time without IDs when the real generation changed, or when it was cloned."""
         self.told_floor = 0
         """The floor of its namespace, by the last segment that its keeper reserved."""
         self.task: weakref.ref[Task] | None = None
-        """The lease or the segments of its generator, once that was used."""
+        """The lease or the segments of its generator, once it was used."""
         self.memory: Callable[[Task], None] | None = None
-        """What its generator's lease or segments begin with, as it is a copy."""
+        """The initial state of the lease or segments of its generator, if it is a copy."""
         self.user_clock: UserClock | None = None
 
     def set_clock(self, world: World) -> None:

@@ -124,7 +124,7 @@ REGIONS: Final = (
     Region("sequence.a", 8, make_sequence, _integer),
     Region("sequence.b", 8, make_sequence, _integer),
 )
-"""What a world has, unless it is told to have only some."""
+"""The regions of a world by default."""
 LEASED: Final = (
     Region("uuid.v1", 16, _ticked(uuid, 47, version=1), _time_of(uuid), place=((0, 66), (80, 128))),
     Region("uuid.v6", 16, _ticked(uuid, 47, version=6), _time_of(uuid), place=((0, 66), (80, 128))),
@@ -134,4 +134,4 @@ LEASED: Final = (
     Region("xid", 12, _ticked(xid, 40), _time_of(xid), place=((0, 72),)),
     Region("sandflake", 16, _ticked(sandflake, 32), _time_of(sandflake), place=((0, 80),)),
 )
-"""The other formats with room for a node number: only in worlds that are told to have them."""
+"""The other formats with room for a node number, on request."""

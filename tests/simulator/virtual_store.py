@@ -34,7 +34,7 @@ class Ledgerbook(Records):
         super().__init__()
         self._past: deque[tuple[dict[Any, Any], Any, Any] | None] = deque(maxlen=50_000)
         self.transactions = 0
-        """How many there were, forgotten ones included."""
+        """The number of transactions, including forgotten ones."""
 
     def _note(self, where: dict[Any, Any], key: Any) -> None:
         self._past.append((where, key, where.get(key)))
@@ -108,9 +108,9 @@ class VirtualStore(MemoryStore):
         self.highest: dict[str, int] = {}
         """The highest integer of each namespace that was ever reserved, whatever the store remembers."""
         self.taken_back: deque[tuple[Segment, int]] = deque(maxlen=10)
-        """The last tails that were."""
+        """The last returned tails."""
         self.identities = [self.book.identity]
-        """Of all servers that there were."""
+        """The ids of all servers."""
 
     def _apply(self, verb: Callable[[Transaction], T]) -> T:
         try:

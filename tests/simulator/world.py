@@ -36,9 +36,9 @@ if TYPE_CHECKING:
 
 
 EVENTS: Final = 20_000
-"""How much happens in one world."""
+"""The number of events in a world."""
 RARE: Final = {"failover": 4, "outage": 2, "flush": 2, "sleep": 2, "busy": 2, "newer schema": 1, "server comes back": 3}
-"""Faults of the whole world, and how often they are drawn beside one process's."""
+"""Faults of the world, and their weights beside those of a process."""
 OWN: Final = {
     "step back": 12,
     "step forward": 12,
@@ -67,7 +67,7 @@ ON_THE_WAY: Final = (
     "garbled",
 )
 IN_A_CLOCK: Final = ("clock fails", "clock closes", "clock forks")
-"""What a clock of the user's own does while it is read."""
+"""The side effects of the clock of a user."""
 
 
 class World:
@@ -101,13 +101,13 @@ class World:
         self.limit_ms = draw.choice((2000, rules.CLOCK_LIMIT_MS))
         self.store = VirtualStore(self, forgets_pools=draw.random() < 0.5)
         self.trouble = draw.choice((0.02, 0.1, 0.3))
-        """How likely a verb goes wrong on the way."""
+        """The probability of a fault during a verb."""
         self.faultiness = draw.choice((0.1, 0.3, 0.5))
         self.span_ms = draw.choice((1000, 2000, 5000, 10_000, 30_000))
         self.steps = draw.choice((None, *STEPS))
-        """How all sequences reserve; ``None`` where each has its own way."""
+        """The steps of all sequences; ``None`` if each has its own."""
         self.copies = draw.random() < 0.4
-        """Whether processes are copied here. What then happens to their node numbers, no failover forgets."""
+        """True if processes are cloned. Then no failover forgets changes of their node numbers."""
         count = draw.choice((10, 50, 200, 300))
         made = [each for each in (*REGIONS, *(LEASED if regions else ())) if re.match(regions, each.name)]
         if not regions:
@@ -116,7 +116,7 @@ class World:
         self.numbers = max(1, round(count / len(made) * draw.choice((0.3, 0.8, 1.5))))
         """How many node numbers of a pool there are."""
         self.pace = draw.choice((0.02, 0.1, 0.3)) * count
-        """How many events come at one moment."""
+        """The number of events at one moment."""
         self.calm_until_ms = 0
         self.current = self.processes[0]
         self._create_namespaces()

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 START = 1_700_000_000_000
 NODES = 2
 LARGEST = 5
-"""The largest count that is reserved: ten times as many forgotten integers are made up for."""
+"""The largest reserved count: the gap covers ten times as many forgotten integers."""
 
 hosts = st.integers(0, 2)
 anyone = st.integers(0, 10**6)
@@ -60,9 +60,9 @@ class Grant:
     lease: Lease
     host: int
     serial: int
-    """Of the grant: that of all copies of its holder."""
+    """The token of the grant, which all copies of its holder know."""
     own_from_ms: int = 0
-    """A copy has to itself what it was granted after it became one; the rest of the window is the other's as well."""
+    """A copy owns what it was granted after the cloning; it shares the rest of the window."""
     shared_until_ms: int = 0
     """The end of the window that it last shared with a copy."""
     is_over: bool = False
@@ -76,7 +76,7 @@ class Reserved:
     segment: Segment
     stop: int
     is_whole: bool = True
-    """Nothing of it was offered back, as far as its holder knows."""
+    """True if nothing of it was returned, as far as its holder knows."""
 
 
 @contextmanager
@@ -325,7 +325,7 @@ def test_tail_of_one_successor_is_not_taken_back_on_another() -> None:
     machine.no_two_segments_overlap()
 
 
-# --- rules that are broken on purpose -------------------------------------------------------------------------------
+# --- broken rules ---------------------------------------------------------------------------------------------------
 
 kept_extend, kept_release, kept_grant = rules.extend, rules.release, rules.grant
 kept_raise_floor, kept_give_back, kept_reserve = rules.raise_floor, rules.give_back, rules.reserve

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 SEEDS = range(1, 5)
 WORLDS = 60
-"""How many worlds a broken rule may stay hidden in."""
+"""The number of worlds in which a broken rule may stay hidden."""
 EVENTS = 8_000
 
 

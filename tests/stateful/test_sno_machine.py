@@ -19,7 +19,7 @@ UNIT = 4 * MS
 EPOCH = 1_262_304_000_000 * MS
 START = EPOCH + 10 * 365 * 86_400_000 * MS
 FIRST = EPOCH + UNIT
-"""As early as clocks go here."""
+"""The earliest time of a clock here."""
 
 PARTITION = 0xC0DE
 PATIENT = 10**9
@@ -54,7 +54,7 @@ class Model:
     safe: int = 0
     drifts: int = 0
     overflows: tuple[int, ...] = ()
-    """The units that `on_overflow` was told of."""
+    """The units reported to `on_overflow`."""
 
     def unit_now(self) -> int:
         return (self.clock - EPOCH) // UNIT

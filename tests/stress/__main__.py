@@ -9,7 +9,7 @@ from pathlib import Path
 from tests.stress import former_defects, locks, prefork, registry
 
 WORKERS = 1500
-"""Of a prefork server, of which one repeated its parent."""
+"""Workers of a prefork server, of which one repeated its parent."""
 
 
 def main() -> int:

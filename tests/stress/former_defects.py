@@ -48,9 +48,9 @@ if TYPE_CHECKING:
 MS: Final = 1_000_000
 WAIT_MS: Final = 120_000
 LONG_S: Final = 1800
-"""After which all that is tried of one defect counts as stuck; never waited for otherwise."""
+"""Seconds after which a case counts as stuck; never waited for otherwise."""
 UNIT_MS: Final = 4
-"""What a timestamp of sno counts in."""
+"""The unit of a timestamp of sno."""
 AT_A_TICK: Final = 4096
 """Snowflakes of a millisecond."""
 
@@ -62,7 +62,7 @@ class Tally:
     ids: int = 0
     equal: int = 0
     refused: dict[str, int] = field(default_factory=dict)
-    """How often, by the code of the error."""
+    """The number of refusals, by code."""
     failed: int = 0
 
     def count(self, minted: Iterable[object]) -> None:
@@ -191,7 +191,7 @@ def switched_and_back(folder: Path, size: int) -> Tally:
 
 
 ORDER: Final = (0, 0, 1, 1, 1, 1)
-"""In which two of them reserve: the second one needs a block of its own, and gets to the end of it."""
+"""The time in which two of them reserve: the second needs a block of its own, and exhausts it."""
 
 
 def schemas_with_one_cache(folder: Path, size: int) -> Tally:
@@ -441,7 +441,7 @@ REGISTRY_WAYS: Final = (
     'tar -C "$2" -c . | tar -C "$1" -x',
     'cp "$2"/registry.db "$1"/aside; mv "$1"/aside "$1"/registry.db',
 )
-"""By the registry's directory and a copy of it."""
+"""The arguments are the directory of the registry and a copy of it."""
 
 
 def read_as_well(folder: Path, size: int) -> Tally:
@@ -524,7 +524,7 @@ def flushed_once_a_second(folder: Path, size: int) -> Tally:
     return tally
 
 
-# --- times that were given back --------------------------------------------------------------------------------------
+# --- released times --------------------------------------------------------------------------------------------------
 
 
 def earlier_holders_times(folder: Path, size: int) -> Tally:
@@ -867,11 +867,11 @@ class Defect:
     """A case to try."""
 
     size: int
-    """How much was minted, or how often it was tried, when it first showed equal IDs."""
+    """The number of IDs or tries at which it first showed equal IDs."""
     run: Callable[[Path, int], Tally]
     servers: tuple[str, ...] = ()
     refusal: str | None = None
-    """The code of the error that ends what cannot be had."""
+    """The code of the expected error."""
     for_root: bool = False
 
 

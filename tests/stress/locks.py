@@ -35,7 +35,7 @@ SLOW: Final = snowflake.Layout("time:35 node:10 sequence:12", epoch_ms=EPOCH_MS,
 """A process ends and another begins within a tick."""
 SECONDS: Final = snowflake.Layout("time:31 node:10 sequence:12", epoch_ms=EPOCH_MS, unit_ms=1000)
 WIDE: Final = snowflake.Layout("time:41 node:18 sequence:4", epoch_ms=EPOCH_MS)
-"""So many numbers that two containers hardly ever begin with the same."""
+"""So many numbers that two containers almost never begin with the same."""
 NARROW: Final = snowflake.Layout("time:41 node:3 sequence:12", epoch_ms=EPOCH_MS)
 """One number for locks."""
 

@@ -25,13 +25,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 INTERVALS_S: Final = (1e-6, 1e-5, 1e-4, 1e-3, 5e-3)
-"""How long a thread runs before another may: the last is Python's own."""
+"""Switch intervals of threads; the last is the default of Python."""
 THREADS: Final = 8
 EACH: Final = 5
 """How many IDs and integers each thread mints."""
 AT_ONCE: Final = 16
 BOUND_S: Final = 120
-"""After which a worker counts as stuck; never waited for otherwise."""
+"""Seconds after which a worker counts as stuck; never waited for otherwise."""
 _ID: Final = 10
 
 

@@ -39,12 +39,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
 INTERVALS_S: Final = (1e-6, 1e-4, 5e-3)
-"""How long a thread runs before another may: the last is Python's own."""
+"""Switch intervals of threads; the last is the default of Python."""
 TURNS: Final = 100
 AT_ONCE: Final = 512
 """How many IDs a process mints in each of its turns; the others mint in the same milliseconds."""
 BOUND_S: Final = 120
-"""After which a process counts as stuck; never waited for otherwise."""
+"""Seconds after which a process counts as stuck; never waited for otherwise."""
 BACKUP_S: Final = 3.0
 GROUP: Final = 54_300
 ROOT: Final = Path(__file__).parents[2]
@@ -57,19 +57,19 @@ class Case:
     processes: int
     threads: int = 1
     setup: Callable[[], object] = lambda: None
-    """Called once, before there are any."""
+    """Called once, before the first process starts."""
     prepare: Callable[[int], object] = lambda _: None
     """Called in each with its number, before any of them mints."""
     inherit: bool = False
-    """Whether they are forks of one that has minted, and goes on."""
+    """True if they are forks of a process that has minted, and continues."""
     own: bool = False
-    """Whether each thread has a generator of its own."""
+    """True if each thread has a generator of its own."""
     beside: Callable[[Callable[[], None]], object] | None = None
-    """What another process does while they start; it calls what it is given when it has begun."""
+    """The work of another process while they start; it calls its argument when it has begun."""
     slowly: bool = False
-    """Whether the disk takes 50 ms for what must survive a power failure."""
+    """True if the disk takes 50 ms for each sync."""
     refusal: str | None = None
-    """The code with which all are refused."""
+    """The code of the expected refusal."""
 
 
 @dataclass

@@ -20,9 +20,9 @@ SMALL = {
     "uuid1 of one node": 30_000,
     "with statements, one number": 300,
 }
-"""Where the size at which it was found takes too long."""
+"""Smaller sizes of cases that take too long."""
 LONG = "a server that comes back"
-"""It waits for leases to be extended and to rest: the contract suite has it with a clock of its own."""
+"""It waits for extensions and quarantines; the contract suite tests it with a manual clock."""
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="mounts and raw clones are Linux's")

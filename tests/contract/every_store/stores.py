@@ -30,7 +30,7 @@ LAYOUT = "test"
 SPAN_MS = 30_000
 """The longest that a pool grants if it was not made for more."""
 PAST_MS = 1_500
-"""How far from the store's clock a caller's may be here: well within the limit, on a slow machine too."""
+"""The offset of callers' clocks here: well within the limit, even on a slow machine."""
 FAR_MS = CLOCK_LIMIT_MS + 3_000
 
 

@@ -20,7 +20,7 @@ from tests.contract.every_store.stores import new_pool
 
 ROOT = Path(__file__).parents[3]
 TURNS = int(os.environ.get("MINTAGE_CONTRACT_TURNS", "10"))
-"""How often each of a crowd of clients is given something; ``make deep`` has more."""
+"""How often each client of a crowd gets a value; ``make deep`` has more."""
 
 
 @pytest.mark.parametrize(

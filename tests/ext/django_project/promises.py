@@ -1198,7 +1198,7 @@ def test_set_operations_and_expressions_support_ids():
     assert list(row.objects.filter(name="set").order_by("pk").values_list("pk", flat=True).iterator()) == ids
 
 
-# --- the store in the same database: at last, as the rows are gone afterwards ----------------------------------------
+# --- the store in the same database (last, as it deletes the rows) ---------------------------------------------------
 
 
 def test_commands_of_django_ignore_the_tables_of_a_store():
