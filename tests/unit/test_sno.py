@@ -317,13 +317,8 @@ def test_equal_ids_hash_alike(one: sno.ID) -> None:
 
 
 @given(ids)
-<<<<<<< HEAD
 def test_fields_of_an_id_compose_to_it(one: sno.ID) -> None:
-    fields = {"tick": one.tick, "meta": one.meta, "partition": one.partition, "sequence": one.sequence}
-=======
-def test_the_fields_of_an_id_compose_to_it(one: sno.ID) -> None:
     fields: dict[str, Any] = {"tick": one.tick, "meta": one.meta, "partition": one.partition, "sequence": one.sequence}
->>>>>>> wt-rust2
     assert sno.ID.from_parts(timestamp_ns=one.timestamp_ns, **fields) == one
 
 

@@ -1,8 +1,7 @@
 from typing import Final, final
 
-from mintage.lease.segment_client import SegmentClient
-
 from mintage._core.sequence import Sequence
+from mintage.lease.segment_client import SegmentClient
 
 __all__ = [
     "MAX_REPLY_BATCH",
