@@ -61,6 +61,7 @@ check: build $(STAMPS)/tests docs ## Formatters, linters, types, layers, prose, 
 	$(BIN)/mypy
 	$(BIN)/python -m mypy.stubtest mintage._core --allowlist tests/typing/stubtest-allowlist.txt
 	$(BIN)/lint-imports
+	$(BIN)/python -m checks.crates
 	$(BIN)/python -m checks.plain
 	$(BIN)/codespell src crates docs tests checks deploy examples spec/vectors/README.md *.md
 	$(BIN)/python -m benchmarks.render --check
