@@ -14,12 +14,12 @@ struct Submodule {
     hooks: Option<GeneratorHooks>,
 }
 
-type AsFunction = for<'py> fn(&Bound<'py, PyAny>, &str) -> Option<PyResult<Bound<'py, PyAny>>>;
+type FunctionHook = for<'py> fn(&Bound<'py, PyAny>, &str) -> Option<PyResult<Bound<'py, PyAny>>>;
 
 /// Functions of a scheme's class of generators, which answer `None` where an object is of another class.
 struct GeneratorHooks {
     /// Makes a generator's `new` a function of the Python module of a name.
-    as_function: AsFunction,
+    as_function: FunctionHook,
     /// Puts a generator in the place of the one whose `new` is such a function, and returns that.
     replace_default: for<'py> fn(&Bound<'py, PyAny>) -> Option<Bound<'py, PyAny>>,
     /// Finds the generator whose `new` is such a function; `None` until there is one.

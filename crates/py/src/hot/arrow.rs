@@ -208,7 +208,7 @@ fn written_metadata(pairs: &[(Vec<u8>, Vec<u8>)]) -> Option<Vec<u8>> {
 /// Unless it is null, metadata begins there as [`written_metadata`] writes it.
 unsafe fn read_metadata(mut at: *const u8) -> Vec<(Vec<u8>, Vec<u8>)> {
     /// # Safety
-    /// So many bytes begin there.
+    /// That many bytes begin there.
     unsafe fn take(at: &mut *const u8, bytes: usize) -> Vec<u8> {
         // SAFETY: the caller says so.
         unsafe {
@@ -288,7 +288,7 @@ struct Lent(ManuallyDrop<Py<PyBytes>>);
 
 impl Drop for Lent {
     fn drop(&mut self) {
-        extern "C" fn settle(_: *mut c_void) -> c_int {
+        extern "C" fn attach(_: *mut c_void) -> c_int {
             Python::try_attach(|_| ());
             0
         }
@@ -308,7 +308,7 @@ impl Drop for Lent {
                 bytes.drop_ref(Python::assume_attached());
             } else {
                 drop(bytes);
-                ffi::Py_AddPendingCall(Some(settle), ptr::null_mut());
+                ffi::Py_AddPendingCall(Some(attach), ptr::null_mut());
             }
         }
     }
