@@ -54,4 +54,4 @@ def test_an_example_of_the_extension_runs(name: str) -> None:
 @pytest.mark.parametrize("name", MEMBERS)
 def test_a_docstring_of_the_extension_begins_with_a_verb_or_a_noun(name: str) -> None:
     first = (inspect.getdoc(MEMBERS[name]) or "").split()[0]
-    assert first not in {"What", "Whether", "How", "Who", "Whoever", "Has"}
+    assert first not in {"What", "Whether", "How", "Who", "Has"}

@@ -62,7 +62,7 @@ impl Seed {
 /// Calling the clock gives its time.
 ///
 /// With a ``seed``, 0 to 2^64 - 1, a generator that has this clock also takes from it what it leaves to chance otherwise:
-/// the same bits each time, which anybody can guess. In a forked child they are random all the same.
+/// the same bits in each run, which are easy to guess. In a forked child they are random.
 ///
 /// >>> from mintage import sno
 /// >>> from mintage.testing import ManualClock

@@ -1,4 +1,4 @@
-//! What all generators with a node number share: how they attach, wait, renew and end.
+//! The code that all generators with a node number share: they attach, wait, renew and end.
 //!
 //! A generator is *attached* while it has a node number in this process: one that it was given, drew at random, or leased.
 //! Everything that may run Python (a user's clock, a store, a callback) may also fork this process, close the generator, or

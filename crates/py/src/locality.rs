@@ -300,10 +300,9 @@ generator! {
 
     /// Mint an ID of a given time, for old rows: an aware datetime, or nanoseconds since the Unix epoch, until 2248.
     ///
-    /// Its counter is one step further than that of the last such ID, whatever that one's time, and comes round after 2^32 of
-    /// them: so any 2^32 IDs in a row differ. It begins half way round, so until half of them are used, they differ from the
-    /// first half of a millisecond's that :meth:`new` mints and :meth:`nth_at` makes. A time has no smallest and no largest
-    /// ID: the counter comes first, so IDs do not sort by time.
+    /// One counter serves all times, and starts over after 2^32 IDs: so any 2^32 IDs in a row differ. It begins half way round: until
+    /// half of its numbers are used, these IDs differ from the first half of a millisecond's IDs that :meth:`new` mints and
+    /// :meth:`nth_at` returns. A time has no smallest and no largest ID: the counter comes first, so IDs do not sort by time.
     ///
     /// >>> from mintage import locality
     /// >>> locality.Generator(pid=7).new_at(1_700_000_000_000 * 10**6).timestamp_ms

@@ -14,12 +14,12 @@ struct Submodule {
     hooks: Option<GeneratorHooks>,
 }
 
-type AsFunction = for<'py> fn(&Bound<'py, PyAny>, &str) -> Option<PyResult<Bound<'py, PyAny>>>;
+type FunctionHook = for<'py> fn(&Bound<'py, PyAny>, &str) -> Option<PyResult<Bound<'py, PyAny>>>;
 
 /// Functions of a scheme's class of generators, which answer `None` where an object is of another class.
 struct GeneratorHooks {
     /// Makes a generator's `new` a function of the Python module of a name.
-    as_function: AsFunction,
+    as_function: FunctionHook,
     /// Puts a generator in the place of the one whose `new` is such a function, and returns that.
     replace_default: for<'py> fn(&Bound<'py, PyAny>) -> Option<Bound<'py, PyAny>>,
     /// Finds the generator whose `new` is such a function; `None` until there is one.
@@ -81,7 +81,7 @@ mod ulid {
         /// :param node: 0 to 2^24 - 1, in place of the upper 24 of the 80 random bits; without one, and without a lease, all
         ///     80 are random.
         node
-        new_at: "Its number in its tick is 1 more than that of the last such ID, whatever that one's time, and comes round after 2^32 of them: so any\n2^32 IDs in a row differ. Until half of these are used, they also differ from those of :meth:`new` and :meth:`nth_at`."
+        new_at: "One counter numbers the IDs of all times, and starts over after 2^32 IDs: any 2^32 in a row differ. Until half of them\nare used, they also differ from the IDs of :meth:`new` and :meth:`nth_at`."
         nth_at: "They differ from those of :meth:`new` and :meth:`new_at`."
     }
 }
@@ -104,7 +104,7 @@ mod ksuid {
         /// :param node: 0 to 2^32 - 1, in place of the upper 32 of the 128 random bits; without one, and without a lease,
         ///     all 128 are random.
         node
-        new_at: "Its number in its tick is 1 more than that of the last such ID, whatever that one's time, and comes round after 2^32 of them: so any\n2^32 IDs in a row differ. Until half of these are used, they also differ from those of :meth:`new` and :meth:`nth_at`."
+        new_at: "One counter numbers the IDs of all times, and starts over after 2^32 IDs: any 2^32 in a row differ. Until half of them\nare used, they also differ from the IDs of :meth:`new` and :meth:`nth_at`."
         nth_at: "They differ from those of :meth:`new` and :meth:`new_at`."
     }
 }
@@ -128,7 +128,7 @@ mod ksuid_ms {
         /// :param node: 0 to 2^32 - 1, in place of the upper 32 of the 120 random bits; without one, and without a lease,
         ///     all 120 are random.
         node
-        new_at: "Its number in its tick is 1 more than that of the last such ID, whatever that one's time, and comes round after 2^32 of them: so any\n2^32 IDs in a row differ. Until half of these are used, they also differ from those of :meth:`new` and :meth:`nth_at`."
+        new_at: "One counter numbers the IDs of all times, and starts over after 2^32 IDs: any 2^32 in a row differ. Until half of them\nare used, they also differ from the IDs of :meth:`new` and :meth:`nth_at`."
         nth_at: "They differ from those of :meth:`new` and :meth:`new_at`."
     }
 }
@@ -149,7 +149,7 @@ mod xid {
         /// :param node: 0 to 2^40 - 1, machine above pid; without one, and without a lease, it is drawn at random, anew in
         ///     every forked child.
         node
-        new_at: "Its number in its tick is 1 more than that of the last such ID, whatever that one's time, and comes round after 2^24 of them: so any\n2^24 IDs in a row differ. Until half of these are used, they also differ from those of :meth:`new` and :meth:`nth_at`."
+        new_at: "One counter numbers the IDs of all times, and starts over after 2^24 IDs: any 2^24 in a row differ. Until half of them\nare used, they also differ from the IDs of :meth:`new` and :meth:`nth_at`."
         nth_at: "They are the IDs that :meth:`new` mints in the tick: ask only for ticks in which it mints none."
     }
 }
@@ -169,7 +169,7 @@ mod objectid {
         ///
         /// :param process: 0 to 2^40 - 1; without one, and without a lease, it is drawn at random, anew in every forked child.
         process
-        new_at: "Its number in its tick is 1 more than that of the last such ID, whatever that one's time, and comes round after 2^24 of them: so any\n2^24 IDs in a row differ. Until half of these are used, they also differ from those of :meth:`new` and :meth:`nth_at`."
+        new_at: "One counter numbers the IDs of all times, and starts over after 2^24 IDs: any 2^24 in a row differ. Until half of them\nare used, they also differ from the IDs of :meth:`new` and :meth:`nth_at`."
         nth_at: "They are the IDs that :meth:`new` mints in the tick: ask only for ticks in which it mints none."
         {
             /// Return the ID of a ``bson.ObjectId``.
@@ -218,7 +218,7 @@ mod sandflake {
         ///
         /// :param worker: 0 to 2^32 - 1; without one, and without a lease, it is drawn at random, anew in every forked child.
         worker
-        new_at: "Its number in its tick is 1 more than that of the last such ID, whatever that one's time, and comes round after 2^24 of them: so any\n2^24 IDs in a row differ. Until half of these are used, they also differ from those of :meth:`new` and :meth:`nth_at`."
+        new_at: "One counter numbers the IDs of all times, and starts over after 2^24 IDs: any 2^24 in a row differ. Until half of them\nare used, they also differ from the IDs of :meth:`new` and :meth:`nth_at`."
         nth_at: "They differ from those of :meth:`new` and :meth:`new_at`."
     }
 }

@@ -210,10 +210,9 @@ generator! {
 
     /// Mint an ID of a given time, for old rows: an aware datetime, or nanoseconds since the Unix epoch.
     ///
-    /// Its number in its millisecond is 1 more than that of the last such ID, whatever that one's time, and comes round after
-    /// 2^24 of them, in versions 1 and 6 after 2^27: so as many IDs in a row differ. Until half of these are used, they also
-    /// differ from those of :meth:`new` and :meth:`nth_at`. In versions 1 and 6 the number counts the time below the
-    /// millisecond and the clock sequence, which so goes on from that of :meth:`new`.
+    /// One counter numbers the IDs of all times, and starts over after 2^24 IDs, in versions 1 and 6 after 2^27: as many in a row
+    /// differ. Until half of them are used, they also differ from the IDs of :meth:`new` and :meth:`nth_at`. In versions 1 and 6 it
+    /// counts the time below the millisecond, then the clock sequence, from that of :meth:`new` on.
     ///
     /// >>> from mintage import uuid
     /// >>> uuid.Generator().new_at(1_700_000_000_000 * 10**6).timestamp_ms
@@ -258,8 +257,8 @@ generator! {
         Ok(UuidId(this.at(py, units, this.version.nth(first))))
     }
 
-    /// Mint an ID of versions 1 and 6 whose time is the clock's, in 100 ns, and later than that of the last such one of this
-    /// process, of those forked from it and of those that it was forked from.
+    /// Mint an ID of version 1 or 6 of the present 100 ns, later than any such ID of this process, of its ancestors and of its forked
+    /// children.
     ///
     /// :raises GenerationError: ``clock.range``, ``fork.shared_node``, ``generator.closed``, ``system.random``.
     fn _stamp(slf: &Bound<'_, Self>) -> PyResult<UuidId> {

@@ -65,7 +65,7 @@ pub fn bounded(
 fn large(value: &Bound<'_, PyAny>) -> PyResult<String> {
     let number = value.py().import("operator")?.call_method1("index", (value,))?;
     let bits: u64 = number.call_method0("bit_length")?.extract()?;
-    // Python refuses to print an int of thousands of digits, and so do we.
+    // Python refuses to print an int of thousands of digits, and so does the message.
     if bits <= 256 { number.str()?.extract() } else { Ok(format!("of {bits} bits")) }
 }
 

@@ -208,7 +208,7 @@ fn written_metadata(pairs: &[(Vec<u8>, Vec<u8>)]) -> Option<Vec<u8>> {
 /// Unless it is null, metadata begins there as [`written_metadata`] writes it.
 unsafe fn read_metadata(mut at: *const u8) -> Vec<(Vec<u8>, Vec<u8>)> {
     /// # Safety
-    /// So many bytes begin there.
+    /// That many bytes begin there.
     unsafe fn take(at: &mut *const u8, bytes: usize) -> Vec<u8> {
         // SAFETY: the caller says so.
         unsafe {
@@ -264,8 +264,8 @@ impl Buffer {
     }
 }
 
-/// Room for so many items. Much of it comes in huge pages, where the kernel has them for who asks: else finding a page for each
-/// 4 KiB costs several times what writing them does.
+/// Room for so many items. A large room asks for huge pages, where the kernel gives them on request: else finding a page for each
+/// 4 KiB costs several times what writing to it does.
 pub fn room<T>(count: usize) -> Vec<T> {
     let room = Vec::<T>::with_capacity(count);
     #[cfg(target_os = "linux")]
@@ -288,14 +288,14 @@ struct Lent(ManuallyDrop<Py<PyBytes>>);
 
 impl Drop for Lent {
     fn drop(&mut self) {
-        extern "C" fn settle(_: *mut c_void) -> c_int {
+        extern "C" fn attach(_: *mut c_void) -> c_int {
             Python::try_attach(|_| ());
             0
         }
 
         // SAFETY: taken once, as this is the end of it. Asking which thread state is this thread's needs none. Where it is the
         // one that runs, this thread may touch objects, though PyO3 was not asked. Where not, PyO3 keeps the reference until a
-        // thread comes by that may, and Python is told to come by soon; if its list of calls is full, it comes by another time.
+        // thread attaches, and a pending call makes that soon; if Python's list of calls is full, it happens later.
         // After the interpreter's end there is nothing to give back.
         unsafe {
             let bytes = ManuallyDrop::take(&mut self.0);
@@ -308,7 +308,7 @@ impl Drop for Lent {
                 bytes.drop_ref(Python::assume_attached());
             } else {
                 drop(bytes);
-                ffi::Py_AddPendingCall(Some(settle), ptr::null_mut());
+                ffi::Py_AddPendingCall(Some(attach), ptr::null_mut());
             }
         }
     }
@@ -450,7 +450,7 @@ impl ArrowArray {
     }
 }
 
-/// A capsule that releases the structure if nobody took it.
+/// A capsule that releases the structure unless a consumer took it.
 fn capsule<T: Structure>(py: Python<'_>, structure: T) -> PyResult<Bound<'_, PyAny>> {
     unsafe extern "C" fn free<T: Structure>(capsule: *mut ffi::PyObject) {
         // SAFETY: the destructor of a capsule made below; it has the box's pointer, whatever name it was given since.

@@ -10,7 +10,7 @@ use pyo3::types::PyString;
 use std::ffi::CStr;
 use std::sync::OnceLock;
 
-/// What it takes to make objects of `uuid.UUID` without its constructor, which needs a microsecond. The class has two slots and
+/// The parts of `uuid.UUID` that make its objects without its constructor, which needs a microsecond. The class has two slots and
 /// forbids setting them; their descriptors set them all the same, as its own methods do.
 struct UuidClass {
     class: *mut ffi::PyTypeObject,

@@ -151,9 +151,9 @@ generator! {
 
     /// Mint an ID of a given time, for old rows: an aware datetime, or nanoseconds since the Unix epoch.
     ///
-    /// Its sequence number is 1 more than that of the last such ID, whatever that one's time, and 0 again after the layout's
-    /// largest: so any :attr:`capacity` IDs in a row differ. The first one has the middle number: until half of them are used,
-    /// they differ from the first half of a tick's that :meth:`new` mints and :meth:`nth_at` makes.
+    /// One counter gives the sequence numbers of all times, and starts over after the layout's largest: so any :attr:`capacity`
+    /// IDs in a row differ. It begins at the middle number: until half of the numbers are used, these IDs differ from the first half
+    /// of a tick's IDs that :meth:`new` mints and :meth:`nth_at` returns.
     ///
     /// >>> from mintage import snowflake
     /// >>> snowflake.DEFAULT.parse(snowflake.Generator(7).new_at(1_700_000_000_000 * 10**6)).timestamp_ms

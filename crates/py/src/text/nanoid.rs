@@ -24,7 +24,7 @@ texts! {
     /// :param size: 1 to 1,024 characters. Of 64 characters each has 6 bits: two of 10⁹ IDs of 21 of them are the same with a
     ///     chance of 1 in 10²⁰.
     /// :param alphabet: 2 to 256 characters, each once; ``A-Za-z0-9_-`` by default.
-    /// :param clock: a clock of a test's, whose seed the characters are drawn from; they have no time.
+    /// :param clock: a test's clock, whose seed gives the characters; nanoids have no time.
     /// :raises ArgumentError: an argument of the wrong type.
     /// :raises FieldError: ``field.range``: the size; ``field.format``: the alphabet.
     pub struct Generator in "mintage.nanoid" {
