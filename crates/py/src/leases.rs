@@ -28,7 +28,7 @@ pub struct Terms<'py> {
 pub const KEYWORDS: &str = "store=None, nodes=None, never_used=False, pool=None, span_ms=None, on_lease_lost=None, \
                             clock=None, max_wait_ms=1000";
 
-/// What `mintage.lease.request.LeaseRequest` takes of them, as it was given.
+/// The arguments of `mintage.lease.request.LeaseRequest` among them, as they were given.
 const OPTIONS: [&str; 5] = ["store", "nodes", "pool", "span_ms", "on_lease_lost"];
 
 impl<'py> Terms<'py> {
@@ -82,7 +82,7 @@ pub struct Leases {
     /// ever.
     lease_client: OnceLock<Py<PyAny>>,
     /// True if its number may have had other holders; empty until that is asked.
-    has_past: OnceLock<bool>,
+    may_have_prior_holders: OnceLock<bool>,
     /// True if it leases only a number that no generator ever had.
     pub never_used: bool,
     /// True once a grant was asked for: there may be one to release.
@@ -169,7 +169,7 @@ impl Leases {
         let leases = Self {
             arguments: arguments.unbind(),
             lease_client: OnceLock::new(),
-            has_past: OnceLock::new(),
+            may_have_prior_holders: OnceLock::new(),
             never_used: terms.never_used,
             asked: AtomicBool::new(false),
             serial: AtomicU64::new(0),
@@ -293,15 +293,15 @@ impl Leases {
 
     /// Refuses IDs of the past to a generator whose node number may have had other holders then.
     pub fn check_history(&self, py: Python<'_>) -> PyResult<()> {
-        let has_past = match self.has_past.get() {
+        let may_have_prior_holders = match self.may_have_prior_holders.get() {
             Some(&known) => known,
             None => {
                 let asked =
                     request_module(py)?.call_method1("may_have_prior_holders", (self.lease_client(py)?,))?.extract()?;
-                *self.has_past.get_or_init(|| asked)
+                *self.may_have_prior_holders.get_or_init(|| asked)
             }
         };
-        if has_past {
+        if may_have_prior_holders {
             let message = "a leased generator mints no IDs of the past, where its node number may have had other \
                            holders: make one with never_used=True for old rows";
             return Err(errors::lease(py, "lease.history", message));
