@@ -81,7 +81,7 @@ impl<C: HasFields> hot::Property<C> for Field {
             Self::Part(name) => {
                 id.check_version(name)?;
                 let (part, low) = placed(&format, name).ok_or_else(|| missing(name))?;
-                match format.explain(part, low, bytes.as_ref()).0 {
+                match part.value(low, bytes.as_ref()) {
                     Value::Number(number) => number.into_pyobject(py)?.into_any().unbind(),
                     Value::Text(text) => PyString::new(py, &text).into_any().unbind(),
                 }

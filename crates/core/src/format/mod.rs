@@ -30,6 +30,25 @@ pub enum Value {
     Text(String),
 }
 
+impl Part<'_> {
+    /// Returns the value of the part in an ID of its format's size; `low` is its lowest bit there.
+    #[must_use]
+    pub fn value(&self, low: u32, id: &[u8]) -> Value {
+        let letters = || {
+            let (first, end) = (id.len() - (low + self.bits) as usize / 8, id.len() - low as usize / 8);
+            Value::Text(String::from_utf8_lossy(&id[first..end]).into_owned())
+        };
+        match self.rendering {
+            Rendering::Letters => letters(),
+            Rendering::Hex => {
+                let digits = self.bits.div_ceil(4) as usize;
+                Value::Text(format!("{:0digits$x}", get_bits(id, low, self.bits)))
+            }
+            _ => self.number(get_bits(id, low, self.bits)).map_or_else(letters, Value::Number),
+        }
+    }
+}
+
 /// One format, or one layout of a scheme.
 #[derive(Clone, Copy, Debug)]
 pub struct Format<'a> {
@@ -256,23 +275,13 @@ impl<'a> Format<'a> {
     /// Returns the value of a part in an ID of the format's size, and its meaning there.
     #[must_use]
     pub fn explain(&self, part: &Part<'_>, low: u32, id: &[u8]) -> (Value, String) {
-        let letters = || {
-            let (first, end) = (id.len() - (low + part.bits) as usize / 8, id.len() - low as usize / 8);
-            Value::Text(String::from_utf8_lossy(&id[first..end]).into_owned())
-        };
-        if part.rendering == Rendering::Letters {
-            return (letters(), self.describe(part).unwrap_or_default());
-        }
-        let raw = get_bits(id, low, part.bits);
-        let value = match part.rendering {
-            Rendering::Hex => Value::Text(format!("{raw:0width$x}", width = part.bits.div_ceil(4) as usize)),
-            _ => part.number(raw).map_or_else(letters, Value::Number),
-        };
         let description = match part.description {
-            Description::Computed(describe) => describe(raw as u64),
+            Description::Computed(describe) if part.rendering != Rendering::Letters => {
+                describe(get_bits(id, low, part.bits) as u64)
+            }
             _ => self.describe(part).unwrap_or_default(),
         };
-        (value, description)
+        (part.value(low, id), description)
     }
 
     /// Describes a part of any ID; `None` if its meaning depends on its bits.
