@@ -64,7 +64,6 @@ def test_row_of_a_scheme_is_complete(scheme: Scheme, capsys: pytest.CaptureFixtu
     assert [text for text in tests if "vectors" in text and re.search(rf'"(\w+_)?{family}(_\w+)?"', text)]
     for index in ("schemes", "reference"):
         assert name in (ROOT / f"docs/{index}/index.md").read_text("utf-8")
-    assert f"mintage.{name} " in f"{(ROOT / 'pyproject.toml').read_text('utf-8')} ".replace('"', " ")
     assert getattr(mintage, name) is scheme.module
     assert {"Generator", "new"} <= set(scheme.module.__all__)
     assert catalogue.of_scheme(name) in catalogue.MINTED
@@ -87,4 +86,7 @@ def test_list_of_schemes_imports_no_scheme() -> None:
         "import sys, mintage; before = set(sys.modules); import mintage.formats.rows; print(*set(sys.modules) - before)"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-    assert [name for name in done.stdout.split() if name.startswith("mintage")] == ["mintage.formats.rows"]
+    assert {name for name in done.stdout.split() if name.startswith("mintage")} == {
+        "mintage.formats",
+        "mintage.formats.rows",
+    }
