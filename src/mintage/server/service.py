@@ -10,30 +10,30 @@ from __future__ import annotations
 import asyncio
 import secrets
 import time
-from collections import Counter, deque
-from contextlib import suppress
 from contextvars import ContextVar
 from functools import partial
 from typing import TYPE_CHECKING, Final, ParamSpec, Protocol, TypeVar
 
-from mintage import Sequence
-from mintage._core.service import Bucket, Lane
-from mintage.errors import FieldError, GenerationError, MintError, RequestError, StoreError
-from mintage.lease.keeper import LONGEST_PAUSE_S
+from mintage._core.service import Lane
+from mintage.errors import FieldError, MintError, RequestError, StoreError
 from mintage.rules import MAX_INTEGER, NamespaceRecord, Segment, check_name
 from mintage.server.health import StoreProbe
 from mintage.server.keys import Caller, Keys
 from mintage.server.logs import Sampled
 from mintage.server.metrics import Metered, Metrics
 from mintage.server.minters import Minters
+from mintage.server.namespaces import Namespaces
 from mintage.server.threads import Threads
 from mintage.server.turns import Turns
 from mintage.server.wake import Wake
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable
 
+    from mintage import Sequence
+    from mintage._core.service import Bucket
     from mintage.formats.rows import Generator
+    from mintage.server.namespaces import ServedNamespace
     from mintage.server.settings import Settings
     from mintage.store import Store
 
@@ -45,10 +45,6 @@ FALLBACK_FLOOR: Final = 2**62
 """Integers of the last resort are not below: the upper half of the 63-bit space."""
 
 _THREADS: Final = 16
-#: A client holds a current and a next segment of each namespace.
-_MOST_LENT: Final = 16
-#: For how long a list of all namespaces is believed.
-_NAMES_S: Final = 1.0
 
 
 class Connection(Protocol):
@@ -133,18 +129,7 @@ class Service:
         self.wake = Wake()
         self.turns = Turns()
         self._threads = Threads(_THREADS, "mintage-store")
-        self._sequences: dict[str, Sequence] = {}
-        self._buckets: dict[str, Bucket] = {}
-        self._refills: dict[str, asyncio.Future[None]] = {}
-        self._opening: dict[str, asyncio.Task[None]] = {}
-        self._names: frozenset[str] = frozenset()
-        self._names_at_s = -_NAMES_S
-        self._made: set[str] = set()
-        """Made since the store was last asked for all namespaces, whose answer may lack them."""
-        self._making: Counter[str] = Counter()
-        """Names of namespaces that are being made."""
-        self._lent: dict[str, deque[tuple[str, Segment]]] = {}
-        """By namespace, the last segments that clients hand out by themselves, and whose key reserved them."""
+        self._namespaces = Namespaces(settings, self.store, self.lane, self._threads)
 
     # --- who asks -----------------------------------------------------------------------------------------------
 
@@ -182,15 +167,15 @@ class Service:
         taken: list[int] = []
         deadline = self._deadline()
         try:
-            await self._enter(caller, namespace, count)
+            served = await self._enter(caller, namespace, count)
             while (left := count - len(taken)) > 0:
                 # None is taken before all are there: those of a request that is refused would be lost.
-                if self.lane.supply(namespace).buffered() >= left:
-                    taken += self.lane.take(namespace, left)
+                if served.buffered() >= left:
+                    taken += served.take(left)
                 else:
-                    await self._refill(namespace, left, deadline)
+                    await served.refill(left, deadline)
                     await self.turns.room(left)
-            self.lane.note(namespace, max(taken))
+            served.note_last(max(taken))
         except StoreError as error:
             taken += self._last_resort(namespace, count - len(taken), error)
         self.metrics.integers(namespace, count)
@@ -201,17 +186,16 @@ class Service:
 
         :raises MintError: as :meth:`next`.
         """
-        await self._enter(caller, namespace, count)
+        served = await self._enter(caller, namespace, count)
         deadline = self._deadline()
-        while (row := self.lane.row(namespace, count)) is None:
-            if self.lane.has_next(namespace):
-                # The segment that waits is too short, and is to be handed out first.
-                segment = await self._thread(self.lane.supply(namespace).reserve, count)
-                row = segment.as_range()
+        while (row := served.take_in_row(count)) is None:
+            if served.has_next():
+                # The next segment is too short as well, and must be handed out first.
+                row = await self._thread(served.reserve_in_row, count)
                 break
             # Many such rows in one segment, so that not each of them is a write of the store's.
-            await self._refill(namespace, count * 8, deadline, in_row=True)
-        self.lane.note(namespace, row[-1])
+            await served.refill(count * 8, deadline, in_row=True)
+        served.note_last(row[-1])
         self.metrics.integers(namespace, count)
         return row
 
@@ -223,9 +207,9 @@ class Service:
         check_name(namespace, "namespace")
         self._admit(caller, "reserve", namespace)
         self._check_count(count, self.settings.max_reserve)
-        await self._ensure(namespace)
+        await self._namespaces.ensure(namespace)
         segment = await self._thread(self.store.reserve, namespace, count)
-        self._lent.setdefault(namespace, deque(maxlen=_MOST_LENT)).append((caller.name, segment))
+        self._namespaces.serve(namespace).lend(caller.name, segment)
         self.metrics.integers(namespace, len(segment))
         return segment
 
@@ -238,12 +222,8 @@ class Service:
         """
         check_name(segment.namespace, "namespace")
         self._admit(caller, "reserve", segment.namespace)
-        lent = self._lent.get(segment.namespace, deque())
-        for name, whole in lent:
-            is_it = (whole.last, whole.serial) == (segment.last, segment.serial)
-            if name == caller.name and is_it and first_unused in whole.as_range():
-                return await self._thread(self.store.give_back, whole, first_unused)
-        return False
+        lent = self._namespaces.find_lent(caller.name, segment, first_unused)
+        return lent is not None and await self._thread(self.store.give_back, lent, first_unused)
 
     async def find_namespace(self, caller: Caller, namespace: str) -> NamespaceRecord:
         """Return what the store keeps of a namespace.
@@ -271,95 +251,18 @@ class Service:
         self._admit(caller, "describe", namespace)
         return last
 
-    async def _enter(self, caller: Caller, namespace: str, count: int) -> None:
-        """Let a caller to a namespace, and open it if need be."""
+    async def _enter(self, caller: Caller, namespace: str, count: int) -> ServedNamespace:
+        """Return a namespace, which it opens if need be, if the caller may have ``count`` integers of it."""
         check_name(namespace, "namespace")
         self._admit(caller, "next", namespace)
         self._check_count(count, self.settings.max_count)
-        if namespace not in self._sequences:
-            opening = self._opening.get(namespace)
-            if opening is None:
-                opening = self._opening[namespace] = asyncio.ensure_future(self._open(namespace))
-                opening.add_done_callback(lambda _: self._opening.pop(namespace, None))
-            # One caller that goes away must not take the others along.
-            await asyncio.shield(opening)
-        self._pace(self._buckets.get(namespace), f"namespace {namespace!r}")
+        served = await self._namespaces.open(namespace)
+        self._pace(served.bucket, f"namespace {namespace!r}")
+        return served
 
     def _check_count(self, count: int, most: int) -> None:
         if not 1 <= count <= most:
             raise FieldError(f"count {count} is outside 1..{most}", code="field.range")
-
-    async def _open(self, namespace: str) -> None:
-        await self._ensure(namespace)
-        settings = self.settings
-        make = partial(
-            Sequence,
-            namespace,
-            self.store,
-            min_step=settings.min_step,
-            max_step=settings.max_step,
-            target_ms=settings.target_ms,
-            max_wait_ms=settings.max_wait_ms,
-        )
-        sequence = await self._thread(make)
-        self.lane.serve(namespace, sequence, self._bucket(namespace))
-        self._sequences[namespace] = sequence
-
-    def _bucket(self, namespace: str) -> Bucket | None:
-        """Return what holds a namespace to its rate, if it has one."""
-        settings = self.settings
-        rate = settings.rates.get(namespace, settings.rate) / settings.workers
-        if rate > 0 and namespace not in self._buckets:
-            self._buckets[namespace] = Bucket(rate, round(settings.burst or rate) or 1)
-        return self._buckets.get(namespace)
-
-    async def _ensure(self, namespace: str) -> None:
-        """Refuse a namespace that does not exist and may not be made by its first use."""
-        if await self._exists(namespace):
-            return
-        if not self.settings.creates:
-            raise RequestError(
-                f"there is no namespace {namespace!r}, and auto_create is off: create it first",
-                code="request.namespace",
-            )
-        self._check_room({namespace}, "is not made by its first use")
-        self.made(namespace)
-
-    async def _exists(self, *namespaces: str) -> bool:
-        """Return whether all of these namespaces exist, as of a second ago at most for those that do not."""
-        now_s = time.monotonic()
-        if self._names.issuperset(namespaces):
-            return True
-        if now_s - self._names_at_s >= _NAMES_S:
-            # Before the store is asked: while it answers, others need not ask as well.
-            self._names_at_s = now_s
-            self._made.clear()
-            try:
-                records = await self._thread(self.store.list_namespaces)
-            except MintError:
-                self._names_at_s = -_NAMES_S
-                raise
-            self._names = frozenset(record.name for record in records) | self._made
-        return self._names.issuperset(namespaces)
-
-    def _check_room(self, namespaces: Iterable[str], refused: str) -> None:
-        """Refuse to make namespaces beyond the limit.
-
-        :raises RequestError: ``request.namespaces``.
-        """
-        taken = self._names | self._making.keys()
-        missing = sorted(frozenset(namespaces) - taken)
-        if len(taken) + len(missing) > self.settings.max_namespaces and missing:
-            raise RequestError(
-                f"namespace {missing[0]!r} {refused}: there are {len(taken)}, the limit is "
-                f"{self.settings.max_namespaces}",
-                code="request.namespaces",
-            )
-
-    def made(self, *namespaces: str) -> None:
-        """Take note of namespaces that were made just now: they may be used at once."""
-        self._names |= frozenset(namespaces)
-        self._made.update(namespaces)
 
     async def make(
         self,
@@ -375,93 +278,30 @@ class Service:
         :raises MintError: as the verb.
         """
         self._admit(caller, "create", namespaces[0])
-        if not await self._exists(*namespaces):
-            self._check_room(namespaces, "is not made")
-        # Until they exist they are not to be used, but count.
-        self._making.update(namespaces)
-        try:
-            made = await self._thread(verb, *args, **kwargs)
-        finally:
-            self._making -= Counter(namespaces)
-        self.made(*namespaces)
-        return made
+        return await self._namespaces.make(namespaces, partial(verb, *args, **kwargs))
 
     def _deadline(self) -> float:
         return asyncio.get_running_loop().time() + self.settings.max_wait_ms / 1000
 
-    async def _refill(self, namespace: str, want: int, deadline: float, *, in_row: bool = False) -> None:
-        """Wait for the keeper's next try to fetch a segment.
-
-        :param in_row: whether a next segment is what is wanted, and not so many integers in all.
-        :raises MintError: why there is none, once waiting does not help or the deadline is past.
-        """
-        loop = asyncio.get_running_loop()
-        supply = self.lane.supply(namespace)
-
-        def is_there() -> bool:
-            return self.lane.has_next(namespace) if in_row else supply.buffered() >= want
-
-        failure: MintError | None = None
-        answered = self._refills.get(namespace)
-        if answered is None or answered.done():
-            answered = self._refills[namespace] = loop.create_future()
-
-            def settle(answered: asyncio.Future[None] = answered) -> None:
-                if not answered.done():
-                    answered.set_result(None)
-
-            def tell() -> None:
-                # The loop may be closed by now.
-                with suppress(RuntimeError):
-                    loop.call_soon_threadsafe(settle)
-
-            try:
-                supply.request(want, tell, in_row=in_row)
-            except GenerationError as error:
-                settle()
-                failure = error
-        if failure is None:
-            with suppress(TimeoutError):
-                await asyncio.wait_for(asyncio.shield(answered), max(0.0, deadline - loop.time()))
-            if is_there():
-                return
-            failure = supply.refusal()
-        is_late = loop.time() >= deadline
-        if failure is not None and (is_late or failure.code != "store.unavailable"):
-            held = supply.buffered()
-            if failure.code == "sequence.exhausted" and held and not in_row:
-                message = f"namespace {namespace!r} has {held} integers left, not {want}"
-                failure = GenerationError(message, code=failure.code)
-            raise failure
-        if is_late:
-            raise StoreError(
-                f"{self.store.url}: no answer in {self.settings.max_wait_ms} ms",
-                code="store.unavailable",
-                retry_after_ms=round(LONGEST_PAUSE_S * 1000),
-            )
-
     def _last_resort(self, namespace: str, count: int, error: StoreError) -> list[int]:
-        """Take what is held, and random integers for the rest."""
+        """Take the buffered integers, and random ones for the remainder."""
         if self.settings.fallback != "random" or error.code != "store.unavailable":
             raise error
-        if namespace in self._sequences:
-            held = self.lane.take(namespace, count)
-            if held:
-                self.lane.note(namespace, max(held))
+        buffered: list[int] = []
+        if (served := self._namespaces.find_open(namespace)) is not None:
+            buffered = served.take(count)
+            if buffered:
+                served.note_last(max(buffered))
+        elif self._namespaces.may_assume(namespace):
+            self._pace(self._namespaces.serve(namespace).bucket, f"namespace {namespace!r}")
         else:
-            held = []
-            if namespace not in self._names:
-                # Whether it exists cannot be asked now. Each has its metrics for ever, so there is a limit.
-                if not self.settings.creates or len(self._names) >= self.settings.max_namespaces:
-                    raise error
-                self.made(namespace)
-            self._pace(self._bucket(namespace), f"namespace {namespace!r}")
-        count -= len(held)
+            raise error
+        count -= len(buffered)
         if count == 0:
-            return held
+            return buffered
         self.metrics.fallback(namespace, count)
         self.fallback.set(True)
-        return held + [FALLBACK_FLOOR + secrets.randbelow(MAX_INTEGER + 1 - FALLBACK_FLOOR) for _ in range(count)]
+        return buffered + [FALLBACK_FLOOR + secrets.randbelow(MAX_INTEGER + 1 - FALLBACK_FLOOR) for _ in range(count)]
 
     # --- IDs ----------------------------------------------------------------------------------------------------
 
@@ -498,7 +338,7 @@ class Service:
 
     def sequences(self) -> dict[str, Sequence]:
         """Return the namespaces that are served, and what they are served from."""
-        return dict(self._sequences)
+        return self._namespaces.sequences()
 
     def generators(self) -> dict[str, Generator]:
         """Return the schemes of which IDs were minted, and their generators."""
@@ -506,7 +346,7 @@ class Service:
 
     async def close(self) -> None:
         """Give leases and the tails of segments back, as far as the store answers."""
-        owners: list[Sequence | Generator] = [*self._sequences.values(), *self._minters.generators().values()]
+        owners: list[Sequence | Generator] = [*self.sequences().values(), *self._minters.generators().values()]
         closing = [self._threads.run(owner.close) for owner in owners]
         for failure in await asyncio.gather(*closing, return_exceptions=True):
             if isinstance(failure, BaseException) and not isinstance(failure, MintError):
