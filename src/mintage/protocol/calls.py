@@ -137,7 +137,7 @@ class Body:
         if time.monotonic() > self._until_s:
             raise TimeoutError
 
-    def whole(self) -> bytes:
+    def content(self) -> bytes:
         """Return all of it."""
         return bytes(self._bytes)
 

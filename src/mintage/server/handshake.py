@@ -142,7 +142,7 @@ class Handshake(asyncio.Protocol):
 
     # --- as any connection ----------------------------------------------------------------------------------------
 
-    def look(self, request_timeout_s: float, idle_timeout_s: float) -> None:
+    def check_timeouts(self, request_timeout_s: float, idle_timeout_s: float) -> None:
         """Nothing: the handshake has a time-out of its own."""
 
     def finish(self) -> bool:

@@ -151,7 +151,7 @@ class StoreProbe:
         try:
             records = await self._ask("survey", self._store.list_namespaces)
         except MintError:
-            return  # `look` tells that the store is away
+            return  # `probe` records that the store is away
         seconds = now_s - self._surveyed_s if self._surveyed_s is not None else 0.0
         self._surveyed_s = now_s
         for each in records:

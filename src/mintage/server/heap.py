@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from mintage.server.handshake import Server
     from mintage.server.service import Service
 
-__all__ = ["LOOK_S", "Heap"]
+__all__ = ["TRIM_INTERVAL_S", "Heap"]
 
-LOOK_S: Final = 5.0
+TRIM_INTERVAL_S: Final = 5.0
 """How often it is looked at: giving back takes some milliseconds."""
 #: What fewer connections leave behind is not worth it.
 _MANY: Final = 64
@@ -31,7 +31,7 @@ class Heap:
         self._servers = servers
         self._accepted = 0
 
-    async def look(self) -> None:
+    async def trim(self) -> None:
         """Give back what is free, if at least half of many connections have gone since it was last given back."""
         accepted = sum(server.accepted for server in self._servers)
         came, are_open = accepted - self._accepted, sum(map(len, self._connections))

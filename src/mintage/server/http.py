@@ -147,7 +147,7 @@ class HttpProtocol(HttpToolsProtocol):
                 self._later()
                 return
             self._turns.spend(len(said))
-            self._trust()
+            self._authorize_session()
         self._pass_on(data)
 
     def _later(self) -> None:
@@ -172,7 +172,7 @@ class HttpProtocol(HttpToolsProtocol):
             if self._rest and self._turns.is_over:
                 self._later()
             elif self._refusal is not None:
-                self._say(self._refusal)
+                self._write_refusal(self._refusal)
             elif self._rest:
                 data, self._rest = self._rest, b""
                 self._begin(data) if self._is_between() else self._pass_on(data)
@@ -190,15 +190,15 @@ class HttpProtocol(HttpToolsProtocol):
             self._later()
             return
         super().on_response_complete()
-        # Silent connections are closed by `look`. uvicorn's timer for them is not ended where a client resets its
-        # connection, and would hold all of it until then.
+        # `check_timeouts` closes silent connections. uvicorn's timer for them survives a client that resets its
+        # connection, and keeps all of the connection in memory until it fires.
         self._unset_keepalive_if_required()
         if self._rest or self._refusal is not None or self._is_over:
             self.loop.call_soon(self._go_on)
 
     # --- what the lane does not answer ----------------------------------------------------------------------------
 
-    def _trust(self) -> None:
+    def _authorize_session(self) -> None:
         """Let the lane answer the next request with the key of this one, if that has the right."""
         key, namespace = self._session.asked or (None, "")
         if key is None:
@@ -223,7 +223,7 @@ class HttpProtocol(HttpToolsProtocol):
         try:
             self.parser.feed_data(data)
         except HttpParserUpgrade as upgrade:
-            self._stay(data[upgrade.args[0] :])
+            self._strip_upgrade(data[upgrade.args[0] :])
         except HttpParserError:
             self.send_400_response("the request is not one of HTTP/1.1")
         if self._in_message:
@@ -231,7 +231,7 @@ class HttpProtocol(HttpToolsProtocol):
             if self._frame_bytes > self._limit:
                 self._refuse_frame()
 
-    def _stay(self, rest: bytes) -> None:
+    def _strip_upgrade(self, rest: bytes) -> None:
         """Read a request that offers another protocol again, without the offer.
 
         The parser takes what comes after such a head for the other protocol's, and it may be the request's body.
@@ -305,7 +305,7 @@ class HttpProtocol(HttpToolsProtocol):
             self._rest = b""
             self._go_on()
 
-    def _say(self, error: RequestError) -> None:
+    def _write_refusal(self, error: RequestError) -> None:
         exchange = Exchange(secrets.token_hex(16))
         problem = exchange.refused(error)
         added = {self._service.settings.trace_header: exchange.trace_id, **exchange.headers, "connection": "close"}
@@ -332,7 +332,7 @@ class HttpProtocol(HttpToolsProtocol):
         is_silent = self._is_between() and not self._rest and self._session.held == 0 and not self.flow.write_paused
         return self._waits_s if is_silent else 0
 
-    def look(self, request_timeout_s: float, idle_timeout_s: float) -> None:
+    def check_timeouts(self, request_timeout_s: float, idle_timeout_s: float) -> None:
         """Close a connection that is silent for too long, or takes too long over a request or an answer."""
         if self.is_waiting() and not self.flow.write_paused:
             self._waits_s = 0

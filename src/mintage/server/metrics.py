@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from mintage._core.service import Lane
 
-__all__ = ["OPERATIONS", "Holdings", "Metered", "Metrics", "Workers"]
+__all__ = ["OPERATIONS", "Inventory", "Metered", "Metrics", "Workers"]
 
 HOT: Final = {"alloc": "http", "next": "http", "incr": "redis", "incrby": "redis"}
 """The operations of the hot path, and the interface of each."""
@@ -46,7 +46,7 @@ class Level(Protocol):
         """How many integers it has."""
 
 
-class Holdings(Protocol):
+class Inventory(Protocol):
     """What a service has in hand."""
 
     @property
@@ -155,7 +155,7 @@ class Metrics:
         """Count a verb of the store that raised."""
         self._failures.labels(verb, code).inc()
 
-    def gather(self, held: Holdings) -> None:
+    def gather(self, held: Inventory) -> None:
         """Add what the hot path counted since the last call, and read the gauges off what is held.
 
         A namespace that is closed and opened again counts from 0 in the lane: call this before it is closed, and

@@ -158,11 +158,11 @@ class RespProtocol(asyncio.Protocol):
         self._waits_s = 0
         self._is_writable = True
         if not self._is_busy:
-            self._hear_on()
+            self._read_on()
         elif self._task is None:
             self._turns.later(self._resume)
 
-    def _hear_on(self) -> None:
+    def _read_on(self) -> None:
         self._transport.close() if self._is_over else self._listen(True)
 
     def _listen(self, on: bool) -> None:
@@ -184,7 +184,7 @@ class RespProtocol(asyncio.Protocol):
             if not isinstance(reply, bytes):
                 self._transport.write(said)
                 self._turns.spend(REQUEST)
-                self._wait_for(self._settle(cast("list[bytes]", words), reply))
+                self._wait_for(self._finish(cast("list[bytes]", words), reply))
                 return
             self._transport.write(said + reply)
             work = COMMAND + len(said) + len(reply)
@@ -209,7 +209,7 @@ class RespProtocol(asyncio.Protocol):
             if self._is_writable:
                 self._turns.later(self._resume)
         elif self._is_writable:
-            self._hear_on()
+            self._read_on()
 
     def _resume(self) -> None:
         if self._transport.is_closing():
@@ -220,7 +220,7 @@ class RespProtocol(asyncio.Protocol):
         self._turns.spend(held - self._session.held)
         self._go_on(answer)
         if not self._is_busy and self._is_writable:
-            self._hear_on()
+            self._read_on()
 
     def _wait_for(self, reply: Coroutine[Any, Any, bytes]) -> None:
         self._is_busy = True
@@ -249,7 +249,7 @@ class RespProtocol(asyncio.Protocol):
         self._count(words, "ok", began)
         return encoded
 
-    async def _settle(self, words: list[bytes], reply: Later) -> bytes:
+    async def _finish(self, words: list[bytes], reply: Later) -> bytes:
         began = time.perf_counter()
         try:
             encoded = encode(await reply, self._version)
@@ -294,7 +294,7 @@ class RespProtocol(asyncio.Protocol):
         is_silent = not self._is_busy and self._session.held == 0 and self._is_writable
         return self._waits_s if is_silent else 0
 
-    def look(self, request_timeout_s: float, idle_timeout_s: float) -> None:
+    def check_timeouts(self, request_timeout_s: float, idle_timeout_s: float) -> None:
         """Close a connection that is silent for too long, or that takes too long over one command."""
         stuck = not self._is_writable
         if self._is_busy and not stuck:
@@ -445,7 +445,7 @@ class RespProtocol(asyncio.Protocol):
 
     async def incrby(self, words: list[bytes]) -> Reply:
         namespace = _text(words[1], "namespace")
-        row = await self._service.reserve(self._who, namespace, _whole(words[2], "count"))
+        row = await self._service.reserve(self._who, namespace, _parse_int(words[2], "count"))
         self._session.allow(namespace)
         return row[-1]
 
@@ -464,7 +464,7 @@ class RespProtocol(asyncio.Protocol):
             option = words[at].upper()
             if option not in {b"COUNT", b"META"} or option in options or at + 1 == len(words):
                 raise RequestError(COMMANDS[b"MINT"].usage, code="request.malformed")
-            options[option] = _whole(words[at + 1], option.decode().lower())
+            options[option] = _parse_int(words[at + 1], option.decode().lower())
         count = options.get(b"COUNT")
         ids = await self._service.mint(self._who, scheme, 1 if count is None else count, options.get(b"META", 0))
         return ids[0].encode() if count is None else [each.encode() for each in ids]
@@ -481,7 +481,7 @@ def _text(word: bytes, what: str) -> str:
         raise RequestError(f"{what} {_shown(word)} is not ASCII", code="request.malformed") from None
 
 
-def _whole(word: bytes, what: str) -> int:
+def _parse_int(word: bytes, what: str) -> int:
     if not word.isdigit() or len(word) > 19:
         raise FieldError(f"{what} {_shown(word)} is not a whole number of 1 to 19 digits", code="field.range")
     return int(word)

@@ -60,7 +60,7 @@ _SHUTDOWN_TIMEOUT_S: Final = 2.0
 #: A worker whose loop says nothing for so long hangs, and is replaced.
 _SILENCE_S: Final = 30.0
 #: After a worker that died sooner than this, the next one waits.
-_YOUNG_S: Final = 5.0
+_STARTUP_GRACE_S: Final = 5.0
 _PAUSE_S: Final = 1.0
 #: Each of them stops the service gracefully; a second one ends the patience.
 _STOPPING: Final = (signal.SIGTERM, signal.SIGINT, signal.SIGQUIT)
@@ -138,7 +138,7 @@ def serve(settings: Settings) -> int:
         return code
     uvloop.run(_work(settings, listeners, partial(_announce, settings, listeners)))
     _drop_unwritten_log()
-    _leave()
+    _force_exit()
     return 0
 
 
@@ -194,18 +194,20 @@ def _tls(settings: Settings) -> ssl.SSLContext | None:
         return None
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     cert, key, ca = settings.tls_cert, settings.tls_key, settings.tls_client_ca
-    with _said(f"tls_cert {cert!a} with tls_key {key!a} is not a certificate and its private key, without a password"):
+    with _as_config_error(
+        f"tls_cert {cert!a} with tls_key {key!a} is not a certificate and its private key, without a password"
+    ):
         # Nobody is there to type one.
         context.load_cert_chain(cert, key, password=str)
     if ca is not None:
-        with _said(f"tls_client_ca {ca!a} is not a file of certificates"):
+        with _as_config_error(f"tls_client_ca {ca!a} is not a file of certificates"):
             context.load_verify_locations(ca)
         context.verify_mode = ssl.CERT_REQUIRED
     return context
 
 
 @contextmanager
-def _said(what: str) -> Iterator[None]:
+def _as_config_error(what: str) -> Iterator[None]:
     """Say what is wrong where OpenSSL does not."""
     try:
         yield
@@ -221,7 +223,7 @@ async def _work(
 ) -> None:
     """Serve until it is told to stop."""
     from mintage.server.health import every
-    from mintage.server.heap import LOOK_S, Heap
+    from mintage.server.heap import TRIM_INTERVAL_S, Heap
     from mintage.server.service import Service
 
     loop = asyncio.get_running_loop()
@@ -239,7 +241,7 @@ async def _work(
         # alone, and ignored here from the start.
         loop.add_signal_handler(signal.SIGTERM, stop.set)
         loop.add_signal_handler(signal.SIGQUIT, stop.set)
-        loop.add_reader(parent.fileno(), _hear_parent, loop, parent, stop, hurry)
+        loop.add_reader(parent.fileno(), _read_parent, loop, parent, stop, hurry)
     for number in _IGNORED:
         # Not by the loop, which at its end would give the signal back its default action.
         signal.signal(number, partial(_note_ignored, loop))
@@ -251,8 +253,8 @@ async def _work(
     tasks = [
         asyncio.create_task(service.probe.run()),
         asyncio.create_task(every(1.0, partial(_gather, service))),
-        asyncio.create_task(every(1.0, partial(_look, service, state))),
-        asyncio.create_task(every(LOOK_S, Heap(service, servers).look)),
+        asyncio.create_task(every(1.0, partial(_check_timeouts, service, state))),
+        asyncio.create_task(every(TRIM_INTERVAL_S, Heap(service, servers).trim)),
     ]
     if parent is not None:
         tasks.append(asyncio.create_task(every(1.0, partial(_beat, parent))))
@@ -318,11 +320,11 @@ async def _gather(service: Service) -> None:
     service.metrics.gather(service)
 
 
-async def _look(service: Service, state: ServerState) -> None:
+async def _check_timeouts(service: Service, state: ServerState) -> None:
     """The date of HTTP's answers, and connections that take too long."""
     state.default_headers = [(b"date", formatdate(usegmt=True).encode())]
     for each in _connections(service):
-        each.look(service.settings.request_timeout_ms / 1000, service.settings.idle_timeout_ms / 1000)
+        each.check_timeouts(service.settings.request_timeout_ms / 1000, service.settings.idle_timeout_ms / 1000)
 
 
 async def _beat(parent: Pipe) -> None:
@@ -332,7 +334,7 @@ async def _beat(parent: Pipe) -> None:
         parent.send_bytes(b".")
 
 
-def _hear_parent(loop: asyncio.AbstractEventLoop, parent: Pipe, stop: asyncio.Event, hurry: asyncio.Event) -> None:
+def _read_parent(loop: asyncio.AbstractEventLoop, parent: Pipe, stop: asyncio.Event, hurry: asyncio.Event) -> None:
     """Hurries when the parent says so, and stops when there is no parent any more."""
     try:
         said = os.read(parent.fileno(), 16)
@@ -393,7 +395,7 @@ async def _drain(service: Service, servers: list[Server], hurry: asyncio.Event) 
         _log.warning("connections closed at the end of the grace period", connections=len(left))
 
 
-def _leave() -> None:
+def _force_exit() -> None:
     """End the process now if one of its threads still waits for a store that is away, which no exit interrupts."""
     if any(not thread.daemon for thread in threading.enumerate() if thread is not threading.main_thread()):
         logging.shutdown()
@@ -456,20 +458,20 @@ class _Worker:
             theirs.close()
         self.serves = False
         """True if it was heard at all."""
-        self._started_s = self._heard_s = time.monotonic()
+        self._started_s = self._last_beat_s = time.monotonic()
 
-    def is_well(self) -> bool:
+    def is_responsive(self) -> bool:
         """Return whether it lives, and its loop turns."""
         with suppress(OSError, EOFError):
             while self.pipe.poll():
                 self.pipe.recv_bytes(16)
                 self.serves = True
-                self._heard_s = time.monotonic()
-        return self.process.is_alive() and time.monotonic() - self._heard_s < _SILENCE_S
+                self._last_beat_s = time.monotonic()
+        return self.process.is_alive() and time.monotonic() - self._last_beat_s < _SILENCE_S
 
-    def is_young(self) -> bool:
+    def in_startup_grace(self) -> bool:
         """Return whether it was started only just now."""
-        return time.monotonic() - self._started_s < _YOUNG_S
+        return time.monotonic() - self._started_s < _STARTUP_GRACE_S
 
     def hurry(self) -> None:
         """Have it stop without waiting for its clients, once it is told to stop."""
@@ -523,8 +525,8 @@ class _Supervisor:
                 break
             self._wait([worker.pipe for worker in starting])
             for worker in starting:
-                if not worker.is_well():
-                    return self._bury(worker) or 1
+                if not worker.is_responsive():
+                    return self._reap(worker) or 1
         return 0
 
     def _watch(self) -> int:
@@ -535,11 +537,11 @@ class _Supervisor:
         while not self._signals:
             self._wait([worker.process.sentinel for worker in self._workers])
             for at, worker in enumerate(self._workers):
-                if self._signals or worker.is_well():
+                if self._signals or worker.is_responsive():
                     continue
-                self._bury(worker)
+                self._reap(worker)
                 counted.gone(worker.process.pid or 0)
-                if worker.is_young():
+                if worker.in_startup_grace():
                     self._wait([])
                 if self._signals:
                     break
@@ -564,7 +566,7 @@ class _Supervisor:
         while self._ignored:
             _log_ignored(self._ignored.pop(0))
 
-    def _bury(self, worker: _Worker) -> int:
+    def _reap(self, worker: _Worker) -> int:
         code = worker.end()
         _log.error("worker died", pid=worker.process.pid, exit=code)
         return code
@@ -585,7 +587,7 @@ class _Supervisor:
             connection.wait([worker.process.sentinel for worker in left], 0.1)
             self._log_ignored()
         for worker in left:
-            self._bury(worker)
+            self._reap(worker)
         # One that was just starting, or that had just ended, may end by the signal.
         codes = {worker.end() for worker in self._workers}
         return int(not codes <= {0, -signal.SIGTERM})
@@ -602,4 +604,4 @@ def _run_worker(settings: Settings, listeners: Listeners, parent: Pipe) -> None:
     if (supervisor := parent_process()) is not None and not supervisor.is_alive():
         shutil.rmtree(os.environ["PROMETHEUS_MULTIPROC_DIR"], ignore_errors=True)
     _drop_unwritten_log()
-    _leave()
+    _force_exit()

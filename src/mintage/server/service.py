@@ -54,7 +54,7 @@ class Connection(Protocol):
     def silent_s(self) -> float:
         """For how many seconds nothing was asked; 0 where a request has begun or is being answered."""
 
-    def look(self, request_timeout_s: float, idle_timeout_s: float) -> None:
+    def check_timeouts(self, request_timeout_s: float, idle_timeout_s: float) -> None:
         """Called once a second: closes itself where the client takes too long."""
 
     def finish(self) -> bool:

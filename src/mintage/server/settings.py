@@ -99,7 +99,7 @@ def form(info: FieldInfo) -> Form:
     return how
 
 
-def _whole(value: object) -> int:
+def _check_int(value: object) -> int:
     """Python's own reading of numbers takes more than a setting should: ``1_000``, ``5.0``, ``True``."""
     if isinstance(value, str) and re.fullmatch(r"-?[0-9]{1,20}", value):
         return int(value)
@@ -153,7 +153,7 @@ def _store(value: SecretStr) -> SecretStr:
     return value
 
 
-_MEANT_OTHERWISE: Final = re.compile(
+_RESERVED_HEADERS: Final = re.compile(
     "allow|authorization|cache-control|connection|content-(length|type)|cookie|date|expect|host|keep-alive|lease-token"
     "|origin|proxy-authorization|retry-after|te|trailer|transfer-encoding|upgrade|www-authenticate|x-mintage-fallback",
     re.IGNORECASE,
@@ -162,7 +162,7 @@ _MEANT_OTHERWISE: Final = re.compile(
 
 
 def _trace_header(value: str) -> str:
-    if _MEANT_OTHERWISE.fullmatch(value):
+    if _RESERVED_HEADERS.fullmatch(value):
         raise _wrong(f"trace_header is {value}, which has another meaning: use a name such as X-Request-Id")
     return value
 
@@ -201,13 +201,13 @@ def _namespaces(value: dict[str, int]) -> dict[str, int]:
     return value
 
 
-Whole = Annotated[int, BeforeValidator(_whole)]
+Integer = Annotated[int, BeforeValidator(_check_int)]
 YesOrNo = Annotated[bool, BeforeValidator(_yes_or_no)]
-Count = Annotated[Whole, Form("N")]
-Milliseconds = Annotated[Whole, Form("MS")]
-Bytes = Annotated[Whole, Form("BYTES")]
-Rate = Annotated[Whole, Field(ge=0, le=10**9), Form("N")]
-Burst = Annotated[Whole, Field(ge=0, le=10**9), Form("N", unset="the rate")]
+Count = Annotated[Integer, Form("N")]
+Milliseconds = Annotated[Integer, Form("MS")]
+Bytes = Annotated[Integer, Form("BYTES")]
+Rate = Annotated[Integer, Field(ge=0, le=10**9), Form("N")]
+Burst = Annotated[Integer, Field(ge=0, le=10**9), Form("N", unset="the rate")]
 Address = Annotated[str, AfterValidator(_address), Form("HOST:PORT", "HOST:PORT, or off")]
 File = Annotated[str | None, AfterValidator(_file), Form("FILE", "a file that can be read", unset="none")]
 
@@ -288,7 +288,7 @@ class Settings(BaseSettings):
     rate: Rate = Field(0, description="requests a second of a namespace; 0: any")
     burst: Burst = Field(0, description="of these at once; 0: as the rate")
     rates: Annotated[
-        dict[str, Annotated[Whole, Field(ge=0, le=10**9)]],
+        dict[str, Annotated[Integer, Field(ge=0, le=10**9)]],
         AfterValidator(_namespaces),
         Form(text="a table of namespaces and their rates"),
     ] = Field({}, description="rates of single namespaces, instead of `rate`")

@@ -10,7 +10,7 @@ from typing_extensions import TypedDict
 from mintage.formats import anatomy
 from mintage.formats.rows import NAMES
 from mintage.server.operation import Ask, operation
-from mintage.server.v1.schemas import Count, whole
+from mintage.server.v1.schemas import Count, check_int
 
 __all__ = ["OPERATIONS"]
 
@@ -24,7 +24,7 @@ else:
     Name = Literal[*NAMES]
 Scheme = Annotated[Name, Field(description="The scheme.", examples=["snowflake"])]
 Meta = Annotated[
-    int, Field(ge=0, le=255, description="sno's metabyte; 0 for others.", examples=[0]), BeforeValidator(whole)
+    int, Field(ge=0, le=255, description="sno's metabyte; 0 for others.", examples=[0]), BeforeValidator(check_int)
 ]
 ID = Annotated[
     str,

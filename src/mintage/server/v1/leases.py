@@ -10,7 +10,7 @@ from typing_extensions import TypedDict
 from mintage.protocol.records import to_json
 from mintage.rules import MAX_INTEGER, MAX_NODES, MAX_SPAN_MS, MIN_SPAN_MS, SPAN_MS, Lease, check_nodes, check_span
 from mintage.server.operation import Ask, Body, Header, operation
-from mintage.server.v1.schemas import LATEST_MS, NAME, NAMED, Ms, named, whole
+from mintage.server.v1.schemas import LATEST_MS, NAME, NAMED, Ms, check_int, named
 
 if TYPE_CHECKING:
     from mintage.rules import NodeRecord, PoolRecord
@@ -55,7 +55,7 @@ Number = Annotated[int, WithJsonSchema(_NODE)]
 Node = Annotated[
     int,
     Field(ge=-MAX_INTEGER, le=MAX_INTEGER),
-    BeforeValidator(whole),
+    BeforeValidator(check_int),
     WithJsonSchema({**_NODE, "description": "The node number."}),
 ]
 UsedUntil = Annotated[
@@ -66,7 +66,7 @@ UsedUntil = Annotated[
         description="The first time that was not minted in, in milliseconds since the Unix epoch.",
         examples=[1763719200000],
     ),
-    BeforeValidator(whole),
+    BeforeValidator(check_int),
 ]
 Token = Annotated[
     str,

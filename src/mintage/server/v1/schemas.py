@@ -10,10 +10,10 @@ from pydantic import AfterValidator, BeforeValidator, Field
 from mintage.rules import MAX_COUNT, check_name
 from mintage.server.operation import Limit
 
-__all__ = ["LATEST_MS", "NAME", "NAMED", "Count", "Ms", "named", "whole"]
+__all__ = ["LATEST_MS", "NAME", "NAMED", "Count", "Ms", "check_int", "named"]
 
 
-def whole(value: object) -> int:
+def check_int(value: object) -> int:
     """Python's own reading of numbers takes more than JSON and decimal digits: ``1_000``, ``5.0``, ``True``."""
     if isinstance(value, str) and re.fullmatch(r"-?[0-9]{1,20}", value):
         return int(value)
@@ -37,7 +37,7 @@ LATEST_MS: Final = 2**53 - 1
 Count = Annotated[
     int,
     Field(ge=1, le=MAX_COUNT, description="How many, at most the service's `max_count`.", examples=[3]),
-    BeforeValidator(whole),
+    BeforeValidator(check_int),
     Limit("max_count"),
 ]
 Ms = Annotated[

@@ -11,7 +11,7 @@ from mintage.errors import FieldError
 from mintage.protocol.records import to_json
 from mintage.rules import LATEST_MS, MAX_COUNT, MAX_INTEGER, MAX_STRIDE, Segment
 from mintage.server.operation import Ask, Body, Limit, operation
-from mintage.server.v1.schemas import NAME, NAMED, Count, named, whole
+from mintage.server.v1.schemas import NAME, NAMED, Count, check_int, named
 
 if TYPE_CHECKING:
     from mintage.rules import NamespaceRecord
@@ -27,13 +27,13 @@ Namespace = Annotated[
 Reserve = Annotated[
     int,
     Field(ge=1, le=MAX_COUNT, description="How many, at most the service's `max_reserve`.", examples=[1000]),
-    BeforeValidator(whole),
+    BeforeValidator(check_int),
     Limit("max_reserve"),
 ]
 Integer = Annotated[
     int,
     Field(ge=0, le=MAX_INTEGER),
-    BeforeValidator(whole),
+    BeforeValidator(check_int),
     WithJsonSchema({"type": ["string", "integer"], "pattern": "^[0-9]{1,19}$", "minimum": 0, "maximum": MAX_INTEGER}),
 ]
 Serial = Annotated[int, Field(ge=0, le=LATEST_MS)]
