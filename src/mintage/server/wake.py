@@ -1,8 +1,8 @@
-"""A loop that is asked much does not fall asleep between two readings.
+"""Keep the event loop awake between two reads that follow each other closely.
 
-A client that writes to a sleeping processor has to wake it, which costs the client microseconds, above all on a virtual
-machine. So after two readings in quick succession the loop looks for the next one for a moment before it waits. A loop
-that is asked less often sleeps as ever.
+A client that writes to a sleeping processor must wake it, which takes the client some microseconds, mostly on virtual
+machines. So after two reads in quick succession the loop polls for the next one for a moment before it sleeps. A loop
+with fewer requests sleeps as usual.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from typing import Final
 __all__ = ["MOMENT_S", "Wake"]
 
 MOMENT_S: Final = 20e-6
-"""About what a wake-up costs."""
+"""About the time that a wake-up takes."""
 
 
 class Wake:
-    """What keeps the loop awake that it is told in."""
+    """The state that keeps an event loop awake; call :meth:`heard` at each read."""
 
     __slots__ = ("_heard_s", "_is_awake")
 
@@ -27,7 +27,7 @@ class Wake:
         self._is_awake = False
 
     def heard(self) -> None:
-        """Something was read."""
+        """Record that data was read."""
         now_s = monotonic()
         if now_s - self._heard_s < MOMENT_S and not self._is_awake:
             self._is_awake = True
