@@ -1,8 +1,8 @@
-"""The service's operations, whatever interface they are asked through.
+"""The service's operations, for all interfaces.
 
-What is held is handed out at once, by the lane (Rust); only what must ask the store waits, and never in the event
-loop: for segments the keeper's thread asks, for all else a thread of a small pool. Each operation checks the caller's
-rights and rates first, and raises nothing but :class:`~mintage.errors.MintError`.
+The lane (Rust) hands out buffered integers at once. Only operations that need the store wait, and never in the event
+loop: the keeper's thread fetches segments, and a small number of threads run all other verbs. Each operation checks the
+caller's rights and rates first, and raises no error but :class:`~mintage.errors.MintError`.
 """
 
 from __future__ import annotations
@@ -42,35 +42,36 @@ __all__ = ["FALLBACK_FLOOR", "Connection", "Room", "Service"]
 P = ParamSpec("P")
 T = TypeVar("T")
 FALLBACK_FLOOR: Final = 2**62
-"""Integers of the last resort are not below: the upper half of the 63-bit space."""
+"""The lowest integer of the last resort, which draws from the upper half of the 63-bit space."""
 
 _THREADS: Final = 16
 
 
 class Connection(Protocol):
-    """A client's connection, of whatever interface."""
+    """A client's connection, of any interface."""
 
     @property
     def silent_s(self) -> float:
-        """For how many seconds nothing was asked; 0 where a request has begun or is being answered."""
+        """The seconds since the last request; 0 if a request has begun or is being answered."""
 
     def check_timeouts(self, request_timeout_s: float, idle_timeout_s: float) -> None:
-        """Called once a second: closes itself where the client takes too long."""
+        """Close the connection if the client takes too long. The service calls this once a second."""
 
     def finish(self) -> bool:
-        """Close itself if it was silent since this was last called; whether it did."""
+        """Close the connection if it was silent since the last call, and return True if so."""
 
     def close(self) -> None:
-        """Close itself once what is written is sent."""
+        """Close the connection after sending all written data."""
 
     def abort(self) -> None:
-        """Close itself now."""
+        """Close the connection now."""
 
 
 class Room:
-    """How many connections of an interface may be open, and which of them give way to others.
+    """The limit on the open connections of an interface.
 
-    One that has been silent for longer than ``silence_s`` does, so that nobody keeps others out by silence.
+    If it is reached, connections that have been silent for longer than ``silence_s`` are closed for new ones, so that
+    silent clients cannot keep others out.
     """
 
     def __init__(self, connections: set[Connection], most: int, silence_s: float) -> None:
@@ -80,14 +81,14 @@ class Room:
         self._again_s = 0.0
 
     def is_there(self) -> bool:
-        """Return whether there is room for one more, having ended those that were silent for longest if need be."""
+        """Return True if one more connection may be open, having closed the most silent ones if need be."""
         if len(self._connections) < self._most:
             return True
         now_s = time.monotonic()
         if now_s < self._again_s:
             return False
         silent = sorted((each for each in self._connections if each.silent_s > self._silence_s), key=_silence)
-        # Some at once, and none again within a second: to look at all of them takes a while.
+        # It closes several at once, and searches again only after a second: a search takes a while.
         for each in silent[-max(1, self._most // 32) :]:
             self._connections.discard(each)
             each.abort()
@@ -101,7 +102,7 @@ def _silence(connection: Connection) -> float:
 
 
 class Service:
-    """What ``mintage serve`` serves."""
+    """The service of ``mintage serve``: its state, and the operations of its interfaces."""
 
     fallback: Final[ContextVar[bool]] = ContextVar("mintage_fallback", default=False)
     """True if the last answer to this request is from the last resort."""
@@ -119,9 +120,9 @@ class Service:
         )
         self.draining = False
         self.strangers = Sampled()
-        """Which refusals of requests without a key that is known are logged."""
+        """The limit on log lines of refused requests without a known key."""
         self.connections: dict[str, set[Connection]] = {"http": set(), "redis": set()}
-        """By interface, those that are open."""
+        """The open connections, by interface."""
         most, silence_s = settings.max_connections, settings.request_timeout_ms / 1000
         self.rooms = {name: Room(each, most, silence_s) for name, each in self.connections.items()}
         self._minters = Minters(settings, self.store, self.metrics)
@@ -131,10 +132,10 @@ class Service:
         self._threads = Threads(_THREADS, "mintage-store")
         self._namespaces = Namespaces(settings, self.store, self.lane, self._threads)
 
-    # --- who asks -----------------------------------------------------------------------------------------------
+    # --- callers ------------------------------------------------------------------------------------------------
 
     def caller(self, key: str | bytes | None) -> Caller:
-        """Return who brings this key.
+        """Return the caller that a key belongs to.
 
         :raises RequestError: ``request.key``.
         """
@@ -156,12 +157,12 @@ class Service:
     # --- integers -----------------------------------------------------------------------------------------------
 
     async def next(self, caller: Caller, namespace: str, count: int) -> list[int]:
-        """Return the next ``count`` integers of a namespace, 1 to ``max_count``; in a row as a rule, not always.
+        """Return the next ``count`` integers of a namespace, 1 to ``max_count``; usually in a row, but not always.
 
         :raises RequestError: ``request.rights``, ``request.rate``, ``request.namespace``, ``request.namespaces``.
         :raises FieldError: ``field.range``.
         :raises ConfigError: ``config.name``.
-        :raises StoreError: ``store.unavailable`` with ``retry_after_ms``: nothing is held, and the store is away.
+        :raises StoreError: ``store.unavailable`` with ``retry_after_ms``: too few are buffered, and the store is away.
         :raises GenerationError: ``sequence.exhausted``.
         """
         taken: list[int] = []
@@ -169,7 +170,7 @@ class Service:
         try:
             served = await self._enter(caller, namespace, count)
             while (left := count - len(taken)) > 0:
-                # None is taken before all are there: those of a request that is refused would be lost.
+                # It takes none before enough are buffered: a refused request would lose those that it took.
                 if served.buffered() >= left:
                     taken += served.take(left)
                 else:
@@ -193,14 +194,14 @@ class Service:
                 # The next segment is too short as well, and must be handed out first.
                 row = await self._thread(served.reserve_in_row, count)
                 break
-            # Many such rows in one segment, so that not each of them is a write of the store's.
+            # A segment for many such rows, so that each of them does not need a write in the store.
             await served.refill(count * 8, deadline, in_row=True)
         served.note_last(row[-1])
         self.metrics.integers(namespace, count)
         return row
 
     async def segment(self, caller: Caller, namespace: str, count: int) -> Segment:
-        """Reserve a segment in the store for a caller that hands out by itself, 1 to ``max_reserve`` integers.
+        """Reserve a segment of 1 to ``max_reserve`` integers in the store, for a caller that hands them out itself.
 
         :raises MintError: as :meth:`next`, but with the right ``reserve``.
         """
@@ -214,9 +215,9 @@ class Service:
         return segment
 
     async def give_back(self, caller: Caller, segment: Segment, first_unused: int) -> bool:
-        """Take back the unused tail of a segment if it is still the last that was reserved.
+        """Give the unused tail of a segment back to the store, if the segment is still the last one reserved.
 
-        Serials can be guessed. So only what this process lent to this caller goes on to the store.
+        Serials can be guessed. So this process passes on only segments that it lent to this caller.
 
         :raises MintError: as :meth:`segment`.
         """
@@ -226,7 +227,7 @@ class Service:
         return lent is not None and await self._thread(self.store.give_back, lent, first_unused)
 
     async def find_namespace(self, caller: Caller, namespace: str) -> NamespaceRecord:
-        """Return what the store keeps of a namespace.
+        """Return the store's record of a namespace.
 
         :raises RequestError: ``request.rights``, ``request.rate``, ``request.namespace``.
         :raises StoreError: as the store's verbs.
@@ -238,10 +239,10 @@ class Service:
         raise RequestError(f"there is no namespace {namespace!r}", code="request.namespace")
 
     async def last(self, caller: Caller, namespace: str) -> int:
-        """Return the highest integer of a namespace that this worker handed out, as far as it is known.
+        """Return the highest integer of a namespace that this worker handed out.
 
-        Where this worker handed out none, it is the last that is reserved in the store. What a client reserved to hand
-        out by itself does not count, nor does what the last resort made up.
+        If this worker handed out none, return the last integer that is reserved in the store. Neither segments that
+        clients reserved for themselves nor integers of the last resort count.
 
         :raises MintError: as :meth:`find_namespace`.
         """
@@ -272,7 +273,9 @@ class Service:
         *args: P.args,
         **kwargs: P.kwargs,
     ) -> T:
-        """Ask the store for what makes namespaces, where they do not exist; the first is the one to have a right to.
+        """Call a verb of the store that creates those of the namespaces that do not exist.
+
+        The caller needs the right ``create`` for the first of them.
 
         :raises RequestError: ``request.rights``, ``request.rate``, ``request.busy``, ``request.namespaces``.
         :raises MintError: as the verb.
@@ -306,7 +309,7 @@ class Service:
     # --- IDs ----------------------------------------------------------------------------------------------------
 
     async def mint(self, caller: Caller, scheme: str, count: int, meta: int = 0) -> list[str]:
-        """``count`` IDs of a scheme as text, 1 to ``max_count``; ``meta`` is sno's metabyte, 0 to 255.
+        """Mint ``count`` IDs of a scheme as text, 1 to ``max_count``; ``meta`` is sno's metabyte, 0 to 255.
 
         :raises RequestError: ``request.rights``, ``request.rate``, ``request.malformed``: no such scheme.
         :raises FieldError: ``field.range``.
@@ -323,7 +326,7 @@ class Service:
     async def ask(
         self, caller: Caller, right: str, name: str, verb: Callable[P, T], *args: P.args, **kwargs: P.kwargs
     ) -> T:
-        """Call any verb of the store, if the caller has the right to it.
+        """Call any verb of the store, if the caller has the right.
 
         :raises RequestError: ``request.rights``, ``request.rate``, ``request.busy``.
         :raises MintError: as the verb.
@@ -337,15 +340,15 @@ class Service:
     # --- what is open -------------------------------------------------------------------------------------------
 
     def sequences(self) -> dict[str, Sequence]:
-        """Return the namespaces that are served, and what they are served from."""
+        """Return the sequences of the open namespaces, by name."""
         return self._namespaces.sequences()
 
     def generators(self) -> dict[str, Generator]:
-        """Return the schemes of which IDs were minted, and their generators."""
+        """Return the generators that have minted so far, by scheme."""
         return self._minters.generators()
 
     async def close(self) -> None:
-        """Give leases and the tails of segments back, as far as the store answers."""
+        """Release leases and give back the tails of segments, as far as the store answers."""
         owners: list[Sequence | Generator] = [*self.sequences().values(), *self._minters.generators().values()]
         closing = [self._threads.run(owner.close) for owner in owners]
         for failure in await asyncio.gather(*closing, return_exceptions=True):
