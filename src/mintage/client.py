@@ -395,7 +395,9 @@ def _reserve(namespace: str, count: int) -> Call[Segment]:
 def _mint(scheme: str, count: int, meta: int) -> Call[list[Any]]:
     minted = SCHEMES.get(scheme)
     if minted is None:
-        raise RequestError(f"scheme {scheme!r:.60} is none of {', '.join(NAMES)}", code="request.malformed")
+        raise RequestError(
+            f"scheme {scheme!r:.60} does not exist: use one of {', '.join(NAMES)}", code="request.malformed"
+        )
     _check(count)
 
     def read(answer: Answer) -> list[Any]:

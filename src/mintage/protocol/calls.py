@@ -132,7 +132,8 @@ class Body:
         self._bytes += chunk
         if len(self._bytes) > self._most_bytes:
             raise StoreError(
-                f"{self._service.url}: the answer is longer than {self._most_bytes} bytes", code="store.refused"
+                f"{self._service.url}: the answer is longer than {self._most_bytes} bytes: is that a mintage service?",
+                code="store.refused",
             )
         if time.monotonic() > self._until_s:
             raise TimeoutError
@@ -248,7 +249,7 @@ class ServiceProtocol:
         if entry is None or entry.http != answer.status:
             is_away = answer.status in _AWAY
             error: MintError = StoreError(
-                f"{self.url}: HTTP {answer.status} is no answer of a mintage service",
+                f"{self.url}: the answer, HTTP {answer.status}, is not that of a mintage service: check the URL",
                 code="store.unavailable" if is_away else "store.refused",
             )
             return _Failure(error, is_away=is_away)

@@ -65,7 +65,7 @@ class StoreUrl:
                 code="config.store",
             ) from None
         if len(options) != len(pairs):
-            raise ConfigError("the store's URL has an option twice", code="config.store")
+            raise ConfigError("the store's URL has an option twice: give each once", code="config.store")
         if "#" in url:
             raise ConfigError("the store's URL has a #: write it as %23", code="config.store")
         if cache is not None:

@@ -70,10 +70,10 @@ async def _not_found(request: Request, error: Exception) -> Response:
     if error.status_code == 405:
         allowed = exchange.headers["Allow"] = ", ".join(sorted((error.headers or {})["Allow"].split(", ")))
         return exchange.refused(
-            RequestError(f"the path has no method {request.method:.20}: use {allowed}", code="request.method")
+            RequestError(f"the path does not allow {request.method:.20}: use {allowed}", code="request.method")
         )
     shown = ascii(request.scope["path"][:100])
-    return exchange.refused(RequestError(f"there is nothing at {shown}", code="request.path"))
+    return exchange.refused(RequestError(f"the path {shown} does not exist: see /openapi.json", code="request.path"))
 
 
 def _is_near(origin: str) -> bool:
@@ -155,7 +155,8 @@ class Front:
         for name, value in scope["headers"]:
             if name == b"origin" and not _is_near(origin := value.decode("latin-1")):
                 return RequestError(
-                    f"a page of {origin[:100]!a} may not ask a service without keys", code="request.rights"
+                    f"a page of {origin[:100]!a} may not send requests to a service without keys: configure keys",
+                    code="request.rights",
                 )
             # If a page's own name points to this machine (DNS rebinding), the browser takes the request for one of
             # the same origin. It then sends no Origin with GET and HEAD, but does with every other method.

@@ -71,7 +71,9 @@ class HttpProtocol(HttpToolsProtocol):
         transport.set_write_buffer_limits(HIGH_WATER)
         connections = self._service.connections["http"]
         if not self._service.rooms["http"].is_there():
-            self._refuse(RequestError("too many connections", code="request.busy", retry_after_ms=1000))
+            limit = self._service.settings.max_connections
+            message = f"{limit} HTTP connections are open, the limit of max_connections: try again in a second"
+            self._refuse(RequestError(message, code="request.busy", retry_after_ms=1000))
             return
         connections.add(self)
 
@@ -257,7 +259,9 @@ class HttpProtocol(HttpToolsProtocol):
             # Blanks around a value are none of its own; the parser keeps those at its end.
             super().on_header(name, value.rstrip(b" \t"))
         else:
-            self._refuse(RequestError(f"the request has more than {MOST_HEADERS} headers", code="request.size"))
+            self._refuse(
+                RequestError(f"the request has more than {MOST_HEADERS} headers: send fewer", code="request.size")
+            )
 
     def on_headers_complete(self) -> None:
         if self._refusal is not None or self.parser.should_upgrade():
@@ -296,7 +300,8 @@ class HttpProtocol(HttpToolsProtocol):
 
     def _refuse_frame(self) -> None:
         what = "head" if self._in_head else "trailer"
-        self._refuse(RequestError(f"the {what} of a request is longer than {self._limit} bytes", code="request.size"))
+        message = f"the {what} of the request is longer than the {self._limit} bytes of max_request_bytes"
+        self._refuse(RequestError(message, code="request.size"))
 
     def _refuse(self, error: RequestError) -> None:
         """Say why, once all before is answered; then closes."""

@@ -61,7 +61,9 @@ class Minters:
         :raises RequestError: ``request.malformed``.
         """
         if scheme not in SCHEMES:
-            raise RequestError(f"scheme {scheme!r:.60} is none of {', '.join(NAMES)}", code="request.malformed")
+            raise RequestError(
+                f"scheme {scheme!r:.60} does not exist: use one of {', '.join(NAMES)}", code="request.malformed"
+            )
 
     async def mint(self, scheme: str, count: int, meta: int) -> list[str]:
         """Mint ``count`` IDs of a scheme that exists.
@@ -74,7 +76,8 @@ class Minters:
             raise FieldError(f"count {count} is outside 1..{limit}", code="field.range")
         if self._minting[scheme] and self._minting[scheme] + count > most:
             raise RequestError(
-                f"{self._minting[scheme]} IDs of {scheme} are being minted already, and a second has {most}",
+                f"{self._minting[scheme]} IDs of {scheme} are being minted already; its layout has {most} a second: "
+                f"try again in a second, or ask for fewer than {count}",
                 code="request.busy",
                 retry_after_ms=1000,
             )
@@ -109,7 +112,8 @@ class Minters:
                 if error.errno not in _NO_FILES:
                     raise
                 raise RequestError(
-                    f"the service has no file left for its first ID of {scheme}: {error.strerror}",
+                    f"the service cannot open a file for its first ID of {scheme}: {error.strerror}: try again in a "
+                    "second, or raise the limit of open files",
                     code="request.busy",
                     retry_after_ms=1000,
                 ) from error

@@ -120,7 +120,7 @@ class ServedNamespace:
             raise self._explain(failure, want, in_row=in_row)
         if is_late:
             raise StoreError(
-                f"{self._store.url}: no answer in {self._settings.max_wait_ms} ms",
+                f"{self._store.url}: no answer in the {self._settings.max_wait_ms} ms of max_wait_ms: try again",
                 code="store.unavailable",
                 retry_after_ms=round(LONGEST_PAUSE_S * 1000),
             )

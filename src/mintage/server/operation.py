@@ -109,7 +109,7 @@ async def read_body(scope: Scope, receive: Receive, limit: int) -> bytes:
 
     :raises RequestError: ``request.size``; ``request.malformed``: the client went away.
     """
-    too_long = RequestError(f"the body is longer than {limit} bytes", code="request.size")
+    too_long = RequestError(f"the body is longer than the {limit} bytes of max_request_bytes", code="request.size")
     for name, value in scope["headers"]:
         if name == b"content-length" and value.isdigit() and int(value[:20]) > limit:
             raise too_long

@@ -145,7 +145,7 @@ class Service:
         wait_ms = bucket.take() if bucket is not None else 0
         if wait_ms > 0:
             raise RequestError(
-                f"{what} is asked more often than its rate allows: try again in {wait_ms} ms",
+                f"{what} has more requests than its rate allows: try again in {wait_ms} ms",
                 code="request.rate",
                 retry_after_ms=wait_ms,
             )
