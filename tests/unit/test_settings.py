@@ -23,16 +23,9 @@ from pydantic import ValidationError
 from mintage.cli import COMMANDS, main
 from mintage.errors import ConfigError
 from mintage.server.keys import RIGHTS, digest
-from mintage.server.settings import (
-    GROUPS,
-    OTHER_VARIABLES,
-    TABLES,
-    KeySettings,
-    Settings,
-    flag,
-    form,
-    variable,
-)
+from mintage.server.settings import GROUPS, TABLES, KeySettings, Settings
+from mintage.server.sources import OTHER_VARIABLES, flag, variable
+from mintage.server.values import syntax_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -561,9 +554,9 @@ def test_the_help_has_a_line_for_every_setting_with_its_limits_and_default(help_
         info = Settings.model_fields[name]
         assert str(info.description) in line
         if name != "insecure":
-            assert line.endswith(f"default: {form(info).unset or info.default})")
-        if form(info).is_listed:
-            assert f"({form(info).text};" in line
+            assert line.endswith(f"default: {syntax_of(info).unset or info.default})")
+        if syntax_of(info).is_listed:
+            assert f"({syntax_of(info).text};" in line
     assert all(len(line) < 100 for line in help_of_serve.splitlines())
     assert help_of_serve.isascii()
 
@@ -572,7 +565,7 @@ def test_every_setting_is_under_one_heading_and_described() -> None:
     assert sorted(name for names in GROUPS.values() for name in names) == sorted(Settings.model_fields)
     for info in [*Settings.model_fields.values(), *KeySettings.model_fields.values()]:
         assert info.description
-        assert form(info).sentence
+        assert syntax_of(info).sentence
 
 
 @pytest.mark.parametrize("line", COMMANDS["serve"].examples.strip().splitlines())
@@ -621,7 +614,7 @@ def test_other_commands_do_not_load_the_service() -> None:
 def rows(fields: dict[str, FieldInfo]) -> Iterator[list[str]]:
     """What the page must say of settings, but for their meaning."""
     for name, info in fields.items():
-        how = form(info)
+        how = syntax_of(info)
         default = "must be there" if info.is_required() else "none" if info.default == {} else f"`{info.default}`"
         default = how.unset or ("`false`" if info.default is False else default)
         if fields is KeySettings.model_fields:

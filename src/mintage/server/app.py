@@ -25,8 +25,8 @@ from mintage.server.delta import routes as identity_routes
 from mintage.server.openapi import routes as openapi_routes
 from mintage.server.operation import Exchange, exchange_of
 from mintage.server.pages import routes as page_routes
-from mintage.server.settings import is_loopback
 from mintage.server.v1 import Operations
+from mintage.server.values import is_loopback
 
 if TYPE_CHECKING:
     from starlette.requests import Request

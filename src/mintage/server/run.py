@@ -34,7 +34,8 @@ from mintage.errors import CATALOGUE, ConfigError, MintError
 from mintage.installation import install_line
 from mintage.protocol.url import StoreUrl
 from mintage.server import logs
-from mintage.server.settings import is_loopback, variable
+from mintage.server.sources import variable
+from mintage.server.values import is_loopback
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
