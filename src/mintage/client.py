@@ -152,7 +152,7 @@ class AsyncClient:
         self._service = _service(url)
         self._make: type[AsyncSender] = load_driver("mintage.store.http", "client").AsyncSender
         self._loops: dict[tuple[asyncio.AbstractEventLoop, int], tuple[AsyncSender, _Sharing]] = {}
-        """What belongs to an event loop, in one process."""
+        """By event loop and process, its connections and its callers that share requests."""
         self._is_closed = False
 
     async def next(self, namespace: str) -> int:
