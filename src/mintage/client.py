@@ -245,7 +245,7 @@ def _refuse_if(is_closed: bool) -> None:
         raise closed()
 
 
-# --- callers who share a request ----------------------------------------------------------------------------------
+# --- callers that share a request ---------------------------------------------------------------------------------
 
 
 class _Queue:
@@ -298,7 +298,7 @@ class _Sharing:
         self._ask = ask
         self._most = _MOST_TOGETHER
         self._queues: dict[str, tuple[_Queue, asyncio.Task[None]]] = {}
-        """Of the namespaces that somebody waits for, each with its task."""
+        """By namespace with waiting callers, its queue and the task that serves it."""
 
     async def next(self, namespace: str) -> int:
         """Wait for the next integer of a namespace."""

@@ -59,7 +59,7 @@ _TYPES: Final = {
 """The draft's name of an error and its status, by our code. All other errors that a caller causes have one name."""
 
 
-# --- what is asked ---------------------------------------------------------------------------------------------------
+# --- requests --------------------------------------------------------------------------------------------------------
 
 
 def _integer(value: object) -> object:
@@ -111,7 +111,7 @@ class Drop(_Form):
     sequence_ids: Annotated[list[Known], Field(min_length=1, max_length=MOST)]
 
 
-# --- what the store keeps --------------------------------------------------------------------------------------------
+# --- records in the store --------------------------------------------------------------------------------------------
 
 
 def _namespace(sequence: str) -> str:
@@ -251,7 +251,7 @@ class Definitions:
         return range(first, last + definition.step, definition.step)
 
 
-# --- what is answered ------------------------------------------------------------------------------------------------
+# --- answers ---------------------------------------------------------------------------------------------------------
 
 
 def routes(service: Service) -> list[Route]:

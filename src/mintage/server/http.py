@@ -98,7 +98,7 @@ class HttpProtocol(HttpToolsProtocol):
         self._has_eof = False
         self._is_active = True
         self._waits_s = 0
-        self._heard = service.wake.heard
+        self._note_read = service.wake.note_read
         self._turns = service.turns
 
     # --- calls of the transport -----------------------------------------------------------------------------------
@@ -123,7 +123,7 @@ class HttpProtocol(HttpToolsProtocol):
 
     def data_received(self, data: bytes) -> None:
         """Answer the requests in the data, or keep it for later."""
-        self._heard()
+        self._note_read()
         self._is_active = True
         if self._is_between() and not self._unread and not self._turns.is_over:
             self._begin(data)

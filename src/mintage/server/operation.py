@@ -316,7 +316,7 @@ def _parameter(path: str, name: str, form: Any, default: Any) -> Parameter:
     return Parameter(name, name, "path" if f"{{{name}}}" in path else "query", form, default)
 
 
-# --- reading what was sent ----------------------------------------------------------------------------------------
+# --- reading requests ---------------------------------------------------------------------------------------------
 
 _RANGES: Final = frozenset({"greater_than", "greater_than_equal", "less_than", "less_than_equal"})
 

@@ -105,7 +105,7 @@ class RespProtocol(asyncio.Protocol):
         self._is_over = False
         self._is_active = True
         self._waits_s = 0
-        self._heard = service.wake.heard
+        self._note_read = service.wake.note_read
         self._turns = service.turns
 
     # --- calls of the transport -----------------------------------------------------------------------------------
@@ -126,7 +126,7 @@ class RespProtocol(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         """Answer the commands in the data, or keep it for later."""
-        self._heard()
+        self._note_read()
         self._is_active = True
         if self._is_busy or self._turns.is_over:
             # At most the data of one read is kept beyond the command that is being answered.
@@ -173,25 +173,25 @@ class RespProtocol(asyncio.Protocol):
         if not self._transport.is_closing():
             self._transport.resume_reading() if on else self._transport.pause_reading()
 
-    # --- what the lane could not answer ---------------------------------------------------------------------------
+    # --- commands for Python --------------------------------------------------------------------------------------
 
     def _go_on(self, answer: bytes | tuple[bytes, list[bytes] | str | None]) -> None:
-        """Answer what can be answered in this turn; starts a task for the first command that must wait."""
+        """Answer the commands that this turn has a budget for; start a task for the first command that must wait."""
         left = SHARE
         while not isinstance(answer, bytes):
-            said, words = answer
+            written, words = answer
             if isinstance(words, str):
-                self._transport.write(said + f"-ERR Protocol error: {words} (request.malformed)\r\n".encode())
+                self._transport.write(written + f"-ERR Protocol error: {words} (request.malformed)\r\n".encode())
                 self._transport.close()
                 return
             reply = b"" if words is None else self._answer(words)
             if not isinstance(reply, bytes):
-                self._transport.write(said)
+                self._transport.write(written)
                 self._turns.spend(REQUEST)
                 self._wait_for(self._finish(cast("list[bytes]", words), reply))
                 return
-            self._transport.write(said + reply)
-            work = COMMAND + len(said) + len(reply)
+            self._transport.write(written + reply)
+            work = COMMAND + len(written) + len(reply)
             self._turns.spend(work)
             left -= work
             if self._quits:

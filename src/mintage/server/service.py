@@ -337,7 +337,7 @@ class Service:
     async def _thread(self, verb: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         return await self._threads.run(verb, *args, **kwargs)
 
-    # --- what is open -------------------------------------------------------------------------------------------
+    # --- open namespaces ----------------------------------------------------------------------------------------
 
     def sequences(self) -> dict[str, Sequence]:
         """Return the sequences of the open namespaces, by name."""

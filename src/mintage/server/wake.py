@@ -18,24 +18,24 @@ MOMENT_S: Final = 20e-6
 
 
 class Wake:
-    """The state that keeps an event loop awake; call :meth:`heard` at each read."""
+    """The state that keeps an event loop awake; call :meth:`note_read` at each read."""
 
-    __slots__ = ("_heard_s", "_is_awake")
+    __slots__ = ("_is_awake", "_last_read_s")
 
     def __init__(self) -> None:
-        self._heard_s = 0.0
+        self._last_read_s = 0.0
         self._is_awake = False
 
-    def heard(self) -> None:
+    def note_read(self) -> None:
         """Record that data was read."""
         now_s = monotonic()
-        if now_s - self._heard_s < MOMENT_S and not self._is_awake:
+        if now_s - self._last_read_s < MOMENT_S and not self._is_awake:
             self._is_awake = True
             get_running_loop().call_soon(self._turn)
-        self._heard_s = now_s
+        self._last_read_s = now_s
 
     def _turn(self) -> None:
-        if monotonic() - self._heard_s < MOMENT_S:
+        if monotonic() - self._last_read_s < MOMENT_S:
             get_running_loop().call_soon(self._turn)
         else:
             self._is_awake = False
