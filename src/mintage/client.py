@@ -1,9 +1,9 @@
-"""Asks a service (``mintage serve``) for integers and IDs: :class:`Client`, and :class:`AsyncClient` for asyncio.
+"""Clients of a service (``mintage serve``): :class:`Client`, and :class:`AsyncClient` for asyncio.
 
 Each integer and each ID comes from the service. A program that needs many uses ``Sequence`` or a generator with the
-service as store (``store="http://…"``): they hand out by themselves, and ask once in thousands.
+service as store (``store="http://…"``): they mint by themselves, and send a request for thousands of IDs at once.
 
-What is asked and how answers are read is a :class:`~mintage.protocol.calls.Call`, which both clients share.
+A :class:`~mintage.protocol.calls.Call` describes each request and reads its answer; both clients share them.
 """
 
 from __future__ import annotations
@@ -34,26 +34,27 @@ __all__ = ["AsyncClient", "Client"]
 
 T = TypeVar("T")
 
-#: Integers that callers ask for together. A service whose ``max_count`` is lower says so, and is then asked for fewer.
+#: Most integers of a request that callers share. If the service's ``max_count`` is lower, its refusal says so, and the
+#: next requests ask for fewer.
 _MOST_TOGETHER: Final = 1000
 #: For fewer integers, the answer may be another.
 _TOO_MANY: Final = frozenset({"field.range", "sequence.exhausted"})
 
 
 class Client:
-    """A service's integers and IDs. Threads may share one; a forked child gets connections of its own.
+    """A client of a service's integers and IDs. Threads may share it; a forked child gets connections of its own.
 
     :param url: ``http://host:8080``, or ``https://``; with a key as password, ``http://:KEY@host:8080``; with several
         hosts, ``http://host1:8080,host2:8080``. Options: ``timeout_ms`` for each request (2000), and with ``https``
         ``ca``, the file of the authority that signed the service's certificate, and ``cert`` and ``cert_key``, the
-        files of a certificate to show it.
+        files of the client's own certificate and key.
     :raises ArgumentError: ``argument.type``: ``url`` is not str.
     :raises ConfigError: ``config.store``: the URL is malformed; ``config.driver``: httpx is not installed.
 
-    Every method raises StoreError: ``store.unavailable`` where no host answers in time, ``store.refused`` where what
-    answers is no service; RequestError: ``request.key``, ``request.rights``, ``request.rate``, ``request.busy``; and
-    what the service refuses, as the error that the library itself raises. Where a host is away the next one is asked;
-    an answer that was lost on the way leaves a gap, never a repeated integer.
+    Every method raises StoreError: ``store.unavailable`` if no host answers in time, ``store.refused`` if the host is
+    not a mintage service; RequestError: ``request.key``, ``request.rights``, ``request.rate``, ``request.busy``. If the
+    service refuses a request, the method raises the error that the library itself would raise. If a host is away, the
+    client tries the next one. A lost answer leaves a gap, never a repeated integer.
     """
 
     def __init__(self, url: str) -> None:
@@ -79,9 +80,9 @@ class Client:
         return self._ask(_next(namespace, count))
 
     def reserve(self, namespace: str, count: int) -> range:
-        """``count`` integers in a row, 1 to the service's ``max_reserve``, or as many as are left.
+        """Reserve ``count`` integers in a row, 1 to the service's ``max_reserve``, or as many as are left.
 
-        Each call is a durable write of the service's store. It needs the right ``reserve``.
+        Each call is a durable write in the service's store. It needs the right ``reserve``.
 
         :raises FieldError: ``field.range``.
         :raises MintError: as :meth:`next`.
@@ -97,7 +98,7 @@ class Client:
     @overload
     def mint(self, scheme: str, count: int = 1, meta: int = 0) -> list[Any]: ...
     def mint(self, scheme: str, count: int = 1, meta: int = 0) -> list[Any]:
-        """``count`` IDs of a scheme, 1 to the service's ``max_count``; ``meta`` is sno's metabyte, 0 to 255.
+        """Mint ``count`` IDs of a scheme, 1 to the service's ``max_count``; ``meta`` is sno's metabyte, 0 to 255.
 
         :raises FieldError: ``field.range``.
         :raises RequestError: ``request.malformed``: there is no such scheme.
@@ -106,7 +107,7 @@ class Client:
         return self._ask(_mint(scheme, count, meta))
 
     def describe(self, namespace: str) -> NamespaceRecord:
-        """Return what the service's store keeps of a namespace.
+        """Return the record of a namespace in the service's store.
 
         :raises ConfigError: ``config.name``.
         :raises RequestError: ``request.namespace``.
@@ -114,7 +115,7 @@ class Client:
         return self._ask(describe_namespace(namespace))
 
     def inspect(self, id: str) -> list[dict[str, Any]]:
-        """Every scheme that ``id`` can be of, likeliest first, as ``mintage inspect --json`` has it.
+        """Return every scheme that ``id`` can be of, likeliest first, in the form of ``mintage inspect --json``.
 
         :raises ParseError: ``parse.unknown``.
         """
@@ -142,7 +143,7 @@ class Client:
 class AsyncClient:
     """:class:`Client` for asyncio: the same methods, to be awaited. Each event loop has connections of its own.
 
-    Tasks that call :meth:`next` for one namespace at a time share requests, so that thousands may be gathered.
+    Tasks that call :meth:`next` for the same namespace share requests, so you may gather thousands of them.
 
     :raises MintError: as :class:`Client`.
     """
@@ -151,27 +152,27 @@ class AsyncClient:
         self._service = _service(url)
         self._make: type[AsyncSender] = load_driver("mintage.store.http", "client").AsyncSender
         self._loops: dict[tuple[asyncio.AbstractEventLoop, int], tuple[AsyncSender, _Sharing]] = {}
-        """What belongs to an event loop, in one process."""
+        """By event loop and process, its connections and its callers that share requests."""
         self._is_closed = False
 
     async def next(self, namespace: str) -> int:
         """Return the next integer of a namespace, as :meth:`Client.next` does.
 
         While a request for the namespace is under way, all further callers wait, and the next request asks for as many
-        integers as there are callers, 1,000 at most. They are served in the order in which they called. If a request
-        fails, each caller that it was made for gets an error of its own. A caller that is cancelled while its request
-        is under way leaves a gap.
+        integers as there are callers, 1,000 at most. Callers get their integers in the order in which they called. If a
+        request fails, each of its callers gets an error of its own. Cancelling a caller while its request is under way
+        leaves a gap.
         """
         check_name(namespace, "namespace")
         _, sharing = self._of_loop()
         return await sharing.next(namespace)
 
     async def batch(self, namespace: str, count: int) -> list[int]:
-        """As :meth:`Client.batch`."""
+        """Return the next ``count`` integers, as :meth:`Client.batch` does."""
         return await self._ask(_next(namespace, count))
 
     async def reserve(self, namespace: str, count: int) -> range:
-        """As :meth:`Client.reserve`."""
+        """Reserve ``count`` integers in a row, as :meth:`Client.reserve` does."""
         return (await self._ask(_reserve(namespace, count))).as_range()
 
     @overload
@@ -183,21 +184,21 @@ class AsyncClient:
     @overload
     async def mint(self, scheme: str, count: int = 1, meta: int = 0) -> list[Any]: ...
     async def mint(self, scheme: str, count: int = 1, meta: int = 0) -> list[Any]:
-        """As :meth:`Client.mint`."""
+        """Mint ``count`` IDs, as :meth:`Client.mint` does."""
         return await self._ask(_mint(scheme, count, meta))
 
     async def describe(self, namespace: str) -> NamespaceRecord:
-        """As :meth:`Client.describe`."""
+        """Return the record of a namespace, as :meth:`Client.describe` does."""
         return await self._ask(describe_namespace(namespace))
 
     async def inspect(self, id: str) -> list[dict[str, Any]]:
-        """As :meth:`Client.inspect`."""
+        """Return every scheme that ``id`` can be of, as :meth:`Client.inspect` does."""
         return await self._ask(_inspect(id))
 
     async def aclose(self) -> None:
         """Close the connections of this event loop; closing twice does nothing.
 
-        From then on every call raises ``generator.closed``, and so do those of this loop that wait for an answer.
+        From then on every call raises ``generator.closed``, as do the calls of this loop that wait for an answer.
         """
         self._is_closed = True
         if (found := self._loops.pop((asyncio.get_running_loop(), generation()), None)) is not None:
@@ -210,7 +211,7 @@ class AsyncClient:
         return await sender.ask(call)
 
     def _of_loop(self) -> tuple[AsyncSender, _Sharing]:
-        """Return what belongs to the event loop that runs."""
+        """Return the connections and the shared requests of the running event loop."""
         _refuse_if(self._is_closed)
         key = asyncio.get_running_loop(), generation()
         found = self._loops.get(key)
@@ -244,11 +245,11 @@ def _refuse_if(is_closed: bool) -> None:
         raise closed()
 
 
-# --- callers who share a request ----------------------------------------------------------------------------------
+# --- callers that share a request ---------------------------------------------------------------------------------
 
 
 class _Queue:
-    """The callers who want the next integer of one namespace."""
+    """The callers that wait for the next integer of one namespace."""
 
     def __init__(self) -> None:
         self.waiting: deque[asyncio.Future[int]] = deque()
@@ -264,19 +265,19 @@ class _Queue:
         return len(self.asked_for)
 
     def put_back(self) -> None:
-        """Have those whose request failed wait again, before all others."""
+        """Put the callers whose request failed back at the head of the queue."""
         self.waiting.extendleft(reversed(self.asked_for))
         self.asked_for = []
 
     def answer(self, integers: list[int]) -> None:
-        """Give an integer to each whose request is answered."""
+        """Give an integer to each caller of the answered request."""
         for caller, integer in zip(self.asked_for, integers, strict=True):
             if not caller.done():
                 caller.set_result(integer)
         self.asked_for = []
 
     def fail(self, error: BaseException) -> None:
-        """Raise a copy of the error in each whose request failed."""
+        """Raise a copy of the error in each caller of the failed request."""
         for caller in self.asked_for:
             if not caller.done():
                 # One object raised in several tasks would collect the tracebacks of all.
@@ -287,9 +288,9 @@ class _Queue:
 
 
 class _Sharing:
-    """Callers of one event loop who want the next integers: those of one namespace share requests.
+    """The callers of one event loop: those that wait for integers of one namespace share requests.
 
-    Of each namespace one request is under way at a time. It belongs to a task of its own, so that it goes on when a
+    Each namespace has at most one request under way. The request belongs to a task of its own, so it goes on if a
     caller is cancelled.
     """
 
@@ -297,7 +298,7 @@ class _Sharing:
         self._ask = ask
         self._most = _MOST_TOGETHER
         self._queues: dict[str, tuple[_Queue, asyncio.Task[None]]] = {}
-        """Of the namespaces that somebody waits for, each with its task."""
+        """By namespace with waiting callers, its queue and the task that serves it."""
 
     async def next(self, namespace: str) -> int:
         """Wait for the next integer of a namespace."""
@@ -328,16 +329,16 @@ class _Sharing:
                     queue.put_back()
                     continue
                 if code == "sequence.exhausted":
-                    # None is left for those either who called in the meantime.
+                    # Nor is any left for callers that came in the meantime.
                     queue.take(count + len(queue.waiting))
                 queue.fail(error)
             else:
                 queue.answer(integers)
-        # Before another caller comes, who needs another task.
+        # Before another caller comes, which needs another task.
         del self._queues[namespace]
 
     def _end(self, namespace: str, queue: _Queue) -> None:
-        """Leave nobody waiting for a task that was cancelled."""
+        """Cancel the callers that still wait, as those of a task that was cancelled do."""
         if (found := self._queues.get(namespace)) is not None and found[0] is queue:
             del self._queues[namespace]
         queue.put_back()
@@ -345,7 +346,7 @@ class _Sharing:
             caller.cancel()
 
     def close(self) -> None:
-        """Refuse all who wait, and end the tasks."""
+        """Fail all callers that wait, and end the tasks."""
         for queue, task in self._queues.values():
             queue.put_back()
             queue.take(len(queue.waiting))
@@ -394,7 +395,9 @@ def _reserve(namespace: str, count: int) -> Call[Segment]:
 def _mint(scheme: str, count: int, meta: int) -> Call[list[Any]]:
     minted = SCHEMES.get(scheme)
     if minted is None:
-        raise RequestError(f"scheme {scheme!r:.60} is none of {', '.join(NAMES)}", code="request.malformed")
+        raise RequestError(
+            f"scheme {scheme!r:.60} does not exist: use one of {', '.join(NAMES)}", code="request.malformed"
+        )
     _check(count)
 
     def read(answer: Answer) -> list[Any]:

@@ -23,16 +23,9 @@ from pydantic import ValidationError
 from mintage.cli import COMMANDS, main
 from mintage.errors import ConfigError
 from mintage.server.keys import RIGHTS, digest
-from mintage.server.settings import (
-    GROUPS,
-    OTHER_VARIABLES,
-    TABLES,
-    KeySettings,
-    Settings,
-    flag,
-    form,
-    variable,
-)
+from mintage.server.settings import GROUPS, TABLES, KeySettings, Settings
+from mintage.server.sources import OTHER_VARIABLES, flag, variable
+from mintage.server.values import syntax_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -559,9 +552,9 @@ def test_help_has_every_setting_with_limits_and_default(help_of_serve: str) -> N
         info = Settings.model_fields[name]
         assert str(info.description) in line
         if name != "insecure":
-            assert line.endswith(f"default: {form(info).unset or info.default})")
-        if form(info).is_listed:
-            assert f"({form(info).text};" in line
+            assert line.endswith(f"default: {syntax_of(info).unset or info.default})")
+        if syntax_of(info).is_listed:
+            assert f"({syntax_of(info).text};" in line
     assert all(len(line) < 100 for line in help_of_serve.splitlines())
     assert help_of_serve.isascii()
 
@@ -570,7 +563,7 @@ def test_every_setting_has_one_heading_and_a_description() -> None:
     assert sorted(name for names in GROUPS.values() for name in names) == sorted(Settings.model_fields)
     for info in [*Settings.model_fields.values(), *KeySettings.model_fields.values()]:
         assert info.description
-        assert form(info).sentence
+        assert syntax_of(info).sentence
 
 
 @pytest.mark.parametrize("line", COMMANDS["serve"].examples.strip().splitlines())
@@ -619,7 +612,7 @@ def test_other_commands_do_not_import_the_service() -> None:
 def rows(fields: dict[str, FieldInfo]) -> Iterator[list[str]]:
     """Return the rows that the page must have for settings, without their meaning."""
     for name, info in fields.items():
-        how = form(info)
+        how = syntax_of(info)
         default = "must be there" if info.is_required() else "none" if info.default == {} else f"`{info.default}`"
         default = how.unset or ("`false`" if info.default is False else default)
         if fields is KeySettings.model_fields:

@@ -43,13 +43,13 @@ def loop(monkeypatch: pytest.MonkeyPatch) -> Loop:
 
 def test_quick_readings_keep_the_clock_thread_awake_briefly(clock: list[float], loop: Loop) -> None:
     wake = Wake()
-    wake.heard()
+    wake.note_read()
     clock[0] += MOMENT_S / 2
-    wake.heard()
+    wake.note_read()
     clock[0] += MOMENT_S / 2
     loop.turn()
     assert len(loop.soon) == 1, "it polls on"
-    wake.heard()
+    wake.note_read()
     assert len(loop.soon) == 1, "once, however often it is asked"
     clock[0] += MOMENT_S * 2
     loop.turn()
@@ -59,6 +59,6 @@ def test_quick_readings_keep_the_clock_thread_awake_briefly(clock: list[float], 
 def test_distant_readings_leave_the_clock_thread_asleep(clock: list[float], loop: Loop) -> None:
     wake = Wake()
     for _ in range(10):
-        wake.heard()
+        wake.note_read()
         clock[0] += MOMENT_S * 2
     assert loop.soon == []

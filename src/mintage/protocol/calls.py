@@ -4,7 +4,7 @@ A :class:`Call` describes one request and reads its answer. :meth:`ServiceProtoc
 which to ask next when one fails, and what a refusal means; its driver only sends. So one place decides which requests
 are safe to repeat, for the store and for both clients.
 
-Nothing in an answer is believed: every member is of its type and within its limits, or the answer is refused.
+Answers are checked: if a member has another type or is outside its limits, the client refuses the answer.
 """
 
 from __future__ import annotations
@@ -45,22 +45,22 @@ T = TypeVar("T")
 LONGEST_WAIT_MS: Final = 86_400_000
 
 _KEY: Final = re.compile(r"[!-~]{1,512}")
-#: What proxies say of a service that is away.
+#: The HTTP statuses with which proxies answer for a service that is away.
 _AWAY: Final = frozenset({408, 429, 502, 503, 504})
 
 
 class Answer(NamedTuple):
-    """What a host answered."""
+    """An answer of a host."""
 
     status: int
     headers: Mapping[str, str]
-    """Whatever case they are asked for in."""
+    """Names are looked up without regard to case."""
     body: bytes
 
     def members(self) -> Members:
-        """Of its JSON object.
+        """Return the members of its JSON object.
 
-        :raises AnswerError: it is none.
+        :raises AnswerError: the body is not a JSON object.
         """
         try:
             return Members(json.loads(self.body))
@@ -85,15 +85,15 @@ class Call(Generic[T]):
     query: Mapping[str, int | str] = field(default_factory=dict)
     body: Mapping[str, object] | None = None
     token: str = field(default="", repr=False)
-    """Of a lease."""
+    """The token of a lease."""
     is_repeatable: bool = True
-    """True if to ask twice does no harm: an answer that is lost then leaves a gap at most."""
+    """True if the request may be sent twice: a lost answer leaves a gap at most."""
     most_bytes: int = 65_536
-    """No answer is longer."""
+    """The longest answer that is accepted."""
 
 
 class Request(NamedTuple):
-    """What to send."""
+    """A request to send to one host."""
 
     method: str
     url: str
@@ -103,7 +103,7 @@ class Request(NamedTuple):
 
 
 class Lost(NamedTuple):
-    """There is no answer."""
+    """A request that got no answer."""
 
     why: str
     was_sent: bool
@@ -115,7 +115,7 @@ Outcome = Answer | Lost
 
 
 class Body:
-    """The body of an answer while it comes in: not longer than it may be, and not for longer."""
+    """The body of an answer while it arrives, with limits on its length and on the time that it takes."""
 
     def __init__(self, service: ServiceProtocol, most_bytes: int) -> None:
         self._service = service
@@ -124,21 +124,22 @@ class Body:
         self._bytes = bytearray()
 
     def add(self, chunk: bytes) -> None:
-        """Take what came.
+        """Add a chunk that arrived.
 
-        :raises StoreError: ``store.refused``: it is too much.
-        :raises TimeoutError: it takes too long.
+        :raises StoreError: ``store.refused``: the body is too long.
+        :raises TimeoutError: the body takes too long.
         """
         self._bytes += chunk
         if len(self._bytes) > self._most_bytes:
             raise StoreError(
-                f"{self._service.url}: the answer is longer than {self._most_bytes} bytes", code="store.refused"
+                f"{self._service.url}: the answer is longer than {self._most_bytes} bytes: is that a mintage service?",
+                code="store.refused",
             )
         if time.monotonic() > self._until_s:
             raise TimeoutError
 
-    def whole(self) -> bytes:
-        """Return all of it."""
+    def content(self) -> bytes:
+        """Return all bytes that arrived."""
         return bytes(self._bytes)
 
 
@@ -165,7 +166,7 @@ class ServiceProtocol:
             raise ConfigError(
                 f"a store of kind {url.scheme} needs a host: {url.scheme}://host:8080", code="config.store"
             )
-        # Without repeating what may be a key in the wrong place.
+        # The message does not repeat the user, which may be a key in the wrong place.
         if url.user is not None and url.password is None:
             raise ConfigError(f"a key is the password of the URL: {url.scheme}://:KEY@host", code="config.store")
         if url.password is not None and not _KEY.fullmatch(url.password):
@@ -173,18 +174,19 @@ class ServiceProtocol:
         self.url = url
         self.timeout_ms = url.whole("timeout_ms", 2000, 1, 60_000)
         self._key = url.password
-        # The one that answered last is asked first.
+        # The host that answered last comes first.
         self._hosts = [
             f"{url.scheme}://{f'[{host}]' if ':' in host else host}{f':{port}' if port else ''}"
             for host, port in url.hosts
         ]
 
     def steps(self, call: Call[T]) -> Generator[Request, Outcome, T]:
-        """What to send, one request after the other, each answered by what came of it; returns what the answer says.
+        """Yield the requests to send, and return the value of the answer. Send the outcome of each request back in.
 
-        The next host is asked where the last one is away, and either nothing was done or to do it again does no harm.
+        If a host is away, the next request goes to another one, provided that the service did nothing yet or that a
+        repetition is harmless.
 
-        :raises StoreError: ``store.unavailable``: no host answers; ``store.refused``: what answers is no service.
+        :raises StoreError: ``store.unavailable``: no host answers; ``store.refused``: the host is no mintage service.
         :raises MintError: the service's refusal.
         """
         failure: _Failure | None = None
@@ -224,7 +226,7 @@ class ServiceProtocol:
             ) from None
 
     def _lost(self, lost: Lost) -> _Failure:
-        # Where certificates are wanted, a client without one hears no more than that the connection is over.
+        # A service that requires certificates closes the connection of a client without one, and gives no reason.
         shown = ", whether it wants a certificate (cert)" * (
             self.url.scheme == "https" and "cert" not in self.url.options
         )
@@ -247,7 +249,7 @@ class ServiceProtocol:
         if entry is None or entry.http != answer.status:
             is_away = answer.status in _AWAY
             error: MintError = StoreError(
-                f"{self.url}: HTTP {answer.status} is no answer of a mintage service",
+                f"{self.url}: the answer, HTTP {answer.status}, is not that of a mintage service: check the URL",
                 code="store.unavailable" if is_away else "store.refused",
             )
             return _Failure(error, is_away=is_away)
@@ -269,7 +271,7 @@ class ServiceProtocol:
         return _Failure(error, is_away=is_busy or code == "store.unavailable", is_undone=is_busy)
 
     def _shown(self, detail: str) -> str:
-        """Return what a service said, fit for a message: in one line, not too long, and without the key."""
+        """Return the text of a service as part of a message: on one line, shortened, and without the key."""
         if self._key is not None:
             detail = detail.replace(self._key, "***")
         text = "".join(each if each.isprintable() else "�" for each in detail)
@@ -278,14 +280,14 @@ class ServiceProtocol:
 
 def closed() -> GenerationError:
     """Return the error of a client that was closed."""
-    return GenerationError("the client was closed: make a new one", code="generator.closed")
+    return GenerationError("the client is closed; create a new one", code="generator.closed")
 
 
 # --- calls that the store and the clients share -------------------------------------------------------------------
 
 
 def reserve(namespace: str, count: int) -> Call[Segment]:
-    """Reserve a segment. One that is lost is a gap."""
+    """Return the call that reserves a segment. If its answer is lost, the integers are a gap."""
     check_name(namespace, "namespace")
 
     def read(answer: Answer) -> Segment:
@@ -307,15 +309,16 @@ def reserve(namespace: str, count: int) -> Call[Segment]:
 
 
 def describe_namespace(namespace: str) -> Call[NamespaceRecord]:
-    """Return what the service's store keeps of a namespace."""
+    """Return the call that reads the record of a namespace."""
     check_name(namespace, "namespace")
     return Call("GET", f"/v1/sequences/{namespace}", lambda answer: read_namespace(answer.members(), namespace))
 
 
 def read_namespace(members: Members, namespace: str | None = None) -> NamespaceRecord:
-    """Return a namespace; the one that was asked for, if any.
+    """Return the record of a namespace.
 
-    :raises AnswerError: it is none, or another.
+    :param namespace: the name that the record must have; ``None``: any.
+    :raises AnswerError: the members are not a record, or are the record of another namespace.
     """
     name = members.text("namespace")
     if namespace not in {None, name}:

@@ -17,13 +17,13 @@ _INTEGER: Final = re.compile(r"-?[0-9]{1,19}")
 
 
 class AnswerError(ValueError):
-    """An answer is not of its form; the message says what of it, as the rest of "the answer …"."""
+    """An answer has the wrong form. The message completes the sentence "the answer …"."""
 
 
 class Members:
     """The members of a JSON object, each read with its type and limits.
 
-    :raises AnswerError: by every method: it is another.
+    Every method raises :class:`AnswerError` if the member is missing, of another type or outside its limits.
     """
 
     def __init__(self, value: object) -> None:
@@ -32,44 +32,44 @@ class Members:
         self._members: dict[str, object] = value
 
     def number(self, name: str, least: int, most: int) -> int:
-        """Return a whole number."""
+        """Return a number of JSON that is an integer from ``least`` to ``most``."""
         return self._within(name, self._members.get(name), least, most)
 
     def integer(self, name: str, least: int = 0) -> int:
-        """Return an integer of 64 bits, which is text in JSON."""
+        """Return a 64-bit integer, which is a string in JSON."""
         return self._integer(name, self._members.get(name), least)
 
     def integers(self, name: str, count: int) -> list[int]:
-        """As many integers of 64 bits."""
+        """Return a list of ``count`` 64-bit integers."""
         return [self._integer(name, each, 0) for each in self.all(name, count)]
 
     def text(self, name: str, form: str = r"[^\0]{0,4096}") -> str:
-        """Text of a form."""
+        """Return a string that matches the regular expression ``form``."""
         value = self._members.get(name)
         if not isinstance(value, str) or not re.fullmatch(form, value, re.DOTALL):
             raise AnswerError(f"has no good {name}")
         return value
 
     def texts(self, name: str, count: int | None = None) -> list[str]:
-        """Texts."""
+        """Return a list of strings; of ``count`` of them, if given."""
         values = self.all(name, count)
         if not all(isinstance(each, str) for each in values):
             raise AnswerError(f"has {name} that are not text")
         return [str(each) for each in values]
 
     def flag(self, name: str) -> bool:
-        """True or false."""
+        """Return a boolean."""
         value = self._members.get(name)
         if not isinstance(value, bool):
             raise AnswerError(f"has no good {name}")
         return value
 
     def __contains__(self, name: str) -> bool:
-        """Return whether it is there, and not null."""
+        """Return True if the member is present and not null."""
         return self._members.get(name) is not None
 
     def all(self, name: str, count: int | None = None) -> list[object]:
-        """Return a list, of that length if there is one to expect."""
+        """Return a list; of ``count`` elements, if given."""
         value = self._members.get(name)
         if not isinstance(value, list):
             raise AnswerError(f"has no list {name}")
@@ -78,7 +78,7 @@ class Members:
         return value
 
     def record(self, kind: type[R], **others: object) -> R:
-        """Return a record of these members, and others."""
+        """Return a record whose fields are these members and ``others``."""
         try:
             return read(kind, {**self._members, **others})
         except ValueError as error:

@@ -1,6 +1,6 @@
-"""The records of :mod:`mintage.lease` by the names of their fields, as stores, the service and its clients write them.
+"""Read and write the records of :mod:`mintage.lease` by the names of their fields, for stores, service and clients.
 
-A field is declared once, in its record: its columns, its member in JSON and the check of what comes in follow from it.
+A field is declared once, in its record. Its columns, its member in JSON and the check of its values follow from that.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ KEYS: Final[dict[type[Record], tuple[str, ...]]] = {
     NodeRecord: ("pool", "node"),
     NamespaceRecord: ("name",),
 }
-"""The fields by which a record is found."""
+"""The fields of the key of each kind of record."""
 LONGEST: Final = 4096
 """The most characters of a text."""
 
@@ -32,12 +32,12 @@ _INTEGER: Final = re.compile(r"-?[0-9]{1,19}")
 
 
 def name_of(kind: type[Record]) -> str:
-    """``pool``, ``node`` or ``namespace``."""
+    """Return ``pool``, ``node`` or ``namespace``."""
     return kind.__name__.removesuffix("Record").lower()
 
 
 def key_of(record: Record) -> tuple[Any, ...]:
-    """Return what the record is found by."""
+    """Return the values of the record's key."""
     return tuple(getattr(record, name) for name in KEYS[type(record)])
 
 
@@ -47,7 +47,7 @@ def columns(kind: type[Record]) -> tuple[str, ...]:
 
 
 def _forms(kind: type[Record]) -> dict[str, tuple[type, Within | None, bool]]:
-    """Of each field its type, its limits, and whether it may be missing."""
+    """Return, for each field, its type, its limits, and whether it may be missing."""
     forms = {}
     for name, hint in get_type_hints(kind, include_extras=True).items():
         limits = next((each for each in getattr(hint, "__metadata__", ()) if isinstance(each, Within)), None)
@@ -61,7 +61,7 @@ _FORMS: Final = {kind: _forms(kind) for kind in KEYS}
 
 
 def to_json(record: Record) -> dict[str, Any]:
-    """Return the fields of a record for JSON: integers that its numbers may be too short for are text."""
+    """Return the fields of a record for JSON: integers that may exceed JSON's numbers become strings."""
     values = {name: getattr(record, name) for name in columns(type(record))}
     for name, (_, limits, _) in _FORMS[type(record)].items():
         if limits is not None and limits.most > LATEST_MS:
@@ -70,9 +70,9 @@ def to_json(record: Record) -> dict[str, Any]:
 
 
 def read(kind: type[R], values: Mapping[str, Any]) -> R:
-    """Return the record whose fields have these values; integers may be text, as where JSON's numbers are too short.
+    """Return the record whose fields have these values. Integers may be strings, as in JSON.
 
-    :raises ValueError: which field is not what it must be.
+    :raises ValueError: the field that has a wrong value.
     """
     return kind(**{name: _read(name, values.get(name), *form) for name, form in _FORMS[kind].items()})
 
@@ -82,7 +82,7 @@ def _read(name: str, value: Any, kind: type, limits: Within | None, is_optional:
         return None
     if kind is str and isinstance(value, str) and len(value) <= LONGEST and "\0" not in value:
         return value
-    # SQL's are numbers.
+    # Booleans are numbers in SQL.
     if kind is bool and type(value) in {bool, int} and value in {0, 1}:
         return bool(value)
     if limits is not None:

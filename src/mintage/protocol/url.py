@@ -1,4 +1,4 @@
-"""Store URLs: read strictly, shown without their passwords."""
+"""Store URLs. Parsing is strict; ``str()`` leaves out passwords."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 __all__ = ["TLS_OPTIONS", "StoreUrl"]
 
 TLS_OPTIONS: Final = ("ca", "cert", "cert_key")
-"""What :meth:`StoreUrl.tls` reads."""
+"""The options that :meth:`StoreUrl.tls` reads."""
 _SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 _DATABASE: Final = re.compile(r"(mariadb|mysql|postgres(?:ql)?|sqlite)\+[a-z0-9_]+|postgres")
-"""A kind with SQLAlchemy's name of a driver, or as libpq and hosting platforms write it in ``DATABASE_URL``."""
+"""A kind of store with a driver's name, as SQLAlchemy or hosting platforms (in ``DATABASE_URL``) write it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,23 +27,23 @@ class StoreUrl:
 
     scheme: str
     hosts: tuple[tuple[str, int | None], ...] = ()
-    """Host and port, of each server."""
+    """The host and the port of each server."""
     user: str | None = None
     password: str | None = field(default=None, repr=False)
     path: str = ""
-    """What follows the hosts, without the slash that ends them."""
+    """The part after the hosts, without the slash that ends them."""
     options: dict[str, str] = field(default_factory=dict, repr=False)
 
     @classmethod
     def parse(cls, url: str) -> StoreUrl:
-        """Read a URL.
+        """Parse a URL.
 
-        :raises ArgumentError: it is not str.
+        :raises ArgumentError: it is not a str.
         :raises ConfigError: ``config.store``. The message does not repeat the URL, which may hold a password.
         """
         if not isinstance(url, str):
             raise ArgumentError(f"store must be a URL or a Store, not {type(url).__name__}", code="argument.type")
-        # Some stores' URLs hold another one as their last option, written plainly.
+        # The last option of some stores is a URL itself, without percent-encoding.
         url, cache = _split_cache(url)
         if not _SCHEME.match(url):
             raise ConfigError("a store's URL begins with its kind, such as redis: or sqlite:", code="config.store")
@@ -55,7 +55,7 @@ class StoreUrl:
             part = "query"
             pairs = parse_qsl(parts.query, keep_blank_values=True, strict_parsing=bool(parts.query))
             options = dict(pairs)
-            # What is taken for a host may be a part of a password, of which a / was not encoded.
+            # The apparent host may be part of a password in which a / was not percent-encoded.
             part = "host or its port"
             found = tuple(_host(host) for host in hosts.split(",")) if hosts else ()
         except ValueError:
@@ -65,7 +65,7 @@ class StoreUrl:
                 code="config.store",
             ) from None
         if len(options) != len(pairs):
-            raise ConfigError("the store's URL has an option twice", code="config.store")
+            raise ConfigError("the store's URL has an option twice: give each once", code="config.store")
         if "#" in url:
             raise ConfigError("the store's URL has a #: write it as %23", code="config.store")
         if cache is not None:
@@ -81,7 +81,7 @@ class StoreUrl:
 
     @property
     def host(self) -> str:
-        """The first host; loopback where none is named."""
+        """The first host; the loopback address if the URL names none."""
         return self.hosts[0][0] if self.hosts else "127.0.0.1"
 
     def port(self, default: int) -> int:
@@ -89,7 +89,10 @@ class StoreUrl:
         return (self.hosts[0][1] if self.hosts else None) or default
 
     def check_options(self, *known: str) -> None:
-        """:raises ConfigError: ``config.store``: an option that this kind of store does not have."""
+        """Refuse options that this kind of store does not have.
+
+        :raises ConfigError: ``config.store``.
+        """
         for name in self.options:
             if name not in known:
                 has = f"it has {', '.join(known)}" if known else "it has none"
@@ -110,7 +113,7 @@ class StoreUrl:
         return int(text)
 
     def flag(self, option: str) -> bool:
-        """Return an option that is 1 or 0; 0 where it is left out.
+        """Return True if an option is 1; False if it is 0 or left out.
 
         :raises ConfigError: ``config.store``.
         """
@@ -120,9 +123,10 @@ class StoreUrl:
         return text == "1"
 
     def tls(self) -> ssl.SSLContext:
-        """Who may vouch for a server, those of the file ``ca`` or the system's; and what shows it who asks, if any.
+        """Return the TLS context for connections to the servers.
 
-        That is the certificate in the file ``cert``, whose private key is there as well or in ``cert_key``.
+        It trusts the authorities in the file ``ca``, or the system's. It presents the certificate in the file ``cert``,
+        if the URL has one; the private key is in that file too, or in ``cert_key``.
 
         :raises ConfigError: ``config.store``.
         """
@@ -130,7 +134,7 @@ class StoreUrl:
 
         ca, cert, key = map(self.options.get, TLS_OPTIONS)
         try:
-            if ca == "":  # a variable that was not set, and no word for the system's
+            if ca == "":  # an unset variable, rather than a request for the system's authorities
                 raise ValueError
             context = ssl.create_default_context(cafile=ca)
         except (OSError, ValueError):
@@ -141,7 +145,7 @@ class StoreUrl:
             raise ConfigError("option cert_key of the store's URL is set without cert", code="config.store")
         if cert is not None:
             try:
-                # Nobody is there to type the password of a key that has one.
+                # A key with a password is refused, as nobody can type the password.
                 context.load_cert_chain(cert, key, password=str)
             except (OSError, ValueError):
                 files = f"cert {cert!r}, without cert_key," if key is None else f"cert {cert!r} with cert_key {key!r}"
@@ -163,7 +167,7 @@ class StoreUrl:
 
 
 def _kind(scheme: str) -> str:
-    """Return the kind of store that a URL's scheme names; the driver is mintage's own choice."""
+    """Return the kind of store that a URL's scheme names, without the name of a driver: mintage chooses the driver."""
     if match := _DATABASE.fullmatch(scheme):
         scheme = match[1] or scheme
     return "postgresql" if scheme == "postgres" else scheme

@@ -1,8 +1,8 @@
-"""idalloc's ``POST /alloc``, so that its clients work unchanged.
+"""The endpoint ``POST /alloc`` of idalloc, so that its clients work unchanged.
 
-Requests are read as idalloc reads them, with the rules of Go's ``encoding/json``; answers have its envelope, its codes
-and its HTTP statuses (https://github.com/daemon-coder/idalloc, v0.1.1). What it does not know is refused with the codes
-that it has: 401000 and 403000 for keys, 404000 for namespaces.
+It reads requests as idalloc does, with the rules of Go's ``encoding/json``. Its answers have idalloc's envelope, codes
+and HTTP statuses (https://github.com/daemon-coder/idalloc, v0.1.1). Errors that idalloc does not have get codes of the
+same form: 401000 and 403000 for keys, 404000 for namespaces.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _CODES: Final = {
     413: (400000, 200),
     429: (429000, 429),
 }
-"""idalloc's code and HTTP status, by the status that an error has elsewhere."""
+"""idalloc's code and HTTP status, by the HTTP status of the error in ``/v1``."""
 _SERVER: Final = (501000, 200)
 
 
@@ -46,7 +46,7 @@ class Alloc:
         self._service = service
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answers."""
+        """Answer a request."""
         exchange = exchange_of(scope)
         exchange.operation = "alloc"
         exchange.refuse = _refused
@@ -59,7 +59,7 @@ class Alloc:
 
 
 def read(body: bytes) -> tuple[str, int]:
-    """The namespace and the count that a body asks for.
+    """Return the namespace and the count of a request's body.
 
     :raises RequestError: ``request.malformed``.
     :raises ConfigError: ``config.name``.
@@ -77,9 +77,10 @@ def read(body: bytes) -> tuple[str, int]:
 
 
 def _decode(body: bytes) -> tuple[str, int]:
-    """As Go does: names of members in any case, the last of two counts, null is as good as nothing, others are ignored.
+    """Decode a body as Go does.
 
-    A wrong type is an error even where a later member of the same name has the right one.
+    Names of members match in any case, the last of two counts applies, null counts as missing, and other members are
+    ignored. A wrong type is an error even if a later member of the same name has the right type.
     """
     param_error = RequestError("Param error", code="request.malformed")
     try:
@@ -104,7 +105,7 @@ def _decode(body: bytes) -> tuple[str, int]:
 
 
 class _Members(list[tuple[str, Any]]):
-    """A JSON object with all that it says, even twice."""
+    """The members of a JSON object, repeated ones included."""
 
 
 def _refused(exchange: Exchange, error: MintError) -> Response:

@@ -1,6 +1,6 @@
 """The HTTP application: everything but the lane's hot path.
 
-Whatever happens to a request, it is answered once, in the form of its interface, with a trace id; and it is counted.
+Every request gets one answer, in the form of its interface and with a trace id, and the metrics count it.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from mintage.server.delta import routes as identity_routes
 from mintage.server.openapi import routes as openapi_routes
 from mintage.server.operation import Exchange, exchange_of
 from mintage.server.pages import routes as page_routes
-from mintage.server.settings import is_loopback
 from mintage.server.v1 import Operations
+from mintage.server.values import is_loopback
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -53,7 +53,7 @@ def create_app(service: Service) -> Starlette:
         middleware=[Middleware(Front, service=service)],
         exception_handlers={MintError: _refused, HTTPException: _not_found},
     )
-    # A path means one thing, or nothing.
+    # Each resource has one path: no redirect from a path with a slash at its end.
     app.router.redirect_slashes = False
     return app
 
@@ -64,20 +64,20 @@ async def _refused(request: Request, error: Exception) -> Response:
 
 
 async def _not_found(request: Request, error: Exception) -> Response:
-    """Return a path that nobody knows, or a method that a path does not have."""
+    """Return the answer to an unknown path, or to a method that the path does not have."""
     assert isinstance(error, HTTPException)  # noqa: S101 - what the handler is registered for
     exchange = exchange_of(request.scope)
     if error.status_code == 405:
         allowed = exchange.headers["Allow"] = ", ".join(sorted((error.headers or {})["Allow"].split(", ")))
         return exchange.refused(
-            RequestError(f"the path has no method {request.method:.20}: use {allowed}", code="request.method")
+            RequestError(f"the path does not allow {request.method:.20}: use {allowed}", code="request.method")
         )
     shown = ascii(request.scope["path"][:100])
-    return exchange.refused(RequestError(f"there is nothing at {shown}", code="request.path"))
+    return exchange.refused(RequestError(f"the path {shown} does not exist: see /openapi.json", code="request.path"))
 
 
 def _is_near(origin: str) -> bool:
-    """Return whether a page comes from this machine."""
+    """Return True if the page with this origin comes from this machine."""
     try:
         return is_loopback(urlsplit(origin).hostname or "")
     except ValueError:
@@ -85,7 +85,7 @@ def _is_near(origin: str) -> bool:
 
 
 def _is_name(host: str) -> bool:
-    """Return whether it is a name that somebody may have made to lead here: localhost and addresses mean themselves."""
+    """Return True for a DNS name, which an attacker can point to this machine; False for localhost and addresses."""
     try:
         name = urlsplit(f"//{host}").hostname or ""
         if name != "localhost":
@@ -96,7 +96,7 @@ def _is_name(host: str) -> bool:
 
 
 class Front:
-    """Around each request: its trace id, the log, the metrics, and an answer where something broke."""
+    """The middleware around each request: trace id, log, metrics, and the answer to an unexpected exception."""
 
     def __init__(self, app: ASGIApp, service: Service) -> None:
         self._app = app
@@ -104,7 +104,7 @@ class Front:
         self._trace_header = service.settings.trace_header.lower().encode()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answers."""
+        """Answer a request."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
@@ -134,7 +134,7 @@ class Front:
                 log.exception("failed", interface="http", method=scope["method"], path=scope["path"][:200])
                 error = RequestError("the service has a fault: its log has more at the trace id", code="service.failed")
                 answer = exchange.refused(error)
-                # What has begun cannot be taken back: the server then cuts the connection.
+                # The status was sent already: the server then closes the connection.
                 if status:
                     raise
                 await answer(scope, receive, say)
@@ -144,7 +144,10 @@ class Front:
                 self._note(scope, exchange, status, seconds)
 
     def _refusal(self, scope: Scope) -> MintError | None:
-        """Without keys, anybody on this machine may ask; a page of somebody else's in a browser on it may not."""
+        """Return the reason to refuse a request to a service without keys; ``None`` if it may pass.
+
+        Any program on this machine may send requests, but a foreign page in a browser on this machine may not.
+        """
         settings = self._service.settings
         if settings.has_keys or settings.insecure:
             return None
@@ -152,10 +155,11 @@ class Front:
         for name, value in scope["headers"]:
             if name == b"origin" and not _is_near(origin := value.decode("latin-1")):
                 return RequestError(
-                    f"a page of {origin[:100]!a} may not ask a service without keys", code="request.rights"
+                    f"a page of {origin[:100]!a} may not send requests to a service without keys: configure keys",
+                    code="request.rights",
                 )
-            # A page whose own name was made to lead here is at home for a browser, which then sends no Origin when it
-            # reads; with every other method it does.
+            # If a page's own name points to this machine (DNS rebinding), the browser takes the request for one of
+            # the same origin. It then sends no Origin with GET and HEAD, but does with every other method.
             if reads and name == b"host" and _is_name(host := value.decode("latin-1")):
                 return RequestError(
                     f"a service without keys is read as localhost or by its address, not as {host[:100]!a}: "
@@ -165,7 +169,7 @@ class Front:
         return None
 
     def _trace_id(self, scope: Scope) -> str:
-        """Return the client's own if it is a good one, else a new one."""
+        """Return the client's trace id if it is well-formed, a new one otherwise."""
         found = [value for name, value in scope["headers"] if name == self._trace_header]
         return found[0].decode() if len(found) == 1 and is_trace(found[0]) else secrets.token_hex(16)
 
@@ -174,7 +178,7 @@ class Front:
         if wanted == "all" or (wanted == "errors" and exchange.code != "ok"):
             facts: dict[str, object] = {"key": exchange.caller, "code": exchange.code, "reason": exchange.reason}
             if wanted == "errors" and not exchange.caller and self._service.settings.has_keys:
-                # The metrics count all of them.
+                # The metrics count every refusal.
                 if (left_out := self._service.strangers.passes()) is None:
                     return
                 facts |= left_out

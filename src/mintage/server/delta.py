@@ -1,14 +1,14 @@
-"""Sequences for identity columns, as a draft of Delta's and Unity Catalog's asks a catalog for them.
+"""Sequences for identity columns, as a draft of Delta and Unity Catalog specifies them for catalogs.
 
-``delta-io/delta#7572`` binds an identity column to a sequence; ``unitycatalog#1832`` and ``#1833`` say what a catalog
-answers. It is a draft, and so is this: paths, members and errors are those of Unity Catalog's API for Delta, as far as
-they are known, and follow it where it changes.
+``delta-io/delta#7572`` binds an identity column to a sequence; ``unitycatalog#1832`` and ``#1833`` specify the answers
+of a catalog. As the specification is a draft, this module is too: paths, members and errors are those of Unity
+Catalog's API for Delta as far as they are known, and will follow its changes.
 
 A sequence hands out ``start + k * step``. The namespace ``identity:ID`` counts *k* from 0 on, so a step may be
 negative. Two more namespaces, ``identity:ID:start`` and ``identity:ID:step``, hold the definition. Each holds one
-integer in its maximum and its stride, which no verb of a store changes, and is retired at once, so that no verb does
-anything to it. The store makes each once, so of two creators that differ one is refused. To drop a sequence is to
-retire its counting namespace: it never starts again.
+integer in its maximum and its stride, which no verb of a store changes. It is retired at once, so that no verb reserves
+from it. The store creates each once, so of two creators with different definitions one is refused. Dropping a sequence
+retires its counting namespace: it never starts again.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ if TYPE_CHECKING:
 __all__ = ["PATH", "routes"]
 
 PATH: Final = "/delta/v1/catalogs/{catalog}/schemas/{schema}/tables/{table}/identities"
-"""Below the address that a writer is told. Names of tables may change, so a sequence is known by its ID alone."""
+"""The path below the configured address. Names of tables may change, so the ID alone identifies a sequence."""
 MOST: Final = 128
-"""Of sequences in a request."""
+"""The most sequences in a request."""
 
 T = TypeVar("T", bound=BaseModel)
 Named = TypeVar("Named", "Spec", "Reservation")
@@ -56,10 +56,10 @@ _TYPES: Final = {
     "request.rate": ("TooManyRequestsException", 429),
     "request.namespaces": ("ResourceExhaustedException", 429),
 }
-"""The draft's name of an error and its status, by our code; any other of the caller's is a parameter's value."""
+"""The draft's name of an error and its status, by our code. All other errors that a caller causes have one name."""
 
 
-# --- what is asked ---------------------------------------------------------------------------------------------------
+# --- requests --------------------------------------------------------------------------------------------------------
 
 
 def _integer(value: object) -> object:
@@ -73,12 +73,12 @@ Known = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")]
 
 
 class _Form(BaseModel):
-    # Members that a later draft adds are no reason to fail.
+    # Members that a later draft adds are ignored.
     model_config = ConfigDict(strict=True, alias_generator=lambda name: name.replace("_", "-"), extra="ignore")
 
 
 class Spec(_Form):
-    """A sequence to be made."""
+    """A sequence to create."""
 
     sequence_id: Known
     start: Int64
@@ -86,13 +86,13 @@ class Spec(_Form):
 
 
 class Create(_Form):
-    """Those to be made, or found as they are."""
+    """The sequences to create; those that exist must have the same definition."""
 
     sequences: Annotated[list[Spec], Field(min_length=1, max_length=MOST)]
 
 
 class Reservation(_Form):
-    """How many values of a sequence; ``step`` is what the writer believes it to be."""
+    """The number of values to reserve from a sequence, and the step that the writer expects."""
 
     sequence_id: Known
     count: Annotated[Int64, Field(ge=1)]
@@ -100,18 +100,18 @@ class Reservation(_Form):
 
 
 class Reserve(_Form):
-    """Those to be reserved from, each once."""
+    """The sequences to reserve values from, each once."""
 
     reservations: Annotated[list[Reservation], Field(min_length=1, max_length=MOST)]
 
 
 class Drop(_Form):
-    """Those that end."""
+    """The sequences to drop."""
 
     sequence_ids: Annotated[list[Known], Field(min_length=1, max_length=MOST)]
 
 
-# --- what the store keeps --------------------------------------------------------------------------------------------
+# --- records in the store --------------------------------------------------------------------------------------------
 
 
 def _namespace(sequence: str) -> str:
@@ -119,13 +119,13 @@ def _namespace(sequence: str) -> str:
 
 
 def _namespaces(sequence: str) -> tuple[str, str, str]:
-    """Return the names of the namespaces that a sequence is made of, the counting one first."""
+    """Return the names of a sequence's namespaces, the counting one first."""
     name = _namespace(sequence)
     return name, f"{name}:start", f"{name}:step"
 
 
 def _make(store: Store, name: str, **how: int) -> bool:
-    """Make a namespace, and return True if there was none.
+    """Create a namespace, and return True if there was none.
 
     :raises GenerationError: ``namespace.retired``.
     """
@@ -139,7 +139,7 @@ def _make(store: Store, name: str, **how: int) -> bool:
 
 
 def _write(store: Store, name: str, value: int) -> None:
-    """Have the store keep an integer for good, as the maximum of a namespace; its stride is 2 if ``value`` is negative.
+    """Keep an integer in the store for good, as the maximum of a namespace; its stride is 2 if ``value`` is negative.
 
     :raises ConfigError: ``config.namespace``: the store keeps another one under this name.
     """
@@ -166,9 +166,9 @@ def _records(store: Store) -> dict[str, NamespaceRecord]:
 
 
 def create(store: Store, spec: Spec) -> None:
-    """Make a sequence, or find it as it is.
+    """Create a sequence, unless it exists with the same definition.
 
-    :raises ConfigError: ``config.namespace``: it was made otherwise, or was dropped.
+    :raises ConfigError: ``config.namespace``: it exists with another definition, or was dropped.
     """
     name, start, step = _namespaces(spec.sequence_id)
     _write(store, start, spec.start)
@@ -184,7 +184,7 @@ def create(store: Store, spec: Spec) -> None:
 
 
 class Definition(NamedTuple):
-    """Start and step of a sequence."""
+    """The start and the step of a sequence."""
 
     start: int
     step: int
@@ -193,13 +193,13 @@ class Definition(NamedTuple):
 class Definitions:
     """The definitions of sequences, as the store keeps them.
 
-    A definition never changes, so the store is asked for it once. It is asked again if the store has lost writes, as
-    after a restore from a backup: the sequence may have been made anew since, otherwise.
+    A definition never changes, so one request to the store is enough. If the store has lost writes, as after a restore
+    from a backup, the definition is read again: the sequence may have been created anew with another one.
     """
 
     def __init__(self, most: int = 100_000) -> None:
         self._known: OrderedDict[str, tuple[Definition, int]] = OrderedDict()
-        """By sequence, its definition, and the serial of the last reservation that was seen."""
+        """By sequence, its definition, and the highest serial of a reservation so far."""
         self._most = most
 
     def find(self, store: Store, sequence: str) -> Definition:
@@ -245,17 +245,17 @@ class Definitions:
         self._known[sequence] = definition, segment.serial
         first, last = (definition.start + k * definition.step for k in (segment.first, segment.last))
         if not (_LEAST <= first <= _GREATEST and _LEAST <= last <= _GREATEST):
-            # Only a namespace that something else made reaches this far.
+            # Only a namespace that another program created reaches this far.
             message = f"identity sequence {sequence} is used up: {last} is outside {_LEAST}..{_GREATEST}"
             raise GenerationError(message, code="sequence.exhausted")
         return range(first, last + definition.step, definition.step)
 
 
-# --- what is answered ------------------------------------------------------------------------------------------------
+# --- answers ---------------------------------------------------------------------------------------------------------
 
 
 def routes(service: Service) -> list[Route]:
-    """The paths."""
+    """Return the routes."""
     api = _Identities(service)
     return [
         Route(PATH, api.change, methods=["POST", "DELETE"]),
@@ -264,14 +264,14 @@ def routes(service: Service) -> list[Route]:
 
 
 class _Identities:
-    """The operations."""
+    """The operations on sequences of identity columns."""
 
     def __init__(self, service: Service) -> None:
         self._service = service
         self._definitions = Definitions()
 
     async def change(self, request: Request) -> Response:
-        """Makes sequences, or ends them."""
+        """Create or drop sequences."""
         caller, body = await self._enter(request)
         store = self._service.store
         if request.method == "POST":
@@ -287,7 +287,7 @@ class _Identities:
         return answered({"results": results})
 
     async def reserve(self, request: Request) -> Response:
-        """Reserves from sequences: of all that are asked for, or of none as far as that is known before."""
+        """Reserve values from sequences: from all that the request names, or from none if one is known to fail."""
         caller, body = await self._enter(request)
         service, asked = self._service, _once(_as(Reserve, body).reservations)
         for each in asked:
@@ -321,7 +321,7 @@ class _Identities:
 
 
 def drop(store: Store, sequence: str) -> bool:
-    """Ends a sequence for good; whether there was one. No other is made of its ID, so no value is handed out twice."""
+    """Drop a sequence for good, and return True if there was one. Its ID is never used again, so no value repeats."""
     name = _namespace(sequence)
     if not any(each.name == name and not each.retired for each in store.list_namespaces()):
         return False
@@ -337,10 +337,9 @@ def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _as(form: type[T], body: object) -> T:
-    """The body in its form.
+    """Return the body as an object of the class ``form``.
 
-    :raises RequestError: ``request.malformed``: a member is missing, or no such thing.
-    :raises FieldError: ``field.range``: one is outside its limits.
+    :raises FieldError: ``field.range``: a member is missing, of another type or outside its limits.
     """
     try:
         return form.model_validate(body)
@@ -351,7 +350,10 @@ def _as(form: type[T], body: object) -> T:
 
 
 def _once(asked: list[Named]) -> list[Named]:
-    """The same, if it names no sequence twice."""
+    """Return the list unchanged, unless it names a sequence twice.
+
+    :raises FieldError: ``field.range``.
+    """
     if len({each.sequence_id for each in asked}) < len(asked):
         raise FieldError("a request names each sequence-id once", code="field.range")
     return asked

@@ -1,9 +1,9 @@
-"""Accepts connections, many in a turn of the loop, with TLS or without.
+"""Accept connections, many in a turn of the loop, with TLS or without.
 
-The event loop's own servers accept one connection in a turn, so that a new one would wait for as many turns as others
-were faster. They also tell of a connection only after its TLS handshake, so that strangers could have as many of them
-half open as the process may have files. So connections are accepted here, and those with TLS are counted, timed and
-ended like all others before they say a word.
+The event loop's own servers accept one connection in a turn, so a new connection would wait one turn for each that came
+before it. They also report a connection only after its TLS handshake, so strangers could keep as many connections half
+open as the process may open files. This module accepts connections itself, and counts, times and closes those with TLS
+from their first byte on.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ if TYPE_CHECKING:
 
 __all__ = ["Server", "TlsServer"]
 
-#: Accepted in a row by all workers together, before connections that are open have their turn: one that is faster than
-#: the others must not take all.
+#: Most connections that all workers together accept in a row before open connections have their turn: the fastest
+#: worker must not take all.
 _AT_ONCE: Final = 100
-#: Without a file or memory left, none is accepted for so long.
+#: If the process has no file or memory left, it accepts no connection for so long.
 _PAUSE_S: Final = 1.0
 
 
 class Server:
-    """Accepts connections of one interface.
+    """The server of one interface, which accepts connections.
 
-    :param make: makes the interface's protocol for one.
+    :param make: creates the interface's protocol for a connection.
     :param workers: how many processes accept from the listener.
     """
 
@@ -45,7 +45,7 @@ class Server:
         self._pause: asyncio.TimerHandle | None = None
         self._opening: set[asyncio.Task[object]] = set()
         self.accepted = 0
-        """How many connections, since the start."""
+        """The number of connections accepted since the start."""
         self._listen()
 
     def _listen(self) -> None:
@@ -79,9 +79,10 @@ class Server:
 
 
 class TlsServer(Server):
-    """The same with TLS: at most ``most`` connections are open, half open ones among them.
+    """A server with TLS: at most ``most`` connections are open, half open ones among them.
 
-    :param connections: those of the interface.
+    :param connections: the connections of the interface.
+    :param timeout_s: the time limit of a handshake, in seconds.
     """
 
     def __init__(
@@ -102,14 +103,14 @@ class TlsServer(Server):
 
     def _begin(self, connection: socket.socket) -> None:
         if not self._room.is_there():
-            # Words need a handshake, which is what is to be saved.
+            # No refusal is sent: it would need a handshake, which is the work to save.
             connection.close()
             return
         Handshake(self._connections, self._make).begin(connection, self._context, self._timeout_s)
 
 
 class Handshake(asyncio.Protocol):
-    """What a connection is until its handshake is over; the interface's own protocol then takes its place."""
+    """The protocol of a connection during its handshake; the interface's own protocol then replaces it."""
 
     def __init__(self, connections: set[Connection], make: Callable[[], asyncio.Protocol]) -> None:
         self._connections = connections
@@ -117,13 +118,13 @@ class Handshake(asyncio.Protocol):
         self._task: asyncio.Task[None]
 
     def begin(self, connection: socket.socket, context: ssl.SSLContext, timeout_s: float) -> None:
-        """Greets a client that was accepted."""
+        """Start the handshake on an accepted connection."""
         self._connections.add(self)
         self._task = asyncio.get_running_loop().create_task(self._shake_hands(connection, context, timeout_s))
 
     async def _shake_hands(self, connection: socket.socket, context: ssl.SSLContext, timeout_s: float) -> None:
         try:
-            # What fails is theirs: they speak no TLS, or have no certificate, or take too long.
+            # Failures are the client's: it does not speak TLS, has no certificate, or takes too long.
             with suppress(OSError):
                 await asyncio.get_running_loop().connect_accepted_socket(
                     lambda: self, connection, ssl=context, ssl_handshake_timeout=timeout_s
@@ -132,28 +133,29 @@ class Handshake(asyncio.Protocol):
             self._connections.discard(self)
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Hand the connection over to the interface's own protocol."""
         self._connections.discard(self)
         protocol = self._make()
         transport.set_protocol(protocol)
         protocol.connection_made(transport)
 
     silent_s = 0.0
-    """As a handshake has a time-out of its own."""
+    """Always 0, as a handshake has a time-out of its own."""
 
     # --- as any connection ----------------------------------------------------------------------------------------
 
-    def look(self, request_timeout_s: float, idle_timeout_s: float) -> None:
-        """Nothing: the handshake has a time-out of its own."""
+    def check_timeouts(self, request_timeout_s: float, idle_timeout_s: float) -> None:
+        """Do nothing: the handshake has a time-out of its own."""
 
     def finish(self) -> bool:
-        """End it: nothing was asked yet."""
+        """End the handshake and return True: the client sent no request yet."""
         self.abort()
         return True
 
     def close(self) -> None:
-        """End it."""
+        """End the handshake."""
         self.abort()
 
     def abort(self) -> None:
-        """End it."""
+        """End the handshake."""
         self._task.cancel()

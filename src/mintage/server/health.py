@@ -1,8 +1,8 @@
-"""Whether the service is alive, whether it can serve, and what it sees of its store.
+"""The health of the service: liveness, readiness, and the state of its store.
 
 ``/healthz`` answers as long as the event loop turns. ``/readyz`` answers 200 while requests can be served: the store
-answers, or what is held lasts, or there is a last resort. :class:`StoreProbe` looks at the store now and then, so that
-neither of them ever waits for it.
+answers, or buffered integers remain, or the last resort is enabled. :class:`StoreProbe` asks the store at intervals, so
+that neither of them ever waits for it.
 """
 
 from __future__ import annotations
@@ -33,29 +33,30 @@ T = TypeVar("T")
 LOOK_S: Final = 2.0
 SURVEY_S: Final = 60.0
 PATIENCE_S: Final = 2.0
-"""A store that has not answered after this long is taken to be away."""
+"""A store that has not answered after this time counts as away."""
 DAY_S: Final = 86_400.0
-#: No such segment was ever reserved.
+#: A segment that was never reserved.
 _NOTHING: Final = Segment("mintage:ready", 1, 1, 1)
 
 log: Any = structlog.get_logger("mintage")
 
 
 class Pace(NamedTuple):
-    """How fast a namespace is used up."""
+    """The speed at which a namespace is used up."""
 
     high_water: int
     watched_s: float = 0.0
-    """For how long it was looked at."""
+    """The time over which it was observed, in seconds."""
     per_second: float = 0.0
-    """By how much the high-water mark moves; what happened longer ago counts less."""
+    """Integers a second by which the high-water mark moves; older observations count less."""
 
 
 def next_pace(high_water: int, before: Pace, seconds: float) -> Pace:
-    """Return the pace after another look, ``seconds`` later.
+    """Return the pace after another observation, ``seconds`` later.
 
-    A plain mean for a day, so that the first look counts no more than any other; then the weight of what is past halves
-    about every 17 hours, so that day and night both count. A tail that was given back is no pace backwards.
+    It is a plain mean for a day, so that the first observation counts no more than any other. After that, the weight of
+    an observation halves about every 17 hours, so that day and night both count. A tail that was given back does not
+    make the pace negative.
     """
     watched_s = before.watched_s + seconds
     weight = seconds / min(watched_s, DAY_S + seconds)
@@ -64,7 +65,7 @@ def next_pace(high_water: int, before: Pace, seconds: float) -> Pace:
 
 
 def days_left(maximum: int, pace: Pace) -> float:
-    """In how many days a namespace is used up; infinity where it is not used."""
+    """Return in how many days a namespace is used up; infinity if nobody uses it."""
     left = maximum - pace.high_water
     if left <= 0:
         return 0.0
@@ -72,17 +73,20 @@ def days_left(maximum: int, pace: Pace) -> float:
 
 
 def is_ready(*, draining: bool, store_up: bool, held: Mapping[str, int], last_resort: bool = False) -> bool:
-    """Return whether the service can serve.
+    """Return True if the service can serve requests.
 
-    Its store answers, or every namespace in use has integers left, or the last resort has some of any.
+    It can if its store answers, if every namespace in use has buffered integers, or if the last resort applies.
+
+    :param held: the number of buffered integers, by namespace.
     """
     return not draining and (store_up or last_resort or (bool(held) and all(level > 0 for level in held.values())))
 
 
 class StoreProbe:
-    """Looks at the store, keeps its gauges, and says in the log when the store goes away and comes back.
+    """The probe of the store: it sets the store's gauges, and logs when the store goes away and comes back.
 
-    ``ends`` has, by scheme, when its layout can hold no later time.
+    :param ends: by scheme, the last time that its layout can hold; ``None`` if it has no such limit.
+    :param patience_s: after so many seconds without an answer, the store counts as away.
     """
 
     def __init__(
@@ -92,20 +96,20 @@ class StoreProbe:
         self._gauges = gauges
         self._ends = ends
         self._patience_s = patience_s
-        # Threads of its own: a store that hangs must not take those that requests need.
+        # The probe has its own threads: a store that hangs must not block the threads that requests need.
         self._threads = ThreadPoolExecutor(2, thread_name_prefix="mintage-watch")
         self._pending: dict[str, asyncio.Future[Any]] = {}
         self._paces: dict[str, Pace] = {}
         self._surveyed_s: float | None = None
         self.store_up: bool | None = None
-        """``None`` until the store was first asked."""
+        """True if the store answers; ``None`` before the first probe."""
         self.failure: MintError | None = None
-        """Why the store does not answer."""
+        """The reason why the store does not answer."""
         self.since = datetime.now(UTC)
-        """When the store was first seen as it is now."""
+        """The time of the last change of ``store_up``."""
 
     async def run(self) -> None:
-        """Watch until it is cancelled."""
+        """Probe and survey the store until cancelled."""
         try:
             async with asyncio.TaskGroup() as group:
                 group.create_task(every(LOOK_S, self.probe))
@@ -114,7 +118,7 @@ class StoreProbe:
             self._threads.shutdown(wait=False, cancel_futures=True)
 
     async def probe(self) -> None:
-        """Ask the store what it is, and whether it would serve requests."""
+        """Ask the store for its description, and check that it accepts writes."""
         try:
             offset_s = await self._ask("look", self._offset_s)
         except MintError as error:
@@ -127,13 +131,13 @@ class StoreProbe:
 
     @property
     def is_away(self) -> bool:
-        """True if the store does not answer, rather than refuse."""
+        """True if the store does not answer; False if it answers or refuses."""
         return self.failure is not None and self.failure.code == "store.unavailable"
 
     def check(self) -> None:
-        """Refuse to serve from a store that refuses for a reason that only its operator can mend.
+        """Raise an error if the store refuses for a reason that only its operator can remove.
 
-        :raises ConfigError: ``config.setting``, or why the store is not fit.
+        :raises ConfigError: ``config.setting``, or the store's own reason.
         """
         error = self.failure
         if isinstance(error, ConfigError):
@@ -142,7 +146,10 @@ class StoreProbe:
             raise ConfigError(f"the store cannot be used: {error}", code="config.setting") from error
 
     async def survey(self, now_s: float | None = None) -> None:
-        """Look at all namespaces. ``now_s`` is a steady clock's time, in seconds; the system's by default."""
+        """Update the gauges of all namespaces and layouts.
+
+        :param now_s: the time of a monotonic clock, in seconds; by default, the system's.
+        """
         now_s = time.monotonic() if now_s is None else now_s
         now = datetime.now(UTC)
         for scheme, end in self._ends.items():
@@ -151,16 +158,16 @@ class StoreProbe:
         try:
             records = await self._ask("survey", self._store.list_namespaces)
         except MintError:
-            return  # `look` tells that the store is away
+            return  # `probe` records that the store is away
         seconds = now_s - self._surveyed_s if self._surveyed_s is not None else 0.0
         self._surveyed_s = now_s
         for each in records:
             before = self._paces.get(each.name)
             pace = next_pace(each.high_water, before, seconds) if before and seconds > 0 else Pace(each.high_water)
             self._paces[each.name] = pace
-            # A retired one has none, and needs nobody's attention.
+            # A retired namespace needs nobody's attention.
             days = math.inf if each.retired else days_left(each.maximum, pace)
-            # Only those in use: a store may hold many more than anybody uses.
+            # Unused namespaces get no series: a store may have many of them.
             if days < math.inf:
                 self._gauges.namespace_days.labels(each.name).set(days)
 
@@ -168,13 +175,13 @@ class StoreProbe:
         before = time.time_ns()
         store_ms = self._store.describe().now_ms
         offset_s = (before + time.time_ns()) / 2e9 - store_ms / 1e3
-        # One that answers may yet refuse whatever writes: this takes the way of a reservation, and changes nothing.
-        with suppress(RequestError):  # of a service behind this one, where our key has no right to that namespace
+        # A store that answers may still refuse all writes. This takes the path of a write, and changes nothing.
+        with suppress(RequestError):  # from a service as the store, if our key has no right to that namespace
             self._store.give_back(_NOTHING, 1)
         return offset_s
 
     async def _ask(self, what: str, verb: Callable[[], T]) -> T:
-        """Return a verb's answer within the patience; one that still hangs is not joined by another."""
+        """Return the answer of a verb, or fail after the patience. Send no second request while one still hangs."""
         before = self._pending.get(what)
         if before is None or before.done():
             asked = asyncio.get_running_loop().run_in_executor(self._threads, verb)
@@ -182,7 +189,7 @@ class StoreProbe:
             done, _ = await asyncio.wait({asked}, timeout=self._patience_s)
             if done:
                 return _answer(asked)
-            # What it says later is nobody's business, but must be fetched.
+            # Nobody needs a late answer, but asyncio warns of an exception that is never fetched.
             asked.add_done_callback(lambda late: late.cancelled() or late.exception())
         raise StoreError(f"{self._store.url}: no answer in {self._patience_s:g} s", code="store.unavailable")
 
@@ -209,11 +216,11 @@ def _answer(done: asyncio.Future[T]) -> T:
 
 
 async def every(pause_s: float, do: Callable[[], Awaitable[None]]) -> None:
-    """Do it again and again, whatever happens."""
+    """Call ``do`` again and again, with pauses, even after exceptions."""
     while True:
         try:
             await do()
         except Exception:
-            # Not the end of it: without the watch nobody would see the next fault.
+            # Go on: without the watch nobody would see the next fault.
             log.exception("watch failed")
         await asyncio.sleep(pause_s)

@@ -1,7 +1,7 @@
-"""Memory of connections that have gone goes back to the system.
+"""Return the memory of closed connections to the system.
 
-The C library keeps freed memory for later requests, as it lies between what is still in use: a third of a megabyte
-for each half open TLS connection of a crowd, long after the crowd has gone.
+The C library keeps freed memory that lies between blocks in use: a third of a megabyte for each of many half open TLS
+connections, long after they are closed.
 """
 
 from __future__ import annotations
@@ -15,24 +15,24 @@ if TYPE_CHECKING:
     from mintage.server.handshake import Server
     from mintage.server.service import Service
 
-__all__ = ["LOOK_S", "Heap"]
+__all__ = ["TRIM_INTERVAL_S", "Heap"]
 
-LOOK_S: Final = 5.0
-"""How often it is looked at: giving back takes some milliseconds."""
-#: What fewer connections leave behind is not worth it.
+TRIM_INTERVAL_S: Final = 5.0
+"""The pause between two checks: trimming takes some milliseconds."""
+#: The memory of fewer closed connections is not worth a trim.
 _MANY: Final = 64
 
 
 class Heap:
-    """What the C library keeps of the memory of this process."""
+    """The freed memory that the C library keeps for this process."""
 
     def __init__(self, service: Service, servers: Sequence[Server]) -> None:
         self._connections = service.connections.values()
         self._servers = servers
         self._accepted = 0
 
-    async def look(self) -> None:
-        """Give back what is free, if at least half of many connections have gone since it was last given back."""
+    async def trim(self) -> None:
+        """Return free memory to the system if, of many connections since the last time, at least half are closed."""
         accepted = sum(server.accepted for server in self._servers)
         came, are_open = accepted - self._accepted, sum(map(len, self._connections))
         if came >= _MANY and are_open <= came // 2:

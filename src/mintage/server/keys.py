@@ -1,10 +1,10 @@
-"""API keys: who may ask the service for what.
+"""API keys and their rights.
 
-A key is ``mint_`` and 43 characters, 256 random bits. The service knows only its SHA-256: nobody can guess 256 bits, so
-nothing slower than one hash is needed, and who reads the configuration cannot ask for anything.
+A key is ``mint_`` and 43 characters, 256 random bits. The service knows only its SHA-256. Nobody can guess 256 bits, so
+one fast hash is enough, and a reader of the configuration cannot use a key.
 
-A **right** is what a key may do, with the names of one **pattern**: a name, the beginning of names and ``*``, or ``*``
-for all. The name is the namespace, the scheme (``mint``) or the pool (``lease``).
+A **right** allows a key one kind of request, for the names that match a **pattern**: a name, the beginning of names and
+``*``, or ``*`` for all. The name is the namespace, the scheme (``mint``) or the pool (``lease``).
 """
 
 from __future__ import annotations
@@ -49,10 +49,10 @@ RIGHTS: Final = {
     "metrics": "the metrics; only of *",
     "admin": "all of these for all names, revoking leases, and CPU profiles; only of *",
 }
-"""Every right, and what it is for."""
+"""Every right, and the requests that it allows."""
 _NAMELESS: Final = ("metrics", "admin")
 _EVERYTHING: Final = ("",)
-"""The prefixes of somebody who may use all names."""
+"""The prefixes that match all names."""
 
 _KEY_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:@-]{0,63}")
 _PATTERN: Final = re.compile(r"(?:[A-Za-z0-9][A-Za-z0-9._:@-]{0,127})?\*?")
@@ -65,13 +65,14 @@ def new_key() -> str:
 
 
 def digest(key: str | bytes) -> str:
-    """Return what the configuration has of a key: ``sha256:`` and 64 hexadecimal digits."""
+    """Return the hash of a key for the configuration: ``sha256:`` and 64 hexadecimal digits."""
     return f"sha256:{hashlib.sha256(key.encode() if isinstance(key, str) else key).hexdigest()}"
 
 
 def check_key_name(name: str) -> None:
-    """:raises ConfigError: ``config.setting``: 1 to 64 letters, digits and ``. _ : @ -``, beginning with one of the
-    first two.
+    """Refuse the name of a key unless it is 1 to 64 letters, digits and ``. _ : @ -``, with a letter or digit first.
+
+    :raises ConfigError: ``config.setting``.
     """
     if name.startswith("mint_"):
         raise ConfigError(
@@ -86,7 +87,10 @@ def check_key_name(name: str) -> None:
 
 
 def check_rights(pattern: str, rights: Iterable[str]) -> None:
-    """:raises ConfigError: ``config.setting``: the pattern is malformed, or there is no such right of it."""
+    """Refuse a malformed pattern, an unknown right, and a right that does not belong to the pattern.
+
+    :raises ConfigError: ``config.setting``.
+    """
     if not pattern or not _PATTERN.fullmatch(pattern):
         raise ConfigError(
             f"{pattern[:160]!a} is no pattern of names: use a name, the beginning of names and *, or * for all",
@@ -101,22 +105,22 @@ def check_rights(pattern: str, rights: Iterable[str]) -> None:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Caller:
-    """Who asks: a key by its name, or ``""`` for anybody, where no keys are configured."""
+    """The caller of a request: a key by its name, or ``""`` for anybody if no keys are configured."""
 
     name: str
     bucket: Bucket | None = None
-    """Its own rate, if it has one."""
+    """The bucket that limits the key's rate; ``None``: any rate."""
     _names: Mapping[str, frozenset[str]] = field(default_factory=dict, repr=False)
     _prefixes: Mapping[str, tuple[str, ...]] = field(default_factory=dict, repr=False)
 
     @classmethod
     def anybody(cls) -> Caller:
-        """Return the caller of a service without keys, who may do everything but what needs ``admin``."""
+        """Return the caller of a service without keys, which has every right but ``admin``."""
         return cls("", None, {}, {right: _EVERYTHING for right in RIGHTS if right != "admin"})
 
     @classmethod
     def of(cls, name: str, rights: Mapping[str, Iterable[str]], bucket: Bucket | None = None) -> Caller:
-        """Return a key's caller; ``rights`` has the rights of each pattern."""
+        """Return the caller of a key; ``rights`` are the rights by pattern."""
         names: defaultdict[str, set[str]] = defaultdict(set)
         prefixes: defaultdict[str, set[str]] = defaultdict(set)
         for pattern, granted in rights.items():
@@ -135,26 +139,29 @@ class Caller:
         )
 
     def may(self, right: str, name: str) -> bool:
-        """Return whether it has a right for a name; ``""`` where the right is of no name."""
+        """Return True if the caller has a right for a name; ``""`` for a right that needs none."""
         return name.startswith(self._prefixes.get(right, ())) or name in self._names.get(right, ())
 
     def check(self, right: str, name: str) -> None:
-        """:raises RequestError: ``request.rights``: it may not."""
+        """Refuse a caller that does not have a right for a name.
+
+        :raises RequestError: ``request.rights``.
+        """
         if not self.may(right, name):
             who = f"the key {self.name!a} has no" if self.name else "without keys, nobody has the"
             raise RequestError(f"{who} right {right!r}{f' for {name[:128]!a}' if name else ''}", code="request.rights")
 
 
 class Entry(Protocol):
-    """A key as it was configured."""
+    """A key in the configuration."""
 
     @property
     def hash(self) -> str:
-        """As :func:`digest` has it."""
+        """The hash of the key, as :func:`digest` returns it."""
 
     @property
     def rights(self) -> Mapping[str, Iterable[str]]:
-        """By pattern."""
+        """The rights, by pattern."""
 
     @property
     def rate(self) -> int:
@@ -162,13 +169,13 @@ class Entry(Protocol):
 
     @property
     def burst(self) -> int:
-        """Of these at once; 0 is as many as in a second."""
+        """Requests at once; 0 is as many as in a second."""
 
 
 class Keys:
-    """The keys of a service, by name; each of its ``workers`` allows its share of a rate.
+    """The keys of a service; each of its ``workers`` allows its share of a rate.
 
-    Finding one costs a hash and a look-up, however many there are.
+    Finding a key takes one hash and one look-up, regardless of the number of keys.
     """
 
     def __init__(self, keys: Mapping[str, Entry], workers: int) -> None:
@@ -184,9 +191,9 @@ class Keys:
             self._callers[key.hash] = Caller.of(name, key.rights, bucket)
 
     def find(self, token: str | bytes | None) -> Caller:
-        """Whose key it is; anybody's where no keys are configured.
+        """Return the caller of a key; anybody if no keys are configured.
 
-        :raises RequestError: ``request.key``: no key, or none that is known. The message does not repeat it.
+        :raises RequestError: ``request.key``: the key is missing or unknown. The message does not repeat it.
         """
         if self._anybody is not None:
             return self._anybody
@@ -207,13 +214,13 @@ class Keys:
 
 
 def token_of(request: Request) -> str | None:
-    """Return the key that a request brings, if any: as a bearer, or as the password of Basic (``http://:KEY@host``)."""
+    """Return the key of a request: a bearer token, or the password of Basic (``http://:KEY@host``)."""
     found = request.headers.getlist("authorization")
     scheme, _, rest = found[0].partition(" ") if len(found) == 1 else ("", "", "")
     if scheme.lower() == "bearer":
         return rest.strip() or None
     if scheme.lower() == "basic":
-        # What is no Base64 is no key, which is what the service then says.
+        # Malformed Base64 counts as no key.
         with suppress(ValueError):
             return b64decode(rest, validate=True).decode().partition(":")[2] or None
     return None

@@ -1,8 +1,7 @@
-"""The log: one form for what the service, its libraries and the keeper say, on standard error.
+"""The log: one form for the records of the service, its libraries and the keeper, on standard error.
 
-Every record has a UTC timestamp, a level and an ``event``, and the ``trace_id`` of the request it belongs to. No secret
-gets in: keys and the passwords of URLs are masked wherever they turn up. What others sent cannot break a line, or move
-a terminal's cursor.
+Every record has a UTC timestamp, a level, an ``event``, and the ``trace_id`` of its request. Keys and the passwords of
+URLs are masked everywhere. Text that others sent can neither break a line nor move a terminal's cursor.
 """
 
 from __future__ import annotations
@@ -31,10 +30,10 @@ def _letter(letter: str) -> str:
     return f"(?:{letter}|%(?:25){{0,3}}{ord(letter):02x})"
 
 
-# Each pattern looks at a place a few times at most: what is masked may be long, and hostile.
+# Each pattern reads a character a few times at most: the text may be long and hostile.
 _SECRETS: Final = (
-    # Wherever it begins, as within a word, and in either case, as /alloc reads names in small letters. A part of a key
-    # as well, unless the rest is too long to guess.
+    # A key may begin within a word, and /alloc reads names in small letters, so case does not matter. Parts of keys are
+    # masked as well, unless the missing part is too long to guess.
     (re.compile("".join(map(_letter, "mint_")) + r"[A-Za-z0-9_%-]{16,}", re.IGNORECASE), "mint_***"),
     (re.compile(r"(?<=://)([^\s/@:]*):[^\s/]+@"), r"\1:***@"),
     (
@@ -47,14 +46,14 @@ _CONTROLS: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u20
 
 
 def is_console(settings: Settings) -> bool:
-    """Return whether the log is for people at a terminal, not for machines: ``auto`` is what standard error is."""
+    """Return True if the log is for people: by the setting, or because standard error is a terminal (``auto``)."""
     return settings.log_format == "console" or (settings.log_format == "auto" and sys.stderr.isatty())
 
 
 def configure(settings: Settings) -> None:
-    """Send what is logged from now on to standard error, in the settings' form and from their level on.
+    """Write the log to standard error from now on, in the format and from the level of the settings.
 
-    That is a line for people, or JSON, one object a line. Python's warnings are logged as well.
+    A record is a line for people, or a JSON object on one line. Python's warnings are logged as well.
     """
     shared: list[Processor] = [
         structlog.contextvars.merge_contextvars,
@@ -93,12 +92,12 @@ def configure(settings: Settings) -> None:
     logging.captureWarnings(True)
     # The service has an access log of its own, with trace ids.
     logging.getLogger("uvicorn.access").disabled = True
-    # A store over HTTP would be a line for each of its verbs.
+    # A store over HTTP would log a line for each of its verbs.
     logging.getLogger("httpx").setLevel(max(logging.WARNING, logging.getLogger().level))
 
 
 class Sampled:
-    """Lets through a line a second, of those that anybody can have written as often as they like."""
+    """A limit of one line a second, for lines that strangers can cause at any rate."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -106,7 +105,7 @@ class Sampled:
         self._left_out = 0
 
     def passes(self) -> dict[str, int] | None:
-        """Return what the line is to say of those left out since the last one; None where it is to be left out."""
+        """Return the facts to add to a line, with the number left out before it; ``None`` to leave this line out."""
         now_s = self._clock()
         if now_s < self._until_s:
             self._left_out += 1
@@ -116,7 +115,7 @@ class Sampled:
 
 
 def masked(text: str) -> str:
-    """Return the text without keys, passwords in URLs, and values of options that sound like secrets."""
+    """Return the text with keys, passwords in URLs, and values of options with names like ``secret`` masked."""
     for secret, mask in _SECRETS:
         text = secret.sub(mask, text)
     return text
@@ -145,7 +144,7 @@ def _clean(value: Any) -> Any:
 
 
 def _escape(_logger: object, _name: str, event: EventDict) -> EventDict:
-    """For people at a terminal; JSON escapes by itself. Only tracebacks have lines, each of them indented."""
+    """Escape control characters for a terminal (JSON escapes by itself), and indent the lines of tracebacks."""
     for name, value in event.items():
         if isinstance(value, str):
             lines = value.split("\n") if name in {"exception", "stack"} else [value]

@@ -1,7 +1,7 @@
-"""What the service counts, for Prometheus; and the store whose verbs are timed.
+"""The metrics of the service, for Prometheus; and a store that times and counts its verbs.
 
-With several workers, each counts in files of its own under ``PROMETHEUS_MULTIPROC_DIR``, and whichever is scraped adds
-them all up. That variable must be set before this module is imported.
+With several workers, each counts in its own files under ``PROMETHEUS_MULTIPROC_DIR``, and the worker that is scraped
+adds them all up. Set that variable before you import this module.
 """
 
 from __future__ import annotations
@@ -24,45 +24,45 @@ if TYPE_CHECKING:
 
     from mintage._core.lane import Lane
 
-__all__ = ["OPERATIONS", "Holdings", "Metered", "Metrics", "Workers"]
+__all__ = ["OPERATIONS", "Inventory", "Metered", "Metrics", "Workers"]
 
 HOT: Final = {"alloc": "http", "next": "http", "incr": "redis", "incrby": "redis"}
 """The operations of the hot path, and the interface of each."""
 OPERATIONS: Final = frozenset(
     {*HOT, "reserve", "give_back", "mint", "describe", "create", "lease", "inspect", "get", "other"}
 )
-"""What a request can be; whatever else somebody sends is ``other``, so that nobody outside can make series."""
+"""The operations of requests. Any other request counts as ``other``, so that clients cannot create series."""
 SECONDS: Final = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 
-# When a series began says nothing here, and doubles the page.
+# The creation times of series tell nothing here, and would double the page.
 disable_created_metrics()  # type: ignore[no-untyped-call]
 
 
 class Level(Protocol):
-    """What a namespace is served from."""
+    """The buffer of a namespace."""
 
     @property
     def buffered(self) -> int:
         """The number of buffered integers."""
 
 
-class Holdings(Protocol):
-    """What a service has in hand."""
+class Inventory(Protocol):
+    """The parts of a service that the metrics read."""
 
     @property
     def lane(self) -> Lane:
-        """What counts on the hot path."""
+        """The lane, which counts the requests of the hot path."""
 
     @property
     def connections(self) -> Mapping[str, Collection[object]]:
-        """By interface, those that are open."""
+        """The open connections, by interface."""
 
     @property
     def draining(self) -> bool:
-        """True if it stops."""
+        """True if the service stops."""
 
     def sequences(self) -> Mapping[str, Level]:
-        """Return the namespaces that are served."""
+        """Return the levels of the open namespaces, by name."""
 
     def generators(self) -> Collection[str]:
         """Return the schemes whose node numbers are leased."""
@@ -71,13 +71,15 @@ class Holdings(Protocol):
 class Metrics:
     """All metrics of one worker, in a registry of their own. Threads may share it.
 
-    Of several workers' gauges, what each holds adds up, and what all look at is as bad as the worst of them sees it.
+    With several workers, a gauge of what each worker has is the sum; a gauge of what all observe, such as the store, is
+    the worst value.
     """
 
     def __init__(self) -> None:
         self.registry = registry = CollectorRegistry()
         self._seen: dict[tuple[str, str], tuple[int, int]] = {}
-        self._pools: set[str] = set()
+        self._open: set[str] = set()
+        """The namespaces that have ever been open in this worker."""
         self._requests = Counter(
             "mintage_requests", "Requests answered", ["interface", "operation", "code"], registry=registry
         )
@@ -106,12 +108,12 @@ class Metrics:
         def gauge(name: str, text: str, mode: Any, *labels: str) -> Gauge:
             return Gauge(name, text, labels, registry=registry, multiprocess_mode=mode)
 
-        self._pool = gauge(
+        self._buffered = gauge(
             "mintage_buffered_integers", "Integers reserved and not yet handed out", "livesum", "namespace"
         )
         self._leases = gauge("mintage_leases", "Node numbers held", "livesum", "scheme")
         self.store_up = gauge("mintage_store_up", "1 while the store answers", "livemin")
-        """0 until the store was first asked."""
+        """0 before the first probe of the store."""
         self.clock_offset = gauge(
             "mintage_store_clock_offset_seconds", "This clock less the store's, in seconds", "livemostrecent"
         )
@@ -127,7 +129,11 @@ class Metrics:
         gauge("mintage_info", "1; its label is the version", "livemax", "version").labels(__version__).set(1)
 
     def request(self, interface: str, operation: str, code: str, seconds: float | None = None) -> None:
-        """Count an answer: ``code`` is ``"ok"`` or that of the error; ``seconds``, if it was timed."""
+        """Count an answer.
+
+        :param code: ``"ok"``, or the code of the error.
+        :param seconds: the time that the answer took; ``None`` if it was not measured.
+        """
         operation = operation if operation in OPERATIONS else "other"
         self._requests.labels(
             interface, operation, code if code in CATALOGUE or code == "ok" else "service.failed"
@@ -148,21 +154,21 @@ class Metrics:
         self._fallback.labels(namespace).inc(n)
 
     def verb(self, verb: str, seconds: float) -> None:
-        """Take note of how long a verb of the store took, whether or not it failed."""
+        """Record the time that a verb of the store took, in seconds, whether or not it failed."""
         self._store_seconds.labels(verb).observe(seconds)
 
     def failure(self, verb: str, code: str) -> None:
         """Count a verb of the store that raised."""
         self._failures.labels(verb, code).inc()
 
-    def gather(self, held: Holdings) -> None:
-        """Add what the hot path counted since the last call, and read the gauges off what is held.
+    def gather(self, inventory: Inventory) -> None:
+        """Add the counts of the hot path since the last call, and set the gauges.
 
-        A namespace that is closed and opened again counts from 0 in the lane: call this before it is closed, and
-        nothing is lost. Never call it from two threads.
+        A namespace that is closed and opened again counts from 0 in the lane, so call this before closing one. Never
+        call it from two threads.
         """
         seen: dict[tuple[str, str], tuple[int, int]] = {}
-        for namespace, operation, requests, integers in held.lane.counts():
+        for namespace, operation, requests, integers in inventory.lane.counts():
             before = self._seen.get((namespace, operation), (0, 0))
             if requests < before[0] or integers < before[1]:
                 before = (0, 0)
@@ -173,19 +179,19 @@ class Metrics:
                 self.integers(namespace, integers - before[1])
         self._seen = seen
 
-        levels = {namespace: sequence.buffered for namespace, sequence in held.sequences().items()}
-        # In files that workers share, a series cannot be taken back.
-        for namespace in self._pools - levels.keys():
-            self._pool.labels(namespace).set(0)
-        self._pools |= levels.keys()
+        levels = {namespace: sequence.buffered for namespace, sequence in inventory.sequences().items()}
+        # A series in files that workers share cannot be removed.
+        for namespace in self._open - levels.keys():
+            self._buffered.labels(namespace).set(0)
+        self._open |= levels.keys()
         for namespace, level in levels.items():
-            self._pool.labels(namespace).set(level)
-        generators = held.generators()
+            self._buffered.labels(namespace).set(level)
+        generators = inventory.generators()
         for scheme in NAMES:
             self._leases.labels(scheme).set(scheme in generators)
-        for interface, connections in held.connections.items():
+        for interface, connections in inventory.connections.items():
             self._connections.labels(interface).set(len(connections))
-        self._draining.set(held.draining)
+        self._draining.set(inventory.draining)
 
     def render(self) -> tuple[bytes, str]:
         """Return the text of all workers' metrics, and its content type."""
@@ -201,17 +207,17 @@ def _replaced(registry: CollectorRegistry | None) -> Counter:
 
 
 class Workers:
-    """What the process that starts the workers counts, in their directory."""
+    """The metrics of the process that starts the workers, in the workers' directory."""
 
     def __init__(self) -> None:
         self._replaced = _replaced(None)
 
     def gone(self, pid: int) -> None:
-        """Forget the gauges of a worker that has ended; what it counted stays."""
+        """Remove the gauges of a worker that has ended; its counters stay."""
         mark_process_dead(pid)  # type: ignore[no-untyped-call]
 
     def replaced(self) -> None:
-        """Count a worker that took the place of one that died."""
+        """Count a worker that replaced one that died."""
         self._replaced.inc()
 
 
@@ -219,13 +225,14 @@ class Workers:
 
 
 class Metered(Forwarding):
-    """Another store, whose verbs are timed and whose failures are counted."""
+    """A wrapper of a store that times its verbs and counts their failures."""
 
     def __init__(self, store: Store, metrics: Metrics) -> None:
         super().__init__(store)
         self.metrics = metrics
 
     def forward(self, verb: str, *args: Any, **kwargs: Any) -> Any:
+        """Call a verb of the wrapped store."""
         began = time.perf_counter()
         try:
             return super().forward(verb, *args, **kwargs)
@@ -233,7 +240,7 @@ class Metered(Forwarding):
             self.metrics.failure(verb, error.code)
             raise
         except Exception:
-            # What the keeper makes of it, too.
+            # The keeper reports it with the same code.
             self.metrics.failure(verb, "store.refused")
             raise
         finally:

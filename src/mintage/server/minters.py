@@ -1,4 +1,4 @@
-"""IDs of all schemes: a generator of each, made at its first ID, with a node number that the service leases."""
+"""Mint IDs of all schemes: one generator for each, created for its first ID, with a node number that it leases."""
 
 from __future__ import annotations
 
@@ -33,18 +33,18 @@ class Minters:
         self._settings = settings
         self._store = store
         self._metrics = metrics
-        # Apart from the store's, as a layout that has few IDs keeps who mints waiting.
+        # Apart from the threads of the store: minting in a layout with few IDs blocks a thread.
         self._threads = Threads(_THREADS, "mintage-mint")
         self._generators: dict[str, Generator] = {}
         self._minting: Counter[str] = Counter()
-        """By scheme, how many IDs are being minted."""
-        # A second's, as a request that waits for more has a thread.
+        """By scheme, the number of IDs that are being minted."""
+        # At most the IDs of one second, as a request that waits for more blocks a thread.
         a_second = max(1, settings.layout.ids_per_second)
         self._most = {each.name: a_second for each in SCHEMES.values() if each.has_layouts}
-        """By scheme, how many may be minted at a time, where that is bounded."""
+        """By scheme, the most IDs that may be minted at a time; schemes without a layout have no such limit."""
 
     def ends(self) -> dict[str, datetime | None]:
-        """By scheme, when its layout can hold no later time."""
+        """Return, by scheme, the last time that its layout can hold."""
         chosen = catalogue.of_layout(self._settings.layout, "")
         return {
             each.name: (chosen if each.has_layouts else catalogue.of_scheme(each.name)).ends
@@ -52,23 +52,32 @@ class Minters:
         }
 
     def generators(self) -> dict[str, Generator]:
-        """Return the schemes of which IDs were minted, and their generators."""
+        """Return the generators that have minted so far, by scheme."""
         return dict(self._generators)
 
     def check_scheme(self, scheme: str) -> None:
-        """:raises RequestError: ``request.malformed``: there is no such scheme."""
+        """Refuse a scheme that does not exist.
+
+        :raises RequestError: ``request.malformed``.
+        """
         if scheme not in SCHEMES:
-            raise RequestError(f"scheme {scheme!r:.60} is none of {', '.join(NAMES)}", code="request.malformed")
+            raise RequestError(
+                f"scheme {scheme!r:.60} does not exist: use one of {', '.join(NAMES)}", code="request.malformed"
+            )
 
     async def mint(self, scheme: str, count: int, meta: int) -> list[str]:
-        """``count`` IDs of a scheme that there is; what comes of it is :meth:`Service.mint`'s."""
+        """Mint ``count`` IDs of a scheme that exists.
+
+        :raises MintError: as :meth:`Service.mint`.
+        """
         most = self._most.get(scheme, MAX_INTEGER)
         limit = min(self._settings.max_count, most)
         if not 1 <= count <= limit:
             raise FieldError(f"count {count} is outside 1..{limit}", code="field.range")
         if self._minting[scheme] and self._minting[scheme] + count > most:
             raise RequestError(
-                f"{self._minting[scheme]} IDs of {scheme} are being minted already, and a second has {most}",
+                f"{self._minting[scheme]} IDs of {scheme} are being minted already; its layout has {most} a second: "
+                f"try again in a second, or ask for fewer than {count}",
                 code="request.busy",
                 retry_after_ms=1000,
             )
@@ -99,11 +108,12 @@ class Minters:
             try:
                 made = minted.generator(lease, **chosen)
             except OSError as error:
-                # Its module is read now, and connections may have used up the files of this process.
+                # The scheme's module is imported now, and connections may have used up the files of this process.
                 if error.errno not in _NO_FILES:
                     raise
                 raise RequestError(
-                    f"the service has no file left for its first ID of {scheme}: {error.strerror}",
+                    f"the service cannot open a file for its first ID of {scheme}: {error.strerror}: try again in a "
+                    "second, or raise the limit of open files",
                     code="request.busy",
                     retry_after_ms=1000,
                 ) from error

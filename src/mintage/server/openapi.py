@@ -1,4 +1,4 @@
-"""The OpenAPI document, written from the operations; and the page to try them."""
+"""The OpenAPI document, which follows from the operations, and the page to try them."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ COMMON: Final = (
     "store.schema",
     "service.failed",
 )
-"""Errors that any operation may have."""
+"""The codes of the errors that all operations share."""
 
 _PROBLEM: Final = {
     "type": "object",
@@ -90,7 +90,7 @@ _ALLOC: Final = {
 
 
 def document(settings: Settings) -> dict[str, Any]:
-    """The OpenAPI 3.1 document of a service with these settings."""
+    """Return the OpenAPI 3.1 document of a service with these settings."""
     schemas, definitions = _schemas()
     header = {"$ref": "#/components/headers/TraceId"}
     paths: dict[str, dict[str, Any]] = {}
@@ -130,7 +130,7 @@ def document(settings: Settings) -> dict[str, Any]:
                 "basic": {"type": "http", "scheme": "basic", "description": "The key as the password."},
             },
         },
-        # A service without keys takes anybody.
+        # A service without keys serves anybody.
         "security": [{"bearer": []}, {"basic": []}, {}],
     }
 
@@ -146,13 +146,13 @@ _TAG_OF: Final = {"sequences": "sequences", "ids": "ids", "inspect": "ids", "poo
 
 
 def codes_of(operation: Operation) -> list[str]:
-    """The errors that an operation may have, in the order of the catalogue."""
+    """Return the codes of an operation's errors, in the order of the catalogue."""
     possible = {*COMMON, *operation.codes}
     return [code for code in CATALOGUE if code in possible]
 
 
 def _schemas() -> tuple[dict[tuple[Any, str], Any], dict[str, Any]]:
-    """The JSON Schema of each form and mode; and those that they refer to, by name."""
+    """Return the JSON Schema of each annotation and mode, and the schemas that they refer to, by name."""
     wanted: dict[tuple[Any, str], TypeAdapter[Any]] = {}
     for each in OPERATIONS:
         for parameter in each.parameters:
@@ -209,7 +209,7 @@ def _parameter(parameter: Parameter, schema: dict[str, Any], settings: Settings)
 
 
 def _refusals(codes: list[str]) -> dict[str, Any]:
-    """The answers that say no, by status."""
+    """Return the descriptions of the error answers, by status."""
     refusals: dict[str, Any] = {}
     for status in sorted({CATALOGUE[code].http for code in codes}):
         of_it = [code for code in codes if CATALOGUE[code].http == status]
@@ -247,7 +247,7 @@ def _id(method: str, path: str) -> str:
     return "_".join([method.lower(), *(word for word in words if word not in {"", "v1"})])
 
 
-# --- what is no operation of /v1 ----------------------------------------------------------------------------------
+# --- paths outside /v1 --------------------------------------------------------------------------------------------
 
 
 def _page(summary: str, tag: str, media: str, *, status: dict[str, str] | None = None, **more: Any) -> dict[str, Any]:
@@ -316,7 +316,7 @@ PAGES: Final[dict[tuple[str, str], dict[str, Any]]] = {
     ("GET", "/"): _page("A page to try all of this", "service", "text/html", security=[{}]),
     ("POST", "/alloc"): _alloc(),
 }
-"""All that is no operation of ``/v1``, by method and path."""
+"""The descriptions of all operations outside ``/v1``, by method and path."""
 
 
 # --- routes -------------------------------------------------------------------------------------------------------
@@ -324,7 +324,7 @@ PAGES: Final[dict[tuple[str, str], dict[str, Any]]] = {
 
 @cache
 def _try() -> tuple[str, str]:
-    """The page, and the policy that lets a browser run nothing but what is in it."""
+    """Return the page, and the policy that lets a browser run only the page's own script and style."""
     text = files("mintage.server").joinpath("try.html").read_text("utf-8")
 
     def allowed(tag: str) -> str:
@@ -339,7 +339,7 @@ def _try() -> tuple[str, str]:
 
 
 def routes(service: Service) -> list[Route]:
-    """``GET /openapi.json``, and ``GET /``: the page. Neither tells anything that is not in the documentation."""
+    """Return the routes of ``/openapi.json`` and of the page, ``/``. Both are public, as the documentation is."""
 
     @cache
     def written() -> bytes:

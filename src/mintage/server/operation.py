@@ -1,8 +1,8 @@
-"""An operation of HTTP, declared once: requests are read as it says, and the OpenAPI document is written from it.
+"""Operations of HTTP. The declaration of an operation defines how requests are read, and its OpenAPI description.
 
-A handler's signature is the declaration. After the :class:`Ask`, each parameter is one of the path if the path names
-it, one of the query if not, a header if its form says :class:`Header`, and the body if its form is a :class:`Body`. The
-docstring is the description, what it returns is the answer.
+A handler's signature is the declaration. After the :class:`Ask`, each parameter is in the path if the path names it, a
+header if its annotation has a :class:`Header`, the body if its type is a :class:`Body`, and in the query otherwise. The
+docstring is the description, the return type is the schema of the answer.
 """
 
 from __future__ import annotations
@@ -52,23 +52,23 @@ __all__ = [
 
 @dataclass(slots=True)
 class Exchange:
-    """What is noted of a request while it is answered."""
+    """The facts about a request, which the log, the metrics and the answer use."""
 
     trace_id: str
     operation: str = "other"
-    """As the metrics call it."""
+    """Its name in the metrics."""
     code: str = "ok"
     caller: str = ""
     """The name of the key."""
     reason: str = ""
-    """What was wrong."""
+    """The message of the error."""
     headers: dict[str, str] = field(default_factory=dict)
-    """To be added to the answer."""
+    """Headers to add to the answer."""
     refuse: Callable[[Exchange, MintError], Response] | None = None
-    """How the interface says no, if not by a problem of RFC 9457."""
+    """The function that makes the interface's error answers; ``None``: problems of RFC 9457."""
 
     def refused(self, error: MintError) -> Response:
-        """Return the answer that says no."""
+        """Record an error, and return the answer for it."""
         self.code, self.reason = error.code, str(error)
         if isinstance(error, PassingError) and error.retry_after_ms is not None:
             self.headers["Retry-After"] = str(-(-error.retry_after_ms // 1000))
@@ -78,7 +78,7 @@ class Exchange:
 
 
 def exchange_of(scope: Scope) -> Exchange:
-    """Return the notes of the request that this scope is of."""
+    """Return the exchange of the request with this scope."""
     noted: Exchange = scope["mintage.exchange"]
     return noted
 
@@ -89,7 +89,7 @@ def answered(body: object, status: int = 200, *, media_type: str = "application/
 
 
 def problem(exchange: Exchange, error: MintError) -> Response:
-    """Return an error as RFC 9457 has it."""
+    """Return an error as a problem of RFC 9457."""
     entry = CATALOGUE[error.code]
     body = {
         "type": f"urn:mintage:error:{error.code}",
@@ -109,7 +109,7 @@ async def read_body(scope: Scope, receive: Receive, limit: int) -> bytes:
 
     :raises RequestError: ``request.size``; ``request.malformed``: the client went away.
     """
-    too_long = RequestError(f"the body is longer than {limit} bytes", code="request.size")
+    too_long = RequestError(f"the body is longer than the {limit} bytes of max_request_bytes", code="request.size")
     for name, value in scope["headers"]:
         if name == b"content-length" and value.isdigit() and int(value[:20]) > limit:
             raise too_long
@@ -129,7 +129,7 @@ async def read_body(scope: Scope, receive: Receive, limit: int) -> bytes:
 
 
 def read_json(text: str, *, members: Callable[[list[tuple[str, Any]]], Any]) -> Any:
-    """JSON as RFC 8259 has it, each object made of its members by ``members``.
+    """Parse JSON as RFC 8259 defines it; ``members`` makes each object of its members.
 
     :raises RequestError: ``request.malformed``.
     """
@@ -145,7 +145,7 @@ def _refuse_constant(word: str) -> None:
 
 
 def _whole_or_float(digits: str) -> int | float:
-    """No integer here has more digits than 2^64; Python would take its time over a million of them."""
+    """Parse an integer of at most 20 digits exactly. Longer ones are out of range anyway, and slow to parse."""
     return int(digits) if len(digits) <= 20 else float(digits)
 
 
@@ -153,28 +153,28 @@ def _whole_or_float(digits: str) -> int | float:
 
 
 class Body(BaseModel):
-    """What a body may be: these members and no others, of exactly these types."""
+    """The schema of a body: these members and no others, of exactly these types."""
 
     model_config = ConfigDict(extra="forbid", strict=True, defer_build=True)
 
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """In a form: the parameter is this header. Its value is a secret."""
+    """An annotation of a parameter that is a header with this name. Its value is a secret."""
 
     name: str
 
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """In a form: the service's setting of this name is the most that it takes."""
+    """An annotation of a parameter whose maximum is the service's setting with this name."""
 
     setting: str
 
 
 @dataclass(slots=True)
 class Ask:
-    """Who asks what service; and the status of the answer, which the handler may change."""
+    """The service, the caller of a request, and the status of the answer, which the handler may change."""
 
     service: Service
     caller: Caller
@@ -186,14 +186,14 @@ class Parameter:
     """A parameter of an operation."""
 
     name: str
-    """Of the handler's argument."""
+    """The name of the handler's argument."""
     wire: str
-    """As the request has it."""
+    """Its name in requests."""
     place: Literal["path", "query", "header", "body"]
     form: Any
     """The annotation: its type, range and description."""
     default: Any
-    """``inspect.Parameter.empty`` where it must be given."""
+    """``inspect.Parameter.empty`` if it is required."""
 
     @property
     def is_required(self) -> bool:
@@ -202,7 +202,7 @@ class Parameter:
 
     @property
     def title(self) -> str:
-        """As it is called in messages."""
+        """Its name in messages."""
         return {"header": f"header {self.wire}", "body": "body"}.get(self.place, self.wire)
 
 
@@ -214,11 +214,11 @@ class Operation:
     method: str
     path: str
     right: str
-    """Empty where any key has it."""
+    """The right that it needs; empty if any key may call it."""
     codes: tuple[str, ...]
-    """The errors that are its own."""
+    """The codes of its errors, besides those that all operations share."""
     statuses: tuple[int, ...]
-    """Of its answers; the first is the usual one."""
+    """The statuses of its answers; the first is the usual one."""
     handler: Callable[..., Awaitable[Any]]
     parameters: tuple[Parameter, ...]
     answer: Any
@@ -226,18 +226,18 @@ class Operation:
 
     @property
     def summary(self) -> str:
-        """What it does, in one sentence."""
+        """The first line of the handler's docstring."""
         return (self.handler.__doc__ or "").partition("\n")[0].strip()
 
     @property
     def description(self) -> str:
-        """What else there is to know."""
+        """The remaining lines of the handler's docstring."""
         return inspect.cleandoc((self.handler.__doc__ or "").partition("\n")[2])
 
     async def answer_to(self, scope: Scope, receive: Receive, service: Service, caller: Caller) -> Response:
-        """Read a request of it, and answer.
+        """Read a request, call the handler, and return the answer.
 
-        :raises MintError: ``request.malformed``, ``request.size``, and the operation's own.
+        :raises MintError: ``request.malformed``, ``request.size``, and the operation's own errors.
         """
         given = self._given(scope)
         body = await read_body(scope, receive, service.settings.max_request_bytes)
@@ -256,7 +256,7 @@ class Operation:
         return Response(status_code=ask.status) if answer is None else answered(answer, ask.status)
 
     def _given(self, scope: Scope) -> dict[str, str]:
-        """Return the parameters of path, query and headers as they were sent."""
+        """Return the parameters in path, query and headers, as text."""
         match = self.pattern.fullmatch(scope["path"])
         given: dict[str, str] = match.groupdict() if match else {}
         known = {each.wire for each in self.parameters if each.place == "query"}
@@ -293,7 +293,7 @@ def operation(
     codes: tuple[str, ...] = (),
     statuses: tuple[int, ...] = (200,),
 ) -> Callable[[Callable[..., Awaitable[Any]]], Operation]:
-    """Make an operation of its handler. Parts of ``path`` in braces are parameters, each of one segment at most."""
+    """Declare a handler as an operation. Parts of ``path`` in braces are parameters within one segment."""
 
     def declare(handler: Callable[..., Awaitable[Any]]) -> Operation:
         forms = get_type_hints(handler, include_extras=True)
@@ -316,19 +316,22 @@ def _parameter(path: str, name: str, form: Any, default: Any) -> Parameter:
     return Parameter(name, name, "path" if f"{{{name}}}" in path else "query", form, default)
 
 
-# --- reading what was sent ----------------------------------------------------------------------------------------
+# --- reading requests ---------------------------------------------------------------------------------------------
 
 _RANGES: Final = frozenset({"greater_than", "greater_than_equal", "less_than", "less_than_equal"})
 
 
 @cache
 def adapter(form: Any) -> TypeAdapter[Any]:
-    """Return what checks values of a form."""
+    """Return the adapter that checks values against an annotation."""
     return TypeAdapter(form)
 
 
 def _members_of(body: bytes) -> Mapping[str, Any]:
-    """:raises RequestError: ``request.malformed``: it is no JSON object whose members each have a name of their own."""
+    """Return the members of a body, a JSON object without repeated names.
+
+    :raises RequestError: ``request.malformed``.
+    """
     try:
         text = body.decode()
     except UnicodeDecodeError as error:
@@ -351,12 +354,13 @@ def _checked(parameter: Parameter, value: Any) -> Any:
         return adapter(parameter.form).validate_python(value)
     except ValidationError as error:
         refusal = _refusal(parameter, error)
-    # Not from inside: each of the two would refer to the other, and pydantic's is none that the collector sees.
+    # Raised outside the handler: inside, the two exceptions would refer to each other, and the garbage collector does
+    # not see pydantic's.
     raise refusal
 
 
 def _refusal(parameter: Parameter, error: ValidationError) -> MintError:
-    """Return the first thing that is wrong."""
+    """Return an error for the first fault that pydantic found."""
     first = error.errors(include_url=False)[0]
     cause = first.get("ctx", {}).get("error")
     if isinstance(cause, MintError):
@@ -375,6 +379,6 @@ def _refusal(parameter: Parameter, error: ValidationError) -> MintError:
 
 
 def _shown(value: object) -> str:
-    """Return a value in a message: short, and in printable ASCII."""
+    """Return the text of a value for a message: at most 60 characters of printable ASCII."""
     text = ascii(value)
     return text if len(text) <= 60 else f"{text[:60]}..."

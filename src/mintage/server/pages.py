@@ -24,7 +24,7 @@ _FRESH = {"Cache-Control": "no-store"}
 
 
 def routes(service: Service) -> list[Route]:
-    """All of them."""
+    """Return the routes of all pages."""
     return [
         Route("/healthz", _healthz),
         _readyz(service),
@@ -34,12 +34,12 @@ def routes(service: Service) -> list[Route]:
 
 
 async def _healthz(_: Request) -> Response:
-    """For everybody: answers as long as the event loop turns."""
+    """Answer any caller, as long as the event loop turns."""
     return JSONResponse({"status": "ok"}, headers=_FRESH)
 
 
 def _readyz(service: Service) -> Route:
-    """For everybody: 200 while requests can be served; names of namespaces only where there are no keys."""
+    """Return the route of readiness: 200 while requests can be served. With keys, it names no namespaces."""
 
     async def readyz(_: Request) -> Response:
         watch = service.probe
@@ -61,12 +61,12 @@ def _readyz(service: Service) -> Route:
 
 
 def _metrics(service: Service) -> Route:
-    """Make the route of the metrics, which needs the right ``metrics``."""
+    """Return the route of the metrics, which needs the right ``metrics``."""
 
     async def metrics(request: Request) -> Response:
         service.caller(token_of(request)).check("metrics", "")
         service.metrics.gather(service)
-        # In a thread: a thousand namespaces make a long text, and others want to be served.
+        # In a thread, as the text of a thousand namespaces would delay other requests.
         text, content_type = await asyncio.to_thread(service.metrics.render)
         return Response(text, media_type=content_type, headers=_FRESH)
 
@@ -74,9 +74,9 @@ def _metrics(service: Service) -> Route:
 
 
 def _profile(service: Service) -> Route:
-    """``?seconds=5&format=html|text|speedscope``, which needs the right ``admin``.
+    """Return the route of the profile, ``?seconds=5&format=html|text|speedscope``, which needs the right ``admin``.
 
-    Without keys there is no such caller: a profile shows paths of the machine.
+    Without keys nobody has that right, as a profile shows paths of the machine.
     """
     running = False
 
@@ -99,7 +99,7 @@ def _profile(service: Service) -> Route:
         running = True
         try:
             session = await profile.take(seconds, lambda: service.draining)
-            # In a thread: drawing thousands of samples takes a while.
+            # In a thread, as drawing thousands of samples takes a while.
             text = await asyncio.to_thread(profile.draw, session, form)
         finally:
             running = False

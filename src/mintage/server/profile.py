@@ -1,7 +1,7 @@
-"""Where the time of the running service goes.
+"""Take CPU profiles of the running service.
 
-pyinstrument samples the thread of the event loop, which goes on serving meanwhile. With several workers, it is the
-profile of whichever was asked.
+pyinstrument samples the thread of the event loop, which goes on serving meanwhile. With several workers, the profile is
+of the worker that gets the request.
 """
 
 from __future__ import annotations
@@ -29,29 +29,35 @@ TYPES: Final = {"html": "text/html", "text": "text/plain", "speedscope": "applic
 
 
 def read_seconds(text: str) -> int:
-    """:raises RequestError: ``request.malformed``: it is no whole number from 1 to 60."""
+    """Parse the length of a profile, 1 to 60 seconds.
+
+    :raises RequestError: ``request.malformed``.
+    """
     if not re.fullmatch(r"[0-9]{1,3}", text) or not 1 <= int(text) <= LONGEST_S:
         raise RequestError(f"seconds {text[:40]!r} is not a whole number in 1..{LONGEST_S}", code="request.malformed")
     return int(text)
 
 
 def read_form(text: str) -> str:
-    """:raises RequestError: ``request.malformed``: it is none of ``TYPES``."""
+    """Parse the format of a profile, one of ``TYPES``.
+
+    :raises RequestError: ``request.malformed``.
+    """
     if text not in TYPES:
         raise RequestError(f"format {text[:40]!r} is not one of {', '.join(TYPES)}", code="request.malformed")
     return text
 
 
 async def take(seconds: int, is_over: Callable[[], bool]) -> Session:
-    """Sample the loop that it runs in; ends before its time once ``is_over`` says so."""
+    """Sample the running event loop for ``seconds``, or until ``is_over`` returns True."""
     from pyinstrument import Profiler
 
-    # Not of this one request, but of all that the loop does.
+    # Disabled, so that it samples the whole loop, not this request alone.
     profiler = Profiler(interval=max(0.001, seconds / MOST_SAMPLES), async_mode="disabled")
     profiler.start(target_description=f"mintage serve, {seconds} s")
     try:
         until = time.monotonic() + seconds
-        # A service that stops waits for nobody's profile.
+        # A service that stops does not wait for a profile.
         while not is_over() and (left := until - time.monotonic()) > 0:
             await asyncio.sleep(min(left, 0.2))
     finally:
@@ -60,7 +66,7 @@ async def take(seconds: int, is_over: Callable[[], bool]) -> Session:
 
 
 def draw(session: Session, form: str) -> str:
-    """Return a profile in one of the forms of ``TYPES``."""
+    """Render a profile in one of the formats of ``TYPES``."""
     from pyinstrument.renderers import ConsoleRenderer, HTMLRenderer, SpeedscopeRenderer
 
     renderers: dict[str, Callable[[], Renderer]] = {

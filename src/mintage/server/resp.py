@@ -1,7 +1,7 @@
 """The Redis protocol (RESP2 and RESP3): any Redis client is an SDK, and ``INCR`` is durable.
 
-A reading of a connection goes to the lane in one call, which answers all commands that it can. The first that it
-cannot is answered here, while whatever came after it is kept; so replies are in the order of commands.
+The data of one read goes to the lane in one call, which answers as many commands as it can. Python answers the first
+other command, and the lane keeps the commands after it meanwhile; so replies are in the order of commands.
 
 https://redis.io/docs/latest/develop/reference/protocol-spec/
 """
@@ -29,19 +29,19 @@ if TYPE_CHECKING:
 
 __all__ = ["COMMANDS", "RespProtocol"]
 
-#: What Redis clients take for the version of the protocol's commands.
+#: The version of Redis that clients are told, from which they derive the available commands.
 _REDIS_VERSION: Final = "7.4.0"
 _numbers = itertools.count(1)
 _log = structlog.get_logger("mintage.server")
 
 Reply = bytes | int | None | str | list["Reply"] | dict[str, "Reply"]
-"""What a command answers: str is a status, None is RESP's null."""
+"""The reply to a command: str is a status, None is RESP's null."""
 Later = Coroutine[Any, Any, Reply]
-"""What a command answers that must wait for the store."""
+"""The reply to a command that must wait for the store."""
 
 
 class _ProtocolError(RequestError):
-    """A refusal that clients know by a prefix of the protocol's own."""
+    """A refusal with a prefix that the Redis protocol defines."""
 
     def __init__(self, message: str, *, code: str, prefix: str) -> None:
         super().__init__(message, code=code)
@@ -49,7 +49,7 @@ class _ProtocolError(RequestError):
 
 
 def encode(reply: Reply, version: int) -> bytes:
-    """Return a reply in the words of RESP2 or RESP3."""
+    """Return a reply in the encoding of RESP2 or RESP3."""
     match reply:
         case None:
             return b"_\r\n" if version == 3 else b"$-1\r\n"
@@ -68,7 +68,7 @@ def encode(reply: Reply, version: int) -> bytes:
 
 
 def encode_error(error: MintError) -> bytes:
-    """An error reply: the catalogue's prefix, the message on one line, when to try again if that is known, the code."""
+    """Return an error reply: the catalogue's prefix, the message on one line, the time to wait if known, the code."""
     prefix = error.prefix if isinstance(error, _ProtocolError) else CATALOGUE[error.code].resp
     message = "".join(letter if letter.isprintable() else "?" for letter in str(error))
     wait_ms = error.retry_after_ms if isinstance(error, PassingError) else None
@@ -77,7 +77,7 @@ def encode_error(error: MintError) -> bytes:
 
 
 class Command(NamedTuple):
-    """A command: how many words it has at least and at most, its name among them, and what it does."""
+    """A command: the least and the most words that it has, its name included, and its handler."""
 
     least: int
     most: int
@@ -86,7 +86,7 @@ class Command(NamedTuple):
 
 
 class RespProtocol(asyncio.Protocol):
-    """One connection."""
+    """The protocol of one connection."""
 
     def __init__(self, service: Service) -> None:
         self._service = service
@@ -98,19 +98,20 @@ class RespProtocol(asyncio.Protocol):
         self._number = next(_numbers)
         self._transport: asyncio.Transport
         self._task: asyncio.Task[None] | None = None
-        # Whether what was heard waits: for the reply to what came before, for its turn, or for the client to read.
+        # True if data waits for the reply to an earlier command, for its turn, or for the client to read.
         self._is_busy = False
         self._is_writable = True
         self._quits = False
         self._is_over = False
         self._is_active = True
         self._waits_s = 0
-        self._heard = service.wake.heard
+        self._note_read = service.wake.note_read
         self._turns = service.turns
 
-    # --- the transport's calls ------------------------------------------------------------------------------------
+    # --- calls of the transport -----------------------------------------------------------------------------------
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Accept the connection, or refuse it if there are too many."""
         self._transport = cast("asyncio.Transport", transport)
         self._transport.set_write_buffer_limits(HIGH_WATER)
         if not self._service.rooms["redis"].is_there():
@@ -120,13 +121,15 @@ class RespProtocol(asyncio.Protocol):
         self._connections.add(self)
 
     def connection_lost(self, _: Exception | None) -> None:
+        """Forget the connection."""
         self._connections.discard(self)
 
     def data_received(self, data: bytes) -> None:
-        self._heard()
+        """Answer the commands in the data, or keep it for later."""
+        self._note_read()
         self._is_active = True
         if self._is_busy or self._turns.is_over:
-            # No more is read than one reading beyond what is being answered.
+            # At most the data of one read is kept beyond the command that is being answered.
             self._session.hold(data)
             self._listen(False)
             if not self._is_busy:
@@ -137,7 +140,7 @@ class RespProtocol(asyncio.Protocol):
             self._turns.spend(min(len(data), MAX_REPLY_BATCH))
         if type(answer) is bytes:
             if answer:
-                # A command was whole; what has begun is another.
+                # A command was complete; the data that remains is the beginning of another.
                 self._waits_s = 0
                 self._transport.write(answer)
             return
@@ -145,49 +148,50 @@ class RespProtocol(asyncio.Protocol):
         self._go_on(answer)
 
     def eof_received(self) -> bool:
-        # Who has said all that it will still gets its replies; but not over TLS, which cannot be closed by half.
+        """Return True to keep the connection open for the remaining replies; not over TLS, which cannot half-close."""
         self._is_over = True
         return self._is_busy and self._transport.get_extra_info("sslcontext") is None
 
     def pause_writing(self) -> None:
-        # Who does not read its replies is not listened to.
+        """Read no more commands while the client does not read its replies."""
         self._is_writable = False
         self._listen(False)
 
     def resume_writing(self) -> None:
+        """Go on once the client has read its replies."""
         self._waits_s = 0
         self._is_writable = True
         if not self._is_busy:
-            self._hear_on()
+            self._read_on()
         elif self._task is None:
             self._turns.later(self._resume)
 
-    def _hear_on(self) -> None:
+    def _read_on(self) -> None:
         self._transport.close() if self._is_over else self._listen(True)
 
     def _listen(self, on: bool) -> None:
         if not self._transport.is_closing():
             self._transport.resume_reading() if on else self._transport.pause_reading()
 
-    # --- what the lane could not answer ---------------------------------------------------------------------------
+    # --- commands for Python --------------------------------------------------------------------------------------
 
     def _go_on(self, answer: bytes | tuple[bytes, list[bytes] | str | None]) -> None:
-        """Answer what can be answered in this turn; starts a task for the first command that must wait."""
+        """Answer the commands that this turn has a budget for; start a task for the first command that must wait."""
         left = MAX_REPLY_BATCH
         while not isinstance(answer, bytes):
-            said, words = answer
+            written, words = answer
             if isinstance(words, str):
-                self._transport.write(said + f"-ERR Protocol error: {words} (request.malformed)\r\n".encode())
+                self._transport.write(written + f"-ERR Protocol error: {words} (request.malformed)\r\n".encode())
                 self._transport.close()
                 return
             reply = b"" if words is None else self._answer(words)
             if not isinstance(reply, bytes):
-                self._transport.write(said)
+                self._transport.write(written)
                 self._turns.spend(REQUEST)
-                self._wait_for(self._settle(cast("list[bytes]", words), reply))
+                self._wait_for(self._finish(cast("list[bytes]", words), reply))
                 return
-            self._transport.write(said + reply)
-            work = COMMAND + len(said) + len(reply)
+            self._transport.write(written + reply)
+            work = COMMAND + len(written) + len(reply)
             self._turns.spend(work)
             left -= work
             if self._quits:
@@ -202,14 +206,14 @@ class RespProtocol(asyncio.Protocol):
             self._transport.write(answer)
 
     def _later(self) -> None:
-        """Goes on with what is kept, if there is anything, once the client has read enough and it has its turn."""
+        """Answer the remaining commands in a later turn, once the client has read enough replies."""
         self._is_busy = self._session.held > 0
         if self._is_busy:
             self._listen(False)
             if self._is_writable:
                 self._turns.later(self._resume)
         elif self._is_writable:
-            self._hear_on()
+            self._read_on()
 
     def _resume(self) -> None:
         if self._transport.is_closing():
@@ -220,11 +224,11 @@ class RespProtocol(asyncio.Protocol):
         self._turns.spend(held - self._session.held)
         self._go_on(answer)
         if not self._is_busy and self._is_writable:
-            self._hear_on()
+            self._read_on()
 
     def _wait_for(self, reply: Coroutine[Any, Any, bytes]) -> None:
         self._is_busy = True
-        # A client that goes away meanwhile is noticed only by reading.
+        # It goes on reading, as only a read shows that the client closed the connection.
         if self._session.held > MAX_REPLY_BATCH:
             self._listen(False)
         self._task = asyncio.ensure_future(self._wait(reply))
@@ -249,12 +253,12 @@ class RespProtocol(asyncio.Protocol):
         self._count(words, "ok", began)
         return encoded
 
-    async def _settle(self, words: list[bytes], reply: Later) -> bytes:
+    async def _finish(self, words: list[bytes], reply: Later) -> bytes:
         began = time.perf_counter()
         try:
             encoded = encode(await reply, self._version)
         except Exception as error:  # noqa: BLE001 - as above
-            # What is refused without waiting is a client's slip, and would fill the log.
+            # Only refusals after a wait are logged: the others are mistakes of a client, and would fill the log.
             if isinstance(error, MintError) and self._service.settings.access_log != "off":
                 _log.info("refused", interface="redis", command=_operation(words), code=error.code, error=str(error))
             return self._refuse(words, error, began)
@@ -265,7 +269,7 @@ class RespProtocol(asyncio.Protocol):
         name = words[0].upper()
         command = COMMANDS.get(name)
         if command is None:
-            # As Redis says it, since clients look for these words.
+            # The words of Redis, which clients look for.
             raise RequestError(f"unknown command {_shown(words[0])}", code="request.malformed")
         if not command.least <= len(words) <= command.most:
             raise RequestError(
@@ -286,16 +290,16 @@ class RespProtocol(asyncio.Protocol):
     def _count(self, words: list[bytes], code: str, began: float) -> None:
         self._service.metrics.request("redis", _operation(words), code, time.perf_counter() - began)
 
-    # --- looked at once a second --------------------------------------------------------------------------------
+    # --- time-outs and closing ----------------------------------------------------------------------------------
 
     @property
     def silent_s(self) -> float:
-        """For how many seconds nothing was asked."""
+        """The seconds since the last command; 0 if a command has begun or is being answered."""
         is_silent = not self._is_busy and self._session.held == 0 and self._is_writable
         return self._waits_s if is_silent else 0
 
-    def look(self, request_timeout_s: float, idle_timeout_s: float) -> None:
-        """Close a connection that is silent for too long, or that takes too long over one command."""
+    def check_timeouts(self, request_timeout_s: float, idle_timeout_s: float) -> None:
+        """Close the connection if the client is silent for too long, or takes too long to send or to read."""
         stuck = not self._is_writable
         if self._is_busy and not stuck:
             self._waits_s = 0
@@ -305,11 +309,11 @@ class RespProtocol(asyncio.Protocol):
         self._is_active = False
         limit_s = request_timeout_s if begun or stuck else idle_timeout_s
         if limit_s and self._waits_s > limit_s:
-            # What was not read until now never will be.
+            # Replies that the client did not read in time are dropped.
             self._transport.abort() if stuck else self._transport.close()
 
     def finish(self) -> bool:
-        """Close a connection that was silent since it was last looked at; whether it did."""
+        """Close the connection if it was silent since the last check, and return True if so."""
         if not self._is_busy and not self._is_active and self._session.held == 0:
             self._transport.close()
             return True
@@ -317,11 +321,11 @@ class RespProtocol(asyncio.Protocol):
         return False
 
     def close(self) -> None:
-        """Close it once what is written is sent."""
+        """Close the connection after sending all written data."""
         self._transport.close()
 
     def abort(self) -> None:
-        """Close it now."""
+        """Close the connection now."""
         self._transport.abort()
 
     # --- commands -----------------------------------------------------------------------------------------------
@@ -343,25 +347,27 @@ class RespProtocol(asyncio.Protocol):
         self._session.admit(all=False, bucket=caller.bucket)
 
     def auth(self, words: list[bytes]) -> Reply:
+        """Use a key from now on."""
         self._authenticate(words[-1])
         return "OK"
 
     def hello(self, words: list[bytes]) -> Reply:
+        """Choose the version of the protocol, a key and a name, and describe the server."""
         version, name = self._version, self._name
         key: bytes | None = None
-        rest = words[1:]
-        if rest:
-            wanted = rest.pop(0)
+        options = words[1:]
+        if options:
+            wanted = options.pop(0)
             if wanted not in {b"2", b"3"}:
                 message = f"unsupported protocol version {_shown(wanted)}: there are 2 and 3"
                 raise _ProtocolError(message, code="request.malformed", prefix="NOPROTO")
             version = int(wanted)
-        while rest:
-            match [rest[0].upper(), *rest[1:]]:
+        while options:
+            match [options[0].upper(), *options[1:]]:
                 case [b"AUTH", _, key, *_]:
-                    del rest[:3]
+                    del options[:3]
                 case [b"SETNAME", name, *_]:
-                    del rest[:2]
+                    del options[:2]
                 case _:
                     raise RequestError(COMMANDS[b"HELLO"].usage, code="request.malformed")
         if key is not None:
@@ -380,17 +386,21 @@ class RespProtocol(asyncio.Protocol):
         }
 
     def ping(self, words: list[bytes]) -> Reply:
+        """Return the message, or PONG."""
         return words[1] if len(words) == 2 else "PONG"
 
     def echo(self, words: list[bytes]) -> Reply:
+        """Return the message."""
         return words[1]
 
     def select(self, words: list[bytes]) -> Reply:
+        """Accept the database 0, the only one."""
         if words[1] != b"0":
             raise RequestError("DB index is out of range: there is only 0", code="request.malformed")
         return "OK"
 
     def client(self, words: list[bytes]) -> Reply:
+        """Set or return facts about the connection."""
         match words[1].upper(), words[2:]:
             case b"SETNAME", [name]:
                 self._name = name
@@ -404,6 +414,7 @@ class RespProtocol(asyncio.Protocol):
         raise RequestError(COMMANDS[b"CLIENT"].usage, code="request.malformed")
 
     def command(self, words: list[bytes]) -> Reply:
+        """Describe the commands."""
         match [word.upper() for word in words[1:]]:
             case []:
                 return [[name.lower(), _arity(each), [], 0, 0, 0] for name, each in COMMANDS.items()]
@@ -415,8 +426,9 @@ class RespProtocol(asyncio.Protocol):
         raise RequestError(COMMANDS[b"COMMAND"].usage, code="request.malformed")
 
     def info(self, _: list[bytes]) -> Reply:
-        # Not the bare name: clients look for fields such as `loading`, wherever they are.
-        held = {
+        """Describe the server, and the buffered integers of the namespaces that the caller may describe."""
+        # The prefix keeps namespaces apart from fields such as `loading`, which clients look for in any section.
+        buffered = {
             f"held_{name}": sequence.buffered
             for name, sequence in self._service.sequences().items()
             if self._who.may("describe", name)
@@ -426,7 +438,7 @@ class RespProtocol(asyncio.Protocol):
             "Clients": {"connected_clients": len(self._connections)},
             "Persistence": {"loading": 0},
             "Replication": {"role": "master", "connected_slaves": 0},
-            "Held": {**held},
+            "Held": {**buffered},
         }
         lines = itertools.chain.from_iterable(
             (f"# {title}", *(f"{key}:{value}" for key, value in facts.items()), "") for title, facts in sections.items()
@@ -434,22 +446,26 @@ class RespProtocol(asyncio.Protocol):
         return "\r\n".join(lines).encode()
 
     def quit(self, _: list[bytes]) -> Reply:
+        """Close the connection after this reply."""
         self._quits = True
         return "OK"
 
     async def incr(self, words: list[bytes]) -> Reply:
+        """Return the next integer of a namespace."""
         namespace = _text(words[1], "namespace")
         (integer,) = await self._service.next(self._who, namespace, 1)
         self._session.allow(namespace)
         return integer
 
     async def incrby(self, words: list[bytes]) -> Reply:
+        """Take integers in a row, and return the last of them."""
         namespace = _text(words[1], "namespace")
-        row = await self._service.reserve(self._who, namespace, _whole(words[2], "count"))
+        row = await self._service.reserve(self._who, namespace, _parse_int(words[2], "count"))
         self._session.allow(namespace)
         return row[-1]
 
     async def get(self, words: list[bytes]) -> Reply:
+        """Return the highest integer that was handed out; null if the namespace does not exist."""
         try:
             return b"%d" % await self._service.last(self._who, _text(words[1], "namespace"))
         except RequestError as error:
@@ -458,13 +474,14 @@ class RespProtocol(asyncio.Protocol):
             return None
 
     async def mint(self, words: list[bytes]) -> Reply:
+        """Mint one ID, or a list of IDs if COUNT is given."""
         scheme = _text(words[1], "scheme").lower()
         options: dict[bytes, int] = {}
         for at in range(2, len(words), 2):
             option = words[at].upper()
             if option not in {b"COUNT", b"META"} or option in options or at + 1 == len(words):
                 raise RequestError(COMMANDS[b"MINT"].usage, code="request.malformed")
-            options[option] = _whole(words[at + 1], option.decode().lower())
+            options[option] = _parse_int(words[at + 1], option.decode().lower())
         count = options.get(b"COUNT")
         ids = await self._service.mint(self._who, scheme, 1 if count is None else count, options.get(b"META", 0))
         return ids[0].encode() if count is None else [each.encode() for each in ids]
@@ -481,7 +498,7 @@ def _text(word: bytes, what: str) -> str:
         raise RequestError(f"{what} {_shown(word)} is not ASCII", code="request.malformed") from None
 
 
-def _whole(word: bytes, what: str) -> int:
+def _parse_int(word: bytes, what: str) -> int:
     if not word.isdigit() or len(word) > 19:
         raise FieldError(f"{what} {_shown(word)} is not a whole number of 1 to 19 digits", code="field.range")
     return int(word)
@@ -513,4 +530,4 @@ COMMANDS: Final[dict[bytes, Command]] = {
     b"INFO": Command(1, MOST_WORDS, RespProtocol.info, "INFO"),
     b"QUIT": Command(1, 1, RespProtocol.quit, "QUIT"),
 }
-"""Every command that the service has."""
+"""All commands of the service."""

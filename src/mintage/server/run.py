@@ -1,7 +1,7 @@
-"""``mintage serve``: listeners, one process or several, and the way to a graceful stop.
+"""``mintage serve``: listeners, one process or several, and a graceful stop.
 
-With several workers the parent binds the listeners and starts a process for each worker, which accept from the same
-sockets. No two of them share a segment or a lease, for each reserves its own.
+With several workers the parent binds the listeners and starts one process for each worker. They accept connections from
+the same sockets. No two workers share a segment or a lease, as each reserves its own.
 """
 
 from __future__ import annotations
@@ -34,7 +34,8 @@ from mintage.errors import CATALOGUE, ConfigError, MintError
 from mintage.installation import install_line
 from mintage.protocol.url import StoreUrl
 from mintage.server import logs
-from mintage.server.settings import is_loopback, variable
+from mintage.server.sources import variable
+from mintage.server.values import is_loopback
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -51,20 +52,20 @@ __all__ = ["Listeners", "listen", "serve"]
 _log = structlog.get_logger("mintage.server")
 
 BACKLOG: Final = 2048
-#: Files that a worker has open beside its connections, at most.
+#: The most files that a worker has open beside its connections.
 _OWN_FILES: Final = 256
-#: How long what is written may take to be sent at the end of the grace period,
+#: The time limit for sending written data at the end of the grace period,
 _FLUSH_TIMEOUT_S: Final = 1.0
-#: and leases and tails to be given back after it.
+#: and then for releasing leases and giving tails back.
 _SHUTDOWN_TIMEOUT_S: Final = 2.0
-#: A worker whose loop says nothing for so long hangs, and is replaced.
+#: The supervisor replaces a worker whose loop has sent no beat for so long.
 _SILENCE_S: Final = 30.0
-#: After a worker that died sooner than this, the next one waits.
-_YOUNG_S: Final = 5.0
+#: If a worker dies sooner than this after its start, the supervisor pauses before it starts the next one.
+_STARTUP_GRACE_S: Final = 5.0
 _PAUSE_S: Final = 1.0
-#: Each of them stops the service gracefully; a second one ends the patience.
+#: Each of these signals stops the service gracefully; a second one ends the grace period at once.
 _STOPPING: Final = (signal.SIGTERM, signal.SIGINT, signal.SIGQUIT)
-#: What other servers take for "read the configuration again", and what ends a process by default.
+#: Signals that make other servers read their configuration again, and that end a process by default.
 _IGNORED: Final = (signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
 
 
@@ -75,11 +76,11 @@ class Listeners(NamedTuple):
     redis: socket.socket | None
 
     def bound(self) -> dict[str, socket.socket]:
-        """Those that are there, by interface."""
+        """Return the bound sockets, by interface."""
         return {name: each for name, each in self._asdict().items() if each is not None}
 
     def addresses(self) -> dict[str, str]:
-        """By interface, host and port as they are."""
+        """Return the actual host and port of each interface, as ``host:port``."""
         return {name: _shown(each) for name, each in self.bound().items()}
 
 
@@ -114,9 +115,9 @@ def _bind(name: str, address: tuple[str, int] | None) -> socket.socket | None:
 def serve(settings: Settings) -> int:
     """Serve until SIGTERM, SIGINT or SIGQUIT, and return the exit code.
 
-    :raises ConfigError: ``config.setting``: an address is taken, a certificate cannot be read, the store is this very
-        service, or refuses in a way that no waiting mends; ``config.driver``.
-    :raises StoreError: ``store.refused``: there is no place for the registry.
+    :raises ConfigError: ``config.setting``: an address is in use, a certificate cannot be read, or the store is this
+        very service or refuses for a lasting reason; ``config.driver``.
+    :raises StoreError: ``store.refused``: there is no directory for the registry.
     """
     for number in _IGNORED:
         signal.signal(number, signal.SIG_IGN)
@@ -138,14 +139,14 @@ def serve(settings: Settings) -> int:
         return code
     uvloop.run(_work(settings, listeners, partial(_announce, settings, listeners)))
     _drop_unwritten_log()
-    _leave()
+    _force_exit()
     return 0
 
 
 def _keep_standard_error() -> None:
-    """Open standard error where the parent process has closed it: the log goes nowhere.
+    """Open standard error on the null device if the parent process has closed it.
 
-    Else the next file or connection would get its number, and whatever is written to it.
+    Otherwise the next file or connection would get its number, and all that is written to it.
     """
     if sys.stderr is not None:
         return
@@ -158,7 +159,7 @@ def _keep_standard_error() -> None:
 
 
 def _drop_unwritten_log() -> None:
-    """Forget what the disk of the log has no room for: it is no reason for the exit code of a failure."""
+    """Drop log lines that cannot be written, as to a full disk: they must not make the exit code that of a failure."""
     try:
         sys.stderr.flush()
     except OSError:
@@ -168,7 +169,7 @@ def _drop_unwritten_log() -> None:
 
 
 def _refuse_itself(settings: Settings) -> None:
-    """A service whose store is itself would ask itself for every integer, and never have one."""
+    """Refuse a service as its own store: it would ask itself for every integer, and never get one."""
     url, address = StoreUrl.parse(settings.store_url), settings.http_address
     if url.scheme not in {"http", "https"} or address is None:
         return
@@ -178,13 +179,13 @@ def _refuse_itself(settings: Settings) -> None:
 
 
 def _allow_files(needed: int) -> None:
-    """Raise this process's limit of open files, which its workers inherit, as far as it may."""
+    """Raise this process's limit of open files, which its workers inherit, as far as the system allows."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     limit = needed if hard == resource.RLIM_INFINITY else min(needed, hard)
     if soft == resource.RLIM_INFINITY or soft >= needed:
         return
     resource.setrlimit(resource.RLIMIT_NOFILE, (limit, hard))
-    # Hardly anybody has that many connections: a limit that is near needs no word.
+    # A limit close to the maximum is not worth a log line: few services have that many connections.
     if limit < needed // 2:
         _log.info("few open files", allowed=limit, needed=needed)
 
@@ -194,19 +195,21 @@ def _tls(settings: Settings) -> ssl.SSLContext | None:
         return None
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     cert, key, ca = settings.tls_cert, settings.tls_key, settings.tls_client_ca
-    with _said(f"tls_cert {cert!a} with tls_key {key!a} is not a certificate and its private key, without a password"):
-        # Nobody is there to type one.
+    with _as_config_error(
+        f"tls_cert {cert!a} with tls_key {key!a} is not a certificate and its private key, without a password"
+    ):
+        # An empty password, as nobody can type one.
         context.load_cert_chain(cert, key, password=str)
     if ca is not None:
-        with _said(f"tls_client_ca {ca!a} is not a file of certificates"):
+        with _as_config_error(f"tls_client_ca {ca!a} is not a file of certificates"):
             context.load_verify_locations(ca)
         context.verify_mode = ssl.CERT_REQUIRED
     return context
 
 
 @contextmanager
-def _said(what: str) -> Iterator[None]:
-    """Say what is wrong where OpenSSL does not."""
+def _as_config_error(what: str) -> Iterator[None]:
+    """Raise an error with this message for one of OpenSSL, which does not name the setting."""
     try:
         yield
     except OSError as error:
@@ -219,45 +222,45 @@ def _said(what: str) -> Iterator[None]:
 async def _work(
     settings: Settings, listeners: Listeners, announce: Callable[[], None], parent: Pipe | None = None
 ) -> None:
-    """Serve until it is told to stop."""
+    """Serve until a signal, or the parent process, stops the service."""
     from mintage.server.health import every
-    from mintage.server.heap import LOOK_S, Heap
+    from mintage.server.heap import TRIM_INTERVAL_S, Heap
     from mintage.server.service import Service
 
     loop = asyncio.get_running_loop()
     stop, hurry = asyncio.Event(), asyncio.Event()
 
     def ask_to_stop() -> None:
-        # A second request to stop means: do not wait.
+        # A second request to stop ends the grace period.
         hurry.set() if stop.is_set() else stop.set()
 
     if parent is None:
         for number in _STOPPING:
             loop.add_signal_handler(number, ask_to_stop)
     else:
-        # Told once by the parent, and maybe by a service manager that tells all processes. SIGINT is for the parent
-        # alone, and ignored here from the start.
+        # The parent sends SIGTERM once, and a service manager may send a signal to all processes. SIGINT is for the
+        # parent alone, and ignored here from the start.
         loop.add_signal_handler(signal.SIGTERM, stop.set)
         loop.add_signal_handler(signal.SIGQUIT, stop.set)
-        loop.add_reader(parent.fileno(), _hear_parent, loop, parent, stop, hurry)
+        loop.add_reader(parent.fileno(), _read_parent, loop, parent, stop, hurry)
     for number in _IGNORED:
-        # Not by the loop, which at its end would give the signal back its default action.
+        # Not a handler of the loop, which would restore the signal's default action at its end.
         signal.signal(number, partial(_note_ignored, loop))
     service = Service(settings, settings.open_store())
     servers, state = listen(service, listeners)
-    # When the log says that it serves, it is ready, if the store answers.
+    # Probed before the log says that it serves: it is then ready if the store answers.
     await service.probe.probe()
     service.probe.check()
     tasks = [
         asyncio.create_task(service.probe.run()),
         asyncio.create_task(every(1.0, partial(_gather, service))),
-        asyncio.create_task(every(1.0, partial(_look, service, state))),
-        asyncio.create_task(every(LOOK_S, Heap(service, servers).look)),
+        asyncio.create_task(every(1.0, partial(_check_timeouts, service, state))),
+        asyncio.create_task(every(TRIM_INTERVAL_S, Heap(service, servers).trim)),
     ]
     if parent is not None:
         tasks.append(asyncio.create_task(every(1.0, partial(_beat, parent))))
     announce()
-    # What is there by now stays: the collector need not walk over it while clients wait.
+    # All objects that exist by now stay: the collector need not visit them while clients wait.
     gc.collect()
     gc.freeze()
     await stop.wait()
@@ -272,7 +275,7 @@ async def _work(
 
 
 def listen(service: Service, listeners: Listeners) -> tuple[list[Server], ServerState]:
-    """Accept connections from now on. Returns what does, and what all of uvicorn's protocols share."""
+    """Accept connections from now on. Return the servers, and the state that all of uvicorn's protocols share."""
     from uvicorn import Config
     from uvicorn.server import ServerState
 
@@ -314,33 +317,33 @@ def _connections(service: Service) -> list[Connection]:
 
 
 async def _gather(service: Service) -> None:
-    """Bring the metrics up to date, for when another worker is scraped."""
+    """Update the metrics, as another worker may be scraped."""
     service.metrics.gather(service)
 
 
-async def _look(service: Service, state: ServerState) -> None:
-    """The date of HTTP's answers, and connections that take too long."""
+async def _check_timeouts(service: Service, state: ServerState) -> None:
+    """Update the header Date of HTTP answers, and close connections that take too long."""
     state.default_headers = [(b"date", formatdate(usegmt=True).encode())]
     for each in _connections(service):
-        each.look(service.settings.request_timeout_ms / 1000, service.settings.idle_timeout_ms / 1000)
+        each.check_timeouts(service.settings.request_timeout_ms / 1000, service.settings.idle_timeout_ms / 1000)
 
 
 async def _beat(parent: Pipe) -> None:
-    """Tell the parent that this loop turns."""
-    # A parent that was frozen for hours has no room; one that has gone is noticed by the other end.
+    """Send a beat to the parent: this loop turns."""
+    # The pipe is full if the parent was frozen for hours. `_read_parent` notices that the parent has ended.
     with suppress(OSError):
         parent.send_bytes(b".")
 
 
-def _hear_parent(loop: asyncio.AbstractEventLoop, parent: Pipe, stop: asyncio.Event, hurry: asyncio.Event) -> None:
-    """Hurries when the parent says so, and stops when there is no parent any more."""
+def _read_parent(loop: asyncio.AbstractEventLoop, parent: Pipe, stop: asyncio.Event, hurry: asyncio.Event) -> None:
+    """End the grace period if the parent sends a byte, and stop if the parent has ended."""
     try:
-        said = os.read(parent.fileno(), 16)
+        data = os.read(parent.fileno(), 16)
     except BlockingIOError:
         return
     except OSError:
-        said = b""
-    if said:
+        data = b""
+    if data:
         hurry.set()
     else:
         loop.remove_reader(parent.fileno())
@@ -348,8 +351,8 @@ def _hear_parent(loop: asyncio.AbstractEventLoop, parent: Pipe, stop: asyncio.Ev
 
 
 def _note_ignored(loop: asyncio.AbstractEventLoop, number: int, _: object) -> None:
-    """Log a signal in the loop: a handler may not, as it may interrupt a line that is being written."""
-    # A loop that is closed is at the end of its process.
+    """Log a signal from the loop, as the handler may interrupt the writing of another line."""
+    # The loop is closed at the end of the process.
     with suppress(RuntimeError):
         loop.call_soon_threadsafe(_log_ignored, number)
 
@@ -368,7 +371,7 @@ def _log_ignored(number: int) -> None:
 
 
 async def _drain(service: Service, servers: list[Server], hurry: asyncio.Event) -> None:
-    """Accept nothing new, answer what was asked, and close connections once they are silent."""
+    """Accept no connections, answer all requests that were sent, and close connections once they are silent."""
     _log.info("stopping", pid=os.getpid(), connections={name: len(each) for name, each in service.connections.items()})
     service.draining = True
     service.lane.drain()
@@ -383,7 +386,7 @@ async def _drain(service: Service, servers: list[Server], hurry: asyncio.Event) 
             await asyncio.wait_for(hurry.wait(), min(0.5, grace_s / 4))
     for each in left:
         each.close()
-    # Those that read get what is written.
+    # Clients that read get all answers that are written.
     deadline = time.monotonic() + _FLUSH_TIMEOUT_S
     while _connections(service) and time.monotonic() < deadline:
         await asyncio.sleep(0.01)
@@ -393,15 +396,15 @@ async def _drain(service: Service, servers: list[Server], hurry: asyncio.Event) 
         _log.warning("connections closed at the end of the grace period", connections=len(left))
 
 
-def _leave() -> None:
-    """End the process now if one of its threads still waits for a store that is away, which no exit interrupts."""
+def _force_exit() -> None:
+    """End the process now if a thread still waits for a store that is away: a normal exit would wait for the thread."""
     if any(not thread.daemon for thread in threading.enumerate() if thread is not threading.main_thread()):
         logging.shutdown()
         os._exit(0)
 
 
 def _announce(settings: Settings, listeners: Listeners) -> None:
-    """Say where it serves: in the log, and on a terminal as lines to paste."""
+    """Log the addresses, and print commands to try on a terminal."""
     from mintage import __version__
 
     addresses = listeners.addresses()
@@ -427,7 +430,7 @@ def _announce(settings: Settings, listeners: Listeners) -> None:
         at = "" if host == "127.0.0.1" else f"-h {host.strip('[]')} "
         lines.append(f"redis-cli {at}-p {port} INCR orders")
     if "http" in addresses:
-        # In another terminal, the virtual environment of this one may not be activated.
+        # The full path, as another terminal may not have activated the virtual environment.
         python = shlex.quote(sys.executable)
         lines.append(f"""{python} -c 'import mintage; print(mintage.Client("{url}").next("orders"))'""")
     print("\nTry it:", *lines, sep="\n  ", end="\n\n", flush=True)
@@ -439,13 +442,13 @@ def _announce(settings: Settings, listeners: Listeners) -> None:
 
 
 class _Worker:
-    """A process, and what it lets the parent hear."""
+    """A worker process, and the pipe to it."""
 
     def __init__(self, settings: Settings, listeners: Listeners) -> None:
         self.pipe, theirs = connection.Pipe()
         self.process = get_context("spawn").Process(target=_run_worker, args=(settings, listeners, theirs))
-        # Ctrl-C reaches all processes of a terminal, but the parent tells its workers by itself. They inherit this, and
-        # so no signal but SIGTERM ends one that is starting.
+        # Ctrl-C sends SIGINT to all processes of a terminal, but the parent stops its workers itself. The worker
+        # inherits these settings, so no signal but SIGTERM ends it while it starts.
         ignored = (signal.SIGINT, signal.SIGQUIT, *_IGNORED)
         before = [signal.signal(number, signal.SIG_IGN) for number in ignored]
         try:
@@ -455,29 +458,29 @@ class _Worker:
                 signal.signal(number, handler)
             theirs.close()
         self.serves = False
-        """True if it was heard at all."""
-        self._started_s = self._heard_s = time.monotonic()
+        """True once it has sent a beat."""
+        self._started_s = self._last_beat_s = time.monotonic()
 
-    def is_well(self) -> bool:
-        """Return whether it lives, and its loop turns."""
+    def is_responsive(self) -> bool:
+        """Return True if the process lives and its loop turns."""
         with suppress(OSError, EOFError):
             while self.pipe.poll():
                 self.pipe.recv_bytes(16)
                 self.serves = True
-                self._heard_s = time.monotonic()
-        return self.process.is_alive() and time.monotonic() - self._heard_s < _SILENCE_S
+                self._last_beat_s = time.monotonic()
+        return self.process.is_alive() and time.monotonic() - self._last_beat_s < _SILENCE_S
 
-    def is_young(self) -> bool:
-        """Return whether it was started only just now."""
-        return time.monotonic() - self._started_s < _YOUNG_S
+    def in_startup_grace(self) -> bool:
+        """Return True if the process was started only just now."""
+        return time.monotonic() - self._started_s < _STARTUP_GRACE_S
 
     def hurry(self) -> None:
-        """Have it stop without waiting for its clients, once it is told to stop."""
+        """End its grace period: it then stops without waiting for its clients."""
         with suppress(OSError):
             self.pipe.send_bytes(b"!")
 
     def end(self) -> int:
-        """Kills it unless it has ended, and returns its exit code."""
+        """Kill the process unless it has ended, and return its exit code."""
         self.process.kill()
         self.process.join()
         self.pipe.close()
@@ -485,7 +488,7 @@ class _Worker:
 
 
 class _Supervisor:
-    """Starts workers, replaces those that die or hang, and stops them."""
+    """The parent process: it starts workers, replaces those that die or hang, and stops them."""
 
     def __init__(self, settings: Settings, listeners: Listeners) -> None:
         self._settings = settings
@@ -493,14 +496,14 @@ class _Supervisor:
         self._workers: list[_Worker] = []
         self._signals: list[int] = []
         self._ignored: list[int] = []
-        # A signal wakes the thread that waits for this.
+        # A signal writes to this pair, which wakes the thread in `_wait`.
         self._wake, self._waker = socket.socketpair()
         self._wake.setblocking(False)
         self._waker.setblocking(False)
 
     def run(self) -> int:
-        """Until SIGTERM, SIGINT or SIGQUIT; returns the exit code."""
-        # Before anything imports prometheus_client: it reads this once.
+        """Run until SIGTERM, SIGINT or SIGQUIT, and return the exit code."""
+        # Set before any import of prometheus_client, which reads the variable once.
         directory = os.environ["PROMETHEUS_MULTIPROC_DIR"] = tempfile.mkdtemp(prefix="mintage-metrics-")
         signal.set_wakeup_fd(self._waker.fileno(), warn_on_full_buffer=False)
         for numbers, kept in ((_STOPPING, self._signals), (_IGNORED, self._ignored)):
@@ -514,7 +517,7 @@ class _Supervisor:
         return failed or stopped
 
     def _start(self) -> int:
-        """Start the workers. Returns the exit code of one that cannot serve; 0 once all do, or at a signal."""
+        """Start the workers. Return the exit code of one that cannot serve; 0 once all serve, or at a signal."""
         self._workers = [_Worker(self._settings, self._listeners) for _ in range(self._settings.workers)]
         while not self._signals:
             starting = [worker for worker in self._workers if not worker.serves]
@@ -523,8 +526,8 @@ class _Supervisor:
                 break
             self._wait([worker.pipe for worker in starting])
             for worker in starting:
-                if not worker.is_well():
-                    return self._bury(worker) or 1
+                if not worker.is_responsive():
+                    return self._reap(worker) or 1
         return 0
 
     def _watch(self) -> int:
@@ -535,18 +538,18 @@ class _Supervisor:
         while not self._signals:
             self._wait([worker.process.sentinel for worker in self._workers])
             for at, worker in enumerate(self._workers):
-                if self._signals or worker.is_well():
+                if self._signals or worker.is_responsive():
                     continue
-                self._bury(worker)
+                self._reap(worker)
                 counted.gone(worker.process.pid or 0)
-                if worker.is_young():
+                if worker.in_startup_grace():
                     self._wait([])
                 if self._signals:
                     break
                 try:
                     self._workers[at] = _Worker(self._settings, self._listeners)
                 except OSError as error:
-                    # Too many processes, too little memory: later, maybe.
+                    # Too many processes or too little memory: it tries again later.
                     _log.error("worker not started", error=str(error))
                     self._wait([])
                 else:
@@ -554,7 +557,7 @@ class _Supervisor:
         return 0
 
     def _wait(self, signs: list[Any]) -> None:
-        """Until there is one of these, a signal, or nothing for a while."""
+        """Wait for one of these, for a signal, or for a pause."""
         connection.wait([self._wake, *signs], _PAUSE_S)
         self._log_ignored()
 
@@ -564,13 +567,13 @@ class _Supervisor:
         while self._ignored:
             _log_ignored(self._ignored.pop(0))
 
-    def _bury(self, worker: _Worker) -> int:
+    def _reap(self, worker: _Worker) -> int:
         code = worker.end()
         _log.error("worker died", pid=worker.process.pid, exit=code)
         return code
 
     def _stop(self) -> int:
-        """Stop all; returns 0 if all of them ended as they should."""
+        """Stop all workers, and return 0 if all of them ended as they should."""
         for listener in self._listeners.bound().values():
             listener.close()
         deadline = time.monotonic() + self._settings.grace_ms / 1000 + _FLUSH_TIMEOUT_S + _SHUTDOWN_TIMEOUT_S + _PAUSE_S
@@ -585,8 +588,8 @@ class _Supervisor:
             connection.wait([worker.process.sentinel for worker in left], 0.1)
             self._log_ignored()
         for worker in left:
-            self._bury(worker)
-        # One that was just starting, or that had just ended, may end by the signal.
+            self._reap(worker)
+        # The signal may end a worker that was just starting, or that had just finished.
         codes = {worker.end() for worker in self._workers}
         return int(not codes <= {0, -signal.SIGTERM})
 
@@ -602,4 +605,4 @@ def _run_worker(settings: Settings, listeners: Listeners, parent: Pipe) -> None:
     if (supervisor := parent_process()) is not None and not supervisor.is_alive():
         shutil.rmtree(os.environ["PROMETHEUS_MULTIPROC_DIR"], ignore_errors=True)
     _drop_unwritten_log()
-    _leave()
+    _force_exit()

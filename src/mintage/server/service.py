@@ -1,8 +1,8 @@
-"""The service's operations, whatever interface they are asked through.
+"""The service's operations, for all interfaces.
 
-What is held is handed out at once, by the lane (Rust); only what must ask the store waits, and never in the event
-loop: for segments the keeper's thread asks, for all else a thread of a small pool. Each operation checks the caller's
-rights and rates first, and raises nothing but :class:`~mintage.errors.MintError`.
+The lane (Rust) hands out buffered integers at once. Only operations that need the store wait, and never in the event
+loop: the keeper's thread fetches segments, and a small number of threads run all other verbs. Each operation checks the
+caller's rights and rates first, and raises no error but :class:`~mintage.errors.MintError`.
 """
 
 from __future__ import annotations
@@ -10,30 +10,30 @@ from __future__ import annotations
 import asyncio
 import secrets
 import time
-from collections import Counter, deque
-from contextlib import suppress
 from contextvars import ContextVar
 from functools import partial
 from typing import TYPE_CHECKING, Final, ParamSpec, Protocol, TypeVar
 
-from mintage import Sequence
-from mintage._core.lane import Bucket, Lane
-from mintage.errors import FieldError, GenerationError, MintError, RequestError, StoreError
-from mintage.lease.keeper import LONGEST_PAUSE_S
+from mintage._core.lane import Lane
+from mintage.errors import FieldError, MintError, RequestError, StoreError
 from mintage.rules import MAX_INTEGER, NamespaceRecord, Segment, check_name
 from mintage.server.health import StoreProbe
 from mintage.server.keys import Caller, Keys
 from mintage.server.logs import Sampled
 from mintage.server.metrics import Metered, Metrics
 from mintage.server.minters import Minters
+from mintage.server.namespaces import Namespaces
 from mintage.server.threads import Threads
 from mintage.server.turns import Turns
 from mintage.server.wake import Wake
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable
 
+    from mintage import Sequence
+    from mintage._core.lane import Bucket
     from mintage.formats.rows import Generator
+    from mintage.server.namespaces import ServedNamespace
     from mintage.server.settings import Settings
     from mintage.store import Store
 
@@ -42,39 +42,36 @@ __all__ = ["FALLBACK_FLOOR", "Connection", "Room", "Service"]
 P = ParamSpec("P")
 T = TypeVar("T")
 FALLBACK_FLOOR: Final = 2**62
-"""Integers of the last resort are not below: the upper half of the 63-bit space."""
+"""The lowest integer of the last resort, which draws from the upper half of the 63-bit space."""
 
 _THREADS: Final = 16
-#: A client holds a current and a next segment of each namespace.
-_MOST_LENT: Final = 16
-#: For how long a list of all namespaces is believed.
-_NAMES_S: Final = 1.0
 
 
 class Connection(Protocol):
-    """A client's connection, of whatever interface."""
+    """A client's connection, of any interface."""
 
     @property
     def silent_s(self) -> float:
-        """For how many seconds nothing was asked; 0 where a request has begun or is being answered."""
+        """The seconds since the last request; 0 if a request has begun or is being answered."""
 
-    def look(self, request_timeout_s: float, idle_timeout_s: float) -> None:
-        """Called once a second: closes itself where the client takes too long."""
+    def check_timeouts(self, request_timeout_s: float, idle_timeout_s: float) -> None:
+        """Close the connection if the client takes too long. The service calls this once a second."""
 
     def finish(self) -> bool:
-        """Close itself if it was silent since this was last called; whether it did."""
+        """Close the connection if it was silent since the last call, and return True if so."""
 
     def close(self) -> None:
-        """Close itself once what is written is sent."""
+        """Close the connection after sending all written data."""
 
     def abort(self) -> None:
-        """Close itself now."""
+        """Close the connection now."""
 
 
 class Room:
-    """How many connections of an interface may be open, and which of them give way to others.
+    """The limit on the open connections of an interface.
 
-    One that has been silent for longer than ``silence_s`` does, so that nobody keeps others out by silence.
+    If it is reached, connections that have been silent for longer than ``silence_s`` are closed for new ones, so that
+    silent clients cannot keep others out.
     """
 
     def __init__(self, connections: set[Connection], most: int, silence_s: float) -> None:
@@ -84,14 +81,14 @@ class Room:
         self._again_s = 0.0
 
     def is_there(self) -> bool:
-        """Return whether there is room for one more, having ended those that were silent for longest if need be."""
+        """Return True if one more connection may be open, having closed the most silent ones if need be."""
         if len(self._connections) < self._most:
             return True
         now_s = time.monotonic()
         if now_s < self._again_s:
             return False
         silent = sorted((each for each in self._connections if each.silent_s > self._silence_s), key=_silence)
-        # Some at once, and none again within a second: to look at all of them takes a while.
+        # It closes several at once, and searches again only after a second: a search takes a while.
         for each in silent[-max(1, self._most // 32) :]:
             self._connections.discard(each)
             each.abort()
@@ -105,7 +102,7 @@ def _silence(connection: Connection) -> float:
 
 
 class Service:
-    """What ``mintage serve`` serves."""
+    """The service of ``mintage serve``: its state, and the operations of its interfaces."""
 
     fallback: Final[ContextVar[bool]] = ContextVar("mintage_fallback", default=False)
     """True if the last answer to this request is from the last resort."""
@@ -123,9 +120,9 @@ class Service:
         )
         self.draining = False
         self.strangers = Sampled()
-        """Which refusals of requests without a key that is known are logged."""
+        """The limit on log lines of refused requests without a known key."""
         self.connections: dict[str, set[Connection]] = {"http": set(), "redis": set()}
-        """By interface, those that are open."""
+        """The open connections, by interface."""
         most, silence_s = settings.max_connections, settings.request_timeout_ms / 1000
         self.rooms = {name: Room(each, most, silence_s) for name, each in self.connections.items()}
         self._minters = Minters(settings, self.store, self.metrics)
@@ -133,23 +130,12 @@ class Service:
         self.wake = Wake()
         self.turns = Turns()
         self._threads = Threads(_THREADS, "mintage-store")
-        self._sequences: dict[str, Sequence] = {}
-        self._buckets: dict[str, Bucket] = {}
-        self._refills: dict[str, asyncio.Future[None]] = {}
-        self._opening: dict[str, asyncio.Task[None]] = {}
-        self._names: frozenset[str] = frozenset()
-        self._names_at_s = -_NAMES_S
-        self._made: set[str] = set()
-        """Made since the store was last asked for all namespaces, whose answer may lack them."""
-        self._making: Counter[str] = Counter()
-        """Names of namespaces that are being made."""
-        self._lent: dict[str, deque[tuple[str, Segment]]] = {}
-        """By namespace, the last segments that clients hand out by themselves, and whose key reserved them."""
+        self._namespaces = Namespaces(settings, self.store, self.lane, self._threads)
 
-    # --- who asks -----------------------------------------------------------------------------------------------
+    # --- callers ------------------------------------------------------------------------------------------------
 
     def caller(self, key: str | bytes | None) -> Caller:
-        """Return who brings this key.
+        """Return the caller that a key belongs to.
 
         :raises RequestError: ``request.key``.
         """
@@ -159,7 +145,7 @@ class Service:
         wait_ms = bucket.take() if bucket is not None else 0
         if wait_ms > 0:
             raise RequestError(
-                f"{what} is asked more often than its rate allows: try again in {wait_ms} ms",
+                f"{what} has more requests than its rate allows: try again in {wait_ms} ms",
                 code="request.rate",
                 retry_after_ms=wait_ms,
             )
@@ -171,26 +157,26 @@ class Service:
     # --- integers -----------------------------------------------------------------------------------------------
 
     async def next(self, caller: Caller, namespace: str, count: int) -> list[int]:
-        """Return the next ``count`` integers of a namespace, 1 to ``max_count``; in a row as a rule, not always.
+        """Return the next ``count`` integers of a namespace, 1 to ``max_count``; usually in a row, but not always.
 
         :raises RequestError: ``request.rights``, ``request.rate``, ``request.namespace``, ``request.namespaces``.
         :raises FieldError: ``field.range``.
         :raises ConfigError: ``config.name``.
-        :raises StoreError: ``store.unavailable`` with ``retry_after_ms``: nothing is held, and the store is away.
+        :raises StoreError: ``store.unavailable`` with ``retry_after_ms``: too few are buffered, and the store is away.
         :raises GenerationError: ``sequence.exhausted``.
         """
         taken: list[int] = []
         deadline = self._deadline()
         try:
-            await self._enter(caller, namespace, count)
+            served = await self._enter(caller, namespace, count)
             while (left := count - len(taken)) > 0:
-                # None is taken before all are there: those of a request that is refused would be lost.
-                if self.lane.segment_client(namespace).buffered() >= left:
-                    taken += self.lane.take(namespace, left)
+                # It takes none before enough are buffered: a refused request would lose those that it took.
+                if served.buffered() >= left:
+                    taken += served.take(left)
                 else:
-                    await self._refill(namespace, left, deadline)
+                    await served.refill(left, deadline)
                     await self.turns.room(left)
-            self.lane.note(namespace, max(taken))
+            served.note_last(max(taken))
         except StoreError as error:
             taken += self._last_resort(namespace, count - len(taken), error)
         self.metrics.integers(namespace, count)
@@ -201,52 +187,47 @@ class Service:
 
         :raises MintError: as :meth:`next`.
         """
-        await self._enter(caller, namespace, count)
+        served = await self._enter(caller, namespace, count)
         deadline = self._deadline()
-        while (row := self.lane.row(namespace, count)) is None:
-            if self.lane.has_next(namespace):
-                # The segment that waits is too short, and is to be handed out first.
-                segment = await self._thread(self.lane.segment_client(namespace).reserve, count)
-                row = segment.as_range()
+        while (row := served.take_in_row(count)) is None:
+            if served.has_next():
+                # The next segment is too short as well, and must be handed out first.
+                row = await self._thread(served.reserve_in_row, count)
                 break
-            # Many such rows in one segment, so that not each of them is a write of the store's.
-            await self._refill(namespace, count * 8, deadline, in_row=True)
-        self.lane.note(namespace, row[-1])
+            # A segment for many such rows, so that each of them does not need a write in the store.
+            await served.refill(count * 8, deadline, in_row=True)
+        served.note_last(row[-1])
         self.metrics.integers(namespace, count)
         return row
 
     async def segment(self, caller: Caller, namespace: str, count: int) -> Segment:
-        """Reserve a segment in the store for a caller that hands out by itself, 1 to ``max_reserve`` integers.
+        """Reserve a segment of 1 to ``max_reserve`` integers in the store, for a caller that hands them out itself.
 
         :raises MintError: as :meth:`next`, but with the right ``reserve``.
         """
         check_name(namespace, "namespace")
         self._admit(caller, "reserve", namespace)
         self._check_count(count, self.settings.max_reserve)
-        await self._ensure(namespace)
+        await self._namespaces.ensure(namespace)
         segment = await self._thread(self.store.reserve, namespace, count)
-        self._lent.setdefault(namespace, deque(maxlen=_MOST_LENT)).append((caller.name, segment))
+        self._namespaces.serve(namespace).lend(caller.name, segment)
         self.metrics.integers(namespace, len(segment))
         return segment
 
     async def give_back(self, caller: Caller, segment: Segment, first_unused: int) -> bool:
-        """Take back the unused tail of a segment if it is still the last that was reserved.
+        """Give the unused tail of a segment back to the store, if the segment is still the last one reserved.
 
-        Serials can be guessed. So only what this process lent to this caller goes on to the store.
+        Serials can be guessed. So this process passes on only segments that it lent to this caller.
 
         :raises MintError: as :meth:`segment`.
         """
         check_name(segment.namespace, "namespace")
         self._admit(caller, "reserve", segment.namespace)
-        lent = self._lent.get(segment.namespace, deque())
-        for name, whole in lent:
-            is_it = (whole.last, whole.serial) == (segment.last, segment.serial)
-            if name == caller.name and is_it and first_unused in whole.as_range():
-                return await self._thread(self.store.give_back, whole, first_unused)
-        return False
+        lent = self._namespaces.find_lent(caller.name, segment, first_unused)
+        return lent is not None and await self._thread(self.store.give_back, lent, first_unused)
 
     async def find_namespace(self, caller: Caller, namespace: str) -> NamespaceRecord:
-        """Return what the store keeps of a namespace.
+        """Return the store's record of a namespace.
 
         :raises RequestError: ``request.rights``, ``request.rate``, ``request.namespace``.
         :raises StoreError: as the store's verbs.
@@ -258,10 +239,10 @@ class Service:
         raise RequestError(f"there is no namespace {namespace!r}", code="request.namespace")
 
     async def last(self, caller: Caller, namespace: str) -> int:
-        """Return the highest integer of a namespace that this worker handed out, as far as it is known.
+        """Return the highest integer of a namespace that this worker handed out.
 
-        Where this worker handed out none, it is the last that is reserved in the store. What a client reserved to hand
-        out by itself does not count, nor does what the last resort made up.
+        If this worker handed out none, return the last integer that is reserved in the store. Neither segments that
+        clients reserved for themselves nor integers of the last resort count.
 
         :raises MintError: as :meth:`find_namespace`.
         """
@@ -271,95 +252,18 @@ class Service:
         self._admit(caller, "describe", namespace)
         return last
 
-    async def _enter(self, caller: Caller, namespace: str, count: int) -> None:
-        """Let a caller to a namespace, and open it if need be."""
+    async def _enter(self, caller: Caller, namespace: str, count: int) -> ServedNamespace:
+        """Return a namespace, which it opens if need be, if the caller may have ``count`` integers of it."""
         check_name(namespace, "namespace")
         self._admit(caller, "next", namespace)
         self._check_count(count, self.settings.max_count)
-        if namespace not in self._sequences:
-            opening = self._opening.get(namespace)
-            if opening is None:
-                opening = self._opening[namespace] = asyncio.ensure_future(self._open(namespace))
-                opening.add_done_callback(lambda _: self._opening.pop(namespace, None))
-            # One caller that goes away must not take the others along.
-            await asyncio.shield(opening)
-        self._pace(self._buckets.get(namespace), f"namespace {namespace!r}")
+        served = await self._namespaces.open(namespace)
+        self._pace(served.bucket, f"namespace {namespace!r}")
+        return served
 
     def _check_count(self, count: int, most: int) -> None:
         if not 1 <= count <= most:
             raise FieldError(f"count {count} is outside 1..{most}", code="field.range")
-
-    async def _open(self, namespace: str) -> None:
-        await self._ensure(namespace)
-        settings = self.settings
-        make = partial(
-            Sequence,
-            namespace,
-            self.store,
-            min_step=settings.min_step,
-            max_step=settings.max_step,
-            target_ms=settings.target_ms,
-            max_wait_ms=settings.max_wait_ms,
-        )
-        sequence = await self._thread(make)
-        self.lane.serve(namespace, sequence, self._bucket(namespace))
-        self._sequences[namespace] = sequence
-
-    def _bucket(self, namespace: str) -> Bucket | None:
-        """Return what holds a namespace to its rate, if it has one."""
-        settings = self.settings
-        rate = settings.rates.get(namespace, settings.rate) / settings.workers
-        if rate > 0 and namespace not in self._buckets:
-            self._buckets[namespace] = Bucket(rate, round(settings.burst or rate) or 1)
-        return self._buckets.get(namespace)
-
-    async def _ensure(self, namespace: str) -> None:
-        """Refuse a namespace that does not exist and may not be made by its first use."""
-        if await self._exists(namespace):
-            return
-        if not self.settings.creates:
-            raise RequestError(
-                f"there is no namespace {namespace!r}, and auto_create is off: create it first",
-                code="request.namespace",
-            )
-        self._check_room({namespace}, "is not made by its first use")
-        self.made(namespace)
-
-    async def _exists(self, *namespaces: str) -> bool:
-        """Return whether all of these namespaces exist, as of a second ago at most for those that do not."""
-        now_s = time.monotonic()
-        if self._names.issuperset(namespaces):
-            return True
-        if now_s - self._names_at_s >= _NAMES_S:
-            # Before the store is asked: while it answers, others need not ask as well.
-            self._names_at_s = now_s
-            self._made.clear()
-            try:
-                records = await self._thread(self.store.list_namespaces)
-            except MintError:
-                self._names_at_s = -_NAMES_S
-                raise
-            self._names = frozenset(record.name for record in records) | self._made
-        return self._names.issuperset(namespaces)
-
-    def _check_room(self, namespaces: Iterable[str], refused: str) -> None:
-        """Refuse to make namespaces beyond the limit.
-
-        :raises RequestError: ``request.namespaces``.
-        """
-        taken = self._names | self._making.keys()
-        missing = sorted(frozenset(namespaces) - taken)
-        if len(taken) + len(missing) > self.settings.max_namespaces and missing:
-            raise RequestError(
-                f"namespace {missing[0]!r} {refused}: there are {len(taken)}, the limit is "
-                f"{self.settings.max_namespaces}",
-                code="request.namespaces",
-            )
-
-    def made(self, *namespaces: str) -> None:
-        """Take note of namespaces that were made just now: they may be used at once."""
-        self._names |= frozenset(namespaces)
-        self._made.update(namespaces)
 
     async def make(
         self,
@@ -369,104 +273,43 @@ class Service:
         *args: P.args,
         **kwargs: P.kwargs,
     ) -> T:
-        """Ask the store for what makes namespaces, where they do not exist; the first is the one to have a right to.
+        """Call a verb of the store that creates those of the namespaces that do not exist.
+
+        The caller needs the right ``create`` for the first of them.
 
         :raises RequestError: ``request.rights``, ``request.rate``, ``request.busy``, ``request.namespaces``.
         :raises MintError: as the verb.
         """
         self._admit(caller, "create", namespaces[0])
-        if not await self._exists(*namespaces):
-            self._check_room(namespaces, "is not made")
-        # Until they exist they are not to be used, but count.
-        self._making.update(namespaces)
-        try:
-            made = await self._thread(verb, *args, **kwargs)
-        finally:
-            self._making -= Counter(namespaces)
-        self.made(*namespaces)
-        return made
+        return await self._namespaces.make(namespaces, partial(verb, *args, **kwargs))
 
     def _deadline(self) -> float:
         return asyncio.get_running_loop().time() + self.settings.max_wait_ms / 1000
 
-    async def _refill(self, namespace: str, want: int, deadline: float, *, in_row: bool = False) -> None:
-        """Wait for the keeper's next try to fetch a segment.
-
-        :param in_row: whether a next segment is what is wanted, and not so many integers in all.
-        :raises MintError: why there is none, once waiting does not help or the deadline is past.
-        """
-        loop = asyncio.get_running_loop()
-        supply = self.lane.segment_client(namespace)
-
-        def is_there() -> bool:
-            return self.lane.has_next(namespace) if in_row else supply.buffered() >= want
-
-        failure: MintError | None = None
-        answered = self._refills.get(namespace)
-        if answered is None or answered.done():
-            answered = self._refills[namespace] = loop.create_future()
-
-            def settle(answered: asyncio.Future[None] = answered) -> None:
-                if not answered.done():
-                    answered.set_result(None)
-
-            def tell() -> None:
-                # The loop may be closed by now.
-                with suppress(RuntimeError):
-                    loop.call_soon_threadsafe(settle)
-
-            try:
-                supply.request(want, tell, in_row=in_row)
-            except GenerationError as error:
-                settle()
-                failure = error
-        if failure is None:
-            with suppress(TimeoutError):
-                await asyncio.wait_for(asyncio.shield(answered), max(0.0, deadline - loop.time()))
-            if is_there():
-                return
-            failure = supply.refusal()
-        is_late = loop.time() >= deadline
-        if failure is not None and (is_late or failure.code != "store.unavailable"):
-            held = supply.buffered()
-            if failure.code == "sequence.exhausted" and held and not in_row:
-                message = f"namespace {namespace!r} has {held} integers left, not {want}"
-                failure = GenerationError(message, code=failure.code)
-            raise failure
-        if is_late:
-            raise StoreError(
-                f"{self.store.url}: no answer in {self.settings.max_wait_ms} ms",
-                code="store.unavailable",
-                retry_after_ms=round(LONGEST_PAUSE_S * 1000),
-            )
-
     def _last_resort(self, namespace: str, count: int, error: StoreError) -> list[int]:
-        """Take what is held, and random integers for the rest."""
+        """Take the buffered integers, and random ones for the remainder."""
         if self.settings.fallback != "random" or error.code != "store.unavailable":
             raise error
-        if namespace in self._sequences:
-            held = self.lane.take(namespace, count)
-            if held:
-                self.lane.note(namespace, max(held))
+        buffered: list[int] = []
+        if (served := self._namespaces.find_open(namespace)) is not None:
+            buffered = served.take(count)
+            if buffered:
+                served.note_last(max(buffered))
+        elif self._namespaces.may_assume(namespace):
+            self._pace(self._namespaces.serve(namespace).bucket, f"namespace {namespace!r}")
         else:
-            held = []
-            if namespace not in self._names:
-                # Whether it exists cannot be asked now. Each has its metrics for ever, so there is a limit.
-                if not self.settings.creates or len(self._names) >= self.settings.max_namespaces:
-                    raise error
-                self.made(namespace)
-            self._pace(self._bucket(namespace), f"namespace {namespace!r}")
-        count -= len(held)
+            raise error
+        count -= len(buffered)
         if count == 0:
-            return held
+            return buffered
         self.metrics.fallback(namespace, count)
         self.fallback.set(True)
-        return held + [FALLBACK_FLOOR + secrets.randbelow(MAX_INTEGER + 1 - FALLBACK_FLOOR) for _ in range(count)]
+        return buffered + [FALLBACK_FLOOR + secrets.randbelow(MAX_INTEGER + 1 - FALLBACK_FLOOR) for _ in range(count)]
 
     # --- IDs ----------------------------------------------------------------------------------------------------
 
     async def mint(self, caller: Caller, scheme: str, count: int, meta: int = 0) -> list[str]:
-        """``count`` IDs of a scheme as text, 1 to ``max_count``; ``meta`` is sno's metabyte, 0 to 255.
+        """Mint ``count`` IDs of a scheme as text, 1 to ``max_count``; ``meta`` is sno's metabyte, 0 to 255.
 
         :raises RequestError: ``request.rights``, ``request.rate``, ``request.malformed``: no such scheme.
         :raises FieldError: ``field.range``.
@@ -483,7 +326,7 @@ class Service:
     async def ask(
         self, caller: Caller, right: str, name: str, verb: Callable[P, T], *args: P.args, **kwargs: P.kwargs
     ) -> T:
-        """Call any verb of the store, if the caller has the right to it.
+        """Call any verb of the store, if the caller has the right.
 
         :raises RequestError: ``request.rights``, ``request.rate``, ``request.busy``.
         :raises MintError: as the verb.
@@ -494,19 +337,19 @@ class Service:
     async def _thread(self, verb: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         return await self._threads.run(verb, *args, **kwargs)
 
-    # --- what is open -------------------------------------------------------------------------------------------
+    # --- open namespaces ----------------------------------------------------------------------------------------
 
     def sequences(self) -> dict[str, Sequence]:
-        """Return the namespaces that are served, and what they are served from."""
-        return dict(self._sequences)
+        """Return the sequences of the open namespaces, by name."""
+        return self._namespaces.sequences()
 
     def generators(self) -> dict[str, Generator]:
-        """Return the schemes of which IDs were minted, and their generators."""
+        """Return the generators that have minted so far, by scheme."""
         return self._minters.generators()
 
     async def close(self) -> None:
-        """Give leases and the tails of segments back, as far as the store answers."""
-        owners: list[Sequence | Generator] = [*self._sequences.values(), *self._minters.generators().values()]
+        """Release leases and give back the tails of segments, as far as the store answers."""
+        owners: list[Sequence | Generator] = [*self.sequences().values(), *self._minters.generators().values()]
         closing = [self._threads.run(owner.close) for owner in owners]
         for failure in await asyncio.gather(*closing, return_exceptions=True):
             if isinstance(failure, BaseException) and not isinstance(failure, MintError):

@@ -1,4 +1,4 @@
-"""Threads for what may wait, so that the event loop never does."""
+"""Run blocking calls in threads, so that the event loop never blocks."""
 
 from __future__ import annotations
 
@@ -18,26 +18,26 @@ __all__ = ["Threads"]
 P = ParamSpec("P")
 T = TypeVar("T")
 
-#: More callers than this do not wait for a thread.
+#: The most callers that may wait for a thread; further ones are refused.
 _MOST_WAITING: Final = 4096
 
 
 class Threads:
-    """A bounded number of them, and of callers that wait for one."""
+    """A bounded number of threads, and of callers that wait for one."""
 
     def __init__(self, count: int, name: str) -> None:
         self._threads = ThreadPoolExecutor(count, thread_name_prefix=name)
         self._waiting = 0
 
     async def run(self, verb: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Return what the verb returns.
+        """Call the verb in a thread, and return its result.
 
-        :raises RequestError: ``request.busy``.
-        :raises MintError: as the verb; where the store is away, with ``retry_after_ms``.
+        :raises RequestError: ``request.busy``: too many callers wait already.
+        :raises MintError: as the verb; with ``retry_after_ms`` if the store is away.
         """
         if self._waiting >= _MOST_WAITING:
             raise RequestError(
-                f"{self._waiting} requests wait for the store already: try again in a second",
+                f"{self._waiting} requests wait for the store already, the limit: try again in a second",
                 code="request.busy",
                 retry_after_ms=1000,
             )
@@ -52,5 +52,5 @@ class Threads:
             self._waiting -= 1
 
     def close(self) -> None:
-        """Start nothing more."""
+        """Start no further calls."""
         self._threads.shutdown(wait=False)

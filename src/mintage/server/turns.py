@@ -1,12 +1,11 @@
-"""The work of one turn of the event loop is bounded, whatever clients send.
+"""Bound the work of one turn of the event loop, whatever clients send.
 
-A loop answers all that it has read before it accepts new connections and reads again. So a connection is answered up
-to its share of a turn, and goes on in a later one; and once a turn has done its work, what else is read in it waits for
-the next. What waits goes on in the order in which it came.
+The event loop answers all requests that it has read before it accepts new connections and reads again. So a connection
+gets answers up to its share of a turn, and the others in a later turn. Once a turn has used up its budget, whatever is
+read in it waits for the next turn. Connections that wait go on in the order in which they came.
 
-Work is counted in bytes that are read or written, for which the lane takes about the same time: a quarter of a
-millisecond for a connection's share of a turn. What Python answers counts as the bytes that the lane would write
-meanwhile.
+The unit of work is a byte read or written, for which the lane takes about the same time: a quarter of a millisecond for
+a connection's share of a turn. An answer by Python counts as the bytes that the lane would write in the same time.
 """
 
 from __future__ import annotations
@@ -23,47 +22,47 @@ if TYPE_CHECKING:
 __all__ = ["COMMAND", "FREE", "HIGH_WATER", "INTEGER", "REQUEST", "TURN", "Turns"]
 
 TURN: Final = 8 * MAX_REPLY_BATCH
-"""The work of one turn for what was read in it, and as much again for what waits."""
+"""The budget of one turn for requests that are read in it; requests that wait have the same budget again."""
 FREE: Final = 2048
-"""So little work is not counted: what counts it would take longer."""
+"""Less work than this is not counted, as counting would take longer."""
 COMMAND: Final = MAX_REPLY_BATCH // 64
 """The work of a command of the Redis protocol that Python answers at once."""
 REQUEST: Final = MAX_REPLY_BATCH
-"""The work of a request for which Python starts a task."""
+"""The work of a request that needs a task in Python."""
 INTEGER: Final = 64
-"""The work of an integer in an answer of Python's."""
+"""The work of an integer in an answer that Python writes."""
 HIGH_WATER: Final = 16 * 1024
-"""So many bytes of replies may wait for a client to read them; then none is made, and nothing read, for it."""
+"""The most bytes that may wait for a client to read them. Above it, the service neither answers nor reads."""
 
 
 class Turns:
-    """Counts the work of a turn, and has what is left of it wait."""
+    """The budget of a turn, and the connections that wait for a later one."""
 
     __slots__ = ("_is_counting", "_left", "_waiting", "is_over")
 
     def __init__(self) -> None:
         self.is_over = False
-        """True if this turn has done its work: whatever is read now has to wait."""
+        """True if this turn has used up its budget: data that is read now must wait."""
         self._left = TURN
         self._waiting: deque[Callable[[], None]] = deque()
-        # A turn in which nothing is counted costs nothing, and lets the loop sleep.
+        # If nothing was counted in a turn, no callback is scheduled, and the loop can sleep.
         self._is_counting = False
 
     def spend(self, work: int) -> None:
-        """Count work that was done in this turn."""
+        """Count work in this turn, in bytes."""
         self._left -= work
         self.is_over = self._left <= 0
         self._count()
 
     def later(self, go_on: Callable[[], None]) -> None:
-        """Call this once, in a later turn: behind all that waits already."""
+        """Call ``go_on`` once in a later turn, after all that wait already."""
         self._waiting.append(go_on)
         self._count()
 
     async def room(self, integers: int) -> None:
-        """Wait until a turn has room for an answer of Python's with so many integers, and count it.
+        """Wait for a turn with a budget for an answer with so many integers, and count the answer.
 
-        For what many requests wait for: all of them may go on in the turn in which it comes.
+        Many requests may wait for one segment; without this, all of them would go on in the turn in which it comes.
         """
         work = integers * INTEGER
         if not self.is_over:
@@ -85,7 +84,7 @@ class Turns:
             get_running_loop().call_soon(self._turn)
 
     def _turn(self) -> None:
-        """Begin a turn with what waits. What is read in it has a budget of its own, and need not wait as well."""
+        """Begin a turn: run the callbacks that wait, within a budget. Requests read in this turn have their own."""
         self._left = TURN
         try:
             for _ in range(len(self._waiting)):

@@ -90,7 +90,7 @@ class Sender:
                 with self._connections.get().client.stream(method, url, headers=headers, content=content) as response:
                     for chunk in response.iter_raw():
                         body.add(chunk)
-                return Answer(response.status_code, response.headers, body.whole())
+                return Answer(response.status_code, response.headers, body.content())
             except _FAILURES as error:
                 return _lost(error)
 
@@ -133,7 +133,7 @@ class AsyncSender:
                 async with self._client.stream(method, url, headers=headers, content=content) as response:
                     async for chunk in response.aiter_raw():
                         body.add(chunk)
-                return Answer(response.status_code, response.headers, body.whole())
+                return Answer(response.status_code, response.headers, body.content())
             except _FAILURES as error:
                 # close() ends what is under way.
                 self._check_open()

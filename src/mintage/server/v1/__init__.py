@@ -1,4 +1,4 @@
-"""mintage's own HTTP interface, a module a resource: its forms, its answers, its operations.
+"""mintage's own HTTP interface. Each resource has a module with its parameters, answers and operations.
 
 Integers of 64 bits are strings in JSON, as in the JSON of protobuf.
 """
@@ -32,13 +32,13 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
 
 
 class Operations(BaseRoute):
-    """All operations as one route. A name may hold a colon, so a path may be of several."""
+    """All operations as one route. As a name may hold a colon, a path may match several operations."""
 
     def __init__(self, service: Service) -> None:
         self._service = service
 
     def matches(self, scope: Scope) -> tuple[Match, Scope]:
-        """Which operations the path is of, by method."""
+        """Return the operations that match the path, by method."""
         if scope["type"] != "http":
             return Match.NONE, {}
         path = scope["path"]
@@ -51,7 +51,7 @@ class Operations(BaseRoute):
         return (Match.FULL, {"mintage.operations": found}) if found else (Match.NONE, {})
 
     async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answers."""
+        """Answer a request."""
         found: dict[str, Operation] = scope["mintage.operations"]
         exchange = exchange_of(scope)
         chosen = found.get(scope["method"])
@@ -63,7 +63,7 @@ class Operations(BaseRoute):
         try:
             response = await chosen.answer_to(scope, receive, self._service, caller)
         except RequestError as error:
-            # A name may end like the verb of another operation; where there is none of that name, the verb was meant.
+            # A name may end like the verb of another operation. If no namespace has it, the client meant the verb.
             verbs = {each.method for each in found.values() if ":" in each.path}
             if error.code == "request.namespace" and verbs and chosen.method not in verbs:
                 raise HTTPException(405, headers={"Allow": ", ".join(sorted(verbs))}) from error

@@ -10,21 +10,21 @@ from typing_extensions import TypedDict
 from mintage.formats import anatomy
 from mintage.formats.rows import NAMES
 from mintage.server.operation import Ask, operation
-from mintage.server.v1.schemas import Count, whole
+from mintage.server.v1.schemas import Count, check_int
 
 __all__ = ["OPERATIONS"]
 
 
-# --- what is taken --------------------------------------------------------------------------------------------------
+# --- parameters and bodies ------------------------------------------------------------------------------------------
 
-# To pydantic a name of the list; a type checker cannot read the list.
+# Pydantic checks the names; a type checker cannot read the list.
 if TYPE_CHECKING:
     Name = str
 else:
     Name = Literal[*NAMES]
 Scheme = Annotated[Name, Field(description="The scheme.", examples=["snowflake"])]
 Meta = Annotated[
-    int, Field(ge=0, le=255, description="sno's metabyte; 0 for others.", examples=[0]), BeforeValidator(whole)
+    int, Field(ge=0, le=255, description="sno's metabyte; 0 for others.", examples=[0]), BeforeValidator(check_int)
 ]
 ID = Annotated[
     str,
@@ -32,7 +32,7 @@ ID = Annotated[
 ]
 
 
-# --- what is answered -----------------------------------------------------------------------------------------------
+# --- answers --------------------------------------------------------------------------------------------------------
 
 
 class Minted(TypedDict):
@@ -100,7 +100,7 @@ async def _mint(ask: Ask, scheme: Scheme, count: Count = 1, meta: Meta = 0) -> M
 
 @operation("GET", "/v1/inspect/{id}", name="inspect", codes=("parse.unknown",))
 async def _inspect(_ask: Ask, id: ID) -> Anatomies:
-    """Take an ID apart: every scheme that it can be, likeliest first."""
+    """Take an ID apart, for every scheme that it can be of, likeliest first."""
     found: list[AnatomyFacts] = [each.as_dict() for each in anatomy.inspect(id)]  # type: ignore[misc]
     return {"input": id, "anatomies": found}
 

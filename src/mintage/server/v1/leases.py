@@ -1,4 +1,4 @@
-"""``/v1/pools`` and ``/v1/leases``: node numbers, and who holds them."""
+"""``/v1/pools`` and ``/v1/leases``: node numbers and their holders."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing_extensions import TypedDict
 from mintage.protocol.records import to_json
 from mintage.rules import MAX_INTEGER, MAX_NODES, MAX_SPAN_MS, MIN_SPAN_MS, SPAN_MS, Lease, check_nodes, check_span
 from mintage.server.operation import Ask, Body, Header, operation
-from mintage.server.v1.schemas import LATEST_MS, NAME, NAMED, Ms, named, whole
+from mintage.server.v1.schemas import LATEST_MS, NAME, NAMED, Ms, check_int, named
 
 if TYPE_CHECKING:
     from mintage.rules import NodeRecord, PoolRecord
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["OPERATIONS"]
 
 
-# --- what is taken --------------------------------------------------------------------------------------------------
+# --- parameters and bodies ------------------------------------------------------------------------------------------
 
 
 def _span(span_ms: int) -> int:
@@ -50,12 +50,12 @@ Holder = Annotated[
 ]
 _TOKEN: Final = "^[A-Za-z0-9._-]{1,64}$"  # noqa: S105 - the form of one
 _NODE: Final = {"type": "integer", "minimum": 0, "maximum": MAX_NODES - 1, "examples": [0]}
-# The rules have words of their own for node numbers that no pool has.
+# The rules check the range of node numbers, with their own error.
 Number = Annotated[int, WithJsonSchema(_NODE)]
 Node = Annotated[
     int,
     Field(ge=-MAX_INTEGER, le=MAX_INTEGER),
-    BeforeValidator(whole),
+    BeforeValidator(check_int),
     WithJsonSchema({**_NODE, "description": "The node number."}),
 ]
 UsedUntil = Annotated[
@@ -66,7 +66,7 @@ UsedUntil = Annotated[
         description="The first time that was not minted in, in milliseconds since the Unix epoch.",
         examples=[1763719200000],
     ),
-    BeforeValidator(whole),
+    BeforeValidator(check_int),
 ]
 Token = Annotated[
     str,
@@ -76,7 +76,7 @@ Token = Annotated[
 
 
 class NewPool(Body):
-    """A pool to be made, or freed from its quarantine."""
+    """A pool to create, or whose quarantine to end."""
 
     layout: Layout
     span_ms: Span = SPAN_MS
@@ -94,12 +94,12 @@ class Nodes(Body):
         return self
 
     def as_range(self) -> range:
-        """The same as a range."""
+        """Return the node numbers as a range."""
         return range(self.first, self.last + 1)
 
 
 class NewLease(Body):
-    """A lease that is wanted."""
+    """A request for a lease."""
 
     nodes: Annotated[Nodes, Field(description="To choose from, both ends included.")]
     layout: Layout
@@ -110,7 +110,7 @@ class NewLease(Body):
 
 
 class HeldLease(Body):
-    """A lease as it is held, to be extended."""
+    """A lease to extend, as its holder knows it."""
 
     floor_ms: Ms
     until_ms: Ms
@@ -133,11 +133,11 @@ class HeldLease(Body):
     ] = ""
 
 
-# --- what is answered -----------------------------------------------------------------------------------------------
+# --- answers --------------------------------------------------------------------------------------------------------
 
 
 class PoolFacts(TypedDict):
-    """What the store keeps of a pool."""
+    """The store's record of a pool."""
 
     name: Annotated[str, Field(examples=["sno"])]
     layout: Annotated[str, Field(examples=["sno/1"])]
@@ -156,7 +156,7 @@ class Pools(TypedDict):
 
 
 class NodeFacts(TypedDict):
-    """What the store keeps of a node number that was granted at least once."""
+    """The store's record of a node number that was granted at least once."""
 
     pool: Annotated[str, Field(examples=["sno"])]
     node: int
@@ -195,7 +195,7 @@ def _pool(record: PoolRecord) -> PoolFacts:
 
 def _node(record: NodeRecord) -> NodeFacts:
     values = to_json(record)
-    # The token is the lease: it is not shown.
+    # The token is left out: it proves the right to extend the lease.
     values["held"] = values.pop("token") is not None
     return cast("NodeFacts", values)
 
@@ -225,9 +225,9 @@ async def _list_pools(ask: Ask) -> Pools:
 
 @operation("PUT", "/v1/pools/{pool}", name="create", right="create", codes=(*NAMED, "config.span", "config.pool"))
 async def _put_pool(ask: Ask, pool: Pool, body: NewPool) -> PoolFacts:
-    """Make a pool of node numbers, or end the quarantine of one.
+    """Create a pool of node numbers, or end the quarantine of one.
 
-    Of a pool that exists, nothing but the quarantine changes: end it only if nothing that minted from the pool still
+    If the pool exists, only its quarantine changes. End a quarantine only if no process that minted from the pool still
     runs.
     """
     make = ask.service.store.create_pool
@@ -237,7 +237,7 @@ async def _put_pool(ask: Ask, pool: Pool, body: NewPool) -> PoolFacts:
 
 @operation("GET", "/v1/leases", name="describe", right="describe", codes=NAMED)
 async def _list_leases(ask: Ask, pool: Pool = "") -> Leases:
-    """List who holds which node number, of one pool or of all.
+    """List the node numbers of one pool or of all, with their holders.
 
     Without `pool`, this needs the right `describe` for all names, `*`. Tokens are not shown.
     """
@@ -254,9 +254,9 @@ async def _list_leases(ask: Ask, pool: Pool = "") -> Leases:
     statuses=(201,),
 )
 async def _acquire(ask: Ask, pool: Pool, body: NewLease) -> LeaseFacts:
-    """Lease a node number that nobody can still be using.
+    """Lease a node number that no earlier holder can still be using.
 
-    The holder may mint IDs of `node` whose times lie in `[floor_ms, until_ms)`, and no others. The first lease makes
+    The holder may mint IDs of `node` whose times lie in `[floor_ms, until_ms)`, and no others. The first lease creates
     the pool.
     """
     lease = await ask.service.ask(
@@ -283,9 +283,9 @@ async def _acquire(ask: Ask, pool: Pool, body: NewLease) -> LeaseFacts:
     codes=(*NAMED, "field.range", "lease.lost", "lease.clock"),
 )
 async def _extend(ask: Ask, pool: Pool, node: Node, lease_token: Token, body: HeldLease) -> LeaseFacts:
-    """Extend a lease: its window ends a span from now, or later; it never gets shorter. Its token is another then.
+    """Extend a lease: its window ends a span from now, or later, but never earlier. Its token changes.
 
-    A holder with a token of before, such as a copy, has lost the lease.
+    A holder with an old token, such as a copy of the holder, has lost the lease.
     """
     held = Lease(pool, node, body.floor_ms, body.until_ms, lease_token, body.previous_token)
     extend = ask.service.store.extend
@@ -316,9 +316,9 @@ async def _release(ask: Ask, pool: Pool, node: Node, lease_token: Token, used_un
     codes=(*NAMED, "field.range", "lease.unknown"),
 )
 async def _revoke(ask: Ask, pool: Pool, node: Node) -> NodeFacts:
-    """Take a node number from its holder, at the end of the holder's window.
+    """Revoke the lease of a node number, at the end of the holder's window.
 
-    The holder mints to the end of its window and cannot extend it; nobody else gets the node number before that.
+    The holder mints to the end of its window and cannot extend it. No other holder gets the node number before that.
     """
     return _node(await ask.service.ask(ask.caller, "admin", pool, ask.service.store.revoke, pool, node))
 

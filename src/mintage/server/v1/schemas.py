@@ -1,4 +1,4 @@
-"""Forms of more than one resource."""
+"""Schemas of more than one resource."""
 
 from __future__ import annotations
 
@@ -10,11 +10,14 @@ from pydantic import AfterValidator, BeforeValidator, Field
 from mintage.rules import MAX_COUNT, check_name
 from mintage.server.operation import Limit
 
-__all__ = ["LATEST_MS", "NAME", "NAMED", "Count", "Ms", "named", "whole"]
+__all__ = ["LATEST_MS", "NAME", "NAMED", "Count", "Ms", "check_int", "named"]
 
 
-def whole(value: object) -> int:
-    """Python's own reading of numbers takes more than JSON and decimal digits: ``1_000``, ``5.0``, ``True``."""
+def check_int(value: object) -> int:
+    """Return an integer of JSON or of decimal digits. Pydantic would accept ``1_000``, ``5.0`` and ``True`` as well.
+
+    :raises ValueError: the value is anything else.
+    """
     if isinstance(value, str) and re.fullmatch(r"-?[0-9]{1,20}", value):
         return int(value)
     if type(value) is not int:
@@ -23,7 +26,7 @@ def whole(value: object) -> int:
 
 
 def named(what: str) -> AfterValidator:
-    """Refuses what is no name of a namespace or pool."""
+    """Return a validator that refuses malformed names; ``what`` is ``namespace`` or ``pool``."""
 
     def check(name: str) -> str:
         check_name(name, what)
@@ -37,11 +40,11 @@ LATEST_MS: Final = 2**53 - 1
 Count = Annotated[
     int,
     Field(ge=1, le=MAX_COUNT, description="How many, at most the service's `max_count`.", examples=[3]),
-    BeforeValidator(whole),
+    BeforeValidator(check_int),
     Limit("max_count"),
 ]
 Ms = Annotated[
     int, Field(ge=0, le=LATEST_MS, description="Milliseconds since the Unix epoch.", examples=[1763719200000])
 ]
 NAMED: Final = ("config.name",)
-"""The errors of whatever has a name in its path."""
+"""The error codes of operations with a name in their path."""

@@ -11,7 +11,7 @@ from mintage.errors import FieldError
 from mintage.protocol.records import to_json
 from mintage.rules import LATEST_MS, MAX_COUNT, MAX_INTEGER, MAX_STRIDE, Segment
 from mintage.server.operation import Ask, Body, Limit, operation
-from mintage.server.v1.schemas import NAME, NAMED, Count, named, whole
+from mintage.server.v1.schemas import NAME, NAMED, Count, check_int, named
 
 if TYPE_CHECKING:
     from mintage.rules import NamespaceRecord
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["OPERATIONS"]
 
 
-# --- what is taken --------------------------------------------------------------------------------------------------
+# --- parameters and bodies ------------------------------------------------------------------------------------------
 
 Namespace = Annotated[
     str, named("namespace"), WithJsonSchema({**NAME, "description": "The namespace.", "examples": ["orders"]})
@@ -27,13 +27,13 @@ Namespace = Annotated[
 Reserve = Annotated[
     int,
     Field(ge=1, le=MAX_COUNT, description="How many, at most the service's `max_reserve`.", examples=[1000]),
-    BeforeValidator(whole),
+    BeforeValidator(check_int),
     Limit("max_reserve"),
 ]
 Integer = Annotated[
     int,
     Field(ge=0, le=MAX_INTEGER),
-    BeforeValidator(whole),
+    BeforeValidator(check_int),
     WithJsonSchema({"type": ["string", "integer"], "pattern": "^[0-9]{1,19}$", "minimum": 0, "maximum": MAX_INTEGER}),
 ]
 Serial = Annotated[int, Field(ge=0, le=LATEST_MS)]
@@ -41,7 +41,7 @@ Stride = Annotated[int, Field(ge=1, le=MAX_STRIDE, description="The distance of 
 
 
 class Tail(Body):
-    """A segment as it was reserved, and the first of its integers that was not used."""
+    """A segment as it was reserved, and the first of its unused integers."""
 
     first: Annotated[Integer, Field(examples=["1"])]
     last: Annotated[Integer, Field(examples=["1000"])]
@@ -51,7 +51,7 @@ class Tail(Body):
 
     @model_validator(mode="after")
     def _fits(self) -> Tail:
-        """Whatever else came in would move the namespace to integers that it does not have."""
+        """Refuse an integer outside the segment: it would move the namespace to integers that it does not have."""
         segment = range(self.first, self.last + 1, self.stride)
         if not segment or segment[-1] != self.last or self.first_unused not in segment:
             raise FieldError(
@@ -63,7 +63,7 @@ class Tail(Body):
 
 
 class NewNamespace(Body):
-    """A namespace to be made; or, with ``floor`` alone, the floor of one to be raised."""
+    """A namespace to create; or, with ``floor`` alone, the floor to raise."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"start": "1"}]})
 
@@ -85,20 +85,20 @@ class NewNamespace(Body):
 
     @property
     def is_floor(self) -> bool:
-        """Whether a floor is to be raised."""
+        """True if the request raises a floor."""
         return "floor" in self.model_fields_set
 
 
 _ORDINARY: Final = NewNamespace()
 
 
-# --- what is answered -----------------------------------------------------------------------------------------------
+# --- answers --------------------------------------------------------------------------------------------------------
 
 Text64 = Annotated[str, Field(pattern="^-?[0-9]{1,19}$", examples=["1"])]
 
 
 class Integers(TypedDict):
-    """Integers, in the order in which they were taken; in a row as a rule, not always."""
+    """Integers, in the order in which they were taken; usually in a row, but not always."""
 
     namespace: Annotated[str, Field(examples=["orders"])]
     ids: Annotated[list[Text64], Field(examples=[["1", "2", "3"]])]
@@ -117,18 +117,18 @@ class Reserved(TypedDict):
         Field(description="Hand out nothing below it any more, of earlier segments either; 0 is none.", examples=["0"]),
     ]
     serial: Annotated[
-        int, Field(description="To be said when the tail is given back: no two segments have the same.", examples=[7])
+        int, Field(description="Needed to give the tail back: no two segments have the same.", examples=[7])
     ]
 
 
 class GivenBack(TypedDict):
-    """Whether the tail was the last that was reserved, so that the next request reserves it anew."""
+    """True in ``taken_back`` if the tail was the last that was reserved, so that the next request reserves it anew."""
 
     taken_back: bool
 
 
 class NamespaceFacts(TypedDict):
-    """What the store keeps of a namespace."""
+    """The store's record of a namespace."""
 
     namespace: Annotated[str, Field(examples=["orders"])]
     high_water: Annotated[
@@ -174,8 +174,8 @@ _COUNTED: Final = (
 async def _next(ask: Ask, namespace: Namespace, count: Count = 1) -> Integers:
     """Take the next integers of a namespace.
 
-    They are handed out of what the service holds. In the service's last resort (`fallback = "random"`), the answer has
-    the header `X-Mintage-Fallback: random`, and its integers are not known to be unique.
+    The service takes them from its buffer. In the service's last resort (`fallback = "random"`), the answer has the
+    header `X-Mintage-Fallback: random`, and nothing guarantees that its integers are unique.
     """
     ids = await ask.service.next(ask.caller, namespace, count)
     return {"namespace": namespace, "ids": [str(each) for each in ids]}
@@ -183,9 +183,10 @@ async def _next(ask: Ask, namespace: Namespace, count: Count = 1) -> Integers:
 
 @operation("POST", "/v1/sequences/{namespace}:reserve", name="reserve", right="reserve", codes=_COUNTED)
 async def _reserve(ask: Ask, namespace: Namespace, count: Reserve = 1000) -> Reserved:
-    """Reserve a segment in the store, to be handed out by the client.
+    """Reserve a segment in the store, for the client to hand out.
 
-    Each call is a durable write of the store's. What the client does not hand out is skipped, unless it is given back.
+    Each call is a durable write in the store. Integers that the client does not hand out are skipped, unless it gives
+    them back.
     """
     segment = await ask.service.segment(ask.caller, namespace, count)
     return {
@@ -209,8 +210,8 @@ async def _reserve(ask: Ask, namespace: Namespace, count: Reserve = 1000) -> Res
 async def _give_back(ask: Ask, namespace: Namespace, body: Tail) -> GivenBack:
     """Give back the unused tail of a segment.
 
-    It is taken back if it is still the last that was reserved, and if the same worker gave it to the same key; of each
-    segment once, however often it is asked.
+    The store takes the tail back if its segment is still the last one reserved, and if the same worker gave the segment
+    to the same key. It takes back one tail of each segment, even if the request is repeated.
     """
     segment = Segment(namespace, body.first, body.last, body.stride, serial=body.serial)
     return {"taken_back": await ask.service.give_back(ask.caller, segment, body.first_unused)}
@@ -241,12 +242,12 @@ async def _find_namespace(ask: Ask, namespace: Namespace) -> NamespaceFacts:
     statuses=(201, 200),
 )
 async def _put_namespace(ask: Ask, namespace: Namespace, body: NewNamespace = _ORDINARY) -> NamespaceFacts:
-    """Make a namespace, or raise the floor of one.
+    """Create a namespace, or raise the floor of one.
 
     A namespace has the integers from `start` to `maximum` that are `offset` modulo `stride`; without a body, all of
-    them from 1 on. With `floor` alone, the floor is raised, and the answer is 200: a floor never moves back, and makes
-    a namespace that does not exist. Nothing below it is reserved or taken back any more; a holder of a segment from
-    before learns of it with the next.
+    them from 1 on. With `floor` alone, the request raises the floor, and the answer is 200. A floor never moves back;
+    raising it creates a namespace that does not exist. The store no longer reserves or takes back integers below it. A
+    client with an earlier segment learns of the floor with its next segment.
     """
     store = ask.service.store
     if body.is_floor:
@@ -276,9 +277,9 @@ async def _put_namespace(ask: Ask, namespace: Namespace, body: NewNamespace = _O
 async def _retire(ask: Ask, namespace: Namespace) -> NamespaceFacts:
     """Retire a namespace for good.
 
-    From then on it has no integers for anybody (`namespace.retired`), and its name never starts again, be it in use or
-    not. **Nothing undoes this.** What services and clients hold of it they hand out to its end; nobody else has it.
-    Asked again, the answer is the same.
+    From then on the store refuses every reservation from it (`namespace.retired`), and its name never starts again,
+    whether or not it was in use. **Nothing undoes this.** Services and clients still hand out the integers that they
+    have reserved. A repeated request gets the same answer.
     """
     record = await ask.service.make(ask.caller, (namespace,), ask.service.store.retire, namespace)
     return _namespace(record)

@@ -1,4 +1,4 @@
-"""``/v1/store``: the store that all of it is reserved in."""
+"""``/v1/store``: the service's store."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["OPERATIONS"]
 
 
 class StoreFacts(TypedDict):
-    """What the service's store says of itself."""
+    """The description of the service's store."""
 
     url: Annotated[str, Field(description="Without the password.", examples=["sqlite:////var/lib/mintage/ids.db"])]
     promise: Annotated[str, Field(description="How far uniqueness reaches: process, host or shared.")]

@@ -1,0 +1,316 @@
+"""The namespaces of a worker: which of them exist, which may be created, and the state of those that it serves."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import Counter, deque
+from contextlib import suppress
+from typing import TYPE_CHECKING, Final, TypeVar
+
+from mintage import Sequence
+from mintage._core.lane import Bucket
+from mintage.errors import GenerationError, MintError, RequestError, StoreError
+from mintage.lease.keeper import LONGEST_PAUSE_S
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from mintage._core.lane import Lane
+    from mintage.rules import Segment
+    from mintage.server.settings import Settings
+    from mintage.server.threads import Threads
+    from mintage.store import Store
+
+__all__ = ["Namespaces", "ServedNamespace"]
+
+T = TypeVar("T")
+
+#: A client holds a current and a next segment of each namespace.
+_MAX_LENT: Final = 16
+#: For so long, a name that is missing from the list of all namespaces counts as missing in the store.
+_LIST_MAX_AGE_S: Final = 1.0
+
+
+class ServedNamespace:
+    """A namespace that exists, and what this worker keeps of it."""
+
+    def __init__(self, name: str, settings: Settings, store: Store, lane: Lane) -> None:
+        self.name = name
+        self.sequence: Sequence | None = None
+        """The source of its integers; ``None`` until a request for integers opens the namespace."""
+        self.bucket = _bucket(name, settings)
+        """The bucket that limits the rate of its requests; ``None``: any rate."""
+        self._settings = settings
+        self._store = store
+        self._lane = lane
+        self._refill: asyncio.Future[None] | None = None
+        """The keeper's current attempt to fetch a segment; all requests that need one wait for it."""
+        self._lent: deque[tuple[str, Segment]] = deque(maxlen=_MAX_LENT)
+        """The last segments that clients hand out by themselves, each with the name of the key that reserved it."""
+
+    async def open(self, threads: Threads) -> None:
+        """Serve integers from now on. A thread asks the store for the first segment.
+
+        :raises RequestError: ``request.busy``.
+        :raises MintError: as the store's verbs.
+        """
+        settings = self._settings
+        sequence = await threads.run(
+            Sequence,
+            self.name,
+            self._store,
+            min_step=settings.min_step,
+            max_step=settings.max_step,
+            target_ms=settings.target_ms,
+            max_wait_ms=settings.max_wait_ms,
+        )
+        self._lane.serve(self.name, sequence, self.bucket)
+        self.sequence = sequence
+
+    def buffered(self) -> int:
+        """Return how many integers can be taken without asking the store."""
+        return self._lane.segment_client(self.name).buffered()
+
+    def take(self, count: int) -> list[int]:
+        """Take at most ``count`` of the buffered integers."""
+        return self._lane.take(self.name, count)
+
+    def take_in_row(self, count: int) -> range | None:
+        """Take ``count`` integers in a row from the current segment; ``None`` if it has too few of them."""
+        return self._lane.row(self.name, count)
+
+    def has_next(self) -> bool:
+        """Return True if a next segment is buffered behind the current one."""
+        return self._lane.has_next(self.name)
+
+    def reserve_in_row(self, count: int) -> range:
+        """Reserve ``count`` integers in a row in the store. It blocks, so call it in a thread.
+
+        :raises MintError: as the store's verbs.
+        """
+        return self._lane.segment_client(self.name).reserve(count).as_range()
+
+    def note_last(self, integer: int) -> None:
+        """Record an integer that was handed out, for :meth:`Lane.last`."""
+        self._lane.note(self.name, integer)
+
+    async def refill(self, want: int, deadline: float, *, in_row: bool = False) -> None:
+        """Wait for the keeper's next attempt to fetch a segment.
+
+        :param want: how many integers the caller needs.
+        :param deadline: the event loop's time at which waiting ends, in seconds.
+        :param in_row: whether the caller needs a next segment, rather than ``want`` integers in all.
+        :raises MintError: the reason why there is no segment, once waiting does not help or the deadline is past.
+        """
+        loop = asyncio.get_running_loop()
+        failure: MintError | None = None
+        answered = self._refill
+        if answered is None or answered.done():
+            answered = self._refill = loop.create_future()
+            failure = self._request(answered, want, in_row=in_row)
+        if failure is None:
+            with suppress(TimeoutError):
+                await asyncio.wait_for(asyncio.shield(answered), max(0.0, deadline - loop.time()))
+            if self.has_next() if in_row else self.buffered() >= want:
+                return
+            failure = self._lane.segment_client(self.name).refusal()
+        is_late = loop.time() >= deadline
+        if failure is not None and (is_late or failure.code != "store.unavailable"):
+            raise self._explain(failure, want, in_row=in_row)
+        if is_late:
+            raise StoreError(
+                f"{self._store.url}: no answer in the {self._settings.max_wait_ms} ms of max_wait_ms: try again",
+                code="store.unavailable",
+                retry_after_ms=round(LONGEST_PAUSE_S * 1000),
+            )
+
+    def _request(self, answered: asyncio.Future[None], want: int, *, in_row: bool) -> GenerationError | None:
+        """Request a segment from the keeper, and set the result of ``answered`` after its next attempt.
+
+        :returns: the reason why no segment can come; ``None`` if one may.
+        """
+        loop = answered.get_loop()
+
+        def settle() -> None:
+            if not answered.done():
+                answered.set_result(None)
+
+        def on_answer() -> None:
+            # The loop may be closed by now.
+            with suppress(RuntimeError):
+                loop.call_soon_threadsafe(settle)
+
+        try:
+            self._lane.segment_client(self.name).request(want, on_answer, in_row=in_row)
+        except GenerationError as error:
+            settle()
+            return error
+        return None
+
+    def _explain(self, failure: MintError, want: int, *, in_row: bool) -> MintError:
+        left = self.buffered()
+        if failure.code != "sequence.exhausted" or not left or in_row:
+            return failure
+        return GenerationError(f"namespace {self.name!r} has {left} integers left, not {want}", code=failure.code)
+
+    def lend(self, caller: str, segment: Segment) -> None:
+        """Record a segment that a caller hands out by itself."""
+        self._lent.append((caller, segment))
+
+    def find_lent(self, caller: str, segment: Segment, first_unused: int) -> Segment | None:
+        """Return the segment that was lent to this caller and ends as the given one; ``None`` if there is none."""
+        for name, lent in self._lent:
+            is_same = (lent.last, lent.serial) == (segment.last, segment.serial)
+            if name == caller and is_same and first_unused in lent.as_range():
+                return lent
+        return None
+
+
+def _bucket(name: str, settings: Settings) -> Bucket | None:
+    rate = settings.rates.get(name, settings.rate) / settings.workers
+    return Bucket(rate, round(settings.burst or rate) or 1) if rate > 0 else None
+
+
+class Namespaces:
+    """The namespaces that this worker knows of, and those that it serves, by name."""
+
+    def __init__(self, settings: Settings, store: Store, lane: Lane, threads: Threads) -> None:
+        self._settings = settings
+        self._store = store
+        self._lane = lane
+        self._threads = threads
+        self._served: dict[str, ServedNamespace] = {}
+        self._opening: dict[str, asyncio.Task[ServedNamespace]] = {}
+        """Apart from those that are served: a name that a request brings need not exist."""
+        self._known: frozenset[str] = frozenset()
+        self._listed_at_s = -_LIST_MAX_AGE_S
+        self._created: set[str] = set()
+        """Created since the store was last asked for all namespaces, so its answer may lack them."""
+        self._creating: Counter[str] = Counter()
+        """Names of namespaces that a thread is creating."""
+
+    def sequences(self) -> dict[str, Sequence]:
+        """Return the sequences of the namespaces that are open, by name."""
+        return {name: each.sequence for name, each in self._served.items() if each.sequence is not None}
+
+    def find_open(self, name: str) -> ServedNamespace | None:
+        """Return a namespace that is open; ``None`` if it is not."""
+        served = self._served.get(name)
+        return served if served is not None and served.sequence is not None else None
+
+    def serve(self, name: str) -> ServedNamespace:
+        """Return the state of a namespace that exists, open or not."""
+        served = self._served.get(name)
+        if served is None:
+            served = self._served[name] = ServedNamespace(name, self._settings, self._store, self._lane)
+        return served
+
+    def find_lent(self, caller: str, segment: Segment, first_unused: int) -> Segment | None:
+        """Return the segment that :meth:`ServedNamespace.find_lent` finds, if this worker lent any of the namespace."""
+        served = self._served.get(segment.namespace)
+        return None if served is None else served.find_lent(caller, segment, first_unused)
+
+    async def open(self, name: str) -> ServedNamespace:
+        """Return a namespace that is open, having opened it if need be.
+
+        :raises RequestError: as :meth:`ensure`.
+        :raises MintError: as the store's verbs.
+        """
+        if (served := self.find_open(name)) is not None:
+            return served
+        opening = self._opening.get(name)
+        if opening is None:
+            opening = self._opening[name] = asyncio.ensure_future(self._open(name))
+            opening.add_done_callback(lambda _: self._opening.pop(name, None))
+        # A caller that goes away must not cancel the task for the others.
+        return await asyncio.shield(opening)
+
+    async def _open(self, name: str) -> ServedNamespace:
+        await self.ensure(name)
+        served = self.serve(name)
+        await served.open(self._threads)
+        return served
+
+    async def ensure(self, name: str) -> None:
+        """Refuse a namespace that does not exist and that its first use may not create.
+
+        :raises RequestError: ``request.namespace``, ``request.namespaces``, ``request.busy``.
+        :raises MintError: as the store's verbs.
+        """
+        if await self.exist(name):
+            return
+        if not self._settings.creates:
+            raise RequestError(
+                f"there is no namespace {name!r}, and auto_create is off: create it first", code="request.namespace"
+            )
+        self._check_limit({name}, "is not made by its first use")
+        self._note_created(name)
+
+    async def exist(self, *names: str) -> bool:
+        """Return True if all of these namespaces exist. For a missing one, the answer may be a second old.
+
+        :raises MintError: as :meth:`Store.list_namespaces`.
+        """
+        now_s = time.monotonic()
+        if self._known.issuperset(names):
+            return True
+        if now_s - self._listed_at_s >= _LIST_MAX_AGE_S:
+            # Set before the store is asked: while it answers, other requests need not ask as well.
+            self._listed_at_s = now_s
+            self._created.clear()
+            try:
+                records = await self._threads.run(self._store.list_namespaces)
+            except MintError:
+                self._listed_at_s = -_LIST_MAX_AGE_S
+                raise
+            self._known = frozenset(record.name for record in records) | self._created
+        return self._known.issuperset(names)
+
+    async def make(self, names: tuple[str, ...], verb: Callable[[], T]) -> T:
+        """Call a verb of the store in a thread that creates those of these namespaces that do not exist.
+
+        :raises RequestError: ``request.busy``, ``request.namespaces``.
+        :raises MintError: as the verb.
+        """
+        if not await self.exist(*names):
+            self._check_limit(names, "is not made")
+        # Until they exist they are not to be used, but they count.
+        self._creating.update(names)
+        try:
+            made = await self._threads.run(verb)
+        finally:
+            self._creating -= Counter(names)
+        self._note_created(*names)
+        return made
+
+    def may_assume(self, name: str) -> bool:
+        """Return True if a namespace exists, or if its first use may create it, without asking the store.
+
+        In the second case, count it as one that exists: its metrics stay, so the limit applies to it.
+        """
+        if name in self._known:
+            return True
+        if not self._settings.creates or len(self._known) >= self._settings.max_namespaces:
+            return False
+        self._note_created(name)
+        return True
+
+    def _check_limit(self, names: Iterable[str], refused: str) -> None:
+        """Refuse to create namespaces beyond the limit.
+
+        :raises RequestError: ``request.namespaces``.
+        """
+        taken = self._known | self._creating.keys()
+        missing = sorted(frozenset(names) - taken)
+        limit = self._settings.max_namespaces
+        if len(taken) + len(missing) > limit and missing:
+            raise RequestError(
+                f"namespace {missing[0]!r} {refused}: there are {len(taken)}, the limit is {limit}",
+                code="request.namespaces",
+            )
+
+    def _note_created(self, *names: str) -> None:
+        """Record namespaces that were created just now: they may be used at once."""
+        self._known |= frozenset(names)
+        self._created.update(names)
