@@ -276,8 +276,8 @@ def test_progress_in_a_log_is_a_line_for_each_percent(url: str, engine: sa.Engin
 @pytest.mark.parametrize(
     ("kind", "keys", "says"),
     [
-        (sa.Float(), [1.5, 0.1], ", by which no row is found again: name another --key"),
-        (sa.Integer(), [1, None], " is NULL in a row without an ID: fill it, or name another --key"),
+        (sa.Float(), [1.5, 0.1], ", which does not identify a row; name another key"),
+        (sa.Integer(), [1, None], " is NULL in a row without an ID; fill it, or name another key"),
     ],
     ids=["a float", "NULL"],
 )
@@ -352,7 +352,7 @@ def test_a_scheme_with_plenty_of_node_numbers_wants_them_leased(url: str, engine
     table = make_table(engine, sa.String(40), [BEGIN])
     code, out, err = finished(url, "--scheme", scheme, "--node", "9")
     assert (code, out, err.count("\n")) == (CATALOGUE["config.node"].exit, "", 1)
-    assert "have a store lease one for each run, such as --store sqlite:ids.db" in err
+    assert "have a store lease one for each run, such as the store sqlite:ids.db" in err
     assert rows_of(engine, table)[0].id is None
 
 
@@ -482,7 +482,7 @@ def test_a_sequence_that_has_integers_of_the_column_is_told_before_anything_is_w
         connection.execute(table.update().where(table.c.number == 0).values(id=3))
     code, out, err = finished(url, "--sequence", "orders", "--store", f"sqlite:{tmp_path / 'store.db'}")
     assert (code, out) == (2, "")
-    assert "1..4 was reserved, and a row has 3: raise the floor" in err
+    assert "1..4 was reserved, and a row has 3; raise the floor" in err
     assert [row.id for row in rows_of(engine, table)] == [3, None, None, None, None]
 
 
@@ -514,7 +514,7 @@ def test_without_node_number_and_store_it_asks_for_one(url: str, engine: sa.Engi
     make_table(engine, sa.BigInteger(), [BEGIN])
     code, _, err = finished(url, "--scheme", "snowflake")
     assert (code, err.count("\n")) == (2, 1)
-    assert "with --node, or a store of such with --store" in err
+    assert "with --node, or a store to lease one, with --store" in err
     assert "--scheme, or with --sequence" in finished(url)[2]
 
 
@@ -525,5 +525,5 @@ def test_a_table_without_a_primary_key_is_refused_until_a_key_is_named(url: str,
         connection.execute(sa.text("INSERT INTO orders (name, made) VALUES ('a', '2020-01-01 12:00:00')"))
     code, out, err = finished(url, *SNOWFLAKE)
     assert (code, out, err.count("\n")) == (2, "", 1)
-    assert "has no primary key of one column: name a unique one with --key" in err
+    assert "has no primary key of one column; name a unique column as its key" in err
     assert finished(url, *SNOWFLAKE, "--key", "name")[0] == 0

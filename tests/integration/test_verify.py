@@ -25,9 +25,10 @@ import sqlalchemy as sa
 
 from mintage import sno, snowflake, ulid, uuid
 from mintage.cli import main, screen
-from mintage.cli.verify import BATCH, CHUNK, EXAMPLES, Repeats, _lines
 from mintage.formats.catalogue import write_layout
 from mintage.formats.kinds import KINDS
+from mintage.tables.repeats import MAX_EXAMPLES, Repeats
+from mintage.tables.sources import BATCH_ROWS, READ_BYTES, read_lines
 from tests.ext.databases import DATABASES, engine_of
 
 if TYPE_CHECKING:
@@ -102,16 +103,16 @@ def test_each_fault_of_a_column_is_named_with_its_row(
 
 def test_duplicates_far_apart_are_found_among_many_batches(tmp_path: Path, found: Callable[..., Verified]) -> None:
     with sno.Generator() as generator:
-        ids = [str(each) for each in generator.batch(5 * BATCH // 2)]
+        ids = [str(each) for each in generator.batch(5 * BATCH_ROWS // 2)]
     last = len(ids) - 1
-    ids[last], ids[last - 1], ids[BATCH] = ids[0], ids[BATCH - 1], ids[BATCH - 1]
-    assert len("\n".join(ids)) > 4 * CHUNK
+    ids[last], ids[last - 1], ids[BATCH_ROWS] = ids[0], ids[BATCH_ROWS - 1], ids[BATCH_ROWS - 1]
+    assert len("\n".join(ids)) > 4 * READ_BYTES
     code, report = found(written(tmp_path, ids), "--scheme", "sno")
     assert code == 1
     assert report["duplicates"] == {
         "count": 3,
         "examples": [
-            {"id": ids[BATCH], "rows": [BATCH, BATCH + 1, last], "times": 3},
+            {"id": ids[BATCH_ROWS], "rows": [BATCH_ROWS, BATCH_ROWS + 1, last], "times": 3},
             {"id": ids[0], "rows": [1, last + 1], "times": 2},
         ],
     }
@@ -126,7 +127,7 @@ def test_however_little_memory_there_is_the_answer_is_the_same(limit: int) -> No
         for at in range(0, len(numbers), 6_000):
             part = numbers[at : at + 6_000]
             repeats.add(b"".join(each.to_bytes(8, "big") for each in part), range(at + 1, at + len(part) + 1))
-        count, first = repeats.found()
+        count, first = repeats.find()
     times = Counter(numbers)
     assert count == len(numbers) - len(times)
     seen: set[int] = set()
@@ -137,11 +138,11 @@ def test_however_little_memory_there_is_the_answer_is_the_same(limit: int) -> No
         seen.add(number)
     assert [(each.row, int.from_bytes(each.key, "big")) for each in first] == [
         (row, number) for number, row in again.items()
-    ][:EXAMPLES]
+    ][:MAX_EXAMPLES]
     for each in first:
         number = int.from_bytes(each.key, "big")
         assert each.times == times[number]
-        assert each.rows == [row for row, one in enumerate(numbers, 1) if one == number][:EXAMPLES]
+        assert each.rows == [row for row, one in enumerate(numbers, 1) if one == number][:MAX_EXAMPLES]
 
 
 def test_little_memory_means_more_files(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -157,21 +158,20 @@ def test_little_memory_means_more_files(monkeypatch: pytest.MonkeyPatch) -> None
         made.clear()
         with Repeats(8, limit) as repeats:
             repeats.add(b"".join(each.to_bytes(8, "big") for each in range(12_000)), range(12_000))
-            assert repeats.found() == (0, [])
+            assert repeats.find() == (0, [])
         assert least <= len(made) <= most
 
 
 _FULL = """
-import sys
-from mintage.cli.verify import Repeats
-verify = sys.modules[Repeats.__module__]
-verify.BITS = 0  # one file for all
+from mintage.tables import repeats as module
+from mintage.tables.repeats import Repeats
+module.HASH_BITS = 0  # one file for all
 limit, width = Repeats.limit(128 << 20, WIDTH), WIDTH
 with Repeats(width, limit) as repeats:
     for at in range(0, limit, 50_000):
         rows = range(at, min(at + 50_000, limit))
         repeats.add(b"".join(row.to_bytes(width, "big") for row in rows), rows)
-    assert repeats.found() == (0, [])
+    assert repeats.find() == (0, [])
 peak = next(line for line in open("/proc/self/status") if line.startswith("VmHWM"))
 print(limit, int(peak.split()[1]) >> 10)
 """
@@ -195,7 +195,7 @@ def test_it_says_what_it_uses(tmp_path: Path, capsys: pytest.CaptureFixture[str]
 @pytest.mark.parametrize("way", [signal.SIGINT, signal.SIGKILL, "error"])
 def test_no_temporary_file_stays(way: object, tmp_path: Path) -> None:
     with sno.Generator() as generator:
-        lines = generator.batch(2 * BATCH).to_lines()
+        lines = generator.batch(2 * BATCH_ROWS).to_lines()
     words = ["verify", "-", "--scheme", "sno", "--directory", str(tmp_path), "--format"]
     command = [sys.executable, "-m", "mintage", *words, "csv" if way == "error" else "text", "--column", "id"]
     command = command if way == "error" else command[:-2]
@@ -242,11 +242,11 @@ def test_disorder_is_a_mistake_only_where_order_is_asked_for(tmp_path: Path, fou
 
 
 def test_disorder_between_two_batches_is_seen(tmp_path: Path, found: Callable[..., Verified]) -> None:
-    lines = [f"{number:07}" for number in range(5_000_000, 5_000_000 + BATCH)]
-    assert len(lines) * 8 == CHUNK  # so that both batches are in order
+    lines = [f"{number:07}" for number in range(5_000_000, 5_000_000 + BATCH_ROWS)]
+    assert len(lines) * 8 == READ_BYTES  # so that both batches are in order
     code, report = found(written(tmp_path, [*lines, "1", "2"]), "--scheme", "snowflake", "--sorted")
-    assert (code, report["ids"]) == (1, BATCH + 2)
-    assert [each["row"] for each in report["out_of_order"]["examples"]] == [BATCH + 1]
+    assert (code, report["ids"]) == (1, BATCH_ROWS + 2)
+    assert [each["row"] for each in report["out_of_order"]["examples"]] == [BATCH_ROWS + 1]
     assert report["out_of_order"]["count"] == 1
 
 
@@ -496,7 +496,7 @@ def test_while_it_reads_a_pipe_a_terminal_shows_the_rows_and_nobody_else_sees_th
 ) -> None:
     theirs, show = terminal
     with sno.Generator() as generator:
-        lines = generator.batch(CHUNK // 17).to_lines()
+        lines = generator.batch(READ_BYTES // 17).to_lines()
     command = [sys.executable, "-m", "mintage", "verify", "-", "--scheme", "sno", "--directory", str(tmp_path)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=theirs, stderr=theirs) as process:
         assert process.stdin
@@ -537,9 +537,9 @@ def test_garbage_is_named_and_shortened(kind: Kind, tmp_path: Path, found: Calla
 
 def test_of_a_line_too_long_for_any_id_only_the_start_is_held() -> None:
     stream = io.BytesIO(b"1\n" + b"x" * 10_000_000 + b"\n2\n" + b"y" * 10_000_000)
-    lines = [line for batch in _lines(stream) for line in batch]
+    lines = [line for batch in read_lines(stream) for line in batch]
     assert [line[:1] for line in lines] == ["1", "x", "2", "y"]
-    assert max(map(len, lines)) <= CHUNK
+    assert max(map(len, lines)) <= READ_BYTES
 
 
 @pytest.mark.parametrize(
@@ -554,7 +554,7 @@ def test_of_a_line_too_long_for_any_id_only_the_start_is_held() -> None:
         (["ids.txt", "--memory", "1MB"], 2, "128MB at least"),
         (["ids.txt", "--memory", "lots"], 2, "is no size"),
         (["ids.txt", "--from", "yesterday"], 2, "is no time"),
-        (["ids.txt", "--from", "2024-01-02", "--until", "2024-01-01"], 2, "after --until"),
+        (["ids.txt", "--from", "2024-01-02", "--until", "2024-01-01"], 2, "after its end"),
         (["ids.txt", "--from", "1999-01-01"], 65, "1999-01-01"),
         (["ids.txt", "--directory", "/nowhere"], 74, "/nowhere: is no directory"),
         (["ids.csv"], 2, "name the column"),
@@ -564,7 +564,7 @@ def test_of_a_line_too_long_for_any_id_only_the_start_is_held() -> None:
         (["sqlite:///nowhere.db", "--table", "t", "--column", "id"], 74, "nowhere.db: No such file"),
         (["sqlite:///ids.db", "--column", "id"], 2, "needs --table"),
         (["sqlite:///ids.db", "--table", "t", "--column", "id"], 2, "there is no table 't'"),
-        (["nothing://x/y", "--table", "t", "--column", "id"], 2, "the URL is none of a database"),
+        (["nothing://x/y", "--table", "t", "--column", "id"], 2, "the URL does not name a database"),
         (["postgresql://127.0.0.1:1/x", "--table", "t", "--column", "id"], 69, "the database: "),
     ],
 )

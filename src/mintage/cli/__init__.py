@@ -31,6 +31,7 @@ from mintage.cli.screen import complain
 from mintage.cli.serve import serve
 from mintage.cli.verify import verify
 from mintage.errors import CATALOGUE, MintError
+from mintage.tables import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -151,7 +152,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         status = _run(argv)
         sys.stdout.flush()
         return status
-    except UsageError as error:
+    except (UsageError, InputError) as error:
         return complain(str(error), EXIT_USAGE)
     except MintError as error:
         return complain(str(error), CATALOGUE[error.code].exit, *getattr(error, "__notes__", ()))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["COLOR", "JSON", "Command", "Option", "UsageError", "command", "count", "group", "option", "whole"]
+__all__ = ["COLOR", "JSON", "Command", "Option", "UsageError", "command", "count", "group", "option", "parse_int"]
 
 
 class UsageError(Exception):
@@ -59,7 +59,7 @@ def option(*flags: str, **settings: Any) -> Option:
     return Option(flags, settings)
 
 
-def whole(text: str) -> int:
+def parse_int(text: str) -> int:
     """Return an argument that is a whole number, in decimal digits or after ``0x`` in hexadecimal ones."""
     if not re.fullmatch(r"-?(0|[1-9][0-9]{0,99}|0x[0-9A-Fa-f]{1,99})", text):
         raise argparse.ArgumentTypeError(f"{text!a} is not a whole number")
@@ -70,7 +70,7 @@ def count(text: str) -> int:
     """Return an argument that says how many: no more than a generator mints, or a store reserves, at once."""
     from mintage.rules import MAX_COUNT
 
-    number = whole(text)
+    number = parse_int(text)
     if not 1 <= number <= MAX_COUNT:
         raise argparse.ArgumentTypeError(f"{text!a} is outside 1..{MAX_COUNT}")
     return number

@@ -6,7 +6,7 @@ import json
 import sys
 from typing import TYPE_CHECKING, Final
 
-from mintage.cli.command import COLOR, JSON, UsageError, command, count, group, option, whole
+from mintage.cli.command import COLOR, JSON, UsageError, command, count, group, option, parse_int
 from mintage.cli.screen import open_screen, progress, show_rows, write
 from mintage.cli.stores import STORE, opened
 
@@ -69,10 +69,10 @@ def reserve(args: argparse.Namespace) -> int:
     They are yours for good. If fewer are left than you ask for, none is taken. In a namespace with a stride they are
     that far apart; --json says how far.
     """
-    from mintage.store import whole
+    from mintage.store import whole as all_or_nothing
 
     with opened(args) as store:
-        segment = whole(store, store.reserve(args.namespace, args.count), args.count)
+        segment = all_or_nothing(store, store.reserve(args.namespace, args.count), args.count)
     if args.json:
         facts = {"first": segment.first, "last": segment.last, "stride": segment.stride, "count": len(segment)}
         print(json.dumps({"namespace": segment.namespace, **{name: str(value) for name, value in facts.items()}}))
@@ -101,10 +101,10 @@ def _list(args: argparse.Namespace) -> int:
 @command(
     "create",
     option("namespace", metavar="NAMESPACE", help="1 to 128 letters, digits and . _ : @ -"),
-    option("--start", type=whole, metavar="N", default=1, help="no integer is smaller (default: 1)"),
-    option("--maximum", type=whole, metavar="N", default=2**63 - 1, help="none is greater (default: 2^63 - 1)"),
-    option("--stride", type=whole, metavar="N", default=1, help="how far they are apart (default: 1)"),
-    option("--offset", type=whole, metavar="N", default=0, help="what they are modulo the stride (default: 0)"),
+    option("--start", type=parse_int, metavar="N", default=1, help="no integer is smaller (default: 1)"),
+    option("--maximum", type=parse_int, metavar="N", default=2**63 - 1, help="none is greater (default: 2^63 - 1)"),
+    option("--stride", type=parse_int, metavar="N", default=1, help="how far they are apart (default: 1)"),
+    option("--offset", type=parse_int, metavar="N", default=0, help="what they are modulo the stride (default: 0)"),
     STORE,
     COLOR,
     JSON,
@@ -129,7 +129,7 @@ def _create(args: argparse.Namespace) -> int:
 @command(
     "raise-floor",
     option("namespace", metavar="NAMESPACE", help="made if it does not exist"),
-    option("value", type=whole, metavar="VALUE", help="the smallest integer that may still be handed out"),
+    option("value", type=parse_int, metavar="VALUE", help="the smallest integer that may still be handed out"),
     STORE,
     COLOR,
     JSON,
@@ -185,7 +185,7 @@ def _retire(args: argparse.Namespace) -> int:
     option("--redis", metavar="URL", help="its Redis, redis://user:password@host/0"),
     option(
         "--margin",
-        type=whole,
+        type=parse_int,
         metavar="N",
         default=100_000,
         help="how much further each floor goes, for what idalloc handed out and never wrote down (default: 100000)",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from mintage import snowflake
 from mintage._core import typeid
-from mintage.cli.command import JSON, Option, UsageError, command, count, option, whole
+from mintage.cli.command import JSON, Option, UsageError, command, count, option, parse_int
 from mintage.cli.screen import progress, write
 from mintage.cli.stores import STORE, advised
 from mintage.errors import LeaseError, StoreError
@@ -108,7 +108,7 @@ def _flag(each: rows.Option) -> str:
 def _options() -> Iterator[Option]:
     """Yield the options of all schemes, each below those that have it."""
     for each, names in _OWNERS.items():
-        kind = {"type": whole} if each.choices is None else {"choices": each.choices} if each.choices else {}
+        kind = {"type": parse_int} if each.choices is None else {"choices": each.choices} if each.choices else {}
         flag = option(_flag(each), metavar=each.metavar, help=each.help, **kind)
         yield flag._replace(heading=f"{listed(names, 'and')} only")
     prefix = option("--prefix", metavar="PREFIX", help="what the IDs are of, such as user; it may be empty")

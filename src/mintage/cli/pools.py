@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING, NamedTuple
 
 from mintage._core.formats import MAX_SHARDS
-from mintage.cli.command import COLOR, JSON, UsageError, command, group, option, whole
+from mintage.cli.command import COLOR, JSON, UsageError, command, group, option, parse_int
 from mintage.cli.screen import ago, moment, open_screen, show_rows
 from mintage.cli.stores import STORE, opened
 from mintage.errors import ConfigError
@@ -143,7 +143,7 @@ def _show(args: argparse.Namespace) -> int:
     ),
     option(
         "--span-ms",
-        type=whole,
+        type=parse_int,
         metavar="MS",
         help="the longest span that a new pool grants, in milliseconds (default, and least: that of generators)",
     ),
@@ -303,7 +303,7 @@ def _leases(args: argparse.Namespace) -> int:
 @command(
     "release",
     option("pool", metavar="POOL", help="its name"),
-    option("node", type=whole, metavar="NODE", help="the node number; see 'mintage leases list'"),
+    option("node", type=parse_int, metavar="NODE", help="the node number; see 'mintage leases list'"),
     STORE,
     COLOR,
     JSON,

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 from mintage.cli.command import UsageError
 from mintage.formats import catalogue, times
+from mintage.tables.excerpts import printable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterable, Iterator, Sequence
@@ -293,11 +294,6 @@ def moment(ms: int) -> str:
     """A time in milliseconds since the Unix epoch, to the second; ``-`` for one that a calendar does not have."""
     time = times.utc(ms * times.MS)
     return f"{time:%Y-%m-%d %H:%M:%S}" if time else "-"
-
-
-def printable(text: str) -> str:
-    """Return the same on one line, and nothing in it that a terminal would obey."""
-    return "".join(char if char.isprintable() else ascii(char)[1:-1] for char in text)
 
 
 _PASSWORD: Final = re.compile(r"://([^\s:/@]*):\S*@")
