@@ -230,8 +230,8 @@ class Dated:
     Within a run, no two IDs have the same tick and number. The table says which numbers earlier runs used.
 
     :param table: the rows.
-    :param generator: a generator of one of :data:`DATED_SCHEMES`; :meth:`open` creates one.
-    :param writer: from :meth:`Table.writer`.
+    :param generator: a generator of one of ``DATED_SCHEMES``; :meth:`open` creates one.
+    :param writer: what the table's ``writer`` returns.
     """
 
     def __init__(self, table: Table, generator: Any, writer: Callable[[Any], Any]) -> None:
@@ -257,9 +257,9 @@ class Dated:
         """Open the IDs of a scheme, with a node number of their own.
 
         :param table: the rows.
-        :param scheme: one of :data:`DATED_SCHEMES`.
+        :param scheme: one of ``DATED_SCHEMES``.
         :param layout: of snowflake; ``None`` for its default layout.
-        :param node: a node number that nothing else mints with, before or after; of :data:`NODE_SCHEMES`.
+        :param node: a node number that nothing else mints with, before or after; of ``NODE_SCHEMES``.
         :param store: in place of ``node`` the store, or its URL, that leases a number which was never used. ``None`` is
             the store that ``MINTAGE_STORE`` names.
         :raises InputError: the ID column cannot store the IDs; node and store are both given, or both missing.
@@ -459,9 +459,9 @@ class Filled(NamedTuple):
     rows: int
     """The number of rows that got an ID."""
     late: int = 0
-    """Of these, the number whose ID has a later tick than the row; see :attr:`Dated.late`."""
+    """Of these, the number whose ID has a later tick than the row."""
     unused: int = 0
-    """The number of reserved integers that no row got; see :attr:`Numbered.unused`."""
+    """The number of reserved integers that no row got, because others gave these rows an ID."""
 
 
 def backfill(

@@ -33,7 +33,7 @@ class Repeat(NamedTuple):
     key: bytes
     """The key itself."""
     rows: list[int]
-    """The first rows with this key, at most :data:`MAX_EXAMPLES`."""
+    """The first rows with this key, at most ten."""
     times: int
     """The number of rows with this key."""
 
