@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from contextlib import closing, contextmanager
 from datetime import UTC, date, datetime, time
-from itertools import islice
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
 
 from mintage.errors import ConfigError, FieldError, LeaseError
@@ -46,7 +46,7 @@ _MAX_TICKS: Final = 100_000
 
 
 class Table:
-    """A table of a database, with the rows that have no ID yet.
+    """A table of a database, with the rows that have no ID yet. The example of :func:`backfill` has one.
 
     :param connection: a connection of SQLAlchemy that has no open transaction, such as from
         :func:`mintage.tables.sources.connect`. Without that function, make MySQL answer in UTC yourself.
@@ -225,12 +225,12 @@ class Table:
 
 
 class Dated:
-    """IDs of the rows' own times, from a generator whose node number nothing else mints with.
+    """IDs of the rows' own times, from a generator whose node number nothing else mints with; see :meth:`open`.
 
     Within a run, no two IDs have the same tick and number. The table says which numbers earlier runs used.
 
     :param table: the rows.
-    :param generator: a generator of one of ``DATED_SCHEMES``; :meth:`open` creates one.
+    :param generator: a generator of one of ``DATED_SCHEMES``.
     :param writer: what the table's ``writer`` returns.
     """
 
@@ -368,6 +368,18 @@ def _check_node(scheme: str, node: int, store: object) -> None:
 class Numbered:
     """Integers of one reservation, in the order of the rows' times.
 
+    >>> from functools import partial
+    >>> from mintage import open_store
+    >>> from mintage.tables.sources import connect
+    >>> with connect("sqlite://") as connection:
+    ...     with connection.begin():
+    ...         _ = connection.exec_driver_sql("CREATE TABLE orders (n INT PRIMARY KEY, made INT, bill BIGINT UNIQUE)")
+    ...         _ = connection.exec_driver_sql("INSERT INTO orders (n, made) VALUES (1, 1625040900), (2, 1577880000)")
+    ...     orders = Table(connection, "orders", time_column="made", time_unit="s", id_column="bill")
+    ...     _ = backfill(Numbered(orders, "bills", partial(open_store, "memory:")))
+    ...     connection.exec_driver_sql("SELECT bill FROM orders ORDER BY n").scalars().all()
+    [2, 1]
+
     :param table: the rows.
     :param namespace: the namespace of the integers.
     :param open_store: a function that opens its store, such as ``lambda: mintage.open_store("sqlite:ids.db")``. It is
@@ -381,7 +393,7 @@ class Numbered:
         table: Table,
         namespace: str,
         open_store: Callable[[], AbstractContextManager[Store]],
-        on_reserve: Callable[[range], None] = lambda _: None,
+        on_reserve: Callable[[range], None] | None = None,
     ) -> None:
         self.table = table
         self.late = 0
@@ -446,7 +458,8 @@ class Numbered:
                 f"{reserved[0]}..{reserved[-1]} was reserved, and a row has {largest}; raise the floor above all "
                 f"integers of the column, with 'mintage namespaces raise-floor {self._namespace} N'"
             )
-        self._on_reserve(reserved)
+        if self._on_reserve:
+            self._on_reserve(reserved)
         return reserved
 
 
@@ -465,7 +478,7 @@ class Filled(NamedTuple):
 
 
 def backfill(
-    ids: Dated | Numbered, *, batch_rows: int = 1000, report: Callable[[int, int], None] = lambda _done, _total: None
+    ids: Dated | Numbered, *, batch_rows: int = 1000, report: Callable[[int, int], None] | None = None
 ) -> Filled:
     """Give the rows of a table that have no ID one of their own time.
 
@@ -502,8 +515,8 @@ def backfill(
         total = ids.table.count_without_id()
         ids.check()
     done = 0
-    report(done, total)
-    for rows in ids.batches(batch_rows):
+    for rows in chain([0], ids.batches(batch_rows)):
         done += rows
-        report(done, total)
+        if report:
+            report(done, total)
     return Filled(done, ids.late, ids.unused)

@@ -9,7 +9,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
 from mintage.errors import MintError, ParseError
-from mintage.formats.kinds import KINDS, Kind
 from mintage.formats.rows import listed
 from mintage.tables import InputError
 
@@ -18,11 +17,12 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from mintage import snowflake
+    from mintage.formats.kinds import Kind
 
 __all__ = ["Reader", "kind_of"]
 
 _QUOTED_CHARACTERS: Final = 40
-"""How much of a value a message quotes."""
+"""The most characters of a value in a message."""
 
 
 def kind_of(scheme: str, layout: snowflake.Layout | None = None) -> Kind:
@@ -32,6 +32,8 @@ def kind_of(scheme: str, layout: snowflake.Layout | None = None) -> Kind:
     :param layout: of snowflake; ``None`` for its default layout.
     :raises InputError: there is no such scheme, or it has no layouts.
     """
+    from mintage.formats.kinds import KINDS, Kind  # here, as it is slow to import and the command line needs it seldom
+
     if scheme not in KINDS:
         raise InputError(f"the scheme is {scheme!a:.80}; it must be {listed(KINDS, 'or')}")
     kind = KINDS[scheme]

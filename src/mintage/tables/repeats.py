@@ -110,7 +110,7 @@ class Repeats:
             file.write(b"".join(part))
         self.rows += len(records) // self.row_bytes
 
-    def find(self, report: Callable[[int], None] = lambda _: None) -> tuple[int, list[Repeat]]:
+    def find(self, report: Callable[[int], None] | None = None) -> tuple[int, list[Repeat]]:
         """Return the number of rows whose key an earlier row has, and the first repeated keys.
 
         The collector is closed afterwards.
@@ -125,7 +125,8 @@ class Repeats:
                 file.close()
                 total += count
                 first = sorted((*first, *some))[:MAX_EXAMPLES]
-                report(done)
+                if report:
+                    report(done)
         return total, first
 
     def _find_in(self, file: BinaryIO) -> tuple[int, list[Repeat]]:

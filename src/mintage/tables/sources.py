@@ -108,7 +108,12 @@ def _split(text: bytes) -> Iterator[list[str]]:
 
 @contextmanager
 def open_csv(file: str | BinaryIO, column: str) -> Iterator[Source]:
-    """Open a column of a CSV file whose first line has the names of the columns.
+    r"""Open a column of a CSV file whose first line has the names of the columns.
+
+    >>> import io
+    >>> with open_csv(io.BytesIO(b"number,id\n1,17\n2,18\n"), "id") as source:
+    ...     list(source.batches)
+    [['17', '18']]
 
     :param file: the path of a file, or a stream of bytes, which stays open.
     :param column: the name of the column of IDs.

@@ -24,7 +24,7 @@ __all__ = ["MIN_MEMORY_BYTES", "Check", "Finding", "Report", "verify"]
 MEMORY_BYTES: Final = 256 << 20
 MIN_MEMORY_BYTES: Final = 128 << 20
 _AHEAD: Final = timedelta(minutes=1)
-"""How far the clock of the host that minted an ID may be ahead of this one."""
+"""The most by which the clock of the host that minted an ID may be ahead of this one."""
 
 
 class Finding:
@@ -200,7 +200,7 @@ class Check:
                 self._disorder.add(row=row, id=self._reader.text(key), after=self._reader.text(before))
             before = key
 
-    def finish(self, report: Callable[[int], None] = lambda _: None) -> Report:
+    def finish(self, report: Callable[[int], None] | None = None) -> Report:
         """Find the duplicates and return the report. The check is closed afterwards.
 
         :param report: a function that is called with the number of IDs that are compared so far.
