@@ -196,7 +196,7 @@ def test_namespaces_are_listed_with_what_is_left(shell: Shell) -> None:
 def test_a_floor_raised_for_a_new_namespace_says_so_as_its_name_may_be_mistyped(shell: Shell) -> None:
     shell.output("next", "orders")
     assert "is new" not in shell.output("namespaces", "raise-floor", "orders", "5000")
-    assert "ordres is new: there was no namespace of that name" in shell.output(
+    assert "ordres is new: there was no namespace with this name" in shell.output(
         "namespaces", "raise-floor", "ordres", "5000"
     )
     assert [shell.facts("namespaces", "raise-floor", name, "9000")[0]["new"] for name in ("orders", "odrers")] == [
@@ -215,7 +215,7 @@ def test_a_namespace_is_retired_for_good_once_its_name_is_typed_out(shell: Shell
     shell.output("next", "orders", "-n", "7")
     refused = shell.run("namespaces", "retire", "orders", "--for-good", "order")
     assert (refused.returncode, refused.stdout) == (2, "")
-    assert "--for-good 'order' is another name than 'orders': nothing was retired" in refused.stderr
+    assert "--for-good is 'order', not 'orders', so nothing was retired" in refused.stderr
     assert shell.run("namespaces", "retire", "orders").returncode == 2
     assert shell.output("next", "orders") == "8\n"
     [retired] = shell.facts("namespaces", "retire", "orders", "--for-good", "orders")
@@ -226,7 +226,7 @@ def test_a_namespace_is_retired_for_good_once_its_name_is_typed_out(shell: Shell
     done = shell.run("next", "orders")
     assert (done.returncode, done.stdout) == (65, "")
     assert "namespace 'orders' was retired for good" in done.stderr
-    assert "Take another name" in done.stderr
+    assert "Use another name" in done.stderr
 
 
 def test_a_used_up_namespace_has_no_next_integer(shell: Shell) -> None:
@@ -371,7 +371,7 @@ def test_a_pool_that_is_not_there_is_named(args: list[str], shell: Shell) -> Non
 
 
 def test_leases_are_listed_with_their_state(shell: Shell) -> None:
-    assert shell.output("leases", "list") == "nothing is leased yet\n"
+    assert shell.output("leases", "list") == "no leases yet\n"
     with open_store(shell.url) as store:
         held, revoked, released = lease(store), lease(store), lease(store)
         lease(store, pool="eu", holder="far:1")
@@ -444,7 +444,7 @@ def test_the_doctor_finds_nothing_wrong_with_a_new_store(shell: Shell) -> None:
     assert found["layouts", "locality"]["facts"]["expires"].startswith("2248-")
     assert found["layouts", "sno"]["facts"]["expires"].startswith("2079-")
     assert found["installation", "build"]["text"] == "release" or "MINTAGE_DEBUG_BUILD" in os.environ
-    assert shell.output("doctor").endswith("\nall is well\n")
+    assert shell.output("doctor").endswith("\nnothing needs attention\n")
 
 
 def test_the_doctor_shows_what_is_wrong_first_and_fits_a_screen(shell: Shell) -> None:
@@ -572,7 +572,7 @@ def test_the_store_is_the_command_lines_then_the_environments_then_the_registry(
 def test_the_doctor_says_that_the_registry_reaches_one_user_and_what_it_leases(shell: Shell) -> None:
     shell.output("new", "sno", MINTAGE_STORE="")
     found = shell.findings(MINTAGE_STORE="")
-    assert "of this user of this host; other users start apart by chance only" in found["store", "promise"]["text"]
+    assert "of this user of this host; IDs of other users differ only by chance" in found["store", "promise"]["text"]
     assert "0 of 57,344 node numbers held" in found["pools", "sno"]["text"]
     assert "of this host that name this store" in shell.findings()["store", "promise"]["text"]
 
@@ -717,7 +717,7 @@ def test_a_lease_lost_to_a_copy_of_its_holder_is_shown(shell: Shell) -> None:
         store.extend(held, now_ms=now_ms, next_token="a" * len(held.token))
         with pytest.raises(LeaseError):
             store.extend(held, now_ms=now_ms, next_token="b" * len(held.token))
-    assert "of which a copy came" in shell.output("leases", "list")
+    assert ", and a copy of it " in shell.output("leases", "list")
     assert shell.facts("leases", "list")[0]["cloned"] is not None
     finding = shell.findings(status=1)["pools", "sno"]
     assert finding["level"] == "attention"
