@@ -420,7 +420,9 @@ def test_a_tick_that_an_earlier_run_filled_is_gone_on_with_in_the_next(url: str,
     layout = "time:32 sequence:2 node:6 @1262304000000 1000ms"
     options = ("--scheme", "snowflake", "--layout", layout, "--node", "33", "--batch", "4")
     table = make_table(engine, sa.BigInteger(), [BEGIN] * 10)
-    assert finished(url, *options)[1].endswith("done: 10 rows have an ID now; 6 of a later tick, as theirs was full\n")
+    assert finished(url, *options)[1].endswith(
+        "done: 10 rows have an ID now; 6 IDs have a later tick, because the tick of their rows was full\n"
+    )
     with engine.begin() as connection:
         new = [{"number": 10 + n, "made": (BEGIN + timedelta(seconds=n)).replace(tzinfo=None)} for n in range(8)]
         connection.execute(table.insert(), new)

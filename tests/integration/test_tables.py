@@ -174,7 +174,7 @@ def test_a_missing_column_is_an_input_error(tmp_path: Path) -> None:
 
 def test_a_file_that_is_not_parquet_is_refused() -> None:
     pytest.importorskip("pyarrow")
-    with pytest.raises(ParseError, match="no Parquet file"), open_parquet(io.BytesIO(b"PAR0"), "id"):
+    with pytest.raises(ParseError, match="not a Parquet file"), open_parquet(io.BytesIO(b"PAR0"), "id"):
         pass
 
 

@@ -135,5 +135,7 @@ def _reporter(stack: ExitStack) -> Callable[[int, int], None]:
 
 
 def _remarks(filled: Filled) -> str:
-    late = f"; {filled.late:,} of a later tick, as theirs was full" if filled.late else ""
-    return late + (f"; {filled.unused:,} integers are skipped, as others gave rows theirs" if filled.unused else "")
+    late = f"; {filled.late:,} IDs have a later tick, because the tick of their rows was full" if filled.late else ""
+    return late + (
+        f"; {filled.unused:,} integers are skipped, because others gave their rows an ID" if filled.unused else ""
+    )

@@ -32,7 +32,7 @@ def _memory_bytes(text: str) -> int:
     found = re.fullmatch(r"([1-9][0-9]{0,8})(KB|MB|GB)", text)
     size = int(found[1]) * sizes[found[2]] if found else 0
     if size < MIN_MEMORY_BYTES:
-        raise argparse.ArgumentTypeError(f"{text!a} is no size such as 256MB or 2GB, 128MB at least")
+        raise argparse.ArgumentTypeError(f"{text!a} is not a size such as 256MB or 2GB, and at least 128MB")
     return size
 
 
@@ -43,7 +43,7 @@ def _instant(text: str) -> datetime:
         time = datetime.fromisoformat(text)
         return (time if time.tzinfo else time.replace(tzinfo=UTC)).astimezone(UTC)
     except (ValueError, OverflowError):
-        raise argparse.ArgumentTypeError(f"{text!a} is no time such as 2026-01-31 or 2026-01-31T12:00:00Z") from None
+        raise argparse.ArgumentTypeError(f"{text!a} is not a time such as 2026-01-31 or 2026-01-31T12:00:00Z") from None
 
 
 def _source(args: argparse.Namespace) -> AbstractContextManager[sources.Source]:
@@ -147,7 +147,7 @@ def _print_needs(args: argparse.Namespace, check: Check) -> None:
 def _print(found: Report) -> None:
     for each in found.findings:
         if each.is_checked:
-            note = " (no mistake without --sorted)" if each.count and not each.is_mistake else ""
+            note = " (a mistake only with --sorted)" if each.count and not each.is_mistake else ""
             print(f"{each.name}: {each.count:,}{note}" if each.count else f"{each.name}: none")
             for example in each.examples:
                 print(f"  {_line(example)}")

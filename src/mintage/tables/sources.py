@@ -45,7 +45,7 @@ def _open_stream(file: str | BinaryIO) -> AbstractContextManager[BinaryIO]:
     try:
         return open(file, "rb")
     except (OSError, ValueError) as error:
-        raise OSError(f"{file[:200]}: {getattr(error, 'strerror', None) or 'is no name of a file'}") from None
+        raise OSError(f"{file[:200]}: {getattr(error, 'strerror', None) or 'is not the name of a file'}") from None
 
 
 def _progress_of(stream: BinaryIO) -> tuple[int, str, Callable[[], int] | None]:
@@ -148,7 +148,7 @@ def _csv_rows(reader: Any) -> Iterator[list[str]]:
             yield row
             line = reader.line_num
     except Error as error:
-        raise ParseError(f"the row that begins in line {line + 1} is no CSV: {error}", code="parse.unknown") from None
+        raise ParseError(f"the row that begins in line {line + 1} is not CSV: {error}", code="parse.unknown") from None
 
 
 def _cells(rows: Iterator[list[str]], at: int, width: int) -> Iterator[list[str]]:
@@ -204,7 +204,7 @@ def open_parquet(file: str | BinaryIO, column: str) -> Iterator[Source]:
             parts = parquet.iter_batches(BATCH_ROWS // 2, columns=[column], use_threads=False)
             yield Source((_values(part.column(0)) for part in parts), parquet.metadata.num_rows)
         except pa.ArrowException as error:
-            raise ParseError(f"this is no Parquet file: {error!s:.200}", code="parse.unknown") from None
+            raise ParseError(f"this is not a Parquet file: {error!s:.200}", code="parse.unknown") from None
 
 
 def _values(column: Any) -> list[object]:

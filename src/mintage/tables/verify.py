@@ -125,7 +125,7 @@ class Check:
         if memory_bytes < MIN_MEMORY_BYTES:
             raise InputError(f"memory_bytes is {memory_bytes}; it must be {MIN_MEMORY_BYTES} (128 MB) or more")
         if directory and not os.path.isdir(directory):
-            raise OSError(f"{directory[:200]}: is no directory")
+            raise OSError(f"{directory[:200]}: is not a directory")
         self._reader = reader = Reader(kind_of(scheme, layout))
         self._low, self._high = _window(reader, earliest, latest, is_sorted=is_sorted)
         self._repeats = Repeats(reader.width, Repeats.limit(memory_bytes, reader.width), directory)
