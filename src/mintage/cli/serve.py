@@ -28,9 +28,9 @@ __all__ = ["serve"]
 def serve(args: argparse.Namespace) -> int:
     """Serve IDs over HTTP and the Redis protocol.
 
-    You can also set a setting in the environment, such as MINTAGE_MAX_WAIT_MS=500, or in the file that --config names,
-    such as max_wait_ms = 500. The command line overrides the environment, which overrides the file. Keys are tables of
-    the file: see 'mintage keys new --help'.
+    You can also set a setting in the environment, such as MINTAGE_MAX_WAIT_MS=500, or in the file
+    that --config names, such as max_wait_ms = 500. The command line overrides the environment, which
+    overrides the file. Keys are tables of the file: see 'mintage keys new --help'.
     """
     try:
         with _needing_the_extra():
