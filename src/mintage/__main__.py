@@ -1,4 +1,4 @@
-"""``python -m mintage`` is the command ``mintage``."""
+"""Run the command ``mintage`` as ``python -m mintage``."""
 
 import sys
 

@@ -208,8 +208,8 @@ def test_time_outside_the_layout_is_reported_before_any_write(
         (["--time-column", "born"], "has no column 'born': it has number, made, id"),
         (["--id-column", "number_2"], "has no column 'number_2'"),
         (["--node", "1024"], "1024"),
-        (["--layout", "nothing"], "is no layout: use default, "),
-        (["--layout", "time:41 node:10"], "'time:41 node:10' is no layout"),
+        (["--layout", "nothing"], "is not a layout; use default, "),
+        (["--layout", "time:41 node:10"], "'time:41 node:10' is not a layout"),
         (["--layout", "time:60 node:10 sequence:12 @0 1ms"], "layout"),
         (["--scheme", "nanoid"], "invalid choice: 'nanoid'"),
         (["--scheme", "ulid"], "is BIGINT, and ulid IDs are bytes, UUID or str"),
@@ -274,8 +274,8 @@ def test_progress_in_a_log_is_a_line_for_each_percent(url: str, engine: sa.Engin
 @pytest.mark.parametrize(
     ("kind", "keys", "says"),
     [
-        (sa.Float(), [1.5, 0.1], ", by which no row is found again: name another --key"),
-        (sa.Integer(), [1, None], " is NULL in a row without an ID: fill it, or name another --key"),
+        (sa.Float(), [1.5, 0.1], ", which does not identify a row; name another key"),
+        (sa.Integer(), [1, None], " is NULL in a row without an ID; fill it, or name another key"),
     ],
     ids=["a float", "NULL"],
 )
@@ -352,7 +352,7 @@ def test_scheme_with_large_node_numbers_requires_a_lease(url: str, engine: sa.En
     table = make_table(engine, sa.String(40), [BEGIN])
     code, out, err = finished(url, "--scheme", scheme, "--node", "9")
     assert (code, out, err.count("\n")) == (CATALOGUE["config.node"].exit, "", 1)
-    assert "have a store lease one for each run, such as --store sqlite:ids.db" in err
+    assert "have a store lease one for each run, such as the store sqlite:ids.db" in err
     assert rows_of(engine, table)[0].id is None
 
 
@@ -420,7 +420,9 @@ def test_tick_filled_by_an_earlier_run_continues_in_the_next(url: str, engine: s
     layout = "time:32 sequence:2 node:6 @1262304000000 1000ms"
     options = ("--scheme", "snowflake", "--layout", layout, "--node", "33", "--batch", "4")
     table = make_table(engine, sa.BigInteger(), [BEGIN] * 10)
-    assert finished(url, *options)[1].endswith("done: 10 rows have an ID now; 6 of a later tick, as theirs was full\n")
+    assert finished(url, *options)[1].endswith(
+        "done: 10 rows have an ID now; 6 IDs have a later tick, because the tick of their rows was full\n"
+    )
     with engine.begin() as connection:
         new = [{"number": 10 + n, "made": (BEGIN + timedelta(seconds=n)).replace(tzinfo=None)} for n in range(8)]
         connection.execute(table.insert(), new)
@@ -478,7 +480,7 @@ def test_overlap_of_a_sequence_with_the_column_is_reported_first(url: str, engin
         connection.execute(table.update().where(table.c.number == 0).values(id=3))
     code, out, err = finished(url, "--sequence", "orders", "--store", f"sqlite:{tmp_path / 'store.db'}")
     assert (code, out) == (2, "")
-    assert "1..4 was reserved, and a row has 3: raise the floor" in err
+    assert "1..4 was reserved, and a row has 3; raise the floor" in err
     assert [row.id for row in rows_of(engine, table)] == [3, None, None, None, None]
 
 
@@ -510,7 +512,7 @@ def test_missing_node_number_and_store_are_requested(url: str, engine: sa.Engine
     make_table(engine, sa.BigInteger(), [BEGIN])
     code, _, err = finished(url, "--scheme", "snowflake")
     assert (code, err.count("\n")) == (2, 1)
-    assert "with --node, or a store of such with --store" in err
+    assert "with --node, or a store to lease one, with --store" in err
     assert "--scheme, or with --sequence" in finished(url)[2]
 
 
@@ -521,5 +523,5 @@ def test_table_without_a_primary_key_needs_a_named_key(url: str, engine: sa.Engi
         connection.execute(sa.text("INSERT INTO orders (name, made) VALUES ('a', '2020-01-01 12:00:00')"))
     code, out, err = finished(url, *SNOWFLAKE)
     assert (code, out, err.count("\n")) == (2, "", 1)
-    assert "has no primary key of one column: name a unique one with --key" in err
+    assert "has no primary key of one column; name a unique column as its key" in err
     assert finished(url, *SNOWFLAKE, "--key", "name")[0] == 0

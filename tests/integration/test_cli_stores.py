@@ -196,7 +196,7 @@ def test_namespaces_list_shows_the_remaining_integers(shell: Shell) -> None:
 def test_raising_the_floor_of_a_new_namespace_is_announced(shell: Shell) -> None:
     shell.output("next", "orders")
     assert "is new" not in shell.output("namespaces", "raise-floor", "orders", "5000")
-    assert "ordres is new: there was no namespace of that name" in shell.output(
+    assert "ordres is new: there was no namespace with this name" in shell.output(
         "namespaces", "raise-floor", "ordres", "5000"
     )
     assert [shell.facts("namespaces", "raise-floor", name, "9000")[0]["new"] for name in ("orders", "odrers")] == [
@@ -215,7 +215,7 @@ def test_retiring_a_namespace_needs_its_name_typed_out(shell: Shell) -> None:
     shell.output("next", "orders", "-n", "7")
     refused = shell.run("namespaces", "retire", "orders", "--for-good", "order")
     assert (refused.returncode, refused.stdout) == (2, "")
-    assert "--for-good 'order' is another name than 'orders': nothing was retired" in refused.stderr
+    assert "--for-good is 'order', not 'orders', so nothing was retired" in refused.stderr
     assert shell.run("namespaces", "retire", "orders").returncode == 2
     assert shell.output("next", "orders") == "8\n"
     [retired] = shell.facts("namespaces", "retire", "orders", "--for-good", "orders")
@@ -226,7 +226,7 @@ def test_retiring_a_namespace_needs_its_name_typed_out(shell: Shell) -> None:
     done = shell.run("next", "orders")
     assert (done.returncode, done.stdout) == (65, "")
     assert "namespace 'orders' was retired for good" in done.stderr
-    assert "Take another name" in done.stderr
+    assert "Use another name" in done.stderr
 
 
 def test_exhausted_namespace_has_no_next_integer(shell: Shell) -> None:
@@ -371,7 +371,7 @@ def test_missing_pool_is_named(args: list[str], shell: Shell) -> None:
 
 
 def test_leases_list_shows_their_state(shell: Shell) -> None:
-    assert shell.output("leases", "list") == "nothing is leased yet\n"
+    assert shell.output("leases", "list") == "no leases yet\n"
     with open_store(shell.url) as store:
         held, revoked, released = lease(store), lease(store), lease(store)
         lease(store, pool="eu", holder="far:1")
@@ -444,7 +444,7 @@ def test_doctor_reports_no_problem_of_a_new_store(shell: Shell) -> None:
     assert found["layouts", "locality"]["facts"]["expires"].startswith("2248-")
     assert found["layouts", "sno"]["facts"]["expires"].startswith("2079-")
     assert found["installation", "build"]["text"] == "release" or "MINTAGE_DEBUG_BUILD" in os.environ
-    assert shell.output("doctor").endswith("\nall is well\n")
+    assert shell.output("doctor").endswith("\nnothing needs attention\n")
 
 
 def test_doctor_shows_problems_first_and_fits_a_screen(shell: Shell) -> None:
@@ -572,7 +572,7 @@ def test_store_comes_from_option_then_environment_then_registry(shell: Shell, tm
 def test_doctor_explains_the_reach_and_leases_of_the_registry(shell: Shell) -> None:
     shell.output("new", "sno", MINTAGE_STORE="")
     found = shell.findings(MINTAGE_STORE="")
-    assert "of this user of this host; other users start apart by chance only" in found["store", "promise"]["text"]
+    assert "of this user of this host; IDs of other users differ only by chance" in found["store", "promise"]["text"]
     assert "0 of 57,344 node numbers held" in found["pools", "sno"]["text"]
     assert "of this host that name this store" in shell.findings()["store", "promise"]["text"]
 
@@ -715,7 +715,7 @@ def test_lease_lost_to_a_copy_of_its_holder_is_shown(shell: Shell) -> None:
         store.extend(held, now_ms=now_ms, next_token="a" * len(held.token))
         with pytest.raises(LeaseError):
             store.extend(held, now_ms=now_ms, next_token="b" * len(held.token))
-    assert "of which a copy came" in shell.output("leases", "list")
+    assert ", and a copy of it " in shell.output("leases", "list")
     assert shell.facts("leases", "list")[0]["cloned"] is not None
     finding = shell.findings(status=1)["pools", "sno"]
     assert finding["level"] == "attention"

@@ -25,9 +25,10 @@ import sqlalchemy as sa
 
 from mintage import sno, snowflake, ulid, uuid
 from mintage.cli import main, screen
-from mintage.cli.verify import BATCH, CHUNK, EXAMPLES, Repeats, _lines
 from mintage.formats.catalogue import write_layout
 from mintage.formats.kinds import KINDS
+from mintage.tables.repeats import MAX_EXAMPLES, Repeats
+from mintage.tables.sources import BATCH_ROWS, READ_BYTES, read_lines
 from tests.helpers.databases import DATABASES, engine_of
 
 if TYPE_CHECKING:
@@ -100,16 +101,16 @@ def test_each_finding_names_its_row(kind: Kind, tmp_path: Path, found: Callable[
 
 def test_duplicates_in_distant_batches_are_found(tmp_path: Path, found: Callable[..., Verified]) -> None:
     with sno.Generator() as generator:
-        ids = [str(each) for each in generator.batch(5 * BATCH // 2)]
+        ids = [str(each) for each in generator.batch(5 * BATCH_ROWS // 2)]
     last = len(ids) - 1
-    ids[last], ids[last - 1], ids[BATCH] = ids[0], ids[BATCH - 1], ids[BATCH - 1]
-    assert len("\n".join(ids)) > 4 * CHUNK
+    ids[last], ids[last - 1], ids[BATCH_ROWS] = ids[0], ids[BATCH_ROWS - 1], ids[BATCH_ROWS - 1]
+    assert len("\n".join(ids)) > 4 * READ_BYTES
     code, report = found(written(tmp_path, ids), "--scheme", "sno")
     assert code == 1
     assert report["duplicates"] == {
         "count": 3,
         "examples": [
-            {"id": ids[BATCH], "rows": [BATCH, BATCH + 1, last], "times": 3},
+            {"id": ids[BATCH_ROWS], "rows": [BATCH_ROWS, BATCH_ROWS + 1, last], "times": 3},
             {"id": ids[0], "rows": [1, last + 1], "times": 2},
         ],
     }
@@ -124,7 +125,7 @@ def test_result_does_not_depend_on_the_memory_limit(limit: int) -> None:
         for at in range(0, len(numbers), 6_000):
             part = numbers[at : at + 6_000]
             repeats.add(b"".join(each.to_bytes(8, "big") for each in part), range(at + 1, at + len(part) + 1))
-        count, first = repeats.found()
+        count, first = repeats.find()
     times = Counter(numbers)
     assert count == len(numbers) - len(times)
     seen: set[int] = set()
@@ -135,11 +136,11 @@ def test_result_does_not_depend_on_the_memory_limit(limit: int) -> None:
         seen.add(number)
     assert [(each.row, int.from_bytes(each.key, "big")) for each in first] == [
         (row, number) for number, row in again.items()
-    ][:EXAMPLES]
+    ][:MAX_EXAMPLES]
     for each in first:
         number = int.from_bytes(each.key, "big")
         assert each.times == times[number]
-        assert each.rows == [row for row, one in enumerate(numbers, 1) if one == number][:EXAMPLES]
+        assert each.rows == [row for row, one in enumerate(numbers, 1) if one == number][:MAX_EXAMPLES]
 
 
 def test_lower_memory_limit_means_more_files(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -155,21 +156,20 @@ def test_lower_memory_limit_means_more_files(monkeypatch: pytest.MonkeyPatch) ->
         made.clear()
         with Repeats(8, limit) as repeats:
             repeats.add(b"".join(each.to_bytes(8, "big") for each in range(12_000)), range(12_000))
-            assert repeats.found() == (0, [])
+            assert repeats.find() == (0, [])
         assert least <= len(made) <= most
 
 
 _FULL = """
-import sys
-from mintage.cli.verify import Repeats
-verify = sys.modules[Repeats.__module__]
-verify.BITS = 0  # one file for all
+from mintage.tables import repeats as module
+from mintage.tables.repeats import Repeats
+module.HASH_BITS = 0  # one file for all
 limit, width = Repeats.limit(128 << 20, WIDTH), WIDTH
 with Repeats(width, limit) as repeats:
     for at in range(0, limit, 50_000):
         rows = range(at, min(at + 50_000, limit))
         repeats.add(b"".join(row.to_bytes(width, "big") for row in rows), rows)
-    assert repeats.found() == (0, [])
+    assert repeats.find() == (0, [])
 peak = next(line for line in open("/proc/self/status") if line.startswith("VmHWM"))
 print(limit, int(peak.split()[1]) >> 10)
 """
@@ -193,7 +193,7 @@ def test_verify_prints_the_memory_and_disk_it_uses(tmp_path: Path, capsys: pytes
 @pytest.mark.parametrize("way", [signal.SIGINT, signal.SIGKILL, "error"])
 def test_no_temporary_file_remains(way: object, tmp_path: Path) -> None:
     with sno.Generator() as generator:
-        lines = generator.batch(2 * BATCH).to_lines()
+        lines = generator.batch(2 * BATCH_ROWS).to_lines()
     words = ["verify", "-", "--scheme", "sno", "--directory", str(tmp_path), "--format"]
     command = [sys.executable, "-m", "mintage", *words, "csv" if way == "error" else "text", "--column", "id"]
     command = command if way == "error" else command[:-2]
@@ -239,12 +239,12 @@ def test_disorder_is_a_finding_only_if_order_is_requested(tmp_path: Path, found:
     assert (code, report["out_of_order"]) == (1, disorder)
 
 
-def test_disorder_between_two_batches_is_found(tmp_path: Path, found: Callable[..., Verified]) -> None:
-    lines = [f"{number:07}" for number in range(5_000_000, 5_000_000 + BATCH)]
-    assert len(lines) * 8 == CHUNK  # so that both batches are in order
+def test_disorder_between_two_batches_is_seen(tmp_path: Path, found: Callable[..., Verified]) -> None:
+    lines = [f"{number:07}" for number in range(5_000_000, 5_000_000 + BATCH_ROWS)]
+    assert len(lines) * 8 == READ_BYTES  # so that both batches are in order
     code, report = found(written(tmp_path, [*lines, "1", "2"]), "--scheme", "snowflake", "--sorted")
-    assert (code, report["ids"]) == (1, BATCH + 2)
-    assert [each["row"] for each in report["out_of_order"]["examples"]] == [BATCH + 1]
+    assert (code, report["ids"]) == (1, BATCH_ROWS + 2)
+    assert [each["row"] for each in report["out_of_order"]["examples"]] == [BATCH_ROWS + 1]
     assert report["out_of_order"]["count"] == 1
 
 
@@ -409,8 +409,8 @@ def test_csv_column_is_found_by_name(tmp_path: Path, found: Callable[..., Verifi
 @pytest.mark.parametrize(
     ("rows", "code", "said"),
     [
-        (["1,{0}", '"2,{0}', "3,{0}"], 65, "the row that begins in line 3 is no CSV: unexpected end of data"),
-        (["1,{0}", r'"a\"b",{0}', "3,{0}"], 65, "the row that begins in line 3 is no CSV: ',' expected"),
+        (["1,{0}", '"2,{0}', "3,{0}"], 65, "the row that begins in line 3 is not CSV: unexpected end of data"),
+        (["1,{0}", r'"a\"b",{0}', "3,{0}"], 65, "the row that begins in line 3 is not CSV: ',' expected"),
         (["1,{0}", "a, b,{0}"], 65, "row 2 has 3 fields, and the header 2"),
         (["1,{0},", "2,{0},,"], 1, ""),
     ],
@@ -488,7 +488,7 @@ def test_terminal_shows_count_and_rate(
 def test_terminal_shows_the_rows_read_from_a_pipe(terminal: tuple[int, Callable[[], str]], tmp_path: Path) -> None:
     theirs, show = terminal
     with sno.Generator() as generator:
-        lines = generator.batch(CHUNK // 17).to_lines()
+        lines = generator.batch(READ_BYTES // 17).to_lines()
     command = [sys.executable, "-m", "mintage", "verify", "-", "--scheme", "sno", "--directory", str(tmp_path)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=theirs, stderr=theirs) as process:
         assert process.stdin
@@ -529,9 +529,9 @@ def test_garbage_is_reported_and_shortened(kind: Kind, tmp_path: Path, found: Ca
 
 def test_only_the_start_of_an_overlong_line_is_kept() -> None:
     stream = io.BytesIO(b"1\n" + b"x" * 10_000_000 + b"\n2\n" + b"y" * 10_000_000)
-    lines = [line for batch in _lines(stream) for line in batch]
+    lines = [line for batch in read_lines(stream) for line in batch]
     assert [line[:1] for line in lines] == ["1", "x", "2", "y"]
-    assert max(map(len, lines)) <= CHUNK
+    assert max(map(len, lines)) <= READ_BYTES
 
 
 @pytest.mark.parametrize(
@@ -539,24 +539,24 @@ def test_only_the_start_of_an_overlong_line_is_kept() -> None:
     [
         (["nowhere.txt"], 74, "nowhere.txt: No such file or directory"),
         (["."], 74, ".: Is a directory"),
-        (["\0"], 74, "is no name of a file"),
+        (["\0"], 74, "is not the name of a file"),
         (["ids.txt", "--layout", "twitter"], 2, "--layout belongs to snowflake"),
         (["ids.txt", "--column", "id"], 2, "--column belongs to CSV"),
         (["ids.txt", "--table", "id"], 2, "belong to a database"),
-        (["ids.txt", "--memory", "1MB"], 2, "128MB at least"),
-        (["ids.txt", "--memory", "lots"], 2, "is no size"),
-        (["ids.txt", "--from", "yesterday"], 2, "is no time"),
-        (["ids.txt", "--from", "2024-01-02", "--until", "2024-01-01"], 2, "after --until"),
+        (["ids.txt", "--memory", "1MB"], 2, "at least 128MB"),
+        (["ids.txt", "--memory", "lots"], 2, "is not a size"),
+        (["ids.txt", "--from", "yesterday"], 2, "is not a time"),
+        (["ids.txt", "--from", "2024-01-02", "--until", "2024-01-01"], 2, "after its end"),
         (["ids.txt", "--from", "1999-01-01"], 65, "1999-01-01"),
-        (["ids.txt", "--directory", "/nowhere"], 74, "/nowhere: is no directory"),
+        (["ids.txt", "--directory", "/nowhere"], 74, "/nowhere: is not a directory"),
         (["ids.csv"], 2, "name the column"),
         (["ids.csv", "--column", "nothing"], 2, "there is no column 'nothing'"),
-        (["ids.txt", "--format", "parquet", "--column", "id"], 65, "this is no Parquet file"),
+        (["ids.txt", "--format", "parquet", "--column", "id"], 65, "this is not a Parquet file"),
         (["-", "--format", "parquet", "--column", "id"], 2, "is read from a file"),
         (["sqlite:///nowhere.db", "--table", "t", "--column", "id"], 74, "nowhere.db: No such file"),
         (["sqlite:///ids.db", "--column", "id"], 2, "needs --table"),
         (["sqlite:///ids.db", "--table", "t", "--column", "id"], 2, "there is no table 't'"),
-        (["nothing://x/y", "--table", "t", "--column", "id"], 2, "the URL is none of a database"),
+        (["nothing://x/y", "--table", "t", "--column", "id"], 2, "the URL does not name a database"),
         (["postgresql://127.0.0.1:1/x", "--table", "t", "--column", "id"], 69, "the database: "),
     ],
 )

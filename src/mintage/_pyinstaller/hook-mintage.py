@@ -1,4 +1,4 @@
-"""What PyInstaller reads when an application imports mintage."""
+"""Hook of PyInstaller, which runs it when an application imports mintage."""
 
 from mintage._pyinstaller import data_files, hidden_imports
 

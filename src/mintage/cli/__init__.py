@@ -1,10 +1,10 @@
-"""The command ``mintage``: mints IDs, takes them apart, and looks after what stores hold.
+"""The command ``mintage``: mint IDs, take them apart, and administer stores.
 
-The interface is the standard library's argparse, so that the base install depends on nothing; colours, tables and the
-progress bar are rich's where it is installed (``mintage[cli]``), and plain ASCII where it is not.
+The parser is argparse of the standard library, so that the base install depends on nothing. rich draws colours, tables
+and the progress bar if it is installed (``mintage[cli]``); without it they are plain ASCII.
 
-A command is one function under :func:`mintage.cli.command.command`. Here is the list of them, and the way from a
-command line to an exit code.
+A command is one function under :func:`mintage.cli.command.command`. This module lists the commands, runs one for a
+command line, and returns the exit code.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ from mintage.cli.screen import complain
 from mintage.cli.serve import serve
 from mintage.cli.verify import verify
 from mintage.errors import CATALOGUE, MintError
+from mintage.tables import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -59,9 +60,9 @@ COMMANDS: Final = {
 EXIT_USAGE: Final = 2
 EXIT_INPUT_OUTPUT: Final = 74
 EXIT_INTERRUPTED: Final = 130
-EXIT_CLOSED_PIPE: Final = 141  # as of a program that the signal SIGPIPE ended
+EXIT_CLOSED_PIPE: Final = 141  # the exit code of a program that SIGPIPE ends
 
-DESCRIPTION: Final = "Mint unique IDs, take any ID apart, and look after the stores that keep IDs unique."
+DESCRIPTION: Final = "Mint unique IDs, take any ID apart, and administer the stores that keep IDs unique."
 EXAMPLES: Final = """
   mintage new sno -n 3
   mintage inspect 01ARZ3NDEKTSV4RRFFQ69G5FAV
@@ -73,7 +74,7 @@ _LONG: Final = re.compile(r"\S{100,}")
 
 
 class _Parser(argparse.ArgumentParser):
-    """An argument parser whose errors are one sentence with one suggestion."""
+    """An argument parser whose error is one sentence, with a suggestion if there is one."""
 
     def __init__(self, *args: Any, **settings: Any) -> None:
         super().__init__(*args, **settings)
@@ -81,7 +82,7 @@ class _Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         message += _suggestion(message)
-        # Nobody wants to see what they typed if it fills the screen.
+        # A long argument would fill the screen.
         message = _LONG.sub(lambda long: f"{long[0][:40]}\u2026", message)
         if "arguments: -" in message or "explicit argument" in message:
             message += "; a value that begins with - comes after --"
@@ -89,7 +90,7 @@ class _Parser(argparse.ArgumentParser):
 
 
 def _suggestion(message: str) -> str:
-    """Return a suggestion for the invalid choice that an error of argparse names, or an empty text."""
+    """Return a suggestion for an invalid choice that argparse reports, or an empty text."""
     from difflib import get_close_matches
 
     if (found := re.search(r"invalid choice: '([^']{1,40})' \(choose from (.*)\)", message)) is None:
@@ -100,7 +101,7 @@ def _suggestion(message: str) -> str:
 
 
 class _Formatter(argparse.RawDescriptionHelpFormatter):
-    """argparse's, but for a summary that stays on the line of a long command."""
+    """The formatter of argparse, with room for a summary on the line of a long command."""
 
     def __init__(self, prog: str) -> None:
         super().__init__(prog)
@@ -142,8 +143,8 @@ def _add(parser: argparse.ArgumentParser, commands: Iterable[Command]) -> None:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command line (``sys.argv`` by default) and return its exit code.
 
-    Wrong input is one sentence on standard error and the exit code that ``errors.CATALOGUE`` gives it; where a store
-    has a part in it, a second line says what to do.
+    An error is one sentence on standard error, and its exit code is that of ``errors.CATALOGUE``. If a store takes part
+    in the command, a second line names the remedy.
     """
     try:
         if sys.stdout is None:
@@ -151,7 +152,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         status = _run(argv)
         sys.stdout.flush()
         return status
-    except UsageError as error:
+    except (UsageError, InputError) as error:
         return complain(str(error), EXIT_USAGE)
     except MintError as error:
         return complain(str(error), CATALOGUE[error.code].exit, *getattr(error, "__notes__", ()))
@@ -187,7 +188,7 @@ def _warn(message: Warning | str, *_: object, **__: object) -> None:
 
 
 def _drop_output() -> None:
-    """What is still buffered goes nowhere, so that the interpreter does not fail to write it when it exits."""
+    """Discard the buffered output, which the interpreter would otherwise fail to write when it exits."""
     with suppress(OSError, ValueError, AttributeError):
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, sys.stdout.fileno())

@@ -1,4 +1,4 @@
-"""What a command is: a function whose docstring is its help, and whose return value is its exit code."""
+"""Commands: a command is a function whose docstring is its help, and whose return value is its exit code."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["COLOR", "JSON", "Command", "Option", "UsageError", "command", "count", "group", "option", "whole"]
+__all__ = ["COLOR", "JSON", "Command", "Option", "UsageError", "command", "count", "group", "option", "parse_int"]
 
 
 class UsageError(Exception):
-    """The command line itself is wrong."""
+    """An error in the command line itself; the exit code is 2."""
 
 
 class Option(NamedTuple):
-    """What ``ArgumentParser.add_argument`` takes, and the heading to list it under."""
+    """The arguments of ``ArgumentParser.add_argument``, and the heading in the help."""
 
     flags: tuple[str, ...]
     settings: dict[str, Any]
@@ -25,7 +25,7 @@ class Option(NamedTuple):
 
 
 class Command(NamedTuple):
-    """One word after ``mintage``; a group of commands has more words below it, and nothing to run."""
+    """A word after ``mintage``. A group of commands has no function to run, and commands below it."""
 
     name: str
     about: str
@@ -34,13 +34,13 @@ class Command(NamedTuple):
     options: tuple[Option, ...] = ()
     commands: tuple[Command, ...] = ()
     reads_words: bool = False
-    """True if it takes what follows it apart by itself, from ``args.words``; ``--help`` too."""
+    """True if the function parses the words after the command itself, from ``args.words``, and ``--help`` with them."""
 
 
 def command(
     name: str, *options: Option, examples: str, reads_words: bool = False
 ) -> Callable[[Callable[[argparse.Namespace], int]], Command]:
-    """Make a function a command."""
+    """Return a decorator that makes a function a command."""
 
     def make(run: Callable[[argparse.Namespace], int]) -> Command:
         about = (run.__doc__ or "").replace("\n    ", "\n").strip()
@@ -50,27 +50,27 @@ def command(
 
 
 def group(name: str, about: str, *commands: Command) -> Command:
-    """Return a word with commands below it; it has the examples of all of them."""
+    """Return a group of commands; its help has the examples of all of them."""
     return Command(name, about, "".join(each.examples for each in commands), commands=commands)
 
 
 def option(*flags: str, **settings: Any) -> Option:
-    """One option or argument of a command."""
+    """Return an option or argument of a command, from the arguments of ``ArgumentParser.add_argument``."""
     return Option(flags, settings)
 
 
-def whole(text: str) -> int:
-    """Return an argument that is a whole number, in decimal digits or after ``0x`` in hexadecimal ones."""
+def parse_int(text: str) -> int:
+    """Return the integer that an argument spells, in decimal digits or after ``0x`` in hexadecimal ones."""
     if not re.fullmatch(r"-?(0|[1-9][0-9]{0,99}|0x[0-9A-Fa-f]{1,99})", text):
         raise argparse.ArgumentTypeError(f"{text!a} is not a whole number")
     return int(text, 0)
 
 
 def count(text: str) -> int:
-    """Return an argument that says how many: no more than a generator mints, or a store reserves, at once."""
+    """Return the count that an argument spells: 1 to the most that a generator mints, or a store reserves, at once."""
     from mintage.rules import MAX_COUNT
 
-    number = whole(text)
+    number = parse_int(text)
     if not 1 <= number <= MAX_COUNT:
         raise argparse.ArgumentTypeError(f"{text!a} is outside 1..{MAX_COUNT}")
     return number

@@ -1,4 +1,4 @@
-"""``mintage doctor``: what stands behind the IDs that are minted here, and what to do where it does not stand well."""
+"""``mintage doctor``: what keeps IDs unique here, and what to repair."""
 
 from __future__ import annotations
 
@@ -37,18 +37,18 @@ PROMISES: Final = {
     "shared": "IDs are unique among all processes of all hosts with this store",
 }
 SHORT_OF: Final = 9
-"""Tenths of a pool's node numbers or a namespace's integers: with more than that used, it is time to act."""
+"""Tenths of a pool's node numbers or a namespace's integers; if more are used, the finding needs attention."""
 AT_LENGTH: Final = frozenset({"store", "clock"})
-"""Topics of which every finding is shown."""
+"""Topics whose findings are all shown, also without ``--verbose``."""
 LONGEST_ABOUT: Final = 24
 LEAST_TEXT: Final = 40
-"""Columns for a finding's text beside what it is about; with fewer, it goes below."""
+"""The fewest columns for the text of a finding beside its subject; with fewer, the text goes below."""
 SOON_DAYS: Final = 2 * 365
-"""A layout that runs out earlier than that needs a successor."""
+"""A layout that runs out in fewer days needs attention."""
 
 
 class Finding(NamedTuple):
-    """One fact, whether it is fine, and if not what to do."""
+    """A fact, its level, and the remedy if something is wrong."""
 
     topic: str
     about: str
@@ -59,6 +59,7 @@ class Finding(NamedTuple):
     facts: Mapping[str, object] = MappingProxyType({})
 
     def as_dict(self) -> dict[str, object]:
+        """Return the finding as JSON has it."""
         return {
             "topic": self.topic,
             "about": self.about,
@@ -72,7 +73,7 @@ class Finding(NamedTuple):
 @command(
     "doctor",
     STORE,
-    option("-v", "--verbose", action="store_true", help="show every finding, also those that are fine"),
+    option("-v", "--verbose", action="store_true", help="show every finding, not only those that need attention"),
     COLOR,
     JSON,
     examples="""
@@ -81,12 +82,12 @@ class Finding(NamedTuple):
   mintage doctor --json | jq -r 'select(.level != "ok") | .todo'""",
 )
 def doctor(args: argparse.Namespace) -> int:
-    """Say what keeps IDs unique here, and what to repair.
+    """Show what keeps IDs unique here, and what to repair.
 
-    Examines the store, its clock, pools and namespaces, when layouts run out, the environment and the installation.
-    Changes nothing in the store, but for making its tables if they are missing. The exit code is 0 if all is well, 1 if
-    something needs attention, and that of the error if the store cannot be used. What needs attention is shown first;
-    of the rest, only the store and its clock are shown at length.
+    The command examines the store, its clock, pools and namespaces, the ends of layouts, the environment and the
+    installation. It changes nothing in the store, except that it creates missing tables. It first shows what needs
+    attention, and then, of the rest, only the store and its clock in full. The exit code is 0 if nothing needs
+    attention, 1 if something does, and that of the error if the store cannot be used.
     """
     found: list[Finding] = []
     trouble: MintError | None = None
@@ -110,7 +111,7 @@ def doctor(args: argparse.Namespace) -> int:
 def _examine(args: argparse.Namespace, store: Store) -> list[Finding]:
     from mintage.lease import registry
 
-    # All of it first: a store that fails half-way has one finding, that it fails.
+    # Read everything first: a store that fails half-way has one finding, its error.
     description = store.describe()
     before = time.time_ns()
     store_now_ms = store.now_ms()
@@ -161,15 +162,15 @@ def _promise(place: str, promise: str) -> Finding:
         level, todo = "attention", "Use sqlite: for the processes of one host, or a shared store for several."
     elif place == REGISTRY and registry.is_outsider():
         level = "attention"
-        text = f"IDs are unique among the processes of this user of this host, but not beside {registry.MACHINE}"
-        todo = "This process may not write there: add its user to the directory's group."
+        text = f"IDs are unique among the processes of this user of this host, but not with those of {registry.MACHINE}"
+        todo = "This process cannot write there: add its user to the directory's group."
     elif place == REGISTRY and registry.home() == registry.MACHINE:
-        text = "IDs are unique among the processes of all users of this host that may write this registry"
+        text = "IDs are unique among the processes of all users of this host that can write this registry"
         todo = "For several hosts, set MINTAGE_STORE to a store that they share."
     elif place == REGISTRY:
-        text = "IDs are unique among the processes of this user of this host; other users start apart by chance only"
+        text = "IDs are unique among the processes of this user of this host; IDs of other users differ only by chance"
         todo = (
-            f"For several users, have root make {registry.MACHINE}; for several hosts, set MINTAGE_STORE to a store "
+            f"For several users, create {registry.MACHINE} as root; for several hosts, set MINTAGE_STORE to a store "
             "that they share."
         )
     elif promise == "host":
@@ -198,18 +199,18 @@ def _clock(store: Store, ahead_ms: int, within_ms: int) -> Finding:
 
 
 class Moment(NamedTuple):
-    """What a generator that starts here and now would meet."""
+    """The state of the store and this host for a generator that starts here now."""
 
-    identity: str
+    server_id: str
     now_ms: int
     store_now_ms: int
     blocks: Callable[[int], Sequence[range]]
-    """The node numbers of a pool of that size, in the order to try them."""
+    """Return the node numbers of a pool of a size, in the order in which a generator tries them."""
 
 
 def _pools(moment: Moment, pools: Sequence[PoolRecord], nodes: Sequence[NodeRecord]) -> Iterator[Finding]:
     if not pools:
-        yield Finding("pools", "none", "no pools yet: the first generator makes one")
+        yield Finding("pools", "none", "no pools yet: the first generator creates one")
     by_pool: dict[str, list[NodeRecord]] = {each.name: [] for each in pools}
     for each in nodes:
         by_pool.setdefault(each.pool, []).append(each)
@@ -240,7 +241,7 @@ def _pool(moment: Moment, pool: PoolRecord, nodes: Sequence[NodeRecord]) -> Find
         "cloned": [str(each.node) for each in cloned],
     }
     if layout is None:
-        text = f"its layout {pool.layout!r} is not known to this mintage"
+        text = f"its layout {pool.layout!r} is not known to this version of mintage"
         return Finding("pools", pool.name, text, "attention", "Upgrade mintage.", facts)
     count = layout.nodes if layout.text == "locality" else moment.blocks(layout.nodes)[-1].stop
     text = f"{len(held):,} of {count:,} node numbers held; this host holds {_few(here)}"
@@ -249,15 +250,15 @@ def _pool(moment: Moment, pool: PoolRecord, nodes: Sequence[NodeRecord]) -> Find
     except LeaseError as refusal:
         return Finding("pools", pool.name, f"{text}; {refusal}", "attention", advice(refusal.code), facts)
     if layout.text == "locality":
-        text += "; a generator here first tries that of its pid and MAC address"
+        text += "; a generator here first tries the number of its pid and MAC address"
     else:
         facts["next_here"] = str(node)
         text += f"; the next generator here gets {node:,}"
     if cloned:
         last = max(cloned, key=lambda each: each.cloned_ms)
         text += (
-            f"; a copy of a holder lost its lease, of node number {_few([each.node for each in cloned])}, last that of "
-            f"{last.holder or 'its holder'} {ago((moment.store_now_ms - last.cloned_ms) / 1000)}"
+            f"; a copy of a holder lost its lease, of node number {_few([each.node for each in cloned])}; the last one "
+            f"was a copy of {last.holder or 'its holder'}, {ago((moment.store_now_ms - last.cloned_ms) / 1000)}"
         )
         todo = "Call mintage.before_snapshot() and mintage.after_restore() where processes or machines are copied."
         return Finding("pools", pool.name, text, "attention", todo, facts)
@@ -267,13 +268,13 @@ def _pool(moment: Moment, pool: PoolRecord, nodes: Sequence[NodeRecord]) -> Find
 
 
 def _next(moment: Moment, pool: PoolRecord, nodes: Sequence[NodeRecord], size: int) -> int:
-    """Return the node number that a generator would get, by the very rules that stores go by.
+    """Return the node number that a generator would get, by the rules that stores use.
 
     :raises LeaseError: ``lease.none_free``.
     """
     from mintage import rules
 
-    pool = rules.note_server(pool, moment.identity, moment.store_now_ms)
+    pool = rules.note_server(pool, moment.server_id, moment.store_now_ms)
     rules.check_quarantine(pool, moment.store_now_ms, never_used=False)
     *first, last = moment.blocks(size)
     for block in first:
@@ -299,26 +300,26 @@ def _few(numbers: Sequence[int]) -> str:
 # --- namespaces ---------------------------------------------------------------------------------------------------
 
 
-def _namespaces(records: Sequence[NamespaceRecord], identity: str) -> Iterator[Finding]:
+def _namespaces(records: Sequence[NamespaceRecord], server_id: str) -> Iterator[Finding]:
     if not records:
-        yield Finding("namespaces", "none", "no namespaces yet: the first integer makes one")
+        yield Finding("namespaces", "none", "no namespaces yet: the first integer creates one")
     for each in records:
-        rest = left(each)
-        facts: dict[str, object] = {"maximum": str(each.maximum), "left": str(rest), "used": used(each)}
+        integers = left(each)
+        facts: dict[str, object] = {"maximum": str(each.maximum), "left": str(integers), "used": used(each)}
         if each.retired:
-            text, level = "retired for good: it has no integers for anybody", "ok"
-        elif not rest:
+            text, level = "retired for good: it hands out no integers", "ok"
+        elif not integers:
             text, level = f"used up: its maximum is {each.maximum:,}", "attention"
         else:
-            text, level = f"{used(each)} of its maximum used, {rest:,} integers left", "ok"
+            text, level = f"{used(each)} of its maximum used, {integers:,} integers left", "ok"
             if each.high_water * 10 > each.maximum * SHORT_OF:
                 level = "attention"
-        if each.identity != identity and not each.retired:
+        if each.identity != server_id and not each.retired:
             text += "; the server changed, so the next reservation skips some"
-        todo = "" if level == "ok" else "Make another namespace with a greater maximum, and move there."
+        todo = "" if level == "ok" else "Create another namespace with a greater maximum, and move to it."
         yield Finding("namespaces", each.name, text, level, todo, facts)
     if records:
-        yield Finding("namespaces", "rate", "stores record no rate: when they run out depends on how you use them")
+        yield Finding("namespaces", "rate", "stores record no rate, so how long the integers last depends on your use")
 
 
 # --- layouts, environment, installation ---------------------------------------------------------------------------
@@ -349,7 +350,11 @@ def _environment() -> Iterator[Finding]:
             yield Finding("environment", "MINTAGE_STORE", f"malformed: {error}", "attention", advice(error.code))
     else:
         yield Finding("environment", "MINTAGE_STORE", "not set: this machine's registry is the store")
-    yield Finding("environment", "MINTAGE_HOME", home or "not set: the registry is root's for all users, or the user's")
+    yield Finding(
+        "environment",
+        "MINTAGE_HOME",
+        home or "not set: the registry is that of all users, or the user's",
+    )
 
 
 def _installation() -> Iterator[Finding]:
@@ -372,7 +377,7 @@ def _installation() -> Iterator[Finding]:
 
 
 def _extras() -> dict[str, dict[str, str | None]]:
-    """Return the packages of each extra, and the version of those that are installed."""
+    """Return the packages of each extra, with their versions, or ``None`` for those that are not installed."""
     from importlib import metadata
 
     def version(name: str) -> str | None:
@@ -392,11 +397,11 @@ def _extras() -> dict[str, dict[str, str | None]]:
     return found
 
 
-# --- drawing it ---------------------------------------------------------------------------------------------------
+# --- output -------------------------------------------------------------------------------------------------------
 
 
 def _ordered(found: Sequence[Finding], *, every: bool) -> list[Finding]:
-    """Return what needs attention, then the rest: all of it, or of most topics one line."""
+    """Return the findings that need attention, then the others: all of them, or one line for most topics."""
     wrong = [each for each in found if each.level != "ok"]
     fine = [each for each in found if each.level == "ok"]
     if every:
@@ -407,7 +412,7 @@ def _ordered(found: Sequence[Finding], *, every: bool) -> list[Finding]:
 
 
 def _brief(topic: str, fine: Sequence[Finding]) -> Finding:
-    """Return one finding that stands for all of a topic that are fine."""
+    """Return one finding that sums up the findings of a topic that are fine."""
     if topic == "installation":
         absent = [each.about for each in fine if each.todo]
         text = f"{fine[0].text}; without {' '.join(absent)}" if absent else fine[0].text
@@ -418,7 +423,7 @@ def _brief(topic: str, fine: Sequence[Finding]) -> Finding:
 
 def _draw(screen: Screen, all_found: Sequence[Finding], *, every: bool) -> None:
     found = _ordered(all_found, every=every)
-    # A longer name has a line of its own, and so has each where the terminal is narrow.
+    # A longer subject has a line of its own. On a narrow terminal, every subject has one.
     width = min(LONGEST_ABOUT, max(len(printable(each.about)) for each in found))
     margin = max(map(len, screen.glyphs.marks.values())) + 4
     if screen.columns - margin - width < LEAST_TEXT:
@@ -431,7 +436,7 @@ def _draw(screen: Screen, all_found: Sequence[Finding], *, every: bool) -> None:
                 screen.line()
             topic = each.topic
             screen.line((topic, "title"))
-        # Something is left to do, although nothing is wrong: to install an extra, for instance.
+        # A finding may be fine and have a remedy, such as to install an extra.
         mark = "-" if each.level == "ok" and each.todo else screen.glyphs.marks[each.level]
         mark = f"{mark:<{len(screen.glyphs.marks['ok'])}}"
         texts, advice = (_wrapped(text, screen.columns - len(indent)) for text in (each.text, each.todo))
@@ -449,7 +454,7 @@ def _draw(screen: Screen, all_found: Sequence[Finding], *, every: bool) -> None:
     if wrong:
         screen.line((f"{wrong} {'thing needs' if wrong == 1 else 'things need'} attention", "attention"))
     else:
-        screen.line(("all is well", "ok"))
+        screen.line(("nothing needs attention", "ok"))
 
 
 def _wrapped(text: str, width: int) -> list[str]:

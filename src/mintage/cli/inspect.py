@@ -1,4 +1,4 @@
-"""``mintage inspect``."""
+"""``mintage inspect``: take IDs apart."""
 
 from __future__ import annotations
 
@@ -22,15 +22,17 @@ if TYPE_CHECKING:
 __all__ = ["inspect"]
 
 LIKELY: Final = 0.5
+"""The least likelihood of a reading that is shown as likely."""
 POSSIBLE: Final = 0.1
-LONGEST_LINE: Final = 4096
+"""The least likelihood of a reading that is shown as possible."""
+MAX_LINE_BYTES: Final = 4096
 
 
 @command(
     "inspect",
-    option("ids", metavar="ID", nargs="*", help="without any, one a line from standard input"),
-    option("-1", "--best", action="store_true", help="show the likeliest reading only"),
-    option("-a", "--all", action="store_true", help="draw unlikely readings as well"),
+    option("ids", metavar="ID", nargs="*", help="an ID; without any, the command reads one a line from standard input"),
+    option("-1", "--best", action="store_true", help="show only the likeliest reading"),
+    option("-a", "--all", action="store_true", help="draw unlikely readings too"),
     COLOR,
     JSON,
     examples="""
@@ -41,7 +43,7 @@ LONGEST_LINE: Final = 4096
   mintage inspect -- -dash-starts-this-one""",
 )
 def inspect(args: argparse.Namespace) -> int:
-    """Take IDs apart: every scheme that each can be, likeliest first."""
+    """Take IDs apart: show every scheme that each can have, the likeliest first."""
     screen = None if args.json else open_screen(args.color)
     status = 0
     drawn = False
@@ -73,10 +75,10 @@ def _standard_input() -> BinaryIO:
 
 
 def _lines(stream: BinaryIO) -> Iterator[str]:
-    """Every line that is not blank, without the space around it; of a line too long for any ID, the start."""
-    while line := stream.readline(LONGEST_LINE):
-        rest = line
-        while not rest.endswith(b"\n") and (rest := stream.readline(LONGEST_LINE)):
+    """Yield every line that is not blank, without the space around it; of a line too long for any ID, the start."""
+    while line := stream.readline(MAX_LINE_BYTES):
+        part = line
+        while not part.endswith(b"\n") and (part := stream.readline(MAX_LINE_BYTES)):
             pass
         if text := line.decode("utf-8", "surrogateescape").strip():
             yield text
@@ -86,7 +88,7 @@ def _lines(stream: BinaryIO) -> Iterator[str]:
 
 
 def _draw_all(screen: Screen, text: str, found: list[Anatomy], now_ns: int, *, unlikely: bool, alone: bool) -> None:
-    """Readings of a text; those that are unlikely in one line each, unless ``unlikely``."""
+    """Draw the readings of a text; an unlikely one is a line, unless ``unlikely`` is True."""
     screen.line((text, "title"))
     hints: list[list[Span]] = []
     for each in found:
@@ -104,11 +106,11 @@ def _draw_all(screen: Screen, text: str, found: list[Anatomy], now_ns: int, *, u
 
 
 def _draw(screen: Screen, text: str, each: Anatomy) -> None:
-    """Why, the bits with their fields below them, and what each field holds."""
+    """Draw the reasons, the bits with their fields below, and a table of the fields."""
     screen.line(("  " + each.why, "quiet"))
     if each.text != text:
         screen.line(("  canonical text ", "quiet"), (each.text, ""))
-    # An ID without a binary form is its ASCII text: its characters say more than their bits.
+    # The bytes of an ID that is text are its ASCII characters, which are clearer than their bits.
     as_text = each.bytes == each.text.encode()
     if not as_text:
         screen.line((f"  hex {each.bytes.hex()}", "quiet"))
@@ -134,10 +136,10 @@ def _draw(screen: Screen, text: str, each: Anatomy) -> None:
 
 
 def _cells(each: Anatomy, as_text: bool, columns: int) -> tuple[list[range], list[dict[int, str]]]:
-    """What a picture is made of, bits or characters: the cells of every field, and rows of cells by their number.
+    """Return the cells of each field, and the rows of cells by their number. A cell is a bit or a character.
 
-    Bits stand in groups of 8, in rows of equal length that fit into ``columns``; characters in groups of a field, in
-    one row. A cell that ends a group has a space after it.
+    Bits form groups of 8, in rows of equal length that fit into ``columns``. Characters form a group for each field, in
+    one row. A space follows the last cell of a group.
     """
     unit = 8 if as_text else 1
     size = 8 * len(each.bytes)
@@ -154,7 +156,10 @@ def _cells(each: Anatomy, as_text: bool, columns: int) -> tuple[list[range], lis
 
 
 def _segment(name: str, spot: range, cells: dict[int, str], glyphs: Glyphs) -> tuple[str, str]:
-    """A field's cells in a row, and the bracket below them: with its name if there is room, open where it goes on."""
+    """Return a field's cells in a row, and the bracket below them with the field's name if there is room.
+
+    The bracket has no end on a side where the field continues in another row.
+    """
     shown = "".join(cells[at] for at in spot if at in cells)
     inner = len(shown.rstrip()) - 2
     begins, ends = spot.start in cells, spot.stop - 1 in cells

@@ -1,4 +1,4 @@
-"""``mintage keys``: who may ask the service for what."""
+"""``mintage keys``: make keys for the callers of the service."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ def _grant(text: str) -> tuple[str, list[str]]:
 
 @command(
     "new",
-    option("name", metavar="NAME", help="whose key it is; logs and metrics tell it by this name"),
+    option("name", metavar="NAME", help="the name of the caller in logs and metrics"),
     option(
         "--right",
         dest="rights",
         type=_grant,
         action="append",
         metavar="PATTERN=RIGHT,RIGHT",
-        help="what it may do with the names of a pattern, again for another pattern (default: *=next)",
+        help="the rights of the key on the names of a pattern; repeat it for another pattern (default: *=next)",
     ),
     JSON,
     examples="""
@@ -40,11 +40,11 @@ def _grant(text: str) -> tuple[str, list[str]]:
   mintage keys new operator --right '*=admin' --json""",
 )
 def _new(args: argparse.Namespace) -> int:
-    """Make a key, and print it with the lines of the configuration file that let it in.
+    """Make a key, and print it with the lines of the configuration file that accept it.
 
-    The key itself is shown only now: the file has its SHA-256. A pattern is a name, the beginning of names and *, or *
-    for all. The name is the namespace of the rights next, reserve, describe and create, the scheme of mint, and the
-    pool of lease, describe and create; the rights metrics and admin are of * alone.
+    The command shows the key only once, because the file has only its SHA-256. A pattern is a name, the beginning of
+    names followed by *, or * for all names. The name is a namespace for the rights next, reserve, describe and create,
+    a scheme for mint, and a pool for lease, describe and create. The rights metrics and admin need the pattern *.
     """
     from mintage.server.keys import check_key_name, check_rights, digest, new_key
 
@@ -53,7 +53,7 @@ def _new(args: argparse.Namespace) -> int:
     for pattern, granted in args.rights or [("*", ["next"])]:
         check_rights(pattern, granted)
         if pattern in rights:
-            raise UsageError(f"{pattern!a} has its rights twice: write {pattern}=RIGHT,RIGHT once")
+            raise UsageError(f"{pattern!a} has its rights twice; write {pattern}=RIGHT,RIGHT once")
         rights[pattern] = granted
     key = new_key()
     lines = _toml(args.name, digest(key), rights)
@@ -68,7 +68,7 @@ def _new(args: argparse.Namespace) -> int:
 
 
 def _toml(name: str, digest: str, rights: Mapping[str, Sequence[str]]) -> list[str]:
-    # Names and patterns have no character that TOML would want escaped.
+    # Names and patterns have no character that TOML escapes.
     granted = ", ".join(f'"{pattern}" = {json.dumps(list(each))}' for pattern, each in rights.items())
     table = name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else f'"{name}"'
     return [f"[keys.{table}]", f'hash = "{digest}"', f"rights = {{ {granted} }}"]

@@ -6,7 +6,7 @@ import json
 import sys
 from typing import TYPE_CHECKING, Final
 
-from mintage.cli.command import COLOR, JSON, UsageError, command, count, group, option, whole
+from mintage.cli.command import COLOR, JSON, UsageError, command, count, group, option, parse_int
 from mintage.cli.screen import open_screen, progress, show_rows, write
 from mintage.cli.stores import STORE, opened
 
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 __all__ = ["left", "namespaces", "next_integers", "reserve", "used"]
 
 BATCH: Final = 65_536
-"""How many integers are reserved at once: what an interrupted `next` may skip."""
+"""The number of integers of one reservation, which an interrupted `next` may skip."""
 
 
 @command(
     "next",
-    option("namespace", metavar="NAMESPACE", help="whose integers; made if it does not exist"),
-    option("-n", "--count", type=count, default=1, metavar="N", help="how many (default: 1)"),
+    option("namespace", metavar="NAMESPACE", help="the namespace of the integers; it is created if it does not exist"),
+    option("-n", "--count", type=count, default=1, metavar="N", help="the number of integers (default: 1)"),
     STORE,
     JSON,
     examples="""
@@ -37,8 +37,8 @@ BATCH: Final = 65_536
 def next_integers(args: argparse.Namespace) -> int:
     """Print the next integers of a namespace, one a line.
 
-    Each is recorded as spent in the store before it is printed. An interrupted command skips integers, none is ever
-    printed twice.
+    The store records each integer as spent before the command prints it. An interrupted command skips integers; no
+    integer is printed twice.
     """
     with opened(args) as store, progress(args.count, "integers") as report:
         done = 0
@@ -55,8 +55,8 @@ def next_integers(args: argparse.Namespace) -> int:
 
 @command(
     "reserve",
-    option("namespace", metavar="NAMESPACE", help="whose integers; made if it does not exist"),
-    option("count", type=count, metavar="COUNT", help="how many, in one piece"),
+    option("namespace", metavar="NAMESPACE", help="the namespace of the integers; it is created if it does not exist"),
+    option("count", type=count, metavar="COUNT", help="the number of consecutive integers"),
     STORE,
     JSON,
     examples="""
@@ -64,15 +64,15 @@ def next_integers(args: argparse.Namespace) -> int:
   mintage reserve orders 1000 --json | jq -r .last""",
 )
 def reserve(args: argparse.Namespace) -> int:
-    """Reserve consecutive integers; prints the first and the last.
+    """Reserve consecutive integers, and print the first and the last.
 
-    They are yours for good. If fewer are left than you ask for, none is taken. In a namespace with a stride they are
-    that far apart; --json says how far.
+    Nobody else gets these integers. If fewer are left than you ask for, the command reserves none. In a namespace with
+    a stride, the integers are a stride apart, which --json prints.
     """
-    from mintage.store import whole
+    from mintage.store import whole as all_or_nothing
 
     with opened(args) as store:
-        segment = whole(store, store.reserve(args.namespace, args.count), args.count)
+        segment = all_or_nothing(store, store.reserve(args.namespace, args.count), args.count)
     if args.json:
         facts = {"first": segment.first, "last": segment.last, "stride": segment.stride, "count": len(segment)}
         print(json.dumps({"namespace": segment.namespace, **{name: str(value) for name, value in facts.items()}}))
@@ -91,7 +91,7 @@ def reserve(args: argparse.Namespace) -> int:
   mintage namespaces list --json | jq -r 'select(.left == "0") | .namespace'""",
 )
 def _list(args: argparse.Namespace) -> int:
-    """List the namespaces: their next integer, and how many are left."""
+    """List the namespaces: their next integer, and the number of integers left."""
     with opened(args) as store:
         records = store.list_namespaces()
     _show(args, records)
@@ -101,10 +101,10 @@ def _list(args: argparse.Namespace) -> int:
 @command(
     "create",
     option("namespace", metavar="NAMESPACE", help="1 to 128 letters, digits and . _ : @ -"),
-    option("--start", type=whole, metavar="N", default=1, help="no integer is smaller (default: 1)"),
-    option("--maximum", type=whole, metavar="N", default=2**63 - 1, help="none is greater (default: 2^63 - 1)"),
-    option("--stride", type=whole, metavar="N", default=1, help="how far they are apart (default: 1)"),
-    option("--offset", type=whole, metavar="N", default=0, help="what they are modulo the stride (default: 0)"),
+    option("--start", type=parse_int, metavar="N", default=1, help="the smallest integer (default: 1)"),
+    option("--maximum", type=parse_int, metavar="N", default=2**63 - 1, help="the largest integer (default: 2^63 - 1)"),
+    option("--stride", type=parse_int, metavar="N", default=1, help="the distance between two integers (default: 1)"),
+    option("--offset", type=parse_int, metavar="N", default=0, help="each integer modulo the stride (default: 0)"),
     STORE,
     COLOR,
     JSON,
@@ -113,9 +113,9 @@ def _list(args: argparse.Namespace) -> int:
   mintage namespaces create odd --stride 2 --offset 1""",
 )
 def _create(args: argparse.Namespace) -> int:
-    """Make a namespace, which need not start at 1.
+    """Create a namespace that need not start at 1.
 
-    A namespace that is not made like this begins at 1 when it is first used. Only its floor can be changed later. With
+    A namespace that you do not create like this starts at 1 at its first use. Only its floor can be changed later. With
     stride 2, offset 0 in one store and offset 1 in another, two independent stores never hand out the same integer.
     """
     with opened(args) as store:
@@ -128,8 +128,8 @@ def _create(args: argparse.Namespace) -> int:
 
 @command(
     "raise-floor",
-    option("namespace", metavar="NAMESPACE", help="made if it does not exist"),
-    option("value", type=whole, metavar="VALUE", help="the smallest integer that may still be handed out"),
+    option("namespace", metavar="NAMESPACE", help="the namespace; it is created if it does not exist"),
+    option("value", type=parse_int, metavar="VALUE", help="the smallest integer that may still be handed out"),
     STORE,
     COLOR,
     JSON,
@@ -137,10 +137,10 @@ def _create(args: argparse.Namespace) -> int:
   mintage namespaces raise-floor orders 5000000""",
 )
 def _raise_floor(args: argparse.Namespace) -> int:
-    """Let no integer below VALUE be handed out any more.
+    """Raise the floor of a namespace, so that it hands out no integer below VALUE.
 
-    For moving here from another counter: stop it, raise the floor above its last number, go on here. A floor never
-    goes down: where the namespace is already further, nothing changes.
+    To move here from another counter, stop the counter, raise the floor above its last number, and continue here. A
+    floor never goes down: if the namespace is already past VALUE, nothing changes.
     """
     with opened(args) as store:
         is_new = all(each.name != args.namespace for each in store.list_namespaces())
@@ -151,14 +151,14 @@ def _raise_floor(args: argparse.Namespace) -> int:
     screen = open_screen(args.color)
     _draw(screen, [record])
     if is_new:
-        screen.line((f"{record.name} is new: there was no namespace of that name", "attention"))
+        screen.line((f"{record.name} is new: there was no namespace with this name", "attention"))
     return 0
 
 
 @command(
     "retire",
-    option("namespace", metavar="NAMESPACE", help="which; it need not exist"),
-    option("--for-good", metavar="NAMESPACE", required=True, help="its name once more, as nothing undoes this"),
+    option("namespace", metavar="NAMESPACE", help="the namespace; it need not exist"),
+    option("--for-good", metavar="NAMESPACE", required=True, help="the name again, because nothing can undo this"),
     STORE,
     COLOR,
     JSON,
@@ -166,13 +166,14 @@ def _raise_floor(args: argparse.Namespace) -> int:
   mintage namespaces retire orders --for-good orders""",
 )
 def _retire(args: argparse.Namespace) -> int:
-    """End a namespace for good: its name never starts again.
+    """Retire a namespace for good: its name never starts again.
 
-    Nothing is reserved in it any more, by anybody, and nothing undoes this. Processes that hold integers of it hand out
-    the rest of them. To retire it again changes nothing.
+    The store makes no more reservations in it, and nothing can undo this. Processes that have buffered integers of it
+    hand these out. To retire a namespace again changes nothing.
     """
     if args.for_good != args.namespace:
-        raise UsageError(f"--for-good {args.for_good!a} is another name than {args.namespace!a}: nothing was retired")
+        is_not = f"--for-good is {args.for_good!a}, not {args.namespace!a}"
+        raise UsageError(f"{is_not}, so nothing was retired; repeat the name to retire it")
     with opened(args) as store:
         record = store.retire(args.namespace)
     _show(args, [record])
@@ -185,10 +186,10 @@ def _retire(args: argparse.Namespace) -> int:
     option("--redis", metavar="URL", help="its Redis, redis://user:password@host/0"),
     option(
         "--margin",
-        type=whole,
+        type=parse_int,
         metavar="N",
         default=100_000,
-        help="how much further each floor goes, for what idalloc handed out and never wrote down (default: 100000)",
+        help="added to each floor, for integers that idalloc handed out and did not record (default: 100000)",
     ),
     STORE,
     COLOR,
@@ -197,13 +198,13 @@ def _retire(args: argparse.Namespace) -> int:
   mintage namespaces import-idalloc --mysql mysql://ids:secret@db/idalloc --redis redis://cache/0""",
 )
 def _import_idalloc(args: argparse.Namespace) -> int:
-    """Take over the counters of an idalloc service: raise a floor for each.
+    """Import the counters of an idalloc service: raise a floor for each.
 
-    Stop all its servers first, and name both its database and its Redis: either may lag behind. The import may be
-    repeated. Its end is 1 if a service has a name or number that no namespace can have.
+    Stop all its servers first, and name both its database and its Redis, because either may lag behind. You can repeat
+    the import. The exit code is 1 if a counter has a name or number that no namespace can have.
     """
     if args.mysql is None and args.redis is None:
-        raise UsageError("nothing to import from: give --mysql, --redis, or best both")
+        raise UsageError("there is nothing to import from; give --mysql, --redis, or best both")
     from mintage.store import idalloc
 
     found = []
@@ -222,7 +223,7 @@ def _import_idalloc(args: argparse.Namespace) -> int:
 
 namespaces = group(
     "namespaces",
-    "Namespaces of integers: list them, make them, raise a floor, retire them.",
+    "Namespaces of integers: list them, create them, raise a floor, retire them.",
     _list,
     _create,
     _raise_floor,
@@ -232,14 +233,14 @@ namespaces = group(
 
 
 def left(record: NamespaceRecord) -> int:
-    """Return how many integers a namespace can still hand out."""
+    """Return the number of integers that a namespace can still hand out."""
     if record.retired:
         return 0
     return max(0, (record.maximum - record.high_water) // record.stride)
 
 
 def used(record: NamespaceRecord) -> str:
-    """Return how much of the way to its maximum a namespace has gone, rounded down."""
+    """Return the part of its maximum that a namespace has used, in percent, rounded down."""
     thousandths = max(0, record.high_water) * 1000 // max(1, record.maximum)
     return f"{thousandths / 10:.1f}%"
 
@@ -269,7 +270,7 @@ def _draw(screen: Screen, records: Sequence[NamespaceRecord]) -> None:
     from mintage.rules import MAX_INTEGER
 
     if not records:
-        screen.line(("no namespaces yet: 'mintage next NAMESPACE' makes one", "quiet"))
+        screen.line(("no namespaces yet: 'mintage next NAMESPACE' creates one", "quiet"))
         return
     rows: list[list[Span]] = [[(word, "quiet") for word in ("namespace", "next", "used", "left", "maximum", "stride")]]
     for each in records:

@@ -1,4 +1,4 @@
-"""``mintage new``."""
+"""``mintage new``: mint IDs."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from mintage import snowflake
 from mintage._core import typeid
-from mintage.cli.command import JSON, Option, UsageError, command, count, option, whole
+from mintage.cli.command import JSON, Option, UsageError, command, count, option, parse_int
 from mintage.cli.screen import progress, write
 from mintage.cli.stores import STORE, advised
 from mintage.errors import LeaseError, StoreError
@@ -22,31 +22,31 @@ if TYPE_CHECKING:
 __all__ = ["new"]
 
 BATCH: Final = 65_536
-JSON_BATCH: Final = 1_024  # so that the first lines come at once, although each costs more
+JSON_BATCH: Final = 1_024  # small, so that the first lines are printed soon, although a line costs more
 
 _OWNERS: Final = {
     option: [scheme.name for scheme in SCHEMES.values() if option in scheme.options]
     for scheme in SCHEMES.values()
     for option in scheme.options
 }
-"""Every option of a scheme, and the schemes that have it."""
+"""The schemes that have an option, by the option."""
 
 
 TYPEID: Final = "typeid"
-"""A view over UUIDs of version 7, and no scheme: the command line mints it as one."""
+"""A view over UUIDs of version 7. It is not a scheme, but this command mints it like one."""
 
 
 class Mint(NamedTuple):
-    """An open generator, as ``new`` needs it."""
+    """An open generator, and the functions with which ``new`` prints its IDs."""
 
     scheme: str
     format: catalogue.Format
     lines: Callable[[int], bytes]
-    """So many new IDs as text, one a line."""
+    """Mint a number of IDs, and return their text, one a line."""
     texts: Callable[[int], Iterable[str]]
-    """So many new IDs, each as text."""
+    """Mint a number of IDs, and return the text of each."""
     batch: int = BATCH
-    """How many it can mint without waiting for long."""
+    """The number of IDs that the generator can mint without a long wait."""
 
 
 @contextmanager
@@ -85,7 +85,7 @@ def _opened(args: argparse.Namespace) -> Iterator[Mint]:
 
 
 def _layout(given: dict[str, Any]) -> tuple[str, snowflake.Layout]:
-    """Return the layout that ``--layout`` names or declares, taken out of what was given."""
+    """Return the name and the layout of ``--layout``, and remove it from the given options."""
     text: str = given.pop("layout", "default")
     epoch_ms, unit_ms = given.pop("epoch_ms", None), given.pop("unit_ms", None)
     if ":" in text:
@@ -96,7 +96,7 @@ def _layout(given: dict[str, Any]) -> tuple[str, snowflake.Layout]:
         raise UsageError("--epoch-ms and --unit-ms belong to a declared layout, such as 'time:41 node:10 sequence:12'")
     if text not in catalogue.LAYOUTS:
         raise UsageError(
-            f"{text!a} is no layout: use {', '.join(catalogue.LAYOUTS)}, or declare one as name:bits pairs"
+            f"{text!a} is not a layout; use {', '.join(catalogue.LAYOUTS)}, or declare one as name:bits pairs"
         )
     return text, catalogue.LAYOUTS[text]
 
@@ -106,19 +106,19 @@ def _flag(each: rows.Option) -> str:
 
 
 def _options() -> Iterator[Option]:
-    """Yield the options of all schemes, each below those that have it."""
+    """Yield the options of all schemes, each under a heading that lists its schemes."""
     for each, names in _OWNERS.items():
-        kind = {"type": whole} if each.choices is None else {"choices": each.choices} if each.choices else {}
+        kind = {"type": parse_int} if each.choices is None else {"choices": each.choices} if each.choices else {}
         flag = option(_flag(each), metavar=each.metavar, help=each.help, **kind)
         yield flag._replace(heading=f"{listed(names, 'and')} only")
-    prefix = option("--prefix", metavar="PREFIX", help="what the IDs are of, such as user; it may be empty")
+    prefix = option("--prefix", metavar="PREFIX", help="the prefix of the TypeIDs, such as user; it may be empty")
     yield prefix._replace(heading=f"{TYPEID} only")
 
 
 @command(
     "new",
     option("scheme", metavar="SCHEME", choices=(*NAMES, TYPEID), help=listed((*NAMES, TYPEID), "or")),
-    option("-n", "--count", type=count, default=1, metavar="N", help="how many (default: 1)"),
+    option("-n", "--count", type=count, default=1, metavar="N", help="the number of IDs (default: 1)"),
     *_options(),
     STORE,
     JSON,
@@ -137,12 +137,12 @@ def new(args: argparse.Namespace) -> int:
         if args.scheme not in names and getattr(args, each.name) is not None:
             raise UsageError(f"{_flag(each)} belongs to {listed(names, 'and')}, not to {args.scheme}")
     if args.scheme == TYPEID and args.prefix is None:
-        raise UsageError('typeid needs --prefix, such as --prefix user; --prefix "" is none')
+        raise UsageError('typeid needs --prefix, such as --prefix user; --prefix "" is the empty one')
     if args.scheme != TYPEID and args.prefix is not None:
         raise UsageError(f"--prefix belongs to {TYPEID}, not to {args.scheme}")
     import logging
 
-    # What the keeper logs of a store that fails, the error says.
+    # The error that follows says what the keeper logs of a store that fails.
     logging.getLogger("mintage").addHandler(logging.NullHandler())
     advice = advised(StoreError, LeaseError)
     with advice, _opened(args) as mint, progress(args.count) as report:
@@ -157,7 +157,10 @@ def new(args: argparse.Namespace) -> int:
 
 
 def _read(text: str, fmt: catalogue.Format) -> anatomy.Anatomy | None:
-    """Return an ID just minted in a format: a cuid's width is its time's, other sizes and alphabets are no format's."""
+    """Return the anatomy of an ID just minted, or ``None`` if its size or alphabet is that of no format.
+
+    The width of a cuid depends on its time, so several formats are tried.
+    """
     if not fmt.lengths:
         return anatomy.dissect(fmt, int(text))
     of_scheme = (each for each in (*catalogue.FORMATS, *catalogue.LAST_RESORTS) if each.scheme == fmt.scheme)
@@ -165,7 +168,7 @@ def _read(text: str, fmt: catalogue.Format) -> anatomy.Anatomy | None:
 
 
 def _read_below(text: str, fmt: catalogue.Format) -> anatomy.Anatomy:
-    """Return the ID below the prefix of a TypeID just minted."""
+    """Return the anatomy of the ID below the prefix of a TypeID just minted."""
     return anatomy.dissect(fmt, int(typeid.ID.parse(text)))
 
 

@@ -1,4 +1,4 @@
-"""``mintage pools`` and ``leases``: node numbers, and who holds them."""
+"""``mintage pools`` and ``leases``: node numbers and their holders."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING, NamedTuple
 
 from mintage._core.formats import MAX_SHARDS
-from mintage.cli.command import COLOR, JSON, UsageError, command, group, option, whole
+from mintage.cli.command import COLOR, JSON, UsageError, command, group, option, parse_int
 from mintage.cli.screen import ago, moment, open_screen, show_rows
 from mintage.cli.stores import STORE, opened
 from mintage.errors import ConfigError
@@ -24,11 +24,11 @@ if TYPE_CHECKING:
 
 __all__ = ["PoolLayout", "known_layout", "leases", "pools", "read_layout"]
 
-# --- what a pool's node numbers mean ------------------------------------------------------------------------------
+# --- layouts of pools ---------------------------------------------------------------------------------------------
 
 
 class PoolLayout(NamedTuple):
-    """A pool's layout: its text as generators write it, how many node numbers it has, and when it runs out."""
+    """The layout of a pool: its text as generators write it, the number of node numbers, and the date of its end."""
 
     text: str
     nodes: int
@@ -36,7 +36,7 @@ class PoolLayout(NamedTuple):
 
 
 def read_layout(text: str) -> PoolLayout | None:
-    """Return a layout's text or its short name; ``None`` if it is neither.
+    """Return the layout that a text declares or names, or ``None`` if it does neither.
 
     :raises ConfigError: ``config.layout``: it declares fields that do not fit.
     """
@@ -45,7 +45,7 @@ def read_layout(text: str) -> PoolLayout | None:
 
 
 def known_layout(text: str) -> PoolLayout | None:
-    """Return the layout of a record, which a newer mintage may have written."""
+    """Return the layout of a record, or ``None`` if this version does not know it."""
     try:
         return read_layout(text)
     except ConfigError:
@@ -53,7 +53,7 @@ def known_layout(text: str) -> PoolLayout | None:
 
 
 def _wanted(args: argparse.Namespace, store: Store) -> str:
-    """Return the layout to create a pool with."""
+    """Return the text of the layout for a new pool."""
     if args.layout is None:
         for record in store.list_pools():
             if record.name == args.pool:
@@ -64,7 +64,7 @@ def _wanted(args: argparse.Namespace, store: Store) -> str:
     if args.layout is None:
         raise UsageError(f"a new pool called {args.pool!a} needs --layout, such as --layout sno")
     raise UsageError(
-        f"{args.layout!a} is no layout: use {', '.join((*NAMES, *catalogue.LAYOUTS))}, sno/N with a power of two N "
+        f"{args.layout!a} is not a layout; use {', '.join((*NAMES, *catalogue.LAYOUTS))}, sno/N with a power of two N "
         f"up to {MAX_SHARDS}, or 'snowflake time:41 node:10 sequence:12 @1735689600000 1ms'"
     )
 
@@ -82,7 +82,7 @@ def _wanted(args: argparse.Namespace, store: Store) -> str:
   mintage pools list --json | jq -r 'select(.quarantine_until) | .pool'""",
 )
 def _list(args: argparse.Namespace) -> int:
-    """List the pools: layout, and how many node numbers are held."""
+    """List the pools: their layout, and the number of node numbers that are held."""
     with opened(args) as store:
         found, nodes, now_ms = store.list_pools(), store.list_leases(), store.now_ms()
     if args.json:
@@ -91,7 +91,7 @@ def _list(args: argparse.Namespace) -> int:
         return 0
     screen = open_screen(args.color)
     if not found:
-        screen.line(("no pools yet: the first generator with this store makes one", "quiet"))
+        screen.line(("no pools yet: the first generator with this store creates one", "quiet"))
         return 0
     words = ("pool", "nodes", "granted", "held", "span", "quarantine", "layout")
     rows: list[list[Span]] = [[(word, "quiet") for word in words]]
@@ -116,7 +116,7 @@ def _list(args: argparse.Namespace) -> int:
 
 @command(
     "show",
-    option("pool", metavar="POOL", help="its name"),
+    option("pool", metavar="POOL", help="the name of the pool"),
     STORE,
     COLOR,
     JSON,
@@ -124,7 +124,7 @@ def _list(args: argparse.Namespace) -> int:
   mintage pools show sno""",
 )
 def _show(args: argparse.Namespace) -> int:
-    """Show all that the store knows of a pool."""
+    """Show everything that the store records of a pool."""
     with opened(args) as store:
         record, nodes, now_ms = _find(store, args.pool), store.list_leases(args.pool), store.now_ms()
     _draw_pool(args, record, nodes, now_ms)
@@ -137,13 +137,13 @@ def _show(args: argparse.Namespace) -> int:
     option(
         "--layout",
         metavar="LAYOUT",
-        help="what its node numbers mean: a scheme, sno/8 (with shards=8), a snowflake layout of 'mintage schemes', or "
-        "'snowflake time:41 node:10 sequence:12 @EPOCH_MS UNITms' (default: the layout of the pool if it exists, else "
-        "its name)",
+        help="the meaning of its node numbers: a scheme, sno/8 (with shards=8), a snowflake layout of "
+        "'mintage schemes', or 'snowflake time:41 node:10 sequence:12 @EPOCH_MS UNITms' (default: the layout of the "
+        "pool if it exists, else its name)",
     ),
     option(
         "--span-ms",
-        type=whole,
+        type=parse_int,
         metavar="MS",
         help="the longest span that a new pool grants, in milliseconds (default, and least: that of generators)",
     ),
@@ -156,12 +156,13 @@ def _show(args: argparse.Namespace) -> int:
   mintage pools create eu.sno --layout sno/8""",
 )
 def _create(args: argparse.Namespace) -> int:
-    """Make a pool of node numbers, or end the quarantine of one.
+    """Create a pool of node numbers, or end the quarantine of one.
 
-    The first generator makes its pool by itself, so this is seldom needed. A store that may have lost data keeps a pool
-    in quarantine until nobody can still be minting from it. Creating the pool again ends the quarantine: node numbers
-    are leased at once, but IDs begin no earlier than its end. Do it only if nothing that minted from the pool still
-    runs. A pool that is made before its first use has no quarantine, on Redis either.
+    The first generator creates its pool itself, so you seldom need this command. A store that may have lost data keeps
+    a pool in quarantine until every earlier lease must have ended. To create the pool again ends the quarantine: the
+    store leases node numbers at once, but IDs begin no earlier than the end of the quarantine. Do this only if no
+    process that minted from the pool still runs. A pool that you create before its first use has no quarantine, also on
+    Redis.
     """
     with opened(args) as store:
         span = {} if args.span_ms is None else {"span_ms": args.span_ms}
@@ -171,7 +172,7 @@ def _create(args: argparse.Namespace) -> int:
     return 0
 
 
-pools = group("pools", "Pools of node numbers: list, show and make them.", _list, _show, _create)
+pools = group("pools", "Pools of node numbers: list them, show one, create one.", _list, _show, _create)
 
 
 def _find(store: Store, name: str) -> PoolRecord:
@@ -182,7 +183,7 @@ def _find(store: Store, name: str) -> PoolRecord:
 
 
 def _counts(pool: PoolRecord, nodes: Iterable[NodeRecord], now_ms: int) -> tuple[int, int]:
-    """Return how many of a pool's node numbers were ever granted, and how many somebody may mint with now."""
+    """Return the number of a pool's node numbers that were ever granted, and of those that have a holder now."""
     own = [each for each in nodes if each.pool == pool.name]
     return len(own), sum(each.until_ms > now_ms for each in own)
 
@@ -210,7 +211,7 @@ def _pool_facts(pool: PoolRecord, nodes: Iterable[NodeRecord], now_ms: int) -> d
 
 
 def _stamp(ms: int) -> str | None:
-    """``None`` for 0: a bound that does not bind."""
+    """Return a time in milliseconds as text, or ``None`` for 0, which means that there is no bound."""
     time = times.utc(ms * times.MS)
     return times.stamp(time) if ms and time else None
 
@@ -230,7 +231,10 @@ def _draw_pool(args: argparse.Namespace, pool: PoolRecord, nodes: Sequence[NodeR
         [
             [("  layout", "quiet"), (pool.layout, "")],
             [("  runs out", "quiet"), (ends, "")],
-            [("  node numbers", "quiet"), (f"{layout.nodes:,}" if layout else "not known to this mintage", "")],
+            [
+                ("  node numbers", "quiet"),
+                (f"{layout.nodes:,}" if layout else "not known to this version", ""),
+            ],
             [("  granted", "quiet"), (f"{granted:,}", "")],
             [("  held now", "quiet"), (f"{held:,}", "")],
             [("  span", "quiet"), (f"{_length(pool.span_ms)}, the longest so far", "")],
@@ -252,7 +256,7 @@ def _draw_pool(args: argparse.Namespace, pool: PoolRecord, nodes: Sequence[NodeR
 
 @command(
     "list",
-    option("pool", metavar="POOL", nargs="?", help="of this pool only"),
+    option("pool", metavar="POOL", nargs="?", help="the name of a pool, to list its leases only"),
     STORE,
     COLOR,
     JSON,
@@ -262,11 +266,11 @@ def _draw_pool(args: argparse.Namespace, pool: PoolRecord, nodes: Sequence[NodeR
   mintage leases list --json | jq -r 'select(.state == "held") | .holder'""",
 )
 def _leases(args: argparse.Namespace) -> int:
-    """List who holds which node number, and until when.
+    """List the leases: the node number, its holder, and the end of the window.
 
-    Times are UTC. A lease is 'held' while its window goes on, 'ended' if its holder did not extend it, 'revoked' if its
-    holder may mint to the end of the window but not extend it, and 'released' once the node number was given back.
-    Where a copy of a holder came to extend the same lease, such as of a restored snapshot, the list says when.
+    Times are UTC. A lease is 'held' until its window ends, 'ended' if its holder did not extend it, 'revoked' if its
+    holder may mint to the end of the window but not extend it, and 'released' when the holder has given it back. If a
+    copy of a holder, such as a restored snapshot, tried to extend the same lease, the list shows when.
     """
     with opened(args) as store:
         if args.pool is not None:
@@ -278,7 +282,7 @@ def _leases(args: argparse.Namespace) -> int:
         return 0
     screen = open_screen(args.color)
     if not nodes:
-        screen.line(("nothing is leased yet", "quiet"))
+        screen.line(("no leases yet", "quiet"))
         return 0
     words = ("pool", "node", "state", "floor", "until", "left", "holder")
     rows: list[list[Span]] = [[(word, "quiet") for word in words]]
@@ -302,8 +306,8 @@ def _leases(args: argparse.Namespace) -> int:
 
 @command(
     "release",
-    option("pool", metavar="POOL", help="its name"),
-    option("node", type=whole, metavar="NODE", help="the node number; see 'mintage leases list'"),
+    option("pool", metavar="POOL", help="the name of the pool"),
+    option("node", type=parse_int, metavar="NODE", help="the node number; see 'mintage leases list'"),
     STORE,
     COLOR,
     JSON,
@@ -313,8 +317,8 @@ def _leases(args: argparse.Namespace) -> int:
 def _release(args: argparse.Namespace) -> int:
     """Take a node number from its holder, at the end of the holder's window.
 
-    This is always safe, so nothing is asked. The holder goes on minting to the end of its window, some seconds, cannot
-    extend it, and then raises lease.lost (or takes another node number, if it was made with on_lease_lost="move").
+    This is always safe, so the command does not ask. The holder can mint until its window ends, which takes some
+    seconds. Then it raises lease.lost, or leases another node number if it was created with on_lease_lost="move".
     Nobody else gets the node number before that.
     """
     with opened(args) as store:
@@ -326,7 +330,7 @@ def _release(args: argparse.Namespace) -> int:
     screen.line((f"node {record.node} of pool {record.pool}", "name"), (f": {_state(record, now_ms)}", ""))
     if record.until_ms > now_ms:
         until = f"{moment(record.until_ms)} UTC ({_left(record.until_ms - now_ms)} left)"
-        screen.line((f"  {record.holder or 'its holder'} may mint until {until}, then raises lease.lost;", ""))
+        screen.line((f"  {record.holder or 'its holder'} can mint until {until}, then raises lease.lost;", ""))
         screen.line(("  then the node number is free", ""))
     else:
         screen.line(("  its window has ended: the node number is free", ""))
@@ -337,14 +341,14 @@ leases = group("leases", "Leases of node numbers: list them, take one from its h
 
 
 def _state(record: NodeRecord, now_ms: int) -> str:
-    """Return what has become of the last lease of a node number; a revoked one is released when its window ends."""
+    """Return the state of the last lease of a node number; a revoked lease is released when its window ends."""
     if record.token is None:
         return "revoked" if record.until_ms > now_ms else "released"
     return "held" if record.until_ms > now_ms else "ended"
 
 
 def _holder(record: NodeRecord, now_ms: int) -> str:
-    copied = f", of which a copy came {ago((now_ms - record.cloned_ms) / 1000)}" if record.cloned_ms else ""
+    copied = f", and a copy of it {ago((now_ms - record.cloned_ms) / 1000)}" if record.cloned_ms else ""
     return (record.holder or "-") + copied
 
 

@@ -1,4 +1,4 @@
-"""``mintage schemes``."""
+"""``mintage schemes``: list the layouts."""
 
 from __future__ import annotations
 
@@ -20,13 +20,14 @@ __all__ = ["LAYOUT", "layout_of", "schemes"]
 LAYOUT: Final = option(
     "--layout",
     metavar="LAYOUT",
-    help="of snowflake: one of 'mintage schemes', or 'time:41 node:10 sequence:12 @EPOCH_MS UNITms'",
+    help="a layout of snowflake: one of 'mintage schemes', or 'time:41 node:10 sequence:12 @EPOCH_MS UNITms'",
 )
 
 
 def layout_of(args: argparse.Namespace) -> snowflake.Layout | None:
-    """Return the layout that :data:`LAYOUT` says, or ``None`` where nothing is said.
+    """Return the layout that the option ``--layout`` names or declares, or ``None`` without the option.
 
+    :raises UsageError: the scheme has no layouts, or there is no such layout.
     :raises ConfigError: ``config.layout``: it declares fields that do not fit.
     """
     if args.layout is None:
@@ -36,7 +37,7 @@ def layout_of(args: argparse.Namespace) -> snowflake.Layout | None:
     if (layout := catalogue.read_layout(args.layout)) is None:
         names = ", ".join(catalogue.LAYOUTS)
         example = "'time:41 node:10 sequence:12 @1735689600000 1ms'"
-        raise UsageError(f"{args.layout!a:.80} is no layout: use {names}, or declare one as {example}")
+        raise UsageError(f"{args.layout!a:.80} is not a layout; use {names}, or declare one as {example}")
     return layout
 
 
@@ -49,8 +50,8 @@ def layout_of(args: argparse.Namespace) -> snowflake.Layout | None:
   mintage schemes --json | jq -r 'select(.mints) | .name'""",
 )
 def schemes(args: argparse.Namespace) -> int:
-    """List the layouts: fields, nodes, IDs a second for each node, and when each runs out."""
-    # A cuid grows with its time; the last of its widths is the one that tells when cuids run out.
+    """List the layouts: their fields, nodes, IDs a second for each node, and the date when each runs out."""
+    # A cuid grows with its time; the last of its widths decides when cuids run out.
     known = {each.name: each for each in (*catalogue.FORMATS, *catalogue.LAST_RESORTS)}
     if args.json:
         for each in known.values():
@@ -123,5 +124,5 @@ def _facts(each: catalogue.Format) -> dict[str, object]:
 
 
 def _number(number: int | None) -> str | None:
-    """Integers that may exceed 32 bits are strings in JSON."""
+    """Return an integer as JSON has it: those that may exceed 32 bits are strings."""
     return None if number is None else str(number)

@@ -1,4 +1,4 @@
-"""The terminal: colours, tables and progress where they can be seen, ASCII where they cannot."""
+"""The terminal: colours, tables and progress on a terminal, and ASCII elsewhere."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 from mintage.cli.command import UsageError
 from mintage.formats import catalogue, times
+from mintage.tables.excerpts import printable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterable, Iterator, Sequence
@@ -42,14 +43,14 @@ Span = tuple[str, str]
 
 
 class Glyphs(NamedTuple):
-    """What brackets are drawn with."""
+    """The characters of brackets and marks."""
 
     left: str
     right: str
     line: str
     alone: str
     marks: dict[str, str]
-    """Before a finding of each level."""
+    """The mark of a finding, by its level."""
 
 
 ASCII: Final = Glyphs("[", "]", "-", "|", {"ok": "ok", "attention": "!!", "unusable": "XX"})
@@ -78,24 +79,26 @@ STYLES: Final = {
     "attention": "yellow",
     "unusable": "red",
 }
-"""What rich calls them: the 16 colours that follow the terminal's own theme."""
+"""Styles of rich by our names; the 16 colours follow the theme of the terminal."""
 
 
 class Screen(Protocol):
-    """Where a command prints for people."""
+    """The output of a command for people."""
 
     glyphs: Glyphs
     columns: int
     limit: int | None
-    """Columns that a table may have; a file has no end of them."""
+    """The most columns of a table, or ``None`` for a file, which has no limit."""
 
-    def line(self, *spans: Span) -> None: ...
+    def line(self, *spans: Span) -> None:
+        """Print a line."""
 
-    def table(self, rows: Sequence[Sequence[Span]]) -> None: ...
+    def table(self, rows: Sequence[Sequence[Span]]) -> None:
+        """Print rows in columns."""
 
 
 class _Plain:
-    """ASCII without colour, for files, pipes and terminals without rich."""
+    """A screen of ASCII without colour, for files, pipes and terminals without rich."""
 
     glyphs = ASCII
 
@@ -113,7 +116,7 @@ class _Plain:
 
 
 class _Colored:
-    """A terminal with colours."""
+    """A screen with colours."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
@@ -144,7 +147,11 @@ def _limit() -> int | None:
 
 
 def open_screen(color: str) -> Screen:
-    """Colours if they are wanted: ``auto`` means on a terminal, unless ``NO_COLOR`` is set (https://no-color.org)."""
+    """Return a screen, with colours if ``color`` asks for them.
+
+    :param color: ``always``, ``never``, or ``auto``: on a terminal, unless ``NO_COLOR`` is set (https://no-color.org).
+    :raises UsageError: ``always``, and rich is not installed.
+    """
     shows_colors = sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
     if color == "never" or (color == "auto" and not shows_colors):
         return _Plain()
@@ -160,7 +167,7 @@ def open_screen(color: str) -> Screen:
 
 
 class _Bar(Protocol):
-    """How far a command has come, on standard error."""
+    """A progress bar on standard error."""
 
     def update(self, done: int, words: str, /) -> None: ...
 
@@ -203,16 +210,19 @@ def _bar(total: int) -> _Bar:
 
 
 def is_watched() -> bool:
-    """Return whether somebody sees what is written to standard error."""
+    """Return True if standard error is a terminal."""
     return sys.stderr is not None and sys.stderr.isatty()
 
 
 @contextmanager
 def progress(total: int, noun: str = "IDs", *, on_output: bool = True) -> Iterator[Callable[[int], None]]:
-    """What to tell how many are done: shown with their rate once it has taken a second, and only where somebody sees.
+    """Yield a function that takes the number of items that are done, and shows it with the rate.
 
-    :param total: 0 where nobody knows.
-    :param on_output: whether standard output has something to say meanwhile, which a terminal would show as well.
+    It shows nothing in the first second, and nothing if standard error is not a terminal.
+
+    :param total: the number of all items, or 0 if it is not known.
+    :param on_output: True if the command prints to standard output meanwhile; then no bar is shown on a terminal that
+        shows this output.
     """
     is_seen = is_watched() and not (on_output and sys.stdout.isatty())
     began = time.monotonic()
@@ -234,19 +244,19 @@ def progress(total: int, noun: str = "IDs", *, on_output: bool = True) -> Iterat
             bar.stop()
 
 
-# --- words and lines ----------------------------------------------------------------------------------------------
+# --- text ---------------------------------------------------------------------------------------------------------
 
 
 def show_rows(screen: Screen, rows: Sequence[Sequence[Span]], right: Container[int] = ()) -> None:
-    """Rows in columns that are as wide as their widest cell, those in ``right`` flush right.
+    """Print rows in columns that are as wide as their widest cell; the columns in ``right`` are flush right.
 
-    Where there is no room for that, each row is a list of its own, of what the first row calls its cells.
+    If the columns do not fit, each row is a list, which names a cell by the first row.
     """
     widths = [max(len(printable(text)) for text, _ in column) for column in zip(*rows, strict=True)]
     if screen.limit is not None and len(widths) > 2 and sum(widths) + 2 * len(widths) - 2 > screen.limit:
-        (_, *words), *rest = rows
+        (_, *words), *others = rows
         longest = max(len(word) for word, _ in words)
-        for name, *cells in rest:
+        for name, *cells in others:
             screen.line(name)
             for (word, _), cell in zip(words, cells, strict=True):
                 screen.line((f"  {word:<{longest}}  ", "quiet"), cell)
@@ -262,7 +272,7 @@ def show_rows(screen: Screen, rows: Sequence[Sequence[Span]], right: Container[i
 
 
 def styles_of(parts: Iterable[Field | catalogue.Part]) -> list[str]:
-    """Return a style for each field: its role, in two shades where neighbours have the same role."""
+    """Return a style for each field: its role, in another shade if the field before has the same role."""
     styles: list[str] = []
     for part in parts:
         styles.append(f"{part.role} 2" if styles and styles[-1] == part.role else part.role)
@@ -280,7 +290,7 @@ _UNITS: Final = (
 
 
 def ago(seconds: float) -> str:
-    """Return how long ago, in the largest unit that fits: ``3 days ago``, ``in 5 years``."""
+    """Return the time since or until a moment, in the largest unit that fits: ``3 days ago``, ``in 5 years``."""
     for unit, length in _UNITS:
         count = int(abs(seconds) // length)
         if count:
@@ -290,22 +300,20 @@ def ago(seconds: float) -> str:
 
 
 def moment(ms: int) -> str:
-    """A time in milliseconds since the Unix epoch, to the second; ``-`` for one that a calendar does not have."""
+    """Return the text of a time in milliseconds since the Unix epoch, to the second; ``-`` after the year 9999."""
     time = times.utc(ms * times.MS)
     return f"{time:%Y-%m-%d %H:%M:%S}" if time else "-"
-
-
-def printable(text: str) -> str:
-    """Return the same on one line, and nothing in it that a terminal would obey."""
-    return "".join(char if char.isprintable() else ascii(char)[1:-1] for char in text)
 
 
 _PASSWORD: Final = re.compile(r"://([^\s:/@]*):\S*@")
 
 
 def complain(message: str, status: int, *notes: str) -> int:
-    """One line on standard error, whatever the message quotes, and one for each note."""
-    # argparse quotes what it does not understand, which may be a URL behind a mistyped --store.
+    """Print an error and its notes to standard error, a line each, and return the exit code.
+
+    Passwords in URLs are replaced.
+    """
+    # argparse quotes what it does not understand, which may be a URL after a mistyped --store.
     message = _PASSWORD.sub(r"://\1:***@", message)
     with suppress(OSError):
         if sys.stderr:
@@ -316,7 +324,7 @@ def complain(message: str, status: int, *notes: str) -> int:
 
 
 def write(lines: bytes) -> None:
-    """All of it to standard output, which may take less at a time where Python does not buffer it."""
-    rest = memoryview(lines)
-    while rest:
-        rest = rest[sys.stdout.buffer.write(rest) :]
+    """Write all lines to standard output, which may take only a part at a time if Python does not buffer it."""
+    pending = memoryview(lines)
+    while pending:
+        pending = pending[sys.stdout.buffer.write(pending) :]

@@ -28,9 +28,9 @@ __all__ = ["serve"]
 def serve(args: argparse.Namespace) -> int:
     """Serve IDs over HTTP and the Redis protocol.
 
-    A setting is also a variable, such as MINTAGE_MAX_WAIT_MS=500, and a line of the file that
-    --config names, such as max_wait_ms = 500. The command line comes first, then the environment, then
-    the file. Keys are tables of the file: see 'mintage keys new --help'.
+    You can also set a setting in the environment, such as MINTAGE_MAX_WAIT_MS=500, or in the file
+    that --config names, such as max_wait_ms = 500. The command line overrides the environment, which
+    overrides the file. Keys are tables of the file: see 'mintage keys new --help'.
     """
     try:
         with _needing_the_extra():
@@ -48,7 +48,10 @@ def serve(args: argparse.Namespace) -> int:
 
 @contextmanager
 def _needing_the_extra() -> Iterator[None]:
-    """:raises ConfigError: ``config.driver``: a package of the service is not installed."""
+    """Turn a missing package of the service into a configuration error.
+
+    :raises ConfigError: ``config.driver``: the package is not installed.
+    """
     try:
         yield
     except ModuleNotFoundError as error:

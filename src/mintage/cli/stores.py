@@ -1,4 +1,4 @@
-"""Which store a command works on."""
+"""The store of a command: the option ``--store``, and what to do if the store fails."""
 
 from __future__ import annotations
 
@@ -20,24 +20,24 @@ __all__ = ["REGISTRY", "STORE", "Source", "advice", "advised", "opened", "source
 STORE: Final = option(
     "--store",
     metavar="URL",
-    help="which store (default: MINTAGE_STORE if set, else this machine's registry); 'ps' shows it to others, so set "
-    "MINTAGE_STORE instead if it has a password",
+    help="the store (default: MINTAGE_STORE if set, else this machine's registry); 'ps' shows it to other users, so "
+    "set MINTAGE_STORE instead if it has a password",
 )
 REGISTRY: Final = "this machine's registry"
 
 
 class Source(NamedTuple):
-    """A store's URL, and where it was said."""
+    """The URL of a store, and the place that names it."""
 
     url: str
     place: str
 
 
 def source(args: argparse.Namespace) -> Source:
-    """Return the command line, the environment or the machine-local registry: the first that names a store.
+    """Return the store that the command line names, else the environment, else this machine's registry.
 
-    :raises StoreError: ``store.refused``: there is no place for a registry.
-    :raises ConfigError: ``config.home``: its place is a relative one.
+    :raises StoreError: ``store.refused``: this user cannot have a registry.
+    :raises ConfigError: ``config.home``: the directory of the registry is a relative path.
     """
     if args.store is not None:
         return Source(args.store, "--store")
@@ -51,7 +51,7 @@ def source(args: argparse.Namespace) -> Source:
 
 @contextmanager
 def opened(args: argparse.Namespace) -> Iterator[Store]:
-    """The store, closed at the end."""
+    """Open the store of a command, and close it at the end. Its errors have a note with the remedy."""
     from mintage.store import open_store
 
     with advised(MintError), open_store(source(args).url) as store:
@@ -60,7 +60,7 @@ def opened(args: argparse.Namespace) -> Iterator[Store]:
 
 @contextmanager
 def advised(*errors: type[MintError]) -> Iterator[None]:
-    """Note on such errors what to do next: of a store, that is seldom the caller's to see from the message."""
+    """Add the remedy to errors of these classes as a note, because the message of a store's error seldom names it."""
     try:
         yield
     except errors as error:
@@ -70,20 +70,20 @@ def advised(*errors: type[MintError]) -> Iterator[None]:
 
 _ADVICE: Final = {
     "config.store": "Correct --store or MINTAGE_STORE.",
-    "clock.rollback": "Wait until the clock is there again, or repair it.",
-    "sequence.exhausted": "Make another namespace with a greater maximum: see 'mintage namespaces create --help'.",
-    "namespace.retired": "Take another name: this one never starts again.",
+    "clock.rollback": "Wait until the clock has caught up, or correct it.",
+    "sequence.exhausted": "Create another namespace with a greater maximum: see 'mintage namespaces create --help'.",
+    "namespace.retired": "Use another name: a retired name never starts again.",
     "generator.closed": "Try again.",
     "lease.none_free": "See 'mintage pools list' and 'mintage leases list'.",
     "lease.lost": "Try again: that takes another lease.",
-    "lease.history": "Make the pool: see 'mintage pools create --help'.",
+    "lease.history": "Create the pool: see 'mintage pools create --help'.",
     "request.rate": "Wait, ask for more at once, or raise the rate.",
     "request.busy": "Try again, or ask another instance.",
     "store.unavailable": "Check that the server runs and can be reached, then try again.",
 }
-"""Where the remedy is one for those who write Python."""
+"""Remedies for the command line, of the codes whose remedy in the catalogue is for Python code."""
 
 
 def advice(code: str) -> str:
-    """Return what to do about an error, in the words of the command line."""
+    """Return the remedy for the code of an error, for users of the command line."""
     return _ADVICE.get(code, CATALOGUE[code].remedy).replace("`", "'")

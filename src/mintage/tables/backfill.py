@@ -1,0 +1,522 @@
+"""Give existing rows of a database IDs of their own time, or integers in the order of it.
+
+A :class:`Table` has the rows, and :class:`Dated` or :class:`Numbered` their IDs; :func:`backfill` writes them. Nothing
+is recorded outside the table: a run that was stopped at any moment goes on with the rows whose ID is NULL.
+"""
+
+from __future__ import annotations
+
+import os
+from contextlib import closing, contextmanager
+from datetime import UTC, date, datetime, time
+from itertools import chain, islice
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
+
+from mintage.errors import ConfigError, FieldError, LeaseError
+from mintage.formats.catalogue import of_scheme
+from mintage.formats.rows import SCHEMES, listed
+from mintage.formats.times import unix_ns
+from mintage.tables import InputError
+from mintage.tables.keys import kind_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterator
+    from contextlib import AbstractContextManager
+
+    from mintage import snowflake
+    from mintage.formats.kinds import Kind
+    from mintage.store import Store
+
+__all__ = ["DATED_SCHEMES", "NODE_SCHEMES", "TIME_UNITS", "Dated", "Filled", "Numbered", "Table", "backfill"]
+
+TIME_UNITS: Final = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
+"""Nanoseconds of each unit that a time column of numbers can have."""
+DATED_SCHEMES: Final = tuple(name for name, scheme in SCHEMES.items() if not scheme.is_text)
+"""The schemes of :class:`Dated`: their IDs have a node number, so that IDs of any time can be minted under it."""
+NODE_SCHEMES: Final = tuple(name for name in DATED_SCHEMES if (of_scheme(name).nodes or 0) < 2**32)
+"""The schemes of which you can name the node number. A second run with the same node number gives IDs of deleted rows
+again, unless random bits keep them apart. The other schemes have so many node numbers that each run can lease one."""
+_QUERY_VALUES: Final = 1000
+"""Values in one query; SQLite takes 32,766."""
+_MAX_TICKS: Final = 100_000
+"""Ticks whose next number is kept in memory. For any other tick, the table is asked again."""
+
+
+# --- the table ----------------------------------------------------------------------------------------------------
+
+
+class Table:
+    """A table of a database, with the rows that have no ID yet. The example of :func:`backfill` has one.
+
+    :param connection: a connection of SQLAlchemy that has no open transaction, such as from
+        :func:`mintage.tables.sources.connect`. Without that function, make MySQL answer in UTC yourself.
+    :param name: the name of the table.
+    :param time_column: the column with the time of a row: an instant, a date, or a number. A time without a time zone
+        is UTC.
+    :param id_column: the column that gets the IDs where it is NULL. It has a unique index.
+    :param schema: the schema of the table, or ``None`` for the default one.
+    :param key: a unique column that identifies a row, or ``None`` for the primary key.
+    :param time_unit: the unit of a time column of numbers since 1970: ``s``, ``ms``, ``us`` or ``ns``.
+    :raises InputError: there is no such table or column, or a column has no unique index.
+    """
+
+    def __init__(
+        self,
+        connection: Any,
+        name: str,
+        *,
+        time_column: str,
+        id_column: str,
+        schema: str | None = None,
+        key: str | None = None,
+        time_unit: str = "ms",
+    ) -> None:
+        import sqlalchemy as sa
+
+        if time_unit not in TIME_UNITS:
+            raise InputError(f"time_unit is {time_unit!a:.80}; it must be {listed(TIME_UNITS, 'or')}")
+        self.connection = connection
+        self._sa, self._unit_ns = sa, TIME_UNITS[time_unit]
+        with connection.begin():
+            try:
+                self._table = sa.Table(name, sa.MetaData(), schema=schema, autoload_with=connection)
+            except sa.exc.NoSuchTableError:
+                raise InputError(f"there is no table {name!a:.80}") from None
+            primary = [column.name for column in self._table.primary_key]
+            if key is None and len(primary) != 1:
+                raise InputError(
+                    f"table {name!a:.80} has no primary key of one column; name a unique column as its key"
+                )
+            self.key = self._column(key or primary[0])
+            self.time = self._column(time_column)
+            self.id = self._column(id_column)
+            self._check_key()
+            self._check_unique(name, schema)
+
+    def _column(self, name: str) -> Any:
+        if name not in self._table.c:
+            has = ", ".join(self._table.c.keys())
+            raise InputError(f"table {self._table.name!a:.80} has no column {name!a:.80}: it has {has:.200}")
+        return self._table.c[name]
+
+    def _check_key(self) -> None:
+        """Refuse a key that does not identify a row: the text of a float is not exact, and NULL equals nothing."""
+        name, kind = self.key.name, self.key.type
+        if isinstance(kind, self._sa.Float):
+            raise InputError(f"column {name!a:.80} is {kind!s:.40}, which does not identify a row; name another key")
+        without = self._sa.select(self._sa.literal(1)).where(self.key.is_(None), self.id.is_(None)).limit(1)
+        if self.key.nullable and self.connection.scalar(without) is not None:
+            raise InputError(f"column {name!a:.80} is NULL in a row without an ID; fill it, or name another key")
+
+    def _check_unique(self, name: str, schema: str | None) -> None:
+        inspector = self._sa.inspect(self.connection)
+        unique = [list(self._table.primary_key.columns.keys())]
+        unique += [each["column_names"] for each in inspector.get_indexes(name, schema) if each["unique"]]
+        unique += [each["column_names"] for each in inspector.get_unique_constraints(name, schema)]
+        for column in (self.id, self.key):
+            if [column.name] not in unique:
+                raise InputError(
+                    f"column {column.name!a} has no unique index, which finds IDs and refuses duplicates; create one: "
+                    f"CREATE UNIQUE INDEX {name}_{column.name} ON {name} ({column.name})"
+                )
+
+    def writer(self, kind: Kind | None) -> Callable[[Any], Any]:
+        """Return a function that converts an ID of a kind to the type of the ID column; integers if ``None``.
+
+        :raises InputError: the column's type cannot store them.
+        """
+        from decimal import Decimal
+        from uuid import UUID
+
+        from mintage.formats.storage import WRITERS, forms
+
+        try:
+            python = self.id.type.python_type
+        except NotImplementedError:  # a column of SQLite may have no type
+            python = bytes if kind and kind.size and not kind.layout else int
+        writers: dict[type, Callable[[Any], Any]]
+        if kind is None:
+            writers = {int: int, Decimal: int}
+        elif kind.layout:
+            writers = {int: int, Decimal: int, str: str}
+        else:
+            types = {"bytes": bytes, "uuid": UUID, "text": str}
+            writers = {types[form]: WRITERS[form] for form in forms(kind)}
+        if python not in writers:
+            types_of_ids = listed((each.__name__ for each in writers if each is not Decimal), "or")
+            ids = f"{kind.name} IDs are" if kind else "integers are"
+            raise InputError(f"column {self.id.name!a:.80} is {self.id.type!s:.40}, and {ids} {types_of_ids}")
+        return writers[python]
+
+    def count_without_id(self) -> int:
+        """Return the number of rows without an ID."""
+        count: int = self.connection.scalar(
+            self._sa.select(self._sa.func.count()).select_from(self._table).where(self.id.is_(None))
+        )
+        return count
+
+    def unix_ns(self, key: Any, value: Any) -> int:
+        """Return the time of a row in nanoseconds since the Unix epoch.
+
+        :param key: the key of the row, for the message of an error.
+        :param value: what its time column holds.
+        :raises FieldError: ``time.range``: the value is NULL, or no time.
+        """
+        if isinstance(value, (int, float)) and not isinstance(value, bool):
+            return int(value * self._unit_ns)
+        if isinstance(value, date) and not isinstance(value, datetime):
+            value = datetime.combine(value, time())
+        if not isinstance(value, datetime):
+            kind = "NULL" if value is None else type(value).__name__
+            raise FieldError(f"row {key!a:.80}: its time is {kind}, and an ID needs a time", code="time.range")
+        return unix_ns(value if value.tzinfo else value.replace(tzinfo=UTC), "time")
+
+    def extremes(self) -> Iterator[tuple[Any, Any]]:
+        """Yield key and time of a row without an ID that has no time, of the earliest one and of the latest one."""
+        todo = self._sa.select(self.key, self.time).where(self.id.is_(None)).limit(1)
+        for each in (todo.where(self.time.is_(None)), todo.order_by(self.time), todo.order_by(self.time.desc())):
+            yield from self.connection.execute(each)
+
+    def batch(self, after: Any, size: int) -> list[tuple[Any, Any]]:
+        """Return keys and times of the next rows without an ID, in the order of their keys.
+
+        They are locked until the transaction ends.
+        """
+        todo = self._sa.select(self.key, self.time).where(self.id.is_(None)).order_by(self.key).limit(size)
+        if after is not None:
+            todo = todo.where(self.key > after)
+        return [(key, value) for key, value in self.connection.execute(todo.with_for_update())]
+
+    def keys_by_time(self) -> Iterator[Any]:
+        """Return the keys of all rows without an ID, the earliest first."""
+        todo = self._sa.select(self.key).where(self.id.is_(None)).order_by(self.time, self.key)
+        return iter(self.connection.scalars(todo, execution_options={"yield_per": _QUERY_VALUES}))
+
+    def without_id(self, keys: Collection[Any]) -> set[Any]:
+        """Return those of some keys whose rows have no ID, and lock these rows until the transaction ends."""
+        todo = self._sa.select(self.key).where(self.id.is_(None)).with_for_update()
+        return self._among(todo, self.key, keys)
+
+    def taken(self, ids: Collection[Any]) -> set[Any]:
+        """Return those of some IDs that rows have."""
+        # As the driver returns them: SQLAlchemy would round numbers of SQLite.
+        return self._among(self._sa.select(self._sa.type_coerce(self.id, self._sa.types.NullType())), self.id, ids)
+
+    def _among(self, select: Any, column: Any, values: Collection[Any]) -> set[Any]:
+        wanted, found = list(values), set[Any]()
+        for at in range(0, len(wanted), _QUERY_VALUES):
+            found.update(self.connection.scalars(select.where(column.in_(wanted[at : at + _QUERY_VALUES]))))
+        return found
+
+    def largest(self, first: int, last: int) -> int | None:
+        """Return the largest ID of a row from ``first`` to ``last``, or ``None`` if there is none."""
+        found = self._sa.select(self._sa.func.max(self.id)).where(self.id.between(first, last))
+        return self.connection.scalar(found)  # type: ignore[no-any-return]
+
+    def write(self, ids: Collection[tuple[Any, Any]]) -> None:
+        """Write IDs, given as pairs of a row's key and its ID. A row that has an ID by now keeps it."""
+        sa = self._sa
+        update = sa.update(self._table).where(self.key == sa.bindparam("its_key"), self.id.is_(None))
+        rows = [{"its_key": key, "its_id": its} for key, its in ids]
+        self.connection.execute(update.values({self.id.name: sa.bindparam("its_id")}), rows)
+
+
+# --- the IDs ------------------------------------------------------------------------------------------------------
+
+
+class Dated:
+    """IDs of the rows' own times, from a generator whose node number nothing else mints with; see :meth:`open`.
+
+    Within a run, no two IDs have the same tick and number. The table says which numbers earlier runs used.
+
+    :param table: the rows.
+    :param generator: a generator of one of ``DATED_SCHEMES``.
+    :param writer: what the table's ``writer`` returns.
+    """
+
+    def __init__(self, table: Table, generator: Any, writer: Callable[[Any], Any]) -> None:
+        self.table = table
+        self.late = 0
+        """The number of IDs of a later tick than their rows, because the tick of the row had no number left."""
+        self.unused = 0
+        self._generator, self._writer = generator, writer
+        self._next: dict[Any, int] = {}
+        """The next number of a tick, by the first ID of the tick."""
+
+    @classmethod
+    @contextmanager
+    def open(
+        cls,
+        table: Table,
+        scheme: str,
+        *,
+        layout: snowflake.Layout | None = None,
+        node: int | None = None,
+        store: Store | str | None = None,
+    ) -> Iterator[Self]:
+        """Open the IDs of a scheme, with a node number of their own.
+
+        :param table: the rows.
+        :param scheme: one of ``DATED_SCHEMES``.
+        :param layout: of snowflake; ``None`` for its default layout.
+        :param node: a node number that nothing else mints with, before or after; of ``NODE_SCHEMES``.
+        :param store: in place of ``node`` the store, or its URL, that leases a number which was never used. ``None`` is
+            the store that ``MINTAGE_STORE`` names.
+        :raises InputError: the ID column cannot store the IDs; node and store are both given, or both missing.
+        :raises ConfigError: the scheme does not take ``node``, or has no such node number.
+        :raises LeaseError: no node number is left that was never used.
+        :raises StoreError: the store cannot be used.
+        """
+        kind = kind_of(scheme, layout)
+        if scheme not in DATED_SCHEMES:
+            raise InputError(f"{scheme} IDs have no node number; use {listed(DATED_SCHEMES, 'or')}")
+        term = kind.scheme.node or "node"
+        options: dict[str, object] = {"layout": kind.layout} if kind.layout else {}
+        if node is not None:
+            _check_node(scheme, node, store)
+            options[term], lease = node, dict[str, object]()
+        elif store is not None or os.environ.get("MINTAGE_STORE"):
+            lease = {"store": store, "never_used": True}
+        else:
+            raise InputError("no node number is given; name one that nothing else mints with, or a store to lease one")
+        writer = table.writer(kind)
+        with closing(kind.scheme.generator(lease, **options)) as generator:
+            getattr(generator, term)  # leases it
+            yield cls(table, generator, writer)
+
+    def check(self) -> None:
+        """Raise if the IDs cannot have the time of a row.
+
+        :raises FieldError: the layout does not have the time, or a row has none.
+        :raises LeaseError: ``lease.history``: the time of a row is after the lease began.
+        """
+        for key, value in self.table.extremes():
+            self._nth(key, self.table.unix_ns(key, value), 0)
+
+    def _nth(self, key: Any, ns: int, n: int) -> Any:
+        try:
+            return self._generator.nth_at(ns, n)
+        except (FieldError, LeaseError) as error:
+            raise type(error)(f"row {key!a:.80}: {error}", code=error.code) from None
+
+    def batches(self, size: int) -> Iterator[int]:
+        """Give all rows their IDs, each batch in one transaction, and yield the number of rows of each batch."""
+        after = None
+        while True:
+            with self.table.connection.begin():
+                if rows := self.table.batch(after, size):
+                    self.table.write(self._ids(rows))
+            if not rows:
+                return
+            after = rows[-1][0]
+            yield len(rows)
+
+    def _ids(self, rows: list[tuple[Any, Any]]) -> list[tuple[Any, Any]]:
+        """Return the key and the ID of each row: the next number of its tick, or of a tick after it that has one."""
+        if len(self._next) > _MAX_TICKS:
+            self._next.clear()
+        given: dict[Any, Any] = {}
+        times = [(key, self.table.unix_ns(key, value)) for key, value in rows]
+        todo = [(key, ns, self._nth(key, ns, 0)) for key, ns in times]
+        while todo:
+            self._find_free({first: (key, ns) for key, ns, first in todo if first not in self._next}, given)
+            wanted: dict[Any, tuple[Any, int, Any, int]] = {}
+            for key, ns, first in todo:
+                while (its := self._writer(self._nth(key, ns, self._next[first]))) in given or its in wanted:
+                    self._next[first] += 1
+                wanted[its] = key, ns, first, self._next[first]
+                self._next[first] += 1
+            taken, todo = self.table.taken(wanted), []
+            for its, (key, ns, first, n) in wanted.items():
+                if its in taken:
+                    self._next.pop(first, None)
+                    todo.append((key, ns, first))
+                else:
+                    given[its] = key
+                    self.late += n >= self._generator.capacity
+        return [(key, its) for its, key in given.items()]
+
+    def _find_free(self, ticks: dict[Any, tuple[Any, int]], given: Collection[Any]) -> None:
+        """Find a free number of each tick, after one that is taken: by doubling, then halving, of all ticks at once."""
+        bounds: dict[Any, tuple[int, int | None]] = dict.fromkeys(ticks, (-1, None))
+        while bounds:
+            probes = {
+                first: 2 * taken + 2 if free is None else (taken + free) // 2 for first, (taken, free) in bounds.items()
+            }
+            ids = {first: self._writer(self._nth(*ticks[first], n)) for first, n in probes.items()}
+            there = self.table.taken(ids.values())
+            for first, n in probes.items():
+                taken, free = bounds[first]
+                is_taken = ids[first] in there or ids[first] in given
+                bounds[first] = taken, free = (n, free) if is_taken else (taken, n)
+                if free == taken + 1:
+                    self._next[first] = free
+                    del bounds[first]
+
+
+def _check_node(scheme: str, node: int, store: object) -> None:
+    if store is not None:
+        raise InputError(f"node {node} is a number of your own, and a store leases one; give one of the two")
+    if scheme not in NODE_SCHEMES:
+        raise ConfigError(
+            f"node {node} of {scheme}: a second run with one node number gives IDs of deleted rows again. Node numbers "
+            "of this scheme do not run out: have a store lease one for each run, such as the store sqlite:ids.db",
+            code="config.node",
+        )
+
+
+class Numbered:
+    """Integers of one reservation, in the order of the rows' times.
+
+    >>> from functools import partial
+    >>> from mintage import open_store
+    >>> from mintage.tables.sources import connect
+    >>> with connect("sqlite://") as connection:
+    ...     with connection.begin():
+    ...         _ = connection.exec_driver_sql("CREATE TABLE orders (n INT PRIMARY KEY, made INT, bill BIGINT UNIQUE)")
+    ...         _ = connection.exec_driver_sql("INSERT INTO orders (n, made) VALUES (1, 1625040900), (2, 1577880000)")
+    ...     orders = Table(connection, "orders", time_column="made", time_unit="s", id_column="bill")
+    ...     _ = backfill(Numbered(orders, "bills", partial(open_store, "memory:")))
+    ...     connection.exec_driver_sql("SELECT bill FROM orders ORDER BY n").scalars().all()
+    [2, 1]
+
+    :param table: the rows.
+    :param namespace: the namespace of the integers.
+    :param open_store: a function that opens its store, such as ``lambda: mintage.open_store("sqlite:ids.db")``. It is
+        called when the number of rows is known.
+    :param on_reserve: a function that is called with the reserved integers before any is written.
+    :raises InputError: the ID column cannot store integers.
+    """
+
+    def __init__(
+        self,
+        table: Table,
+        namespace: str,
+        open_store: Callable[[], AbstractContextManager[Store]],
+        on_reserve: Callable[[range], None] | None = None,
+    ) -> None:
+        self.table = table
+        self.late = 0
+        self.unused = 0
+        """The number of reserved integers that no row got, because others gave these rows an ID."""
+        self._namespace, self._open_store, self._on_reserve = namespace, open_store, on_reserve
+        self._writer = table.writer(None)
+
+    def check(self) -> None:
+        """Raise if a row has no time.
+
+        :raises FieldError: ``time.range``.
+        """
+        for key, value in self.table.extremes():
+            if value is None:
+                message = f"row {key!a:.80}: its time is NULL, so it has no place in the order"
+                raise FieldError(message, code="time.range")
+
+    def batches(self, size: int) -> Iterator[int]:
+        """Give all rows their integers, each batch in one transaction, and yield the number of rows of each batch.
+
+        :raises InputError: a row has one of the reserved integers.
+        :raises MintError: the store cannot be used, or the namespace has too few integers left.
+        """
+        import pickle
+        from tempfile import TemporaryFile
+
+        connection = self.table.connection
+        # The order is read once: without an index on the time, each query for it would read the whole table.
+        with TemporaryFile() as order:
+            total = 0
+            with connection.begin():
+                found = self.table.keys_by_time()
+                while keys := list(islice(found, size)):
+                    pickle.dump(keys, order)
+                    total += len(keys)
+            if not total:
+                return
+            numbers = iter(self._reserve(total))
+            self.unused = total
+            order.seek(0)
+            for _ in range(0, total, size):
+                keys = pickle.load(order)  # noqa: S301 - no other process can write to this file
+                with connection.begin():
+                    left = self.table.without_id(keys)
+                    pairs = zip((key for key in keys if key in left), numbers, strict=False)
+                    if rows := [(key, self._writer(number)) for key, number in pairs]:
+                        self.table.write(rows)
+                self.unused -= len(rows)
+                yield len(rows)
+
+    def _reserve(self, count: int) -> range:
+        """Reserve consecutive integers that no row has."""
+        from mintage.store import whole as all_or_nothing
+
+        with self._open_store() as store:
+            reserved = all_or_nothing(store, store.reserve(self._namespace, count), count).as_range()
+        with self.table.connection.begin():
+            largest = self.table.largest(reserved[0], reserved[-1])
+        if largest is not None:
+            raise InputError(
+                f"{reserved[0]}..{reserved[-1]} was reserved, and a row has {largest}; raise the floor above all "
+                f"integers of the column, with 'mintage namespaces raise-floor {self._namespace} N'"
+            )
+        if self._on_reserve:
+            self._on_reserve(reserved)
+        return reserved
+
+
+# --- the run ------------------------------------------------------------------------------------------------------
+
+
+class Filled(NamedTuple):
+    """The result of a backfill."""
+
+    rows: int
+    """The number of rows that got an ID."""
+    late: int = 0
+    """Of these, the number whose ID has a later tick than the row."""
+    unused: int = 0
+    """The number of reserved integers that no row got, because others gave these rows an ID."""
+
+
+def backfill(
+    ids: Dated | Numbered, *, batch_rows: int = 1000, report: Callable[[int, int], None] | None = None
+) -> Filled:
+    """Give the rows of a table that have no ID one of their own time.
+
+    It can be stopped at any moment and called again: each batch is a transaction, and a later run reads from the table
+    which rows are left. IDs are unique as long as nothing else mints with the node number, and the unique index of the
+    column refuses a duplicate otherwise. Rows that share a tick with more rows than it has numbers get IDs of the ticks
+    after it. Integers are recorded as spent before any is written, so a run that is stopped leaves a gap.
+
+    >>> from mintage import snowflake
+    >>> from mintage.tables.sources import connect
+    >>> with connect("sqlite://") as connection:
+    ...     with connection.begin():
+    ...         _ = connection.exec_driver_sql("CREATE TABLE orders (n INT PRIMARY KEY, made INT, id BIGINT UNIQUE)")
+    ...         _ = connection.exec_driver_sql("INSERT INTO orders (n, made) VALUES (1, 1577880000), (2, 1625040900)")
+    ...     orders = Table(connection, "orders", time_column="made", time_unit="s", id_column="id")
+    ...     with Dated.open(orders, "snowflake", node=1023) as ids:
+    ...         filled = backfill(ids)
+    ...     written = connection.exec_driver_sql("SELECT id FROM orders ORDER BY n").scalars().all()
+    >>> filled
+    Filled(rows=2, late=0, unused=0)
+    >>> [str(snowflake.DEFAULT.parse(id).time) for id in written]
+    ['2020-01-01 12:00:00+00:00', '2021-06-30 08:15:00+00:00']
+
+    :param ids: the table with its IDs.
+    :param batch_rows: rows of a transaction, 1 or more.
+    :param report: a function that is called with the number of rows that are done and the number of all, once before
+        the first batch and after each.
+    :raises InputError: a row has one of the reserved integers.
+    :raises FieldError: an ID cannot have the time of a row, or a row has no time; nothing is written then.
+    :raises LeaseError: ``lease.history``: a row has a time after the lease of the node number began.
+    :raises StoreError: the database or the store answers with an error.
+    """
+    with ids.table.connection.begin():
+        total = ids.table.count_without_id()
+        ids.check()
+    done = 0
+    for rows in chain([0], ids.batches(batch_rows)):
+        done += rows
+        if report:
+            report(done, total)
+    return Filled(done, ids.late, ids.unused)

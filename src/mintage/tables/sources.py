@@ -1,0 +1,324 @@
+"""Columns as batches of values: text, CSV, Parquet, and tables of a database.
+
+Each function here is a context manager that yields a :class:`Source`.
+"""
+
+from __future__ import annotations
+
+import os
+from contextlib import closing, contextmanager, nullcontext
+from typing import TYPE_CHECKING, Any, BinaryIO, Final, NamedTuple
+
+from mintage.errors import ConfigError, ParseError, StoreError
+from mintage.installation import missing
+from mintage.tables import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from contextlib import AbstractContextManager
+
+__all__ = ["Source", "connect", "open_csv", "open_parquet", "open_table", "open_text", "read_lines"]
+
+BATCH_ROWS: Final = 65_536
+READ_BYTES: Final = 1 << 19
+MAX_LINE_BYTES: Final = 4096
+"""Bytes of a line that are read; no ID has as many."""
+
+
+class Source(NamedTuple):
+    """A column: its values in batches, and how much of it is read."""
+
+    batches: Iterable[Sequence[object]]
+    """The values, in the order of the rows."""
+    total: int = 0
+    """The size of the column in units of :attr:`unit`, or 0 if it is not known."""
+    unit: str = "rows"
+    """``rows`` or ``bytes``."""
+    position: Callable[[], int] | None = None
+    """A function that returns how many units are read, or ``None`` to count the rows."""
+
+
+def _open_stream(file: str | BinaryIO) -> AbstractContextManager[BinaryIO]:
+    """Open a file, or return a stream that the caller closes."""
+    if not isinstance(file, str):
+        return nullcontext(file)
+    try:
+        return open(file, "rb")
+    except (OSError, ValueError) as error:
+        raise OSError(f"{file[:200]}: {getattr(error, 'strerror', None) or 'is not the name of a file'}") from None
+
+
+def _progress_of(stream: BinaryIO) -> tuple[int, str, Callable[[], int] | None]:
+    """Return total, unit and position of a :class:`Source`; a pipe has no size."""
+    try:
+        size = os.fstat(stream.fileno()).st_size
+    except OSError:
+        size = 0
+    return (size, "bytes", stream.tell) if size else (0, "rows", None)
+
+
+# --- text ---------------------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def open_text(file: str | BinaryIO) -> Iterator[Source]:
+    r"""Open a text with one ID a line, in UTF-8.
+
+    >>> import io
+    >>> with open_text(io.BytesIO(b"17\n18\n")) as source:
+    ...     list(source.batches)
+    [['17', '18']]
+
+    :param file: the path of a file, or a stream of bytes, which stays open.
+    :raises OSError: the file cannot be opened.
+    """
+    with _open_stream(file) as stream:
+        yield Source(read_lines(stream), *_progress_of(stream))
+
+
+def read_lines(stream: BinaryIO) -> Iterator[list[str]]:
+    """Yield the lines of a stream in batches, without the space around each.
+
+    Of a line that is longer than any ID, only the start is kept in memory.
+    """
+    pending, is_cut = b"", False
+    while chunk := stream.read(READ_BYTES):
+        if is_cut:
+            _, end, chunk = chunk.partition(b"\n")
+            if not end:
+                continue
+            pending, is_cut = pending + end, False
+        complete, end, pending = (pending + chunk).rpartition(b"\n")
+        if len(pending) > MAX_LINE_BYTES:
+            pending, is_cut = pending[:MAX_LINE_BYTES], True
+        if end:
+            yield from _split(complete)
+    if pending:
+        yield from _split(pending)
+
+
+def _split(text: bytes) -> Iterator[list[str]]:
+    lines = text.decode("utf-8", "surrogateescape").split("\n")
+    for at in range(0, len(lines), BATCH_ROWS):
+        yield [line.strip() for line in lines[at : at + BATCH_ROWS]]
+
+
+# --- CSV ----------------------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def open_csv(file: str | BinaryIO, column: str) -> Iterator[Source]:
+    r"""Open a column of a CSV file whose first line has the names of the columns.
+
+    >>> import io
+    >>> with open_csv(io.BytesIO(b"number,id\n1,17\n2,18\n"), "id") as source:
+    ...     list(source.batches)
+    [['17', '18']]
+
+    :param file: the path of a file, or a stream of bytes, which stays open.
+    :param column: the name of the column of IDs.
+    :raises OSError: the file cannot be opened.
+    :raises InputError: no column has this name, or several have it.
+    :raises ParseError: ``parse.unknown``, also while the batches are read: a quote is not closed, or a row has more
+        fields than the header.
+    """
+    import csv
+    import io
+
+    with _open_stream(file) as stream:
+        progress = _progress_of(stream)
+        text = io.TextIOWrapper(stream, encoding="utf-8-sig", errors="surrogateescape", newline="")
+        # A reader that is not strict takes everything after a quote that is not closed for one field.
+        reader = csv.reader(text, strict=True)
+        try:
+            rows = _csv_rows(reader)
+            header = next(rows, [])
+            at = header.index(_only(column, header))
+            yield Source(_cells(rows, at, len(header)), *progress)
+        finally:
+            text.detach()
+
+
+def _csv_rows(reader: Any) -> Iterator[list[str]]:
+    from csv import Error
+
+    line = 0
+    try:
+        for row in reader:
+            yield row
+            line = reader.line_num
+    except Error as error:
+        raise ParseError(f"the row that begins in line {line + 1} is not CSV: {error}", code="parse.unknown") from None
+
+
+def _cells(rows: Iterator[list[str]], at: int, width: int) -> Iterator[list[str]]:
+    """Yield the cells of a column in batches; a missing cell is empty.
+
+    :raises ParseError: ``parse.unknown``: a row has more cells than the header, so the cell of the column is not clear.
+    """
+    from itertools import count, islice
+
+    for first in count(0, BATCH_ROWS // 4):
+        cells: list[str] = []
+        for row in islice(rows, BATCH_ROWS // 4):
+            if len(row) > width and any(row[width:]):
+                message = f"row {first + len(cells) + 1} has {len(row)} fields, and the header {width}"
+                raise ParseError(message, code="parse.unknown")
+            cells.append(row[at] if at < len(row) else "")
+        if not cells:
+            return
+        yield cells
+
+
+def _only(name: str, names: Sequence[str]) -> str:
+    """Return the name of a column if exactly one column has it."""
+    if (times := names.count(name)) != 1:
+        has = f"are {times} columns" if times else "is no column"
+        raise InputError(f"there {has} {name!a:.80}: it has {', '.join(names)!a:.200}")
+    return name
+
+
+# --- Parquet ------------------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def open_parquet(file: str | BinaryIO, column: str) -> Iterator[Source]:
+    """Open a column of a Parquet file. This needs pyarrow, from the extra ``arrow``.
+
+    :param file: the path of a file, or a stream of bytes that can seek, which stays open.
+    :param column: the name of the column of IDs.
+    :raises ConfigError: ``config.driver``: pyarrow is not installed.
+    :raises OSError: the file cannot be opened.
+    :raises InputError: no column has this name, or several have it.
+    :raises ParseError: ``parse.unknown``, also while the batches are read: the file is not Parquet.
+    """
+    try:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+    except ModuleNotFoundError as error:
+        raise ConfigError(str(missing(error, "arrow")), code="config.driver") from None
+    with _open_stream(file) as stream:
+        try:
+            parquet = pq.ParquetFile(stream)
+            _only(column, parquet.schema_arrow.names)
+            parts = parquet.iter_batches(BATCH_ROWS // 2, columns=[column], use_threads=False)
+            yield Source((_values(part.column(0)) for part in parts), parquet.metadata.num_rows)
+        except pa.ArrowException as error:
+            raise ParseError(f"this is not a Parquet file: {error!s:.200}", code="parse.unknown") from None
+
+
+def _values(column: Any) -> list[object]:
+    try:
+        values: list[object] = column.to_pylist()
+    except UnicodeDecodeError:
+        raw = column.cast("binary").to_pylist()
+        values = [value and value.decode("utf-8", "surrogateescape") for value in raw]
+    return values
+
+
+# --- databases ----------------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def connect(url: str) -> Iterator[Any]:
+    """Open a connection of SQLAlchemy to a database. This needs the extra ``tables``.
+
+    Times that this connection reads are aware, or in UTC. Its errors are :class:`~mintage.errors.StoreError`.
+
+    >>> with connect("sqlite://") as connection:
+    ...     connection.dialect.name
+    'sqlite'
+
+    :param url: ``sqlite:///FILE``, ``postgresql://…``, ``mysql://…`` or ``mariadb://…``.
+    :raises InputError: the URL does not name a database.
+    :raises ConfigError: ``config.driver``: SQLAlchemy or the driver of the database is not installed.
+    :raises StoreError: ``store.refused`` or ``store.unavailable``, also within the context: the database answers with
+        an error.
+    """
+    try:
+        import sqlalchemy as sa
+    except ModuleNotFoundError as error:
+        raise ConfigError(str(missing(error, "tables")), code="config.driver") from None
+    try:
+        parsed = sa.make_url(url)
+        drivers = {"postgresql": "postgresql+psycopg", "mysql": "mysql+pymysql", "mariadb": "mariadb+pymysql"}
+        parsed = parsed.set(drivername=drivers.get(parsed.drivername, parsed.drivername))
+        engine = sa.create_engine(parsed, hide_parameters=True)
+    except (sa.exc.ArgumentError, sa.exc.NoSuchModuleError):
+        raise InputError(
+            "the URL does not name a database; use sqlite:///FILE, postgresql://…, mysql://… or mariadb://…"
+        ) from None
+    except ModuleNotFoundError as error:
+        raise ConfigError(str(missing(error, parsed.drivername.partition("+")[0])), code="config.driver") from None
+    if engine.dialect.name in {"mysql", "mariadb"}:
+        sa.event.listen(engine, "connect", _use_utc)
+    try:
+        with engine.connect() as connection:
+            yield connection
+    except sa.exc.DBAPIError as error:
+        reason = str(error.orig).partition("\n")[0]
+        code = "store.unavailable" if error.connection_invalidated else "store.refused"
+        raise StoreError(f"the database: {reason:.300}", code=code) from None
+    finally:
+        engine.dispose()
+
+
+def _use_utc(connection: Any, _: object) -> None:
+    """Make MySQL and MariaDB answer in UTC: they convert a ``TIMESTAMP`` to the session's zone and do not name it."""
+    with closing(connection.cursor()) as cursor:
+        cursor.execute("SET time_zone = '+00:00'")
+
+
+@contextmanager
+def open_table(
+    url: str,
+    table: str,
+    column: str,
+    *,
+    schema: str | None = None,
+    order_by: str | None = None,
+    is_counted: bool = False,
+) -> Iterator[Source]:
+    """Open a column of a table in a database. This needs the extra ``tables``, and the extra of the database.
+
+    :param url: ``sqlite:///FILE``, ``postgresql://…``, ``mysql://…`` or ``mariadb://…``.
+    :param table: the name of the table.
+    :param column: the name of the column of IDs.
+    :param schema: the schema of the table, or ``None`` for the default one.
+    :param order_by: the column whose order the rows are read in, or ``None`` for any order.
+    :param is_counted: True to ask the database for the number of rows first, which takes a while.
+    :raises OSError: the file of SQLite does not exist.
+    :raises InputError: there is no such table or column, or the URL does not name a database.
+    :raises ConfigError: ``config.driver``: SQLAlchemy or the driver of the database is not installed.
+    :raises StoreError: the database answers with an error, also while the batches are read.
+    """
+    _check_exists(url)
+    with connect(url) as connection:
+        import sqlalchemy as sa
+
+        try:
+            found = sa.Table(table, sa.MetaData(), schema=schema, autoload_with=connection)
+        except sa.exc.NoSuchTableError:
+            raise InputError(f"there is no table {table!a:.80}") from None
+        for each in (column, order_by):
+            if each is not None and each not in found.c:
+                columns = ", ".join(found.c.keys())
+                raise InputError(f"table {found.name!a} has no column {each!a:.80}: it has {columns:.200}")
+        if connection.dialect.name == "sqlite":
+            driver = connection.connection.driver_connection
+            driver.text_factory = lambda text: text.decode("utf-8", "surrogateescape")
+        # As the driver returns them: SQLAlchemy would round numbers of SQLite.
+        query = sa.select(sa.type_coerce(found.c[column], sa.types.NullType()))
+        if order_by:
+            query = query.order_by(found.c[order_by])
+        total = connection.scalar(sa.select(sa.func.count()).select_from(found)) if is_counted else 0
+        rows = connection.execution_options(yield_per=BATCH_ROWS // 4).execute(query)
+        yield Source(map(list, rows.scalars().partitions()), total)
+
+
+def _check_exists(url: str) -> None:
+    """Raise if a URL names a file of SQLite that does not exist; SQLite would create an empty one."""
+    if url.startswith("sqlite:///"):
+        name = url.removeprefix("sqlite:///").partition("?")[0]
+        if name not in ("", ":memory:") and not os.path.exists(name):
+            raise OSError(f"{name[:200]}: No such file or directory")
