@@ -112,7 +112,7 @@ def _watch(name: str, travel: Any) -> None:
     def watched_start(self: Any) -> Any:
         from mintage import testing
 
-        journeys.append(None if testing._is_playing() else testing._minted_until())
+        journeys.append(None if testing._is_active() else testing._minted_until())
         return start(self)
 
     def watched_stop(self: Any) -> Any:
@@ -120,7 +120,7 @@ def _watch(name: str, travel: Any) -> None:
 
         stopped = stop(self)
         before = journeys.pop() if journeys else None
-        if before is not None and not testing._is_playing() and testing._minted_until() != before:
+        if before is not None and not testing._is_active() and testing._minted_until() != before:
             warnings.warn(
                 f"IDs were minted under {name}, which does not reach mintage's clock: they are of the real time. Mark "
                 "the test with @pytest.mark.mintage(follow=True), or set mintage_follow in the ini file",
