@@ -1,8 +1,8 @@
 """mintage mints unique IDs for distributed systems.
 
 Each format has a module, such as :mod:`mintage.sno` (10 bytes that sort by time), :mod:`mintage.snowflake` (64-bit
-integers), :mod:`mintage.uuid` and :mod:`mintage.ulid`; :class:`mintage.Sequence` counts integers. Where an ID contains a
-node number, mintage leases it from a store that you already run, so that no two hosts use the same one.
+integers), :mod:`mintage.uuid` and :mod:`mintage.ulid`; :class:`mintage.Sequence` counts integers. Where an ID contains
+a node number, mintage leases it from a store that you already run, so that no two hosts use the same one.
 :func:`mintage.inspect` names the fields of any ID.
 
 >>> import mintage
@@ -34,7 +34,7 @@ except ImportError as error:
 _is_gil_enabled = getattr(sys, "_is_gil_enabled", None)
 if _is_gil_enabled is not None and not _is_gil_enabled():
     raise ImportError(
-        "mintage needs the GIL: a free-threaded interpreter turns it on when it imports mintage, unless PYTHON_GIL=0 or "
+        "mintage needs the GIL: a free-threaded interpreter turns it on at this import, unless PYTHON_GIL=0 or "
         "-X gil=0 forbids that. Start Python without them",
         name=__name__,
     )

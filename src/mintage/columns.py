@@ -29,8 +29,8 @@ def column(
     :param ids: an Array of any scheme, or another object with ``__arrow_c_array__``. It is not copied.
     :param name: the name of the column.
     :param type: Arrow's name of the column's type: ``"binary"``, ``"large_binary"`` or ``"binary_view"``; or, for the
-        text of the IDs, ``"string"``, ``"large_string"`` or ``"string_view"``. The default is the type of ``ids``, which
-        for an Array is binary of fixed size. An object that is no Array may ignore it.
+        text of the IDs, ``"string"``, ``"large_string"`` or ``"string_view"``. The default is the type of ``ids``,
+        which for an Array is binary of fixed size. An object that is no Array may ignore it.
     :raises ArgumentError: an argument of the wrong type.
     :raises FieldError: ``field.format``: a zero character in ``name``.
     :raises ConfigError: ``config.policy``: another ``type``.

@@ -49,12 +49,12 @@ class Opaque:
     nothing about another ID: neither its time, nor its order, nor how many IDs lie between two. The same ID always has
     the same text, so an observer sees that two texts are of one ID.
 
-    **What it does not protect.** :meth:`reveal` reads an ID from any text of the right form, so look the ID up, and check
-    that the caller may see it. Anyone with the key reads all IDs: a new key protects only what you show after the change.
-    Among a million IDs of 64 bits, an attacker hits one with 2^44 guesses.
+    **What it does not protect.** :meth:`reveal` reads an ID from any text of the right form, so look the ID up, and
+    check that the caller may see it. Anyone with the key reads all IDs: a new key protects only what you show after the
+    change. Among a million IDs of 64 bits, an attacker hits one with 2^44 guesses.
 
-    **Rotation.** Give the new key another ``key_id`` and put the old key into ``previous``, so that older texts can still
-    be read. ``base32`` has 32 numbers of keys, ``base58`` 58.
+    **Rotation.** Give the new key another ``key_id`` and put the old key into ``previous``, so that older texts can
+    still be read. ``base32`` has 32 numbers of keys, ``base58`` 58.
 
     >>> from mintage.opaque import Opaque
     >>> old, new = bytes(range(16)), bytes(range(16, 32))  # in a program: secrets.token_bytes(16)
@@ -154,4 +154,4 @@ class Opaque:
         return f"<Opaque key_id={self._key_id} previous={others} {self._base}>"
 
     def __reduce__(self) -> NoReturn:
-        raise TypeError("an Opaque cannot be pickled, as the pickle would contain its keys; create it from the keys again")
+        raise TypeError("an Opaque is not pickled, as its keys would be in the pickle; create it from the keys again")

@@ -31,7 +31,8 @@ A :class:`Snapshot` is the state of a generator. Another process restores it, an
 >>> sno.Generator.restore(saved).new() > ids[-1]
 True
 
-A generator calls ``on_overflow`` with an :class:`Overflow` when it has used up the sequence numbers of a tick, and waits:
+A generator calls ``on_overflow`` with an :class:`Overflow` when it has used up the sequence numbers of a tick, and
+waits:
 
 >>> def log(overflow: sno.Overflow) -> None:
 ...     print(f"{overflow.count} calls wait at {overflow.now}")

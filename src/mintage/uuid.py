@@ -106,8 +106,8 @@ def uuid1(node: int | None = None, clock_seq: int | None = None) -> UUID:
     By default mintage draws the clock sequence and the node at random, once a process; the node has the multicast bit.
 
     If you pass either, the time is the clock's, and later than the time of the last such UUID of this process and of
-    all processes that were forked, after mintage was imported, from it or from its parents. Two unrelated processes that
-    pass the same node and the same clock sequence return the same UUID if they do so in the same 100 ns.
+    all processes that were forked, after mintage was imported, from it or from its parents. Two unrelated processes
+    that pass the same node and the same clock sequence return the same UUID if they do so in the same 100 ns.
 
     >>> from mintage import uuid
     >>> uuid.uuid1(node=0x0A1B2C3D4E5F, clock_seq=7).node == 0x0A1B2C3D4E5F

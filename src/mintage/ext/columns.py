@@ -1,7 +1,9 @@
-"""SQL expressions that read the time and the node number of IDs in a database, and bounds of IDs by time.
+"""SQL expressions that read the time and the node number of IDs in a database, and ranges of IDs by time.
 
->>> from mintage.ext.columns import sql_time
->>> sql_time("snowflake", "id", "postgresql")
+>>> from mintage.ext.columns import DIALECTS, Scheme, sql_time
+>>> def times(scheme: Scheme) -> dict[str, str]:
+...     return {dialect: sql_time(scheme, "id", dialect) for dialect in DIALECTS}
+>>> times("snowflake")["postgresql"]
 'to_timestamp((("id" >> 22) + 1420070400000) / 1000.0)'
 """
 
