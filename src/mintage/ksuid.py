@@ -32,7 +32,7 @@ new = as_function(Generator().new, __name__)
 
 
 def sequence(seed: ID) -> Array:
-    """Return the 65,536 IDs that begin with the bytes of a seed and end in 0 to 65,535, in that order.
+    r"""Return the 65,536 IDs that begin with the bytes of a seed and end in 0 to 65,535, in that order.
 
     It is the ``Sequence`` of the reference implementation. Draw a new seed for each call: two sequences of one seed are
     equal.
@@ -40,7 +40,7 @@ def sequence(seed: ID) -> Array:
     >>> from mintage import ksuid
     >>> invoice_lines = ksuid.sequence(ksuid.new())
     >>> len(invoice_lines), bytes(invoice_lines[7])[-2:]
-    (65536, b'\\x00\\x07')
+    (65536, b'\x00\x07')
 
     :param seed: an ID, of which the first 18 bytes count.
     :raises ArgumentError: ``seed`` is no ID.

@@ -1,4 +1,4 @@
-"""snowflake: 64-bit integers of time, node and sequence number, in any layout.
+r"""snowflake: 64-bit integers of time, node and sequence number, in any layout.
 
 >>> from mintage import snowflake
 >>> generator = snowflake.Generator(node=786)
@@ -21,7 +21,7 @@ A batch is an :class:`Array`; :func:`to_lines` writes one ID a line. :func:`new`
 mintage leases. :func:`node_from_macs` computes a node number from MAC addresses, for fleets that use that rule already:
 
 >>> ids = generator.batch(2)
->>> isinstance(ids, snowflake.Array), snowflake.to_lines(ids).count(b"\\n")
+>>> isinstance(ids, snowflake.Array), snowflake.to_lines(ids).count(b"\n")
 (True, 2)
 >>> isinstance(snowflake.new(), int), snowflake.node_from_macs(["0a:1b:2c:3d:4e:5f"])
 (True, 646)

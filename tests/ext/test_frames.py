@@ -953,7 +953,7 @@ def test_polars_28733_and_29165_a_lazy_frame_or_an_expression_is_refused() -> No
             in_polars.with_id(wrong, "uuid")  # type: ignore[arg-type]
     frame = lazy.collect()
     for mapped in (pl.col("item").map_elements(lambda _: str(sno.new()), pl.String), lambda _: sno.new()):
-        with pytest.raises(ArgumentError, match="not by a function of its rows"):
+        with pytest.raises(ArgumentError, match="not a function that is called for each row"):
             in_polars.with_id(frame, mapped)
     # Two uses of one plan have the same IDs, each once.
     twice = pl.concat([in_polars.with_id(frame, "sno"), in_polars.with_id(frame, "sno")]).lazy()

@@ -1,4 +1,6 @@
-"""Columns of IDs in Arrow: filled at once, and decoded without a loop over rows. Other engines' modules use this one.
+"""Columns of IDs in Arrow: filled with one ``batch``, and decoded without a loop over rows.
+
+The modules of other engines use this one.
 
 >>> import pyarrow as pa
 >>> from mintage import snowflake
@@ -6,6 +8,18 @@
 >>> orders = with_id(pa.table({"item": ["pen", "ink"]}), snowflake.Generator(node=786))
 >>> orders.schema.names, node_of(orders["id"], "snowflake").to_pylist()
 (['id', 'item'], [786, 786])
+
+The functions read each ID of a column. The expressions are Arrow's own, for the scanner of a dataset or ``filter``:
+
+>>> from datetime import datetime, timezone
+>>> from mintage.ext.pyarrow import minted_between, node_expr, parse, text, time_expr, time_of
+>>> ids = parse(pa.array(["175928847299117063"]), "discord")
+>>> text(ids, "discord")[0].as_py(), time_of(ids, "discord")[0].as_py().isoformat()
+('175928847299117063', '2016-04-30T11:18:25.796000+00:00')
+>>> may, june = datetime(2016, 5, 1, tzinfo=timezone.utc), datetime(2016, 6, 1, tzinfo=timezone.utc)
+>>> pa.table({"id": ids}).filter(minted_between("discord", "id", may, june)).num_rows
+0
+>>> columns = {"time": time_expr("discord"), "node": node_expr("discord")}  # for dataset.scanner(columns=…)
 """
 
 from __future__ import annotations
@@ -43,27 +57,27 @@ __all__ = [
 ]
 
 WINDOW = 256
-"""Rows that are parsed again where one of them is bad."""
+"""The number of rows that are parsed again if one of them is bad."""
 BLOCK = 1 << 14
-"""Rows that are worked on at a time, so that what is made of them on the way stays in a processor's cache."""
+"""The number of rows that are decoded at a time, so that the intermediate arrays fit into a processor's cache."""
 SIGNED = (1 << 63) - 1
 TEXT_MAX = (1 << 31) - 1
-"""Bytes that the texts of an Arrow ``string`` array can have together."""
+"""The most bytes of the texts of an Arrow ``string`` array."""
 
 
 # Filling.
 
 
 def _default(name: str) -> Any:
-    # The generator behind `new` now: tests may put another in its place for a while.
+    # The generator that `new` uses now: a test may have replaced it.
     kind = SCHEMES[name].module.Generator
     return next(each for each in defaults() if isinstance(each, kind))
 
 
 def generator_of(generator: object) -> Any:
-    """Return what mints: a generator itself, or the default one of a scheme's name or module.
+    """Return a generator as it is, or the default one of a scheme by its name or module.
 
-    :raises ArgumentError: it is none, such as a function or an expression, which an engine may call at will.
+    :raises ArgumentError: it is something else, such as a function, which an engine may call any number of times.
     :raises ConfigError: ``config.policy``: no such scheme.
     """
     name = generator if isinstance(generator, str) else _module_of(generator)
@@ -75,7 +89,7 @@ def generator_of(generator: object) -> Any:
     if type(generator).__module__.partition(".")[0] != "mintage" or not hasattr(generator, "batch"):
         message = (
             f"generator must be one of mintage's, or a scheme's name, not {type_name(type(generator))}: "
-            "a column is filled by one batch, not by a function of its rows"
+            "one batch fills a column, not a function that is called for each row"
         )
         raise ArgumentError(message, code="argument.type")
     return generator
@@ -87,15 +101,16 @@ def _module_of(generator: object) -> str | None:
 
 
 def minted(generator: object, count: int, *, as_text: bool = False) -> pa.Array:
-    """Return a column of so many new IDs, of one ``batch``.
+    """Return a column of new IDs, of one ``batch``.
 
-    Integers are ``int64``, since not every engine has unsigned ones; IDs of bytes fixed-size binary, without an
-    extension type's name, which some readers do not know; others ``string``.
+    Integers are ``int64``, as some engines have no unsigned ones. IDs of bytes are fixed-size binary without the name
+    of an extension type, which some readers do not know. All others are ``string``.
 
-    :param generator: one of mintage's, a :class:`~mintage.Sequence` among them; or the name or module of a scheme.
-    :param as_text: whether all are ``string``.
-    :raises ArgumentError: the generator is none.
-    :raises FieldError: ``field.range``: an ID of 64 bits, which no signed integer holds.
+    :param generator: a generator of mintage, a :class:`~mintage.Sequence`, or the name or module of a scheme.
+    :param count: the number of IDs.
+    :param as_text: True for ``string``.
+    :raises ArgumentError: ``generator`` is something else.
+    :raises FieldError: ``field.range``: an ID of 64 bits, which a signed integer cannot hold.
     :raises MintError: as ``batch``.
     """
     source = generator_of(generator)
@@ -109,14 +124,14 @@ def _column(batch: Any, source: Any, *, as_text: bool) -> pa.Array:
     if name == "typeid" or (scheme is not None and scheme.is_text):
         return pa.array([str(each) for each in batch], pa.string())
     if scheme is None or scheme.has_layouts:
-        if scheme is None:  # a sequence's are ranges
+        if scheme is None:  # a batch of a sequence is a tuple of ranges
             parts = [np.arange(each.start, each.stop, each.step, dtype=np.int64) for each in batch]
             values = np.concatenate(parts) if parts else np.empty(0, np.int64)
         else:
             values = _signed(np.frombuffer(batch, np.uint64) if len(batch) else np.empty(0, np.uint64))
         column = pa.array(values)
         return column.cast(pa.string()) if as_text else column
-    # An Array says what it is by Arrow's own protocol, and writes whatever type it is asked for.
+    # An Array implements the protocol of Arrow, and writes the type that pyarrow requests.
     ids = batch if len(batch) else scheme.module.Array()
     if not as_text:
         return pa.array(ids)
@@ -137,7 +152,7 @@ def _binary(data: Any, size: int) -> pa.Array:
 
 
 def _texts(packed: Any, count: int) -> pa.Array:
-    """Texts that lie one behind the other, all of one length."""
+    """Return an array of packed texts, all of one length."""
     kind, width = (pa.string(), "int32") if len(packed) <= TEXT_MAX else (pa.large_string(), "int64")
     offsets: Any = np.arange(count + 1, dtype=width)
     offsets *= len(packed) // count if count else 0
@@ -145,10 +160,10 @@ def _texts(packed: Any, count: int) -> pa.Array:
 
 
 def check_name(name: object, taken: Any) -> None:
-    """Refuse a name that a frame has already, or that is none.
+    """Refuse a name of a column that a frame has already.
 
-    :raises ArgumentError: it is not str.
-    :raises FieldError: ``field.format``: a column is called so.
+    :raises ArgumentError: the name is not str.
+    :raises FieldError: ``field.format``: there is a column of that name.
     """
     if not isinstance(name, str):
         raise ArgumentError(f"name must be str, not {type_name(type(name))}", code="argument.type")
@@ -158,22 +173,27 @@ def check_name(name: object, taken: Any) -> None:
 
 
 def refused(frame: object, takes: str, hint: str = "") -> ArgumentError:
-    """Return the error for what is no frame of an engine; a plan of one is told apart, and what to do about it."""
+    """Return the error for a value that is no frame of an engine.
+
+    :param frame: the value.
+    :param takes: the accepted types.
+    :param hint: for a plan of the engine, how to run it first.
+    """
     lazily = ": it is a plan, which may run more than once, or in pieces, and each run would mint other IDs; " + hint
     message = f"frame must be {takes}, not {type_name(type(frame))}{lazily if hint else ''}"
     return ArgumentError(message, code="argument.type")
 
 
 def with_id(frame: Any, generator: object, name: str = "id", *, first: bool = True, as_text: bool = False) -> Any:
-    """Return a table or record batch with a column of new IDs, as many as it has rows, of one ``batch``.
+    """Return a table or record batch with a column of new IDs, one for each row, of one ``batch``.
 
-    :param frame: a ``pyarrow.Table`` or ``RecordBatch``; it stays as it is.
-    :param generator: as :func:`minted` takes it.
-    :param name: the new column's.
-    :param first: whether it comes before the others, or behind them.
-    :param as_text: whether the IDs are text; otherwise integers are ``int64``, and IDs of bytes fixed-size binary.
-    :raises ArgumentError: ``frame`` is neither, ``generator`` is none, or ``name`` is not str.
-    :raises FieldError: ``field.format``: there is a column of that name.
+    :param frame: a ``pyarrow.Table`` or ``RecordBatch``, which does not change.
+    :param generator: a generator of mintage, a :class:`~mintage.Sequence`, or the name or module of a scheme.
+    :param name: the name of the new column.
+    :param first: True for a column before the others, False for one after them.
+    :param as_text: True for text; otherwise integers are ``int64``, and IDs of bytes are fixed-size binary.
+    :raises ArgumentError: ``frame`` or ``generator`` is something else, or ``name`` is not str.
+    :raises FieldError: ``field.format``: the frame has a column of that name.
     :raises MintError: as ``batch``.
     """
     if not isinstance(frame, (pa.Table, pa.RecordBatch)):
@@ -193,7 +213,7 @@ def _is_array(column: object) -> bool:
 
 
 def _mapped(column: Any, of: Callable[[Any, int], Any]) -> Any:
-    """Return what a function makes of each chunk and its first row's number."""
+    """Return the results of a function for each chunk of a column and the number of the chunk's first row."""
     if hasattr(column, "__arrow_c_array__") and not _is_array(column):
         column = _imported(column)
     if isinstance(column, pa.ChunkedArray):
@@ -209,11 +229,11 @@ def _mapped(column: Any, of: Callable[[Any, int], Any]) -> Any:
 
 
 def _imported(column: Any) -> Any:
-    """Return another library's column as Arrow's own.
+    """Import a column of another library.
 
-    Arrow's structures name addresses and no sizes, so one that claims more rows than it has cannot be told.
+    Arrow's structures contain addresses and no sizes, so a column that claims more rows than it has is not detected.
 
-    :raises ArgumentError: it contradicts itself.
+    :raises ArgumentError: the structures contradict each other.
     """
     try:
         array = pa.array(column)
@@ -227,7 +247,7 @@ def _imported(column: Any) -> Any:
 
 
 def _plain(chunk: Any) -> Any:
-    """Without a dictionary, an extension type, or views."""
+    """Return a chunk without a dictionary, an extension type, or views."""
     if isinstance(chunk, pa.ExtensionArray):
         chunk = chunk.storage
     kind = chunk.type
@@ -249,7 +269,7 @@ def _null_mask(chunk: Any) -> Any:
 
 
 def _first(bad: Any, chunk: Any) -> int | None:
-    """Return the first row of those that are marked, nulls left out."""
+    """Return the first row that is marked and not null."""
     nulls = _null_mask(chunk)
     if nulls is not None:
         bad = bad & ~nulls
@@ -265,7 +285,7 @@ def _first_other(lengths: Any, wanted: int, chunk: Any) -> int | None:
 def _integers(chunk: Any, row: int, found: Shape) -> Any:
     """Return the bits of a column of integers.
 
-    :raises FieldError: ``field.range``: one outside the layout.
+    :raises FieldError: ``field.range``: an integer is outside the layout.
     """
     chunk = _plain(chunk)
     if not pa.types.is_integer(chunk.type) or chunk.type.bit_width != 64:
@@ -284,7 +304,7 @@ def _integers(chunk: Any, row: int, found: Shape) -> Any:
 def _fixed(chunk: Any, row: int, found: Shape) -> Any:
     """Return a column of IDs of bytes, as fixed-size binary.
 
-    :raises ParseError: ``parse.length``: one of another size.
+    :raises ParseError: ``parse.length``: an ID has another size.
     """
     chunk = _plain(chunk)
     size = found.kind.size or 0
@@ -302,14 +322,14 @@ def _fixed(chunk: Any, row: int, found: Shape) -> Any:
 
 
 def _packed(chunk: Any, size: int) -> memoryview:
-    """Return the bytes of fixed-size binary."""
+    """Return the bytes of a column of fixed-size binary."""
     raw = chunk.buffers()[1]
     return memoryview(raw)[chunk.offset * size : (chunk.offset + len(chunk)) * size] if raw else memoryview(b"")
 
 
 def _bits(data: Any, size: int, rows: int, run: Run) -> Callable[[slice], Any]:
-    """Return some bits of packed big-endian IDs, as uint64."""
-    start = min((size * 8 - run.low - run.bits) // 8, size - 8)  # of 8 bytes that hold all of them
+    """Return a function that reads a bit range of packed big-endian IDs, as uint64."""
+    start = min((size * 8 - run.low - run.bits) // 8, size - 8)  # the first of 8 bytes that contain all of it
     words = np.ndarray((rows,), ">u8", data, start, (size,)) if rows else np.empty(0, ">u8")
     shift = np.uint64(run.low - (size - start - 8) * 8)
     mask = np.uint64((1 << run.bits) - 1)
@@ -324,7 +344,7 @@ def _bits(data: Any, size: int, rows: int, run: Run) -> Callable[[slice], Any]:
 
 
 def _words(values: Any, number: Any) -> Callable[[slice], Any]:
-    """Return some bits of integers."""
+    """Return a function that reads some bits of integers."""
     shift, mask = np.uint64(number.low), None if number.mask is None else np.uint64(number.mask)
 
     def read(block: slice) -> Any:
@@ -342,13 +362,13 @@ for _character in "0123456789abcdefghijklmnopqrstuvwxyz":
 
 
 def _digit(digits: Any, size: int, run: Run) -> Callable[[slice], Any]:
-    """Return a character of packed texts, as the number that it is the digit of."""
+    """Return a function that reads a character of packed texts, as the number of which it is the digit."""
     at = size - 1 - run.low // 8
     return lambda block: digits[block, at].astype(np.uint64)
 
 
 def _summed(rows: int, terms: list[tuple[Callable[[slice], Any], int]], base: int) -> Any:
-    """Return the sum of numbers times their weights, and of a base: modulo 2^64, as int64."""
+    """Return a base plus the sum of numbers times their weights, modulo 2^64, as int64."""
     out = np.empty(rows, np.uint64)
     for start in range(0, rows, BLOCK):
         block = slice(start, start + BLOCK)
@@ -366,7 +386,7 @@ def _summed(rows: int, terms: list[tuple[Callable[[slice], Any], int]], base: in
 
 
 def _check_fixed(chunk: Any, row: int, found: Shape, data: Any, size: int) -> None:
-    """Refuse an ID of another format, as far as its bits tell.
+    """Refuse an ID of another format, which its fixed bits tell.
 
     :raises ParseError: ``parse.unknown``.
     """
@@ -388,7 +408,7 @@ def _shown(value: Any) -> str:
 def _terms(
     chunk: Any, row: int, found: Shape, runs: tuple[Run, ...]
 ) -> tuple[Any, list[tuple[Callable[[slice], Any], int]]]:
-    """Return the checked column, and how its fields are read."""
+    """Return the checked column, and a function and a weight for each bit range."""
     if found.is_integer:
         values = _integers(chunk, row, found)
         return chunk, [(_words(values, number), number.weight) for number in numbers(found, runs)]
@@ -414,21 +434,21 @@ def _finished(values: Any, chunk: Any, kind: Any) -> Any:
 
 
 def time_of(column: Any, scheme: Scheme) -> Any:
-    """Return when the IDs of a column were minted, by what they say: instants in UTC, floored to the scheme's tick.
+    """Return the times of the IDs of a column: instants in UTC, floored to the scheme's tick.
 
-    They are ``timestamp("ms", "UTC")``, or ``"ns"`` where ticks are shorter than a millisecond, as those of UUIDs of
-    versions 1 and 6.
+    They are ``timestamp("ms", "UTC")``, or ``"ns"`` if a tick is below 1 ms, as in UUIDs of versions 1 and 6.
 
-    :param column: a ``pyarrow.Array`` or ``ChunkedArray`` of integers of 64 bits, of binary or of text, as the IDs
-        are; nulls stay null.
-    :param scheme: a scheme's name, a format's such as ``"uuid v6"``, a layout's, or a layout.
-    :raises ArgumentError: a column of another type.
-    :raises FieldError: ``field.format``: such IDs hold no time; ``field.range``: an integer outside its layout;
-        ``time.range``: an instant that 64 bits of nanoseconds cannot hold. It names the first such row.
-    :raises ParseError: ``parse.length``, ``parse.unknown``: what is no such ID, with the first such row.
+    :param column: a ``pyarrow.Array`` or ``ChunkedArray`` of 64-bit integers, of binary or of text, as the IDs are;
+        nulls stay null.
+    :param scheme: the name of a scheme, a format such as ``"uuid v6"`` or a layout, or a layout.
+    :raises ArgumentError: the column has another type.
+    :raises FieldError: ``field.format``: the IDs have no time; ``field.range``: an integer is outside its layout;
+        ``time.range``: 64 bits of nanoseconds cannot hold an instant. The message names the first such row.
+    :raises ParseError: ``parse.length``, ``parse.unknown``: a value is no such ID. The message names the first such
+        row.
     """
     found = shape(scheme)
-    found.clock()  # or there is none, whatever the column
+    found.clock()  # raises FieldError for any column if the IDs have no time
     return _mapped(column, lambda chunk, row: _times(chunk, row, found))
 
 
@@ -439,7 +459,7 @@ def _times(chunk: Any, row: int, found: Shape) -> Any:
     checked, terms = _terms(chunk, row, found, clock.runs)
     values = _summed(len(checked), terms, clock.base)
     if clock.unit == "ns":
-        # What is beyond the 64 bits of nanoseconds has come round, and is far from what microseconds say.
+        # A time beyond 64 bits of nanoseconds has overflowed, so it differs from the time in units of 100 ns.
         ticks = _summed(len(checked), [(read, weight // 100) for read, weight in terms], clock.base // 100)
         bad = ticks != values // 100
         if bad.any() and (at := _first(bad, checked)) is not None:
@@ -449,9 +469,9 @@ def _times(chunk: Any, row: int, found: Shape) -> Any:
 
 
 def node_of(column: Any, scheme: Scheme) -> Any:
-    """Return which node minted the IDs of a column: ``int64``, of all fields of that role together, the highest first.
+    """Return the node numbers of the IDs of a column: ``int64``, of all fields of that role, the highest first.
 
-    :raises FieldError: ``field.format``: such IDs hold no node number; and as :func:`time_of`.
+    :raises FieldError: ``field.format``: the IDs have no node number; and as :func:`time_of`.
     :raises MintError: as :func:`time_of`.
     """
     found = shape(scheme)
@@ -485,7 +505,7 @@ def text(column: Any, scheme: Scheme) -> Any:
 
 
 def _written(found: Shape, packed: memoryview) -> Any:
-    """Return the texts of packed IDs, packed."""
+    """Return the packed texts of packed IDs."""
     array, length = found.kind.scheme.module.Array, found.kind.length
     rows = len(packed) // array.SIZE
     out = np.empty(rows * length, np.uint8)
@@ -506,7 +526,7 @@ def _checked_text(chunk: Any, found: Shape) -> Any:
 
 
 def _text_rows(chunk: Any, row: int, found: Shape) -> tuple[Any, Any, int]:
-    """Texts of a text scheme, packed: all as long as the format says."""
+    """Return a column of a scheme of text, its packed texts, and their one length."""
     chunk = _checked_text(chunk, found)
     lengths = pc.binary_length(chunk)
     size = found.format.bits // 8
@@ -517,7 +537,7 @@ def _text_rows(chunk: Any, row: int, found: Shape) -> tuple[Any, Any, int]:
 
 
 def _packed_text(chunk: Any, filler: str) -> memoryview:
-    """Texts of one length, one behind the other; a filler where there is none."""
+    """Return the packed texts of a column, all of one length, with a filler for each null."""
     if not len(chunk):
         return memoryview(b"")
     if chunk.null_count:
@@ -529,14 +549,16 @@ def _packed_text(chunk: Any, filler: str) -> memoryview:
 
 
 def parse(column: Any, scheme: Scheme, *, errors: Literal["raise", "null"] = "raise") -> Any:
-    """Return the IDs of a column of text, in the scheme's usual form.
+    """Return the IDs of a column of text.
 
-    They are fixed-size binary, ``int64`` of integers, and stay text where IDs are text; nulls stay null.
+    They are fixed-size binary, ``int64`` for integers, and text if IDs are text. Nulls stay null.
 
-    :param errors: ``"raise"`` refuses the column at the first text that is no ID; ``"null"`` makes such texts null.
-    :raises ArgumentError: a column of another type.
-    :raises ConfigError: ``config.policy``: ``errors`` is neither.
-    :raises ParseError: the number of the first bad row, with its text and what is wrong with it.
+    :param column: a ``pyarrow.Array`` or ``ChunkedArray`` of text.
+    :param scheme: as for :func:`time_of`.
+    :param errors: ``"raise"`` raises an error for the first text that is no ID; ``"null"`` makes such texts null.
+    :raises ArgumentError: the column has another type.
+    :raises ConfigError: ``config.policy``: ``errors`` has another value.
+    :raises ParseError: a text is no ID. The message has the number of the row, the text and the reason.
     """
     if errors not in ("raise", "null"):
         message = f"errors must be 'raise' or 'null', not {errors!a:.40}"
@@ -544,7 +566,7 @@ def parse(column: Any, scheme: Scheme, *, errors: Literal["raise", "null"] = "ra
     found = shape(scheme)
 
     def kept(chunk: Any, bad: Any, row: int) -> Any:
-        """Return a chunk in which what is bad is null."""
+        """Return a chunk in which the bad texts are null."""
         if not bad.any():
             return chunk
         if errors == "raise":
@@ -555,7 +577,7 @@ def parse(column: Any, scheme: Scheme, *, errors: Literal["raise", "null"] = "ra
         chunk = _checked_text(chunk, found)
         bad = _misfits(chunk, found)
         if errors == "raise" and bad.any():
-            parsed(chunk[: int(bad.argmax())], row)  # of which one may be bad in another way
+            parsed(chunk[: int(bad.argmax())], row)  # one of these may be bad in another way
         chunk = kept(chunk, bad, row)
         if found.is_text:
             return chunk.cast(pa.string())
@@ -571,13 +593,13 @@ def parse(column: Any, scheme: Scheme, *, errors: Literal["raise", "null"] = "ra
 
 
 def _misfits(chunk: Any, found: Shape) -> Any:
-    """Return which texts are no ID, as far as that can be told at once; no null is."""
+    """Return a mask of the texts that a quick check finds to be no ID. Nulls are not marked."""
     if found.is_text:
         return np.array([each is not None and not _is_id(each, found) for each in chunk.to_pylist()], bool)
     if found.is_integer:
         most = str(min(found.kind.max, SIGNED))
         digits = pc.match_substring_regex(chunk, f"^[0-9]{{1,{len(most)}}}$")
-        # Of equally many digits, text is in the order of numbers.
+        # Texts of equally many digits are in the order of the numbers.
         large = pc.and_(pc.equal(pc.binary_length(chunk), len(most)), pc.greater(chunk, most))
         bad = pc.or_(pc.invert(digits), large)
     else:
@@ -594,7 +616,7 @@ def _is_id(value: str, found: Shape) -> bool:
 
 
 def _read(found: Shape, packed: memoryview, length: int, rows: int) -> tuple[Any, Any]:
-    """Return the bytes of packed texts, and which of them are no ID."""
+    """Return the bytes of packed texts, and a mask of those that are no ID."""
     array = found.kind.scheme.module.Array
     data, bad = np.empty(rows * array.SIZE, np.uint8), np.zeros(rows, bool)
     start, step = 0, BLOCK
@@ -640,19 +662,19 @@ def _added(layout: Scheme, column: str, which: Literal["time", "node"]) -> tuple
 
 
 def time_expr(layout: Scheme, column: str = "id") -> Any:
-    """When the integers of a column were minted, as an expression of Arrow's own: for a dataset's scanner and filters.
+    """Return an Arrow expression of the times of integers, for a dataset's scanner and filters.
 
     :param layout: ``"snowflake"``, the name of a layout, or a :class:`~mintage.snowflake.Layout`.
     :param column: the name of a column of ``int64``.
     :returns: a ``pyarrow.compute.Expression`` of ``timestamp("ms", "UTC")``.
-    :raises ConfigError: ``config.policy``: no such layout of integers.
+    :raises ConfigError: ``config.policy``: the IDs are no integers, or there is no such layout.
     """
     made, clock = _added(layout, column, "time")
     return made.cast(pa.timestamp(clock.unit, "UTC"))
 
 
 def node_expr(layout: Scheme, column: str = "id") -> Any:
-    """Return which node minted the integers of a column, as an expression of Arrow's own.
+    """Return an Arrow expression of the node numbers of integers.
 
     :raises ConfigError: as :func:`time_expr`.
     :raises FieldError: ``field.format``: the layout has no node number.
@@ -661,11 +683,14 @@ def node_expr(layout: Scheme, column: str = "id") -> Any:
 
 
 def minted_between(scheme: Scheme, column: str, start: datetime | int, end: datetime | int) -> Any:
-    """Return a condition on a column of IDs: minted at ``start`` or later, and before ``end``.
+    """Return a condition for ``filter``: IDs minted at ``start`` or later, and before ``end``.
 
-    It compares the column with two IDs, so a dataset's files, row groups and partitions outside are not read.
+    It compares the column with two IDs, so that a dataset skips files, row groups and partitions outside the range.
 
-    :param scheme: a name, or a layout; the column holds integers, binary or text, as the scheme's IDs are.
+    :param scheme: a name, or a layout; the column has integers, binary or text, as the scheme's IDs are.
+    :param column: the name of the column.
+    :param start: an aware datetime, or nanoseconds since 1970.
+    :param end: the same.
     :returns: a ``pyarrow.compute.Expression``.
     :raises FieldError: as :func:`mintage.formats.sql.bounds`.
     """

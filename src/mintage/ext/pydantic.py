@@ -1,9 +1,9 @@
 """IDs in Pydantic 2, and so in FastAPI, SQLModel and Litestar.
 
-The classes of IDs need no import of this: ``id: sno.ID`` in a model is enough. In Python a field takes an ID, its text,
-its bytes, or its ``uuid.UUID`` where it has that form, and is an object; in JSON it takes text and is text. Of 128 bits
-it takes a TypeID over it too, and ``Annotated[typeid.ID, TypeID("user")]`` takes what is below the prefix. Here are the
-types of IDs that have no class of their own.
+The classes of IDs do not need this module: ``id: sno.ID`` in a model is enough. In Python, such a field accepts an ID,
+its text, its bytes or its ``uuid.UUID`` if there is one, and its value is the ID. In JSON it reads and writes text. A
+field for IDs of 128 bits also accepts a TypeID over one, and ``Annotated[typeid.ID, TypeID("user")]`` accepts the ID
+below the prefix. This module has the types for IDs that have no class.
 
 >>> from pydantic import BaseModel
 >>> from mintage import sno, snowflake
@@ -17,7 +17,21 @@ types of IDs that have no class of their own.
 >>> order.model_dump_json()
 '{"id":"brpk4q72xwf2m63l","customer":"454947766275222906"}'
 
-An error's ``type`` is mintage's own code, such as ``parse.length``, and its message names the value and the limit.
+The other types are ``Annotated`` too, and for a layout or a prefix of your own there are :class:`Str`,
+:class:`TextID` and :class:`TypeID`:
+
+>>> from typing import Annotated
+>>> from mintage import typeid
+>>> from mintage.ext.pydantic import CUID, CUID2, NanoID, Str, TextID, TypeID
+>>> class Link(BaseModel):
+...     old: CUID
+...     new: CUID2
+...     short: NanoID
+...     alias: Annotated[str, TextID("nanoid")]
+...     user: Annotated[typeid.ID, TypeID("user")]
+...     message: Annotated[int, Str(snowflake.DISCORD)]
+
+The ``type`` of an error is mintage's code, such as ``parse.length``, and its message names the value and the limit.
 """
 
 from __future__ import annotations
@@ -41,11 +55,11 @@ __all__ = ["CUID", "CUID2", "NanoID", "Snowflake", "Str", "TextID", "TypeID"]
 
 
 def core_schema_of(of: object, *_: object) -> core_schema.CoreSchema:
-    """Return what a class of IDs, or an annotation, tells Pydantic; for its hook ``__get_pydantic_core_schema__``."""
+    """Return Pydantic's schema of a class of IDs or an annotation, for the hook ``__get_pydantic_core_schema__``."""
     kind = kind_of(of)
     python: core_schema.CoreSchema = core_schema.no_info_plain_validator_function(_reader(kind.read))
     if kind.python not in (int, str):
-        # As Pydantic does it with UUIDs: strictly, only an object is one. It is read too, as a prefix may be another.
+        # Strict mode accepts only an object, as Pydantic does for UUIDs. It is read too, as a prefix must be checked.
         strict = core_schema.chain_schema([core_schema.is_instance_schema(kind.python), python])
         python = core_schema.lax_or_strict_schema(python, strict)
     return core_schema.json_or_python_schema(
@@ -61,23 +75,23 @@ def json_schema_of(of: object, *_: object) -> dict[str, Any]:
 
 
 def _reader(read: Callable[[object], Any]) -> Callable[[object], Any]:
-    """Return the same function, whose errors are Pydantic's."""
+    """Return a function that raises Pydantic's errors in place of mintage's."""
 
     def read_or_refuse(value: object) -> Any:
         try:
             return read(value)
         except MintError as error:
-            # Without a context it is no template, as it may hold braces of the user's.
+            # Without a context the message is no template: it may contain braces of the user's text.
             raise PydanticCustomError(error.code, str(error)) from None
 
     return read_or_refuse
 
 
 Snowflake = Annotated[int, Str()]
-"""An int of the default layout, text in JSON; :class:`mintage.snowflake.Str` takes another layout."""
+"""An int of the default layout, text in JSON; use :class:`mintage.snowflake.Str` for another layout."""
 NanoID = Annotated[str, TextID("nanoid")]
-"""A nanoid of the usual alphabet and 21 characters."""
+"""A nanoid of the default alphabet and 21 characters."""
 CUID = Annotated[str, TextID("cuid")]
 """A cuid."""
 CUID2 = Annotated[str, TextID("cuid2")]
-"""A cuid2 of the usual 24 characters."""
+"""A cuid2 of 24 characters."""
