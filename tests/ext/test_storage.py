@@ -38,7 +38,7 @@ from mintage.ext import polars as in_polars
 from mintage.ext import pyarrow as in_arrow
 from mintage.ext import sqlalchemy as types
 from mintage.formats.kinds import KINDS, Kind, TypeIDs
-from mintage.formats.storage import CLASSES, WRITERS, Form, chosen, form_of, forms
+from mintage.formats.storage import CLASSES, WRITERS, StorageForm, chosen, storage_form, storage_forms
 from tests.ext.test_drivers import registrations_end
 
 if TYPE_CHECKING:
@@ -83,14 +83,14 @@ def cells() -> dict[tuple[str, str], dict[str, str]]:
 
 def each_form() -> Iterator[Any]:
     for name, kind in ALL.items():
-        for form in forms(kind):
+        for form in storage_forms(kind):
             yield pytest.param(name, form, id=f"{name}-{form}")
 
 
 each = pytest.mark.parametrize(("name", "form"), list(each_form()))
 
 
-def type_of(name: str, form: Form) -> Any:
+def type_of(name: str, form: StorageForm) -> Any:
     kind = ALL[name]
     if kind.layout:
         return types.SnowflakeType(kind.layout)
@@ -99,7 +99,7 @@ def type_of(name: str, form: Form) -> Any:
     return getattr(types, f"{kind.title}Type")(*([kind.prefix] if isinstance(kind, TypeIDs) else []), form=form)
 
 
-def field_of(name: str, form: Form) -> Any:
+def field_of(name: str, form: StorageForm) -> Any:
     kind, made = ALL[name], getattr(django, f"{ALL[name].title}Field")
     if kind.layout:
         return made(layout=kind.layout)
@@ -127,7 +127,7 @@ def plain(sql: str, vendor: str, size: int | None) -> str:
 
 
 def test_every_format_has_its_rows_and_every_row_a_format(cells: dict[tuple[str, str], Any]) -> None:
-    assert list(cells) == [(name, form) for name, kind in ALL.items() for form in forms(kind)]
+    assert list(cells) == [(name, form) for name, kind in ALL.items() for form in storage_forms(kind)]
     assert set(CLASSES) == {kind.python for kind in ALL.values()} - {int, str}
 
 
@@ -135,7 +135,7 @@ def test_the_default_form_is_one_for_all_adapters(cells: dict[tuple[str, str], d
     drivers = chosen(None)
     for name, kind in ALL.items():
         [default] = [form for (each, form), row in cells.items() if each == name and row["form"] == f"**{form}**"]
-        assert form_of(kind, None) == default
+        assert storage_form(kind, None) == default
         stored = type_of(name, default)
         assert stored.form == default
         assert "form=" not in repr(stored)
@@ -149,7 +149,7 @@ def test_the_default_form_is_one_for_all_adapters(cells: dict[tuple[str, str], d
 @each
 @pytest.mark.parametrize("database", SQL)
 def test_a_column_is_what_the_page_says(
-    name: str, form: Form, database: str, cells: dict[tuple[str, str], dict[str, str]]
+    name: str, form: StorageForm, database: str, cells: dict[tuple[str, str], dict[str, str]]
 ) -> None:
     vendor, kind = SQL[database], ALL[name]
     size = 16 if form == "uuid" else kind.size
@@ -169,7 +169,7 @@ def test_a_column_is_what_the_page_says(
 
 @each
 @pytest.mark.parametrize("vendor", DIALECTS)
-def test_two_adapters_give_a_driver_one_value(name: str, form: Form, vendor: str) -> None:
+def test_two_adapters_give_a_driver_one_value(name: str, form: StorageForm, vendor: str) -> None:
     one = sample(name)
     [dialect, *_] = DIALECTS[vendor]
     bound = forms_written(type_of(name, form), dialect, one)
@@ -214,18 +214,18 @@ def sent() -> dict[str, dict[str, str]]:
 
 def of_bytes() -> Iterator[Any]:
     for name, kind in ALL.items():
-        for form in forms(kind):
+        for form in storage_forms(kind):
             if kind.python in CLASSES:
                 yield pytest.param(name, form, id=f"{name}-{form}")
 
 
-def binary(form: Form, one: Any) -> bytes:
+def binary(form: StorageForm, one: Any) -> bytes:
     """The bytes of a form that has some."""
     written = WRITERS[form](one)
     return written.bytes if isinstance(written, UUID) else bytes(written)
 
 
-def as_psycopg(python: type[Any], form: Form, one: Any) -> str:
+def as_psycopg(python: type[Any], form: StorageForm, one: Any) -> str:
     context: Any = SimpleNamespace(adapters=AdaptersMap(psycopg.adapters), connection=None)
     mintage.ext.psycopg.register(context, forms={python: form})
     dumper = context.adapters.get_dumper(python, PyFormat.BINARY)(python, context)
@@ -233,7 +233,7 @@ def as_psycopg(python: type[Any], form: Form, one: Any) -> str:
     return str(psycopg.adapters.types[dumper.oid].name)
 
 
-def as_psycopg2(python: type[Any], form: Form, one: Any) -> str:
+def as_psycopg2(python: type[Any], form: StorageForm, one: Any) -> str:
     mintage.ext.psycopg2.register(forms={python: form})
     adapt: Any = psycopg2.extensions.adapt
     quoted = adapt(one).getquoted().decode()
@@ -241,7 +241,7 @@ def as_psycopg2(python: type[Any], form: Form, one: Any) -> str:
     return "bytea" if quoted.endswith("::bytea") else "uuid" if quoted.endswith("::uuid") else "text"
 
 
-def as_pymysql(python: type[Any], form: Form, one: Any) -> str:
+def as_pymysql(python: type[Any], form: StorageForm, one: Any) -> str:
     connection: Any = SimpleNamespace(encoders={})
     mintage.ext.pymysql.register(connection, forms={python: form})
     quoted = converters.escape_item(one, "utf8mb4", connection.encoders)
@@ -249,7 +249,7 @@ def as_pymysql(python: type[Any], form: Form, one: Any) -> str:
     return "bytes" if quoted.startswith("X") else "text"
 
 
-def as_sqlite3(python: type[Any], form: Form, one: Any) -> str:
+def as_sqlite3(python: type[Any], form: StorageForm, one: Any) -> str:
     mintage.ext.sqlite3.register(forms={python: form})
     database = sqlite3.connect(":memory:")
     value, name = database.execute("SELECT ?1, typeof(?1)", (one,)).fetchone()
@@ -258,7 +258,7 @@ def as_sqlite3(python: type[Any], form: Form, one: Any) -> str:
     return str(name)
 
 
-def as_asyncpg(_: type[Any], form: Form, one: Any) -> str:
+def as_asyncpg(_: type[Any], form: StorageForm, one: Any) -> str:
     name = {"bytes": "bytea", "uuid": "uuid", "text": "text"}[form]
     codecs = {}
 
@@ -283,7 +283,9 @@ DRIVERS: Final = {
 @pytest.mark.usefixtures("registrations_end")
 @pytest.mark.parametrize("driver", DRIVERS)
 @pytest.mark.parametrize(("name", "form"), list(of_bytes()))
-def test_a_driver_sends_what_the_page_says(driver: str, name: str, form: Form, sent: dict[str, dict[str, str]]) -> None:
+def test_a_driver_sends_what_the_page_says(
+    driver: str, name: str, form: StorageForm, sent: dict[str, dict[str, str]]
+) -> None:
     assert asyncpg
     assert list(sent) == list(DRIVERS)
     one = sample(name)
@@ -296,7 +298,7 @@ def test_a_driver_sends_what_the_page_says(driver: str, name: str, form: Form, s
 @pytest.mark.parametrize("name", [name for name in ALL if name != "snowflake of 64 bits"])
 def test_a_column_of_a_frame_is_what_the_page_says(name: str, cells: dict[tuple[str, str], dict[str, str]]) -> None:
     generator: Any = typeid.Generator("user") if name == "typeid" else name
-    for form in get_args(Form):
+    for form in get_args(StorageForm):
         if (name, form) not in cells:
             continue
         row = {frame: cells[name, form][frame] for frame in FRAMES}

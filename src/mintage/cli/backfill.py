@@ -102,7 +102,7 @@ class Table:
         from decimal import Decimal
         from uuid import UUID
 
-        from mintage.formats.storage import WRITERS, forms
+        from mintage.formats.storage import WRITERS, storage_forms
 
         try:
             python = self.id.type.python_type
@@ -115,7 +115,7 @@ class Table:
             found = {int: int, Decimal: int, str: str}
         else:
             types = {"bytes": bytes, "uuid": UUID, "text": str}
-            found = {types[form]: WRITERS[form] for form in forms(kind)}
+            found = {types[form]: WRITERS[form] for form in storage_forms(kind)}
         if python not in found:
             kinds = listed((each.__name__ for each in found if each is not Decimal), "or")
             what = f"{kind.name} IDs are" if kind else "integers are"

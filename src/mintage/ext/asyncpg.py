@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
 
-from mintage.formats.storage import CLASSES, WRITERS, Form, readers
+from mintage.formats.storage import CLASSES, WRITERS, StorageForm, readers
 from mintage.installation import missing
 
 try:
@@ -26,7 +26,7 @@ __all__ = ["register"]
 
 _CLASSES: Final = tuple(CLASSES)
 _TEXT: Final = ("text", "varchar", "bpchar")
-_FORMS: Final[dict[str, Form]] = {"bytea": "bytes", "uuid": "uuid", **dict.fromkeys(_TEXT, "text")}
+_FORMS: Final[dict[str, StorageForm]] = {"bytea": "bytes", "uuid": "uuid", **dict.fromkeys(_TEXT, "text")}
 
 
 async def register(

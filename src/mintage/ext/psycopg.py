@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from mintage.formats.storage import WRITERS, Form, chosen, readers
+from mintage.formats.storage import WRITERS, StorageForm, chosen, readers
 from mintage.installation import missing
 
 try:
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 __all__ = ["register"]
 
 # The values for the server, in both formats. An unknown type makes it accept text for any column of text.
-_DUMPED: Final[dict[Form, tuple[tuple[str, pq.Format, Callable[[Any], bytes]], ...]]] = {
+_DUMPED: Final[dict[StorageForm, tuple[tuple[str, pq.Format, Callable[[Any], bytes]], ...]]] = {
     "bytes": (
         ("bytea", pq.Format.TEXT, lambda one: rf"\x{bytes(one).hex()}".encode("ascii")),
         ("bytea", pq.Format.BINARY, bytes),
@@ -82,7 +82,7 @@ def register(
         adapters.register_loader(name, loader)
 
 
-def _dumpers(form: Form) -> Iterator[type[Dumper]]:
+def _dumpers(form: StorageForm) -> Iterator[type[Dumper]]:
     for name, way, write in _DUMPED[form]:
         yield type(
             "IDDumper",

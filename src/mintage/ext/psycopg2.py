@@ -14,7 +14,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
 
-from mintage.formats.storage import WRITERS, Form, chosen, readers
+from mintage.formats.storage import WRITERS, StorageForm, chosen, readers
 from mintage.installation import missing
 
 try:
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 __all__ = ["register"]
 
 # No alphabet of IDs has a quotation mark or a backslash.
-_SENT: Final[dict[Form, Callable[[Any], Any]]] = {
+_SENT: Final[dict[StorageForm, Callable[[Any], Any]]] = {
     "bytes": lambda one: psycopg2.Binary(bytes(one)),
     "uuid": lambda one: extensions.AsIs(f"'{WRITERS['uuid'](one)}'::uuid"),
     "text": lambda one: extensions.AsIs(f"'{one}'"),

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from mintage.formats.storage import CLASSES, Form, chosen, writer_of
+from mintage.formats.storage import CLASSES, StorageForm, chosen, writer_of
 from mintage.installation import missing
 
 try:
@@ -45,7 +45,7 @@ def register(connection: Any = None, *, forms: Mapping[type[Any], str] | None = 
         encoders.update(sent)
 
 
-def _sent(python: type[Any], form: Form) -> Callable[[Any, Any], str]:
+def _sent(python: type[Any], form: StorageForm) -> Callable[[Any, Any], str]:
     write = writer_of(CLASSES[python], form, "mysql")
 
     def send(one: Any, _: object) -> str:

@@ -30,7 +30,7 @@ from mintage.errors import ArgumentError, ConfigError
 from mintage.formats import storage
 from mintage.formats.catalogue import LAYOUTS, read_layout, write_layout
 from mintage.formats.kinds import KINDS, Kind, TypeIDs
-from mintage.formats.storage import Form
+from mintage.formats.storage import StorageForm
 from mintage.formats.values import type_name
 from mintage.installation import missing
 
@@ -52,7 +52,6 @@ __all__ = [
     "CUID2Type",
     "CUIDType",
     "Comparator",
-    "Form",
     "IDType",
     "KSUIDMsType",
     "KSUIDType",
@@ -62,6 +61,7 @@ __all__ = [
     "SandflakeType",
     "SnoType",
     "SnowflakeType",
+    "StorageForm",
     "TypeIDType",
     "ULIDType",
     "UUIDType",
@@ -149,7 +149,7 @@ class IDType(types.TypeDecorator[T]):
     impl: Any = types.LargeBinary
     comparator_factory: Callable[..., Comparator[T]] = Comparator
     kind: Kind | TypeIDs
-    form: Form
+    form: StorageForm
 
     @property
     def python_type(self) -> type[Any]:
@@ -260,16 +260,16 @@ class _BinaryIDType(IDType[T]):
     :raises ConfigError: ``config.form``: these IDs have no such form.
     """
 
-    form: Form
+    form: StorageForm
 
-    def __init__(self, form: Form | None = None) -> None:
+    def __init__(self, form: StorageForm | None = None) -> None:
         super().__init__()
-        self.form = storage.form_of(self.kind, form)
+        self.form = storage.storage_form(self.kind, form)
         if self.form == "text":
             self.impl = self.impl_instance = types.CHAR(self.kind.length)
 
     def __repr__(self) -> str:
-        usual = self.form == storage.form_of(self.kind, None)
+        usual = self.form == storage.storage_form(self.kind, None)
         return f"{type(self).__name__}({'' if usual else f'form={self.form!r}'})"
 
 
@@ -357,14 +357,14 @@ class TypeIDType(_BinaryIDType[typeid.ID]):
 
     cache_ok = True
 
-    def __init__(self, prefix: str, form: Form | None = None) -> None:
+    def __init__(self, prefix: str, form: StorageForm | None = None) -> None:
         check_prefix(prefix)
         self.prefix = prefix
         self.kind = TypeIDs(prefix)
         super().__init__(form)
 
     def __repr__(self) -> str:
-        usual = self.form == storage.form_of(self.kind, None)
+        usual = self.form == storage.storage_form(self.kind, None)
         return f"TypeIDType({self.prefix!r}{'' if usual else f', form={self.form!r}'})"
 
     def _checked(self, value: Any) -> Any:
@@ -384,7 +384,7 @@ class SnowflakeType(IDType[int]):
 
     impl: Any = types.BigInteger
     cache_ok = True
-    form: Form = "integer"
+    form: StorageForm = "integer"
 
     def __init__(self, layout: snowflake.Layout | str = snowflake.DEFAULT) -> None:
         super().__init__()
@@ -418,7 +418,7 @@ class _TextIDType(IDType[str]):
     """The base class of the types for IDs that are text."""
 
     impl = types.VARCHAR
-    form: Form = "text"
+    form: StorageForm = "text"
 
     def __init__(self) -> None:
         super().__init__(self.kind.length)

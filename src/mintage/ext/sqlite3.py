@@ -17,7 +17,7 @@ from __future__ import annotations
 import sqlite3
 from typing import TYPE_CHECKING, Any
 
-from mintage.formats.storage import CLASSES, Form, chosen, reader_of, writer_of
+from mintage.formats.storage import CLASSES, StorageForm, chosen, reader_of, writer_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -46,6 +46,6 @@ def register(module: ModuleType = sqlite3, *, forms: Mapping[type[Any], str] | N
         module.register_converter(kind.title.upper(), _converter(reader_of(kind, form), form))
 
 
-def _converter(read: Callable[[Any], Any], form: Form) -> Callable[[bytes], Any]:
+def _converter(read: Callable[[Any], Any], form: StorageForm) -> Callable[[bytes], Any]:
     # SQLite passes text as bytes too.
     return (lambda value: read(value.decode("ascii", "replace"))) if form == "text" else read

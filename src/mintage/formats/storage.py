@@ -22,18 +22,18 @@ __all__ = [
     "CLASSES",
     "WRITERS",
     "Column",
-    "Form",
+    "StorageForm",
     "chosen",
     "column_of",
-    "form_of",
-    "forms",
     "reader_of",
     "readers",
+    "storage_form",
+    "storage_forms",
     "uuid_of",
     "writer_of",
 ]
 
-Form = Literal["bytes", "uuid", "text", "integer"]
+StorageForm = Literal["bytes", "uuid", "text", "integer"]
 """A storage form: the bytes of IDs, their UUID, or their usual text; of snowflakes always the integer."""
 
 _WIDE: Final = 63
@@ -46,7 +46,12 @@ def _as_uuid(id: Any) -> UUID:
     return cast(id, UUID)
 
 
-WRITERS: Final[dict[Form, Callable[[Any], Any]]] = {"bytes": bytes, "uuid": _as_uuid, "text": str, "integer": int}
+WRITERS: Final[dict[StorageForm, Callable[[Any], Any]]] = {
+    "bytes": bytes,
+    "uuid": _as_uuid,
+    "text": str,
+    "integer": int,
+}
 """The function that returns an ID in a storage form, by that form."""
 CLASSES: Final[dict[type[Any], Kind | TypeIDs]] = {**BY_CLASS, typeid.ID: TypeIDs()}
 """The kinds of IDs by their class, of the classes that no driver knows."""
@@ -59,7 +64,7 @@ def uuid_of(value: Any) -> UUID:
     return UUID(value) if isinstance(value, str) else UUID(bytes=bytes(value))
 
 
-def forms(kind: Kind | TypeIDs) -> tuple[Form, ...]:
+def storage_forms(kind: Kind | TypeIDs) -> tuple[StorageForm, ...]:
     """Return the storage forms of a kind of IDs, the default one first.
 
     The default is ``uuid`` if the class has 16 bytes and an ``as_uuid`` (uuid, locality, typeid), else ``bytes``.
@@ -73,15 +78,15 @@ def forms(kind: Kind | TypeIDs) -> tuple[Form, ...]:
     return ("bytes", "uuid", "text") if kind.has_uuid else ("bytes", "text")
 
 
-def form_of(kind: Kind | TypeIDs, form: str | None) -> Form:
+def storage_form(kind: Kind | TypeIDs, form: str | None) -> StorageForm:
     """Return a storage form by its name, or the default one for ``None``.
 
     :raises ConfigError: ``config.form``: IDs of this kind have no such form.
     """
-    for each in forms(kind):
+    for each in storage_forms(kind):
         if form in (each, None):
             return each
-    message = f"the form of {kind.name} must be one of {', '.join(forms(kind))}, not {form!r:.40}"
+    message = f"the form of {kind.name} must be one of {', '.join(storage_forms(kind))}, not {form!r:.40}"
     raise ConfigError(message, code="config.form")
 
 
@@ -101,7 +106,7 @@ _WIDE_INTEGER: Final = {"mysql": "bigint unsigned", "mariadb": "bigint unsigned"
 """The type of unsigned 64-bit integers by database; ``numeric`` in any other. SQLite has none, so it stores digits."""
 
 
-def column_of(kind: Kind | TypeIDs, form: Form, database: str) -> Column:
+def column_of(kind: Kind | TypeIDs, form: StorageForm, database: str) -> Column:
     """Return the column for IDs of a kind in a storage form. It sorts as the IDs do.
 
     MariaDB's own ``UUID`` is never used, as it refuses some IDs and has another order.
@@ -122,7 +127,7 @@ def column_of(kind: Kind | TypeIDs, form: Form, database: str) -> Column:
     return Column(_BINARY.get(database, "blob"), _UUID_BYTES if form == "uuid" else kind.size)
 
 
-def writer_of(kind: Kind | TypeIDs, form: Form, database: str) -> Callable[[Any], Any]:
+def writer_of(kind: Kind | TypeIDs, form: StorageForm, database: str) -> Callable[[Any], Any]:
     """Return the function that converts an ID to a value of its column: an int, ``bytes``, ``str`` or ``UUID``."""
     column = column_of(kind, form, database)
     if form == "integer" and column.type == "char":
@@ -132,7 +137,7 @@ def writer_of(kind: Kind | TypeIDs, form: Form, database: str) -> Callable[[Any]
     return WRITERS[form]
 
 
-def reader_of(kind: Kind | TypeIDs, form: Form | None = None) -> Callable[[Any], Any]:
+def reader_of(kind: Kind | TypeIDs, form: StorageForm | None = None) -> Callable[[Any], Any]:
     """Return the function that converts a value of a driver to an ID.
 
     :param kind: the kind.
@@ -154,7 +159,7 @@ def reader_of(kind: Kind | TypeIDs, form: Form | None = None) -> Callable[[Any],
     return read if form != "uuid" else lambda value: read(uuid_of(value))
 
 
-def chosen(named: Mapping[type[Any], str] | None) -> dict[type[Any], Form]:
+def chosen(named: Mapping[type[Any], str] | None) -> dict[type[Any], StorageForm]:
     """Return the storage form of each class of IDs.
 
     :param named: the forms of some classes; the others have their default form.
@@ -165,7 +170,7 @@ def chosen(named: Mapping[type[Any], str] | None) -> dict[type[Any], Form]:
     for python in named:
         if python not in CLASSES:
             raise _no_class(python)
-    return {python: form_of(kind, named.get(python)) for python, kind in CLASSES.items()}
+    return {python: storage_form(kind, named.get(python)) for python, kind in CLASSES.items()}
 
 
 def readers(load: Mapping[str, Any] | None, types: Collection[str]) -> dict[str, Callable[[Any], Any]]:

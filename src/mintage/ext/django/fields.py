@@ -16,7 +16,7 @@ from mintage.ext.django import lookups
 from mintage.ext.django.forms import IDField as FormField
 from mintage.formats.catalogue import read_layout, write_layout
 from mintage.formats.kinds import KINDS, Kind, TypeIDs
-from mintage.formats.storage import Column, Form, column_of, form_of, forms, reader_of, writer_of
+from mintage.formats.storage import Column, StorageForm, column_of, reader_of, storage_form, storage_forms, writer_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -151,16 +151,16 @@ class IDField(Minted, models.Field):  # type: ignore[misc]
     empty_strings_allowed = False
 
     def __init__(self, *args: Any, form: str | None = None, **kwargs: Any) -> None:
-        self.form = form_of(self.kind, form)
+        self.form = storage_form(self.kind, form)
         if kwargs.get("primary_key"):
             kwargs.setdefault("default", self.mint)
             kwargs.setdefault("editable", False)
         super().__init__(*args, **kwargs)
 
     @classmethod
-    def forms(cls) -> tuple[Form, ...]:
+    def forms(cls) -> tuple[StorageForm, ...]:
         """Return the storage forms of this format, the default one first."""
-        return forms(cls.kind)
+        return storage_forms(cls.kind)
 
     @property
     def mint(self) -> Callable[[], Any]:
