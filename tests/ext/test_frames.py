@@ -30,6 +30,8 @@ from mintage.ext import duckdb as in_duckdb
 from mintage.ext import pandas as in_pandas
 from mintage.ext import polars as in_polars
 from mintage.ext import pyarrow as in_pyarrow
+from mintage.ext.pyarrow import _filling
+from mintage.formats import sql
 from mintage.formats.catalogue import FORMATS, LAYOUTS, Format
 from mintage.formats.kinds import KINDS, Kind
 from mintage.formats.rows import SCHEMES
@@ -270,12 +272,12 @@ def test_ids_are_text_where_that_is_asked_for(engine: Engine, kind: Kind, genera
 def test_a_name_stands_for_who_mints_at_that_time_so_no_frozen_id_comes_after_a_test(kind: Kind) -> None:
     first, second = (frozen_column(kind) for _ in range(2))
     assert first == second
-    assert not set(in_pyarrow.minted(kind.name, 5).to_pylist()) & set(first)
+    assert not set(in_pyarrow.new_ids_column(kind.name, 5).to_pylist()) & set(first)
 
 
 def frozen_column(kind: Kind) -> list[object]:
     with freeze("2027-01-01"):
-        ids: list[object] = in_pyarrow.minted(kind.name, 5).to_pylist()
+        ids: list[object] = in_pyarrow.new_ids_column(kind.name, 5).to_pylist()
     return ids
 
 
@@ -445,7 +447,7 @@ def test_a_columns_nodes_are_those_of_its_ids(engine: Engine, kind: Kind) -> Non
 def test_the_node_is_the_generators() -> None:
     for source in (sno.Generator(partition=999), snowflake.Generator(node=999)):
         name = type(source).__module__.removeprefix("mintage.")
-        column = in_pyarrow.minted(source, 3)
+        column = in_pyarrow.new_ids_column(source, 3)
         assert in_pyarrow.node_of(column, name).to_pylist() == [999] * 3
 
 
@@ -531,13 +533,13 @@ def test_a_column_of_ids_beyond_63_bits_is_not_filled() -> None:
     ids = snowflake.Generator(node=1, layout=snowflake.DISCORD)
     late = ids.new_at(snowflake.DISCORD.parse(1 << 63).time)
     with pytest.raises(FieldError, match=f"snowflake {late} has 64 bits"):
-        in_pyarrow._signed(np.array([late], np.uint64))
+        _filling._signed(np.array([late], np.uint64))
 
 
 @each_kind
 def test_missing_ids_stay_missing(kind: Kind) -> None:
     one = plain(kind, kind.mint())
-    column = pa.array([None, one, None], in_pyarrow.minted(kind.name, 0).type)
+    column = pa.array([None, one, None], in_pyarrow.new_ids_column(kind.name, 0).type)
     texts = in_pyarrow.text(column, kind.name)
     assert texts.is_null().to_pylist() == [True, False, True]
     assert in_pyarrow.parse(texts, kind.name).equals(column)
@@ -554,7 +556,7 @@ def test_missing_ids_stay_missing(kind: Kind) -> None:
 @each_kind
 def test_slices_chunks_and_other_types_of_arrow_are_read(kind: Kind) -> None:
     ids = [plain(kind, kind.mint()) for _ in range(9)]
-    plain_column = pa.array(ids, in_pyarrow.minted(kind.name, 0).type)
+    plain_column = pa.array(ids, in_pyarrow.new_ids_column(kind.name, 0).type)
     texts = [kind.write(kind.read(each)) for each in ids]
     columns = [
         (plain_column[2:7], texts[2:7]),
@@ -739,7 +741,7 @@ def write_seconds(name: str, directory: Path) -> Path:
     """A Parquet file with an ID of each of 1,000 seconds, in ten row groups."""
     kind, path = KINDS[name], directory / f"{name}.parquet"
     ids = [plain(kind, kind.min_at(NOON + at * 1_000 * MS)) for at in range(GROUPS * GROUP)]
-    column = pa.array(ids, in_pyarrow.minted(name, 0).type)
+    column = pa.array(ids, in_pyarrow.new_ids_column(name, 0).type)
     pq.write_table(pa.table({"id": column, "row": range(len(ids))}), path, row_group_size=GROUP)
     return path
 
@@ -906,8 +908,8 @@ def test_databases_find_what_was_minted_between(request: pytest.FixtureRequest, 
         "duckdb": ("BIGINT", "VARCHAR", "BLOB"),
     }[dialect]
     column = types[0] if kind.layout else types[1] if kind.scheme.is_text else types[2]
-    words = columns._DIALECTS[dialect]
-    rows = ", ".join(f"({at}, {columns._literal(plain(kind, each), words)})" for at, each in enumerate(hours(kind)))
+    words = sql._DIALECTS[dialect]
+    rows = ", ".join(f"({at}, {sql._literal(plain(kind, each), words)})" for at, each in enumerate(hours(kind)))
     script = f"CREATE TABLE ids (nr int, id {column}); INSERT INTO ids VALUES {rows};"
     query = f"SELECT nr FROM ids WHERE {condition} ORDER BY nr"
     if dialect == "sqlite":

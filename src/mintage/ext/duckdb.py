@@ -33,6 +33,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Literal
 
 from mintage.errors import ArgumentError, FieldError
+from mintage.ext._columns import check_name, refused
 from mintage.formats.sql import sql_minted_between, sql_node, sql_time
 from mintage.installation import missing
 
@@ -55,7 +56,7 @@ __all__ = ["minted_between", "node_expr", "node_of", "parse", "text", "time_expr
 
 def _relation(frame: Any) -> Any:
     if not isinstance(frame, duckdb.DuckDBPyRelation):
-        raise arrow.refused(frame, "duckdb.DuckDBPyRelation, such as connection.sql(…) returns")
+        raise refused(frame, "duckdb.DuckDBPyRelation, such as connection.sql(…) returns")
     return frame
 
 
@@ -90,7 +91,7 @@ def with_id(
 
 def _check_name(name: str, relation: Any) -> None:
     # DuckDB does not tell upper and lower case apart in names.
-    arrow.check_name(name.lower() if isinstance(name, str) else name, [each.lower() for each in relation.columns])
+    check_name(name.lower() if isinstance(name, str) else name, [each.lower() for each in relation.columns])
 
 
 def _decoded(

@@ -27,6 +27,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Literal
 
 from mintage.errors import ArgumentError
+from mintage.ext._columns import check_name, refused
 from mintage.formats.bits import Scheme, bounds, node_sum, time_sum
 from mintage.formats.values import type_name
 from mintage.installation import missing
@@ -36,6 +37,7 @@ try:
     import pyarrow as pa
 
     from mintage.ext import pyarrow as arrow
+    from mintage.ext.pyarrow._filling import TEXT_MAX
 except ModuleNotFoundError as error:
     raise missing(error, "pandas") from None
 
@@ -57,7 +59,7 @@ def _array(column: Any) -> Any:
         return pd.array(column.to_pylist(), dtype="Int64") if column.null_count else column.to_numpy().copy()
     if pa.types.is_fixed_size_binary(kind):
         # pandas writes the type of fixed size into Parquet and Feather files, and cannot read it.
-        small = kind.byte_width * len(column) <= arrow.TEXT_MAX
+        small = kind.byte_width * len(column) <= TEXT_MAX
         column = column.cast(pa.binary() if small else pa.large_binary())
     return pd.arrays.ArrowExtensionArray(column)
 
@@ -80,9 +82,9 @@ def with_id(
     """
     if not isinstance(frame, pd.DataFrame):
         hint = "compute it first" if type(frame).__module__.partition(".")[0] in ("dask", "modin", "pyspark") else ""
-        raise arrow.refused(frame, "pandas.DataFrame", hint)
-    arrow.check_name(name, frame.columns)
-    column = _array(arrow.minted(generator, len(frame), as_text=as_text))
+        raise refused(frame, "pandas.DataFrame", hint)
+    check_name(name, frame.columns)
+    column = _array(arrow.new_ids_column(generator, len(frame), as_text=as_text))
     made = frame.copy(deep=False)
     made.insert(0 if first else made.shape[1], name, column)
     return made

@@ -25,6 +25,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Literal
 
 from mintage.errors import ArgumentError
+from mintage.ext._columns import check_name, refused
 from mintage.formats.bits import Scheme, bounds, node_sum, time_sum
 from mintage.formats.values import type_name
 from mintage.installation import missing
@@ -62,9 +63,9 @@ def with_id(
     if not isinstance(frame, pl.DataFrame):
         lazy = isinstance(frame, (pl.LazyFrame, pl.Expr))
         hint = "call collect() first, and with_id on what it returns" if lazy else ""
-        raise arrow.refused(frame, "polars.DataFrame", hint)
-    arrow.check_name(name, frame.columns)
-    column = pl.Series(name, arrow.minted(generator, frame.height, as_text=as_text))
+        raise refused(frame, "polars.DataFrame", hint)
+    check_name(name, frame.columns)
+    column = pl.Series(name, arrow.new_ids_column(generator, frame.height, as_text=as_text))
     return _inserted(frame, column, first=first)
 
 

@@ -18,11 +18,11 @@ from mintage.snowflake import Layout
 __all__ = [
     "EPOCH",
     "MICROSECOND",
-    "Clock",
+    "BitRange",
     "Number",
-    "Run",
     "Scheme",
     "Shape",
+    "TimeBits",
     "bounds",
     "layout_of",
     "node_sum",
@@ -39,7 +39,7 @@ EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 MICROSECOND: Final = timedelta(microseconds=1)
 
 
-class Run(NamedTuple):
+class BitRange(NamedTuple):
     """Adjacent bits of an ID that are a number, and the weight of 1 of it."""
 
     low: int
@@ -48,12 +48,12 @@ class Run(NamedTuple):
     weight: int
 
 
-class Clock(NamedTuple):
+class TimeBits(NamedTuple):
     """The bit ranges of the time of an ID: ``base`` plus the sum of each number times its weight, since 1970."""
 
     unit: Literal["ms", "ns"]
     base: int
-    runs: tuple[Run, ...]
+    runs: tuple[BitRange, ...]
 
 
 class Shape(NamedTuple):
@@ -90,7 +90,7 @@ class Shape(NamedTuple):
         formats = (each for each in FORMATS if each.scheme == self.kind.name and length in each.lengths)
         return self._replace(format=next(formats, self.format))
 
-    def clock(self) -> Clock:
+    def time_bits(self) -> TimeBits:
         """Return the bit ranges of the time.
 
         :raises FieldError: ``field.format``: the IDs have no time.
@@ -102,7 +102,7 @@ class Shape(NamedTuple):
             raise FieldError(f"{self.name} holds no time", code="field.format")
         # The weight of a bit is the difference that it makes to the time of an ID.
         runs = [
-            Run(at, width, (self.format.time_ns(zero + (1 << at)) or 0) - base)
+            BitRange(at, width, (self.format.time_ns(zero + (1 << at)) or 0) - base)
             for part, low in self._placed()
             if part.role == "time"
             for at, width in (
@@ -111,17 +111,17 @@ class Shape(NamedTuple):
         ]
         whole = gcd(base, *(run.weight for run in runs)) % MS == 0
         scale = MS if whole else 1
-        return Clock(
+        return TimeBits(
             "ms" if whole else "ns", base // scale, tuple(run._replace(weight=run.weight // scale) for run in runs)
         )
 
     @property
     def tick_ns(self) -> int:
         """The length of a tick in nanoseconds."""
-        clock = self.clock()
-        return min(run.weight for run in clock.runs) * (MS if clock.unit == "ms" else 1)
+        time = self.time_bits()
+        return min(run.weight for run in time.runs) * (MS if time.unit == "ms" else 1)
 
-    def nodes(self) -> tuple[Run, ...]:
+    def nodes(self) -> tuple[BitRange, ...]:
         """Return the bit ranges of the node number: all fields of that role, the most significant first, as one number.
 
         :raises FieldError: ``field.format``: the IDs have no node number, or are text.
@@ -129,23 +129,23 @@ class Shape(NamedTuple):
         found = [(low, part.bits) for part, low in self._placed() if part.role == "node"]
         if not found or self.is_text:
             raise FieldError(f"{self.name} holds no node number", code="field.format")
-        runs: list[Run] = []
+        runs: list[BitRange] = []
         below = 0
         for low, width in reversed(found):
             if runs and runs[0].low + runs[0].bits == low:
                 runs[0] = runs[0]._replace(bits=runs[0].bits + width)
             else:
-                runs.insert(0, Run(low, width, 1 << below))
+                runs.insert(0, BitRange(low, width, 1 << below))
             below += width
         return tuple(runs)
 
-    def fixed(self) -> tuple[tuple[Run, int], ...]:
+    def fixed(self) -> tuple[tuple[BitRange, int], ...]:
         """Return the bit ranges that tell the format of an ID, such as the version of a UUID, and their values."""
         if self.is_integer:
             return ()
         # The other characters of text are "1", as some must be digits.
         others = int.from_bytes(b"1" * (self.format.bits // 8), "big") if self.is_text else 0
-        runs = [Run(low, part.bits, 1) for part, low in self._placed() if part.role == "fixed" and part.is_checked]
+        runs = [BitRange(low, part.bits, 1) for part, low in self._placed() if part.role == "fixed" and part.is_checked]
         for values in product(*(range(1 << run.bits) for run in runs)):
             number = others
             for value, run in zip(values, runs, strict=True):
@@ -248,7 +248,7 @@ class Number(NamedTuple):
     weight: int
 
 
-def numbers(layout: Shape, runs: tuple[Run, ...]) -> list[Number]:
+def numbers(layout: Shape, runs: tuple[BitRange, ...]) -> list[Number]:
     """Return the numbers that an expression of integers adds. The sign of 64 bits is masked, as it is a bit."""
     top = layout.kind.max.bit_length()
     return [
@@ -256,7 +256,7 @@ def numbers(layout: Shape, runs: tuple[Run, ...]) -> list[Number]:
     ]
 
 
-def time_sum(layout: Scheme, column: Any) -> tuple[Any, Clock]:
+def time_sum(layout: Scheme, column: Any) -> tuple[Any, TimeBits]:
     """Return an expression of the time of a column's integers, and the bit ranges that it adds.
 
     :param layout: the name of a layout, or a layout.
@@ -264,8 +264,8 @@ def time_sum(layout: Scheme, column: Any) -> tuple[Any, Clock]:
     :raises ConfigError: ``config.policy``: no such layout of integers.
     """
     found = layout_of(layout)
-    clock = found.clock()
-    return _added(found, clock.runs, clock.base, column), clock
+    time = found.time_bits()
+    return _added(found, time.runs, time.base, column), time
 
 
 def node_sum(layout: Scheme, column: Any) -> Any:
@@ -280,7 +280,7 @@ def node_sum(layout: Scheme, column: Any) -> Any:
     return _added(found, found.nodes(), 0, column)
 
 
-def _added(layout: Shape, runs: tuple[Run, ...], base: int, column: Any) -> Any:
+def _added(layout: Shape, runs: tuple[BitRange, ...], base: int, column: Any) -> Any:
     made: Any = None
     for low, mask, weight in numbers(layout, runs):
         # Expressions of columns have no shift; a division that rounds down is the same.

@@ -14,7 +14,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
 
 from mintage.errors import ArgumentError, ConfigError, FieldError
-from mintage.formats.bits import Run, Scheme, Shape, bounds, layout_of, numbers
+from mintage.formats.bits import BitRange, Scheme, Shape, bounds, layout_of, numbers
 from mintage.formats.values import type_name
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ def _quoted(column: str, dialect: _Dialect) -> str:
     return ".".join(f"{quote}{name.replace(quote, quote * 2)}{quote}" for name in column.split("."))
 
 
-def _sum(layout: Shape, runs: tuple[Run, ...], base: int, column: str, dialect: _Dialect) -> str:
+def _sum(layout: Shape, runs: tuple[BitRange, ...], base: int, column: str, dialect: _Dialect) -> str:
     terms = []
     for low, mask, weight in numbers(layout, runs):
         term = dialect.shift.format(column, low) if low else column
@@ -95,8 +95,8 @@ def sql_time(layout: Scheme, column: str, dialect: Dialect) -> str:
     :raises FieldError: ``field.format``: the layout has no time, or the column has no name.
     """
     words, found = _dialect(dialect), layout_of(layout)
-    clock = found.clock()
-    return words.time.format(_sum(found, clock.runs, clock.base, _quoted(column, words), words))
+    time = found.time_bits()
+    return words.time.format(_sum(found, time.runs, time.base, _quoted(column, words), words))
 
 
 def sql_node(layout: Scheme, column: str, dialect: Dialect) -> str:

@@ -106,7 +106,9 @@ class Metrics:
         def gauge(name: str, text: str, mode: Any, *labels: str) -> Gauge:
             return Gauge(name, text, labels, registry=registry, multiprocess_mode=mode)
 
-        self._pool = gauge("mintage_buffered_integers", "Integers reserved and not yet handed out", "livesum", "namespace")
+        self._pool = gauge(
+            "mintage_buffered_integers", "Integers reserved and not yet handed out", "livesum", "namespace"
+        )
         self._leases = gauge("mintage_leases", "Node numbers held", "livesum", "scheme")
         self.store_up = gauge("mintage_store_up", "1 while the store answers", "livemin")
         """0 until the store was first asked."""

@@ -1,220 +1,32 @@
-"""Columns of IDs in Arrow: filled with one ``batch``, and decoded without a loop over rows.
-
-The modules of other engines use this one.
-
->>> import pyarrow as pa
->>> from mintage import snowflake
->>> from mintage.ext.pyarrow import node_of, with_id
->>> orders = with_id(pa.table({"item": ["pen", "ink"]}), snowflake.Generator(node=786))
->>> orders.schema.names, node_of(orders["id"], "snowflake").to_pylist()
-(['id', 'item'], [786, 786])
-
-The functions read each ID of a column. The expressions are Arrow's own, for the scanner of a dataset or ``filter``:
-
->>> from datetime import datetime, timezone
->>> from mintage.ext.pyarrow import minted_between, node_expr, parse, text, time_expr, time_of
->>> ids = parse(pa.array(["175928847299117063"]), "discord")
->>> text(ids, "discord")[0].as_py(), time_of(ids, "discord")[0].as_py().isoformat()
-('175928847299117063', '2016-04-30T11:18:25.796000+00:00')
->>> may, june = datetime(2016, 5, 1, tzinfo=timezone.utc), datetime(2016, 6, 1, tzinfo=timezone.utc)
->>> pa.table({"id": ids}).filter(minted_between("discord", "id", may, june)).num_rows
-0
->>> columns = {"time": time_expr("discord"), "node": node_expr("discord")}  # for dataset.scanner(columns=…)
-"""
+"""Columns of IDs, decoded: times, node numbers and texts; and columns of text, parsed."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal
 
-from mintage._core import defaults
-from mintage.errors import ArgumentError, ConfigError, FieldError, MintError, ParseError
-from mintage.formats.bits import Clock, Run, Scheme, Shape, bounds, layout_of, numbers, shape
-from mintage.formats.rows import SCHEMES
-from mintage.formats.values import type_name
-from mintage.installation import missing
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
-try:
-    import numpy as np
-    import pyarrow as pa
-    import pyarrow.compute as pc
-except ModuleNotFoundError as error:
-    raise missing(error, "arrow") from None
+from mintage.errors import ArgumentError, ConfigError, FieldError, MintError, ParseError
+from mintage.ext.pyarrow._filling import SIGNED, TEXT_MAX, is_array
+from mintage.formats.bits import BitRange, Scheme, Shape, numbers, shape
+from mintage.formats.values import type_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from datetime import datetime
 
-__all__ = [
-    "minted",
-    "minted_between",
-    "node_expr",
-    "node_of",
-    "parse",
-    "text",
-    "time_expr",
-    "time_of",
-    "with_id",
-]
+__all__ = ["node_of", "parse", "text", "time_of"]
 
 WINDOW = 256
 """The number of rows that are parsed again if one of them is bad."""
 BLOCK = 1 << 14
 """The number of rows that are decoded at a time, so that the intermediate arrays fit into a processor's cache."""
-SIGNED = (1 << 63) - 1
-TEXT_MAX = (1 << 31) - 1
-"""The most bytes of the texts of an Arrow ``string`` array."""
-
-
-# Filling.
-
-
-def _default(name: str) -> Any:
-    # The generator that `new` uses now: a test may have replaced it.
-    kind = SCHEMES[name].module.Generator
-    return next(each for each in defaults() if isinstance(each, kind))
-
-
-def generator_of(generator: object) -> Any:
-    """Return a generator as it is, or the default one of a scheme by its name or module.
-
-    :raises ArgumentError: it is something else, such as a function, which an engine may call any number of times.
-    :raises ConfigError: ``config.policy``: no such scheme.
-    """
-    name = generator if isinstance(generator, str) else _module_of(generator)
-    if name is not None:
-        if name not in SCHEMES:
-            message = f"generator {name!a:.40} is not one of {', '.join(SCHEMES)}"
-            raise ConfigError(message, code="config.policy")
-        return _default(name)
-    if type(generator).__module__.partition(".")[0] != "mintage" or not hasattr(generator, "batch"):
-        message = (
-            f"generator must be one of mintage's, or a scheme's name, not {type_name(type(generator))}: "
-            "one batch fills a column, not a function that is called for each row"
-        )
-        raise ArgumentError(message, code="argument.type")
-    return generator
-
-
-def _module_of(generator: object) -> str | None:
-    path = getattr(generator, "__spec__", None) and getattr(generator, "__name__", "")
-    return str(path).removeprefix("mintage.") if path and str(path).startswith("mintage.") else None
-
-
-def minted(generator: object, count: int, *, as_text: bool = False) -> pa.Array:
-    """Return a column of new IDs, of one ``batch``.
-
-    Integers are ``int64``, as some engines have no unsigned ones. IDs of bytes are fixed-size binary without the name
-    of an extension type, which some readers do not know. All others are ``string``.
-
-    :param generator: a generator of mintage, a :class:`~mintage.Sequence`, or the name or module of a scheme.
-    :param count: the number of IDs.
-    :param as_text: True for ``string``.
-    :raises ArgumentError: ``generator`` is something else.
-    :raises FieldError: ``field.range``: an ID of 64 bits, which a signed integer cannot hold.
-    :raises MintError: as ``batch``.
-    """
-    source = generator_of(generator)
-    batch = source.batch(count) if count else ()
-    return _column(batch, source, as_text=as_text)
-
-
-def _column(batch: Any, source: Any, *, as_text: bool) -> pa.Array:
-    name = type(source).__module__.removeprefix("mintage.")
-    scheme = SCHEMES.get(name)
-    if name == "typeid" or (scheme is not None and scheme.is_text):
-        return pa.array([str(each) for each in batch], pa.string())
-    if scheme is None or scheme.has_layouts:
-        if scheme is None:  # a batch of a sequence is a tuple of ranges
-            parts = [np.arange(each.start, each.stop, each.step, dtype=np.int64) for each in batch]
-            values = np.concatenate(parts) if parts else np.empty(0, np.int64)
-        else:
-            values = _signed(np.frombuffer(batch, np.uint64) if len(batch) else np.empty(0, np.uint64))
-        column = pa.array(values)
-        return column.cast(pa.string()) if as_text else column
-    # An Array implements the protocol of Arrow, and writes the type that pyarrow requests.
-    ids = batch if len(batch) else scheme.module.Array()
-    if not as_text:
-        return pa.array(ids)
-    size = sum(len(str(each)) for each in ids[:1]) * len(ids)
-    return pa.array(ids, pa.string() if size <= TEXT_MAX else pa.large_string())
-
-
-def _signed(values: Any) -> Any:
-    if len(values) and int(values.max()) > SIGNED:
-        message = f"snowflake {values.max()} has 64 bits, a column of signed integers holds up to {SIGNED}"
-        raise FieldError(message, code="field.range")
-    return values.view(np.int64)
-
-
-def _binary(data: Any, size: int) -> pa.Array:
-    buffer = pa.py_buffer(data)
-    return pa.FixedSizeBinaryArray.from_buffers(pa.binary(size), buffer.size // size, [None, buffer])
-
-
-def _texts(packed: Any, count: int) -> pa.Array:
-    """Return an array of packed texts, all of one length."""
-    kind, width = (pa.string(), "int32") if len(packed) <= TEXT_MAX else (pa.large_string(), "int64")
-    offsets: Any = np.arange(count + 1, dtype=width)
-    offsets *= len(packed) // count if count else 0
-    return pa.Array.from_buffers(kind, count, [None, pa.py_buffer(offsets), pa.py_buffer(packed)])
-
-
-def check_name(name: object, taken: Any) -> None:
-    """Refuse a name of a column that a frame has already.
-
-    :raises ArgumentError: the name is not str.
-    :raises FieldError: ``field.format``: there is a column of that name.
-    """
-    if not isinstance(name, str):
-        raise ArgumentError(f"name must be str, not {type_name(type(name))}", code="argument.type")
-    if name in taken:
-        message = f"there is a column {name!a:.40} already: drop it, or give another name"
-        raise FieldError(message, code="field.format")
-
-
-def refused(frame: object, takes: str, hint: str = "") -> ArgumentError:
-    """Return the error for a value that is no frame of an engine.
-
-    :param frame: the value.
-    :param takes: the accepted types.
-    :param hint: for a plan of the engine, how to run it first.
-    """
-    lazily = ": it is a plan, which may run more than once, or in pieces, and each run would mint other IDs; " + hint
-    message = f"frame must be {takes}, not {type_name(type(frame))}{lazily if hint else ''}"
-    return ArgumentError(message, code="argument.type")
-
-
-def with_id(frame: Any, generator: object, name: str = "id", *, first: bool = True, as_text: bool = False) -> Any:
-    """Return a table or record batch with a column of new IDs, one for each row, of one ``batch``.
-
-    :param frame: a ``pyarrow.Table`` or ``RecordBatch``, which does not change.
-    :param generator: a generator of mintage, a :class:`~mintage.Sequence`, or the name or module of a scheme.
-    :param name: the name of the new column.
-    :param first: True for a column before the others, False for one after them.
-    :param as_text: True for text; otherwise integers are ``int64``, and IDs of bytes are fixed-size binary.
-    :raises ArgumentError: ``frame`` or ``generator`` is something else, or ``name`` is not str.
-    :raises FieldError: ``field.format``: the frame has a column of that name.
-    :raises MintError: as ``batch``.
-    """
-    if not isinstance(frame, (pa.Table, pa.RecordBatch)):
-        lazy = type(frame).__module__.partition(".")[0] == "pyarrow"
-        hint = "read it into a Table first, by read_all() or to_table()" if lazy and not _is_array(frame) else ""
-        raise refused(frame, "pyarrow.Table or RecordBatch", hint)
-    check_name(name, frame.schema.names)
-    column = minted(generator, frame.num_rows, as_text=as_text)
-    return frame.add_column(0 if first else frame.num_columns, pa.field(name, column.type, nullable=False), column)
-
-
-# Reading.
-
-
-def _is_array(column: object) -> bool:
-    return isinstance(column, (pa.Array, pa.ChunkedArray))
 
 
 def _mapped(column: Any, of: Callable[[Any, int], Any]) -> Any:
     """Return the results of a function for each chunk of a column and the number of the chunk's first row."""
-    if hasattr(column, "__arrow_c_array__") and not _is_array(column):
+    if hasattr(column, "__arrow_c_array__") and not is_array(column):
         column = _imported(column)
     if isinstance(column, pa.ChunkedArray):
         row, chunks = 0, []
@@ -327,7 +139,7 @@ def _packed(chunk: Any, size: int) -> memoryview:
     return memoryview(raw)[chunk.offset * size : (chunk.offset + len(chunk)) * size] if raw else memoryview(b"")
 
 
-def _bits(data: Any, size: int, rows: int, run: Run) -> Callable[[slice], Any]:
+def _bits(data: Any, size: int, rows: int, run: BitRange) -> Callable[[slice], Any]:
     """Return a function that reads a bit range of packed big-endian IDs, as uint64."""
     start = min((size * 8 - run.low - run.bits) // 8, size - 8)  # the first of 8 bytes that contain all of it
     words = np.ndarray((rows,), ">u8", data, start, (size,)) if rows else np.empty(0, ">u8")
@@ -361,7 +173,7 @@ for _character in "0123456789abcdefghijklmnopqrstuvwxyz":
     _DIGITS[ord(_character)] = int(_character, 36)
 
 
-def _digit(digits: Any, size: int, run: Run) -> Callable[[slice], Any]:
+def _digit(digits: Any, size: int, run: BitRange) -> Callable[[slice], Any]:
     """Return a function that reads a character of packed texts, as the number of which it is the digit."""
     at = size - 1 - run.low // 8
     return lambda block: digits[block, at].astype(np.uint64)
@@ -406,7 +218,7 @@ def _shown(value: Any) -> str:
 
 
 def _terms(
-    chunk: Any, row: int, found: Shape, runs: tuple[Run, ...]
+    chunk: Any, row: int, found: Shape, runs: tuple[BitRange, ...]
 ) -> tuple[Any, list[tuple[Callable[[slice], Any], int]]]:
     """Return the checked column, and a function and a weight for each bit range."""
     if found.is_integer:
@@ -448,24 +260,24 @@ def time_of(column: Any, scheme: Scheme) -> Any:
         row.
     """
     found = shape(scheme)
-    found.clock()  # raises FieldError for any column if the IDs have no time
+    found.time_bits()  # raises FieldError for any column if the IDs have no time
     return _mapped(column, lambda chunk, row: _times(chunk, row, found))
 
 
 def _times(chunk: Any, row: int, found: Shape) -> Any:
     if found.is_text:
         found = found.of_length(pc.max(pc.binary_length(_checked_text(chunk, found))).as_py() or 0)
-    clock = found.clock()
-    checked, terms = _terms(chunk, row, found, clock.runs)
-    values = _summed(len(checked), terms, clock.base)
-    if clock.unit == "ns":
+    time = found.time_bits()
+    checked, terms = _terms(chunk, row, found, time.runs)
+    values = _summed(len(checked), terms, time.base)
+    if time.unit == "ns":
         # A time beyond 64 bits of nanoseconds has overflowed, so it differs from the time in units of 100 ns.
-        ticks = _summed(len(checked), [(read, weight // 100) for read, weight in terms], clock.base // 100)
+        ticks = _summed(len(checked), [(read, weight // 100) for read, weight in terms], time.base // 100)
         bad = ticks != values // 100
         if bad.any() and (at := _first(bad, checked)) is not None:
             message = f"row {row + at}: {_shown(checked[at])} is of a time before 1677 or after 2262"
             raise FieldError(message, code="time.range")
-    return _finished(values, checked, pa.timestamp(clock.unit, "UTC"))
+    return _finished(values, checked, pa.timestamp(time.unit, "UTC"))
 
 
 def node_of(column: Any, scheme: Scheme) -> Any:
@@ -513,6 +325,19 @@ def _written(found: Shape, packed: memoryview) -> Any:
         ids = array(packed[start * array.SIZE : (start + BLOCK) * array.SIZE])
         out[start * length : (start + BLOCK) * length] = np.frombuffer(ids.encode(), np.uint8)
     return out
+
+
+def _binary(data: Any, size: int) -> pa.Array:
+    buffer = pa.py_buffer(data)
+    return pa.FixedSizeBinaryArray.from_buffers(pa.binary(size), buffer.size // size, [None, buffer])
+
+
+def _texts(packed: Any, count: int) -> pa.Array:
+    """Return an array of packed texts, all of one length."""
+    kind, width = (pa.string(), "int32") if len(packed) <= TEXT_MAX else (pa.large_string(), "int64")
+    offsets: Any = np.arange(count + 1, dtype=width)
+    offsets *= len(packed) // count if count else 0
+    return pa.Array.from_buffers(kind, count, [None, pa.py_buffer(offsets), pa.py_buffer(packed)])
 
 
 # Parsing.
@@ -644,55 +469,3 @@ def _refusal(chunk: Any, at: int, row: int, found: Shape) -> ParseError:
     except MintError as error:
         why = str(error)
     return ParseError(f"row {row + at}: {value!a:.40}: {why}", code=code, position=position)
-
-
-# Expressions.
-
-
-def _added(layout: Scheme, column: str, which: Literal["time", "node"]) -> tuple[Any, Clock]:
-    found = layout_of(layout)
-    clock = found.clock() if which == "time" else Clock("ms", 0, found.nodes())
-    made = None
-    for low, mask, weight in numbers(found, clock.runs):
-        term = pc.shift_right(pc.field(column), low) if low else pc.field(column)
-        term = term if mask is None else pc.bit_wise_and(term, pa.scalar(mask, pa.int64()))
-        term = term if weight == 1 else pc.multiply(term, weight)
-        made = term if made is None else pc.add(made, term)
-    return (pc.add(made, clock.base) if clock.base else made), clock
-
-
-def time_expr(layout: Scheme, column: str = "id") -> Any:
-    """Return an Arrow expression of the times of integers, for a dataset's scanner and filters.
-
-    :param layout: ``"snowflake"``, the name of a layout, or a :class:`~mintage.snowflake.Layout`.
-    :param column: the name of a column of ``int64``.
-    :returns: a ``pyarrow.compute.Expression`` of ``timestamp("ms", "UTC")``.
-    :raises ConfigError: ``config.policy``: the IDs are no integers, or there is no such layout.
-    """
-    made, clock = _added(layout, column, "time")
-    return made.cast(pa.timestamp(clock.unit, "UTC"))
-
-
-def node_expr(layout: Scheme, column: str = "id") -> Any:
-    """Return an Arrow expression of the node numbers of integers.
-
-    :raises ConfigError: as :func:`time_expr`.
-    :raises FieldError: ``field.format``: the layout has no node number.
-    """
-    return _added(layout, column, "node")[0]
-
-
-def minted_between(scheme: Scheme, column: str, start: datetime | int, end: datetime | int) -> Any:
-    """Return a condition for ``filter``: IDs minted at ``start`` or later, and before ``end``.
-
-    It compares the column with two IDs, so that a dataset skips files, row groups and partitions outside the range.
-
-    :param scheme: a name, or a layout; the column has integers, binary or text, as the scheme's IDs are.
-    :param column: the name of the column.
-    :param start: an aware datetime, or nanoseconds since 1970.
-    :param end: the same.
-    :returns: a ``pyarrow.compute.Expression``.
-    :raises FieldError: as :func:`mintage.formats.sql.bounds`.
-    """
-    low, high = bounds(scheme, start, end)
-    return (pc.field(column) >= low) & (pc.field(column) < high)
