@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from datetime import datetime
 
-    from mintage.formats.bits import Scheme
+    from mintage.ext.columns import Scheme
 
 __all__ = ["minted_between", "node_expr", "node_of", "parse", "text", "time_expr", "time_of", "with_id"]
 
@@ -183,6 +183,6 @@ def minted_between(scheme: Scheme, column: str, start: datetime | int, end: date
 
     It compares the column with two IDs, so that DuckDB skips row groups of a table or Parquet file outside the range.
 
-    :raises FieldError: as :func:`mintage.formats.sql.bounds`.
+    :raises FieldError: as :func:`mintage.ext.columns.bounds`.
     """
     return duckdb.SQLExpression(sql_minted_between(scheme, column, start, end, "duckdb"))

@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from mintage.errors import ArgumentError
 from mintage.ext._columns import check_name, refused
-from mintage.formats.bits import Scheme, bounds, node_sum, time_sum
+from mintage.formats.bits import bounds, node_sum, time_sum
 from mintage.formats.values import type_name
 from mintage.installation import missing
 
@@ -43,6 +43,8 @@ except ModuleNotFoundError as error:
 
 if TYPE_CHECKING:
     from datetime import datetime
+
+    from mintage.ext.columns import Scheme
 
 __all__ = ["minted_between", "node_expr", "node_of", "parse", "text", "time_expr", "time_of", "with_id"]
 
@@ -165,7 +167,7 @@ def minted_between(scheme: Scheme, column: str, start: datetime | int, end: date
     To skip parts of a Parquet file, pass the filter of :func:`mintage.ext.pyarrow.minted_between` to
     ``pandas.read_parquet``.
 
-    :raises FieldError: as :func:`mintage.formats.sql.bounds`.
+    :raises FieldError: as :func:`mintage.ext.columns.bounds`.
     """
     low, high = bounds(scheme, start, end)
     return (pd.col(column) >= low) & (pd.col(column) < high)

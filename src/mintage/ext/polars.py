@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from mintage.errors import ArgumentError
 from mintage.ext._columns import check_name, refused
-from mintage.formats.bits import Scheme, bounds, node_sum, time_sum
+from mintage.formats.bits import bounds, node_sum, time_sum
 from mintage.formats.values import type_name
 from mintage.installation import missing
 
@@ -40,6 +40,8 @@ except ModuleNotFoundError as error:
 if TYPE_CHECKING:
     from collections.abc import Callable
     from datetime import datetime
+
+    from mintage.ext.columns import Scheme
 
 __all__ = ["minted_between", "node_expr", "node_of", "parse", "text", "time_expr", "time_of", "with_id"]
 
@@ -145,7 +147,7 @@ def minted_between(scheme: Scheme, column: str, start: datetime | int, end: date
 
     It compares the column with two IDs, so that ``scan_parquet`` skips row groups outside the range.
 
-    :raises FieldError: as :func:`mintage.formats.sql.bounds`.
+    :raises FieldError: as :func:`mintage.ext.columns.bounds`.
     """
     low, high = bounds(scheme, start, end)
     return (pl.col(column) >= pl.lit(low)) & (pl.col(column) < pl.lit(high))

@@ -20,7 +20,7 @@ __all__ = [
     "MICROSECOND",
     "BitRange",
     "Number",
-    "Scheme",
+    "SchemeName",
     "Shape",
     "TimeBits",
     "bounds",
@@ -31,7 +31,7 @@ __all__ = [
     "time_sum",
 ]
 
-Scheme: TypeAlias = "str | Layout"
+SchemeName: TypeAlias = "str | Layout"
 """The IDs of a column: the name of a scheme (``"ulid"``), a format (``"uuid v6"``) or a layout (``"twitter"``), or
 a :class:`~mintage.snowflake.Layout`."""
 
@@ -155,7 +155,7 @@ class Shape(NamedTuple):
         raise AssertionError(f"no ID is a {self.name}")
 
 
-def shape(scheme: Scheme) -> Shape:
+def shape(scheme: SchemeName) -> Shape:
     """Return the IDs of a column by the name of their scheme, format or layout, or by their layout.
 
     :raises ArgumentError: it is neither a name nor a layout.
@@ -168,7 +168,7 @@ def shape(scheme: Scheme) -> Shape:
 
 
 @cache
-def _shape(scheme: Scheme) -> Shape:
+def _shape(scheme: SchemeName) -> Shape:
     if isinstance(scheme, Layout):
         kind = Kind(KINDS["snowflake"].scheme, scheme)
     elif scheme in KINDS:
@@ -184,7 +184,7 @@ def _shape(scheme: Scheme) -> Shape:
     return Shape(kind, kind.format)
 
 
-def layout_of(layout: Scheme) -> Shape:
+def layout_of(layout: SchemeName) -> Shape:
     """Return the IDs of a column of integers by the name of their layout, or by their layout.
 
     :raises ConfigError: ``config.policy``: the IDs are no integers.
@@ -196,7 +196,7 @@ def layout_of(layout: Scheme) -> Shape:
     return found
 
 
-def bounds(scheme: Scheme, start: datetime | int, end: datetime | int) -> tuple[Any, Any]:
+def bounds(scheme: SchemeName, start: datetime | int, end: datetime | int) -> tuple[Any, Any]:
     """Return two IDs, so that ``low <= id < high`` selects the IDs minted at ``start`` or later and before ``end``.
 
     The time of an ID is the beginning of its tick. If ``start`` or ``end`` lies within a tick, the bound is the first
@@ -256,7 +256,7 @@ def numbers(layout: Shape, runs: tuple[BitRange, ...]) -> list[Number]:
     ]
 
 
-def time_sum(layout: Scheme, column: Any) -> tuple[Any, TimeBits]:
+def time_sum(layout: SchemeName, column: Any) -> tuple[Any, TimeBits]:
     """Return an expression of the time of a column's integers, and the bit ranges that it adds.
 
     :param layout: the name of a layout, or a layout.
@@ -268,7 +268,7 @@ def time_sum(layout: Scheme, column: Any) -> tuple[Any, TimeBits]:
     return _added(found, time.runs, time.base, column), time
 
 
-def node_sum(layout: Scheme, column: Any) -> Any:
+def node_sum(layout: SchemeName, column: Any) -> Any:
     """Return an expression of the node number of a column's integers.
 
     :param layout: as for :func:`time_sum`.

@@ -14,7 +14,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
 
 from mintage.errors import ArgumentError, ConfigError, FieldError
-from mintage.formats.bits import BitRange, Scheme, Shape, bounds, layout_of, numbers
+from mintage.formats.bits import BitRange, SchemeName, Shape, bounds, layout_of, numbers
 from mintage.formats.values import type_name
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ def _sum(layout: Shape, runs: tuple[BitRange, ...], base: int, column: str, dial
     return terms[0] if len(terms) == 1 else f"({' + '.join(terms)})"
 
 
-def sql_time(layout: Scheme, column: str, dialect: Dialect) -> str:
+def sql_time(layout: SchemeName, column: str, dialect: Dialect) -> str:
     """Return the SQL expression of the times at which the integers of a column were minted.
 
     Its type is ``timestamptz`` in PostgreSQL, ``DATETIME(6)`` in UTC in MySQL and MariaDB, ``TIMESTAMP`` in UTC in
@@ -99,7 +99,7 @@ def sql_time(layout: Scheme, column: str, dialect: Dialect) -> str:
     return words.time.format(_sum(found, time.runs, time.base, _quoted(column, words), words))
 
 
-def sql_node(layout: Scheme, column: str, dialect: Dialect) -> str:
+def sql_node(layout: SchemeName, column: str, dialect: Dialect) -> str:
     """Return the SQL expression of the node numbers in the integers of a column: all fields of that role as one number.
 
     >>> from mintage.ext.columns import sql_node
@@ -117,7 +117,7 @@ def sql_node(layout: Scheme, column: str, dialect: Dialect) -> str:
 
 
 def sql_minted_between(
-    scheme: Scheme, column: str, start: datetime | int, end: datetime | int, dialect: Dialect
+    scheme: SchemeName, column: str, start: datetime | int, end: datetime | int, dialect: Dialect
 ) -> str:
     """Return the SQL condition that IDs were minted at ``start`` or later, and before ``end``. It can use an index.
 

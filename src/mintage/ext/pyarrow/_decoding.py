@@ -10,11 +10,13 @@ import pyarrow.compute as pc
 
 from mintage.errors import ArgumentError, ConfigError, FieldError, MintError, ParseError
 from mintage.ext.pyarrow._filling import SIGNED, TEXT_MAX, is_array
-from mintage.formats.bits import BitRange, Scheme, Shape, numbers, shape
+from mintage.formats.bits import BitRange, Shape, numbers, shape
 from mintage.formats.values import type_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from mintage.ext.columns import Scheme
 
 __all__ = ["node_of", "parse", "text", "time_of"]
 

@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING, Any, Literal
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from mintage.formats.bits import Scheme, TimeBits, bounds, layout_of, numbers
+from mintage.formats.bits import TimeBits, bounds, layout_of, numbers
 
 if TYPE_CHECKING:
     from datetime import datetime
+
+    from mintage.ext.columns import Scheme
 
 __all__ = ["minted_between", "node_expr", "time_expr"]
 
@@ -58,7 +60,7 @@ def minted_between(scheme: Scheme, column: str, start: datetime | int, end: date
     :param start: an aware datetime, or nanoseconds since 1970.
     :param end: the same.
     :returns: a ``pyarrow.compute.Expression``.
-    :raises FieldError: as :func:`mintage.formats.sql.bounds`.
+    :raises FieldError: as :func:`mintage.ext.columns.bounds`.
     """
     low, high = bounds(scheme, start, end)
     return (pc.field(column) >= low) & (pc.field(column) < high)
