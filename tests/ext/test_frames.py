@@ -444,6 +444,39 @@ def test_a_columns_nodes_are_those_of_its_ids(engine: Engine, kind: Kind) -> Non
     assert engine.of("node_of", frame, kind.name) == wanted
 
 
+@each_kind
+def test_a_columns_fields_are_those_of_its_ids(engine: Engine, kind: Kind) -> None:
+    ids = some(kind)
+    frame = engine.frame(id=[plain(kind, each) for each in ids])
+    if kind.scheme.is_text:
+        with pytest.raises(FieldError, match="is text without fields") as caught:
+            engine.of("field_of", frame, kind.name, "random")
+        assert caught.value.code == "field.format"
+        return
+    for part in kind.format.parts:
+        if part.bits > 57:
+            with pytest.raises(FieldError, match="is not one of its fields of at most 57 bits") as caught:
+                engine.of("field_of", frame, kind.name, part.name)
+            assert caught.value.code == "field.format"
+            continue
+        wanted = []
+        for each in ids:
+            (value,) = (found for name, _, _, found, _ in kind.format.fields(int(each)) if name == part.name)
+            wanted.append(int(value, 16) if isinstance(value, str) else value)
+        assert engine.of("field_of", frame, kind.name, part.name) == wanted, part.name
+
+
+def test_the_metabyte_of_a_column_is_that_of_its_ids(engine: Engine) -> None:
+    ids = [sno.new(meta) for meta in (0, 7, 255)]
+    assert engine.of("field_of", engine.frame(id=[bytes(each) for each in ids]), "sno", "meta") == [0, 7, 255]
+
+
+def test_a_field_that_ids_lack_is_refused(engine: Engine) -> None:
+    frame = engine.frame(id=[bytes(sno.new())])
+    with pytest.raises(FieldError, match=r"field 'node' of sno is not one of its fields .* which are time, tick, meta"):
+        engine.of("field_of", frame, "sno", "node")
+
+
 def test_the_node_is_the_generators() -> None:
     for source in (sno.Generator(partition=999), snowflake.Generator(node=999)):
         name = type(source).__module__.removeprefix("mintage.")
@@ -880,6 +913,18 @@ def test_sqlite_tells_time_and_node(name: str) -> None:
     found = connection.execute(f"SELECT {time}, {node} FROM ids ORDER BY rowid").fetchall()
     connection.close()
     assert [(_ms(time), node) for time, node in found] == told(layout, ids)
+
+
+@SQL_LAYOUTS
+def test_duckdb_reads_every_field(name: str) -> None:
+    layout = LAYOUT_NAMES[name]
+    ids = some_integers(layout)
+    rows = ", ".join(f"({at}, {(each + (1 << 63)) % (1 << 64) - (1 << 63)})" for at, each in enumerate(ids))
+    connection = duckdb.connect()
+    for field, _, _ in layout.fields:
+        expression = columns.sql_field(layout, "ids.Id", field, "duckdb")
+        found = connection.sql(f'SELECT {expression} FROM (VALUES {rows}) AS ids(nr, "Id") ORDER BY nr').fetchall()
+        assert [value for (value,) in found] == [layout.parse(each % (1 << 64)).fields[field] for each in ids], field
 
 
 @SQL_LAYOUTS

@@ -1,4 +1,4 @@
-"""SQL expressions that read the time and the node number of IDs in a database, and ranges of IDs by time.
+"""SQL expressions that read the time, the node number and other fields of IDs, and ranges of IDs by time.
 
 >>> from mintage.ext.columns import DIALECTS, Scheme, sql_time
 >>> def times(scheme: Scheme) -> dict[str, str]:
@@ -9,6 +9,6 @@
 
 from mintage.formats.bits import SchemeName as Scheme
 from mintage.formats.bits import bounds
-from mintage.formats.sql import DIALECTS, sql_minted_between, sql_node, sql_time
+from mintage.formats.sql import DIALECTS, sql_field, sql_minted_between, sql_node, sql_time
 
-__all__ = ["DIALECTS", "Scheme", "bounds", "sql_minted_between", "sql_node", "sql_time"]
+__all__ = ["DIALECTS", "Scheme", "bounds", "sql_field", "sql_minted_between", "sql_node", "sql_time"]

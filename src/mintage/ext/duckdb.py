@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 
     from mintage.ext.columns import Scheme
 
-__all__ = ["minted_between", "node_expr", "node_of", "parse", "text", "time_expr", "time_of", "with_id"]
+__all__ = ["field_of", "minted_between", "node_expr", "node_of", "parse", "text", "time_expr", "time_of", "with_id"]
 
 
 def _relation(frame: Any) -> Any:
@@ -134,6 +134,22 @@ def node_of(
     :raises MintError: as :func:`time_of`.
     """
     return _decoded(relation, column, name, arrow.node_of, scheme)
+
+
+def field_of(
+    relation: duckdb.DuckDBPyRelation, column: str, scheme: Scheme, field: str, name: str | None = None
+) -> duckdb.DuckDBPyRelation:
+    """Return the relation with another column: a field of IDs, ``BIGINT``.
+
+    >>> from mintage.ext.duckdb import field_of
+    >>> field_of(duckdb.sql("SELECT 175928847299117063 AS id"), "id", "discord", "worker").fetchall()
+    [(175928847299117063, 1)]
+
+    :param field: the name of the field.
+    :param name: the name of the new column; the default is that of the field.
+    :raises MintError: as :func:`time_of` and :func:`mintage.ext.pyarrow.field_of`.
+    """
+    return _decoded(relation, column, field if name is None else name, arrow.field_of, scheme, field)
 
 
 def text(relation: duckdb.DuckDBPyRelation, column: str, scheme: Scheme, name: str = "text") -> duckdb.DuckDBPyRelation:

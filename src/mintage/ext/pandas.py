@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
     from mintage.ext.columns import Scheme
 
-__all__ = ["minted_between", "node_expr", "node_of", "parse", "text", "time_expr", "time_of", "with_id"]
+__all__ = ["field_of", "minted_between", "node_expr", "node_of", "parse", "text", "time_expr", "time_of", "with_id"]
 
 
 def _array(column: Any) -> Any:
@@ -123,6 +123,18 @@ def node_of(column: pd.Series, scheme: Scheme) -> pd.Series:
     :raises MintError: as :func:`mintage.ext.pyarrow.node_of`.
     """
     return _decoded(column, arrow.node_of, scheme)
+
+
+def field_of(column: pd.Series, scheme: Scheme, field: str) -> pd.Series:
+    """Return a field of the IDs of a column by its name: ``int64``, or ``Int64`` if one is missing.
+
+    >>> from mintage.ext.pandas import field_of
+    >>> field_of(pd.Series([175928847299117063]), "discord", "worker").tolist()
+    [1]
+
+    :raises MintError: as :func:`mintage.ext.pyarrow.field_of`.
+    """
+    return _decoded(column, arrow.field_of, scheme, field)
 
 
 def text(column: pd.Series, scheme: Scheme) -> pd.Series:

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
     from mintage.ext.columns import Scheme
 
-__all__ = ["minted_between", "node_expr", "node_of", "parse", "text", "time_expr", "time_of", "with_id"]
+__all__ = ["field_of", "minted_between", "node_expr", "node_of", "parse", "text", "time_expr", "time_of", "with_id"]
 
 
 def with_id(
@@ -101,6 +101,18 @@ def node_of(column: pl.Series, scheme: Scheme) -> pl.Series:
     :raises MintError: as :func:`mintage.ext.pyarrow.node_of`.
     """
     return _decoded(column, arrow.node_of, scheme)
+
+
+def field_of(column: pl.Series, scheme: Scheme, field: str) -> pl.Series:
+    """Return a field of the IDs of a column by its name: ``Int64``.
+
+    >>> from mintage.ext.polars import field_of
+    >>> field_of(pl.Series([175928847299117063]), "discord", "worker").to_list()
+    [1]
+
+    :raises MintError: as :func:`mintage.ext.pyarrow.field_of`.
+    """
+    return _decoded(column, arrow.field_of, scheme, field)
 
 
 def text(column: pl.Series, scheme: Scheme) -> pl.Series:

@@ -37,6 +37,8 @@ a :class:`~mintage.snowflake.Layout`."""
 
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 MICROSECOND: Final = timedelta(microseconds=1)
+FIELD_BITS: Final = 57
+"""The most bits of a field that can be read: wherever it begins, 8 bytes contain all of it."""
 
 
 class BitRange(NamedTuple):
@@ -138,6 +140,35 @@ class Shape(NamedTuple):
                 runs.insert(0, BitRange(low, width, 1 << below))
             below += width
         return tuple(runs)
+
+    def field(self, name: str) -> tuple[BitRange, ...]:
+        """Return the bit ranges of a field by its name: several if its digits are not in order, as locality's counter.
+
+        :raises ArgumentError: ``name`` is not str.
+        :raises FieldError: ``field.format``: the IDs have no such field, it is too wide for a column, or they are text.
+        """
+        if not isinstance(name, str):
+            raise ArgumentError(f"field must be str, not {type_name(type(name))}", code="argument.type")
+        if self.is_text:
+            raise FieldError(f"{self.name} is text without fields that are numbers", code="field.format")
+        fields = {part.name: (low, part.bits) for part, low in self._placed() if part.bits <= FIELD_BITS}
+        if name not in fields:
+            has = f"one of its fields of at most {FIELD_BITS} bits, which are {', '.join(fields)}"
+            raise FieldError(f"field {name!a:.40} of {self.name} is not {has}", code="field.format")
+        low, width = fields[name]
+        runs: list[BitRange] = []
+        for bit in range(low, low + width):
+            weight = self._value(1 << bit, name)
+            if runs and weight == runs[-1].weight << runs[-1].bits:
+                runs[-1] = runs[-1]._replace(bits=runs[-1].bits + 1)
+            else:
+                runs.append(BitRange(bit, 1, weight))
+        return tuple(runs)
+
+    def _value(self, number: int, field: str) -> int:
+        """Return the value of a field of an ID."""
+        value = next(value for name, _, _, value, _ in self.format.fields(number) if name == field)
+        return int(value, 16) if isinstance(value, str) else value
 
     def fixed(self) -> tuple[tuple[BitRange, int], ...]:
         """Return the bit ranges that tell the format of an ID, such as the version of a UUID, and their values."""

@@ -20,7 +20,7 @@ from mintage.formats.values import type_name
 if TYPE_CHECKING:
     from datetime import datetime
 
-__all__ = ["DIALECTS", "Dialect", "sql_minted_between", "sql_node", "sql_time"]
+__all__ = ["DIALECTS", "Dialect", "sql_field", "sql_minted_between", "sql_node", "sql_time"]
 
 Dialect: TypeAlias = Literal["postgresql", "mysql", "mariadb", "sqlite", "duckdb", "spark"]
 
@@ -114,6 +114,24 @@ def sql_node(layout: SchemeName, column: str, dialect: Dialect) -> str:
     """
     words, found = _dialect(dialect), layout_of(layout)
     return _sum(found, found.nodes(), 0, _quoted(column, words), words)
+
+
+def sql_field(layout: SchemeName, column: str, field: str, dialect: Dialect) -> str:
+    """Return the SQL expression of a field in the integers of a column, by its name in the layout.
+
+    >>> from mintage.ext.columns import sql_field
+    >>> sql_field("discord", "id", "worker", "postgresql")
+    '(("id" >> 17) & 31)'
+
+    :param layout: as for :func:`sql_time`.
+    :param column: as for :func:`sql_time`.
+    :param field: the name of a field, such as ``"sequence"``.
+    :param dialect: as for :func:`sql_time`.
+    :raises ConfigError: as :func:`sql_time`.
+    :raises FieldError: ``field.format``: the layout has no such field, or the column has no name.
+    """
+    words, found = _dialect(dialect), layout_of(layout)
+    return _sum(found, found.field(field), 0, _quoted(column, words), words)
 
 
 def sql_minted_between(

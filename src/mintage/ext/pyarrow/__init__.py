@@ -27,13 +27,14 @@ from __future__ import annotations
 from mintage.installation import missing
 
 try:
-    from mintage.ext.pyarrow._decoding import node_of, parse, text, time_of
+    from mintage.ext.pyarrow._decoding import field_of, node_of, parse, text, time_of
     from mintage.ext.pyarrow._expressions import minted_between, node_expr, time_expr
     from mintage.ext.pyarrow._filling import new_ids_column, with_id
 except ModuleNotFoundError as error:
     raise missing(error, "arrow") from None
 
 __all__ = [
+    "field_of",
     "minted_between",
     "new_ids_column",
     "node_expr",

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from mintage.ext.columns import Scheme
 
-__all__ = ["node_of", "parse", "text", "time_of"]
+__all__ = ["field_of", "node_of", "parse", "text", "time_of"]
 
 WINDOW = 256
 """The number of rows that are parsed again if one of them is bad."""
@@ -289,13 +289,39 @@ def node_of(column: Any, scheme: Scheme) -> Any:
     :raises MintError: as :func:`time_of`.
     """
     found = shape(scheme)
-    runs = found.nodes()
+    return _numbers(column, found, found.nodes())
 
-    def nodes(chunk: Any, row: int) -> Any:
+
+def field_of(column: Any, scheme: Scheme, field: str) -> Any:
+    """Return a field of the IDs of a column by its name: ``int64``; nulls stay null.
+
+    >>> from mintage import sno
+    >>> from mintage.ext.pyarrow import field_of, new_ids_column
+    >>> ids = pa.array([bytes(sno.ID.parse("brpk4q72xwf2m63l"))])
+    >>> field_of(ids, "sno", "meta").to_pylist()
+    [255]
+
+    :param column: as for :func:`time_of`.
+    :param scheme: as for :func:`time_of`.
+    :param field: a name that :func:`mintage.inspect` shows, such as ``"meta"`` of sno, of a field of 57 bits at most.
+        The value is that of the bits: a time or a counter is what they count, from the scheme's epoch.
+    :raises ArgumentError: ``field`` is not str; and as :func:`time_of`.
+    :raises FieldError: ``field.format``: the IDs have no such field, it has more bits, or IDs are text; and as
+        :func:`time_of`.
+    :raises MintError: as :func:`time_of`.
+    """
+    found = shape(scheme)
+    return _numbers(column, found, found.field(field))
+
+
+def _numbers(column: Any, found: Shape, runs: tuple[BitRange, ...]) -> Any:
+    """Return the numbers in some bit ranges of a column."""
+
+    def of_chunk(chunk: Any, row: int) -> Any:
         checked, terms = _terms(chunk, row, found, runs)
         return _finished(_summed(len(checked), terms, 0), checked, pa.int64())
 
-    return _mapped(column, nodes)
+    return _mapped(column, of_chunk)
 
 
 def text(column: Any, scheme: Scheme) -> Any:
