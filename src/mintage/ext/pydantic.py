@@ -38,6 +38,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any
 
+from mintage import sno
 from mintage.errors import MintError
 from mintage.formats.kinds import TextID, TypeID, kind_of, read_text
 from mintage.installation import missing
@@ -51,7 +52,7 @@ except ModuleNotFoundError as error:
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["CUID", "CUID2", "NanoID", "Snowflake", "Str", "TextID", "TypeID"]
+__all__ = ["CUID", "CUID2", "NanoID", "NullForZero", "Snowflake", "Str", "TextID", "TypeID"]
 
 
 def core_schema_of(of: object, *_: object) -> core_schema.CoreSchema:
@@ -85,6 +86,43 @@ def _reader(read: Callable[[object], Any]) -> Callable[[object], Any]:
             raise PydanticCustomError(error.code, str(error)) from None
 
     return read_or_refuse
+
+
+class NullForZero:
+    """An annotation: the zero ``sno.ID`` is ``null`` in JSON, and ``null`` is read as the zero ID.
+
+    sno's Go library writes it so. Without this annotation, the zero ID is text like any other, and ``null`` is refused.
+
+    >>> from pydantic import BaseModel
+    >>> from mintage import sno
+    >>> from mintage.ext.pydantic import NullForZero
+    >>> class Reply(BaseModel):
+    ...     parent: Annotated[sno.ID, NullForZero()] = sno.ID.ZERO
+    >>> Reply().model_dump_json()
+    '{"parent":null}'
+    >>> Reply.model_validate_json('{"parent": null}').parent.is_zero
+    True
+    """
+
+    __slots__ = ()
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: Any, /) -> core_schema.CoreSchema:
+        """Return Pydantic's schema of a ``sno.ID`` that can be null."""
+        found = handler(source)
+        return core_schema.json_or_python_schema(
+            core_schema.no_info_before_validator_function(
+                lambda value: str(sno.ID.ZERO) if value is None else value, found
+            ),
+            core_schema.no_info_before_validator_function(lambda value: sno.ID.ZERO if value is None else value, found),
+            serialization=core_schema.plain_serializer_function_ser_schema(sno.ID.as_json, when_used="json"),
+        )
+
+    def __get_pydantic_json_schema__(self, schema: Any, handler: Any, /) -> dict[str, Any]:
+        """Return the JSON Schema: that of the text, or null."""
+        return {"anyOf": [json_schema_of(sno.ID), {"type": "null"}]}
+
+    def __repr__(self) -> str:
+        return "NullForZero()"
 
 
 Snowflake = Annotated[int, Str()]
