@@ -34,7 +34,7 @@ nitpick_ignore_regex = [
     # Names of SQLAlchemy and of drivers.
     (r"py:.*", r"(sqlalchemy|psycopg)\..*|AdaptContext|ColumnElement|_CT"),
     # Names of column engines, and the aliases of mintage.ext.columns, which its page explains.
-    (r"py:.*", r"(pyarrow|pa|pandas|pd|polars|pl|_?duckdb|pyspark)\..*|DataFrame|Scheme|Dialect"),
+    (r"py:.*", r"(pyarrow|pa|pandas|pd|polars|pl|_?duckdb|pyspark)\..*|DataFrame|Scheme|SchemeName|Dialect"),
 ]
 
 myst_enable_extensions = ["colon_fence", "deflist"]

@@ -1,8 +1,18 @@
 """mintage mints unique IDs for distributed systems.
 
-Three schemes: :mod:`mintage.sno` (10 bytes that sort by time), :mod:`mintage.snowflake` (64-bit integers) and
-:mod:`mintage.locality` (UUIDs whose first digits scatter or cluster); and integers, :class:`mintage.Sequence`. A
-store that you already run keeps them unique across hosts. :func:`mintage.inspect` explains any ID.
+Each format has a module, such as :mod:`mintage.sno` (10 bytes that sort by time), :mod:`mintage.snowflake` (64-bit
+integers), :mod:`mintage.uuid` and :mod:`mintage.ulid`; :class:`mintage.Sequence` counts integers. Where an ID contains
+a node number, mintage leases it from a store that you already run, so that no two hosts use the same one.
+:func:`mintage.inspect` names the fields of any ID.
+
+>>> import mintage
+>>> order = mintage.sno.new(meta=7)
+>>> order.meta
+7
+>>> mintage.inspect(order)[0].name
+'sno'
+>>> mintage.cast(mintage.ulid.ID.parse("01ARZ3NDEKTSV4RRFFQ69G5FAV"), mintage.uuid.UUID)
+UUID('01563e3a-b5d3-d676-4c61-efb99302bd5b')
 """
 
 from __future__ import annotations
@@ -25,14 +35,14 @@ _is_gil_enabled = getattr(sys, "_is_gil_enabled", None)
 if _is_gil_enabled is not None and not _is_gil_enabled():
     raise ImportError(
         "mintage needs the GIL: a free-threaded interpreter turns it on at this import, unless PYTHON_GIL=0 or "
-        "-X gil=0 forbids that, so start Python without them",
+        "-X gil=0 forbids that. Start Python without them",
         name=__name__,
     )
 del sys
 
-del forks  # imported so early that no fork can cut its own import in two
+del forks  # imported early, so that no fork happens in the middle of its import
 
-# Type checkers take this for true; importing the real one from typing would cost more than all of mintage.
+# Type checkers read this as true. To import the one of typing would take longer than to import all of mintage.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from mintage.client import AsyncClient, Client
@@ -83,7 +93,7 @@ _ELSEWHERE = {
 
 
 def __getattr__(name: str) -> object:
-    # These cost more to import than all that minting needs.
+    # To import these takes longer than to import all that minting needs.
     module = _ELSEWHERE.get(name)
     if module is not None:
         from importlib import import_module
@@ -103,8 +113,8 @@ def __dir__() -> list[str]:
 
 
 def _register() -> None:
-    # Where a runtime has these hooks it imported them before this; elsewhere the first lease looks for them, as they
-    # may cost more to import than all of mintage.
+    # A runtime that has these hooks has imported them by now. In any other, the first lease looks for them: to import
+    # them may take longer than to import all of mintage.
     import sys
 
     if "snapshot_restore_py" in sys.modules:

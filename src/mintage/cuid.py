@@ -1,13 +1,24 @@
 """cuids, version 1: ``c`` and 24 characters of ``0-9a-z``, which sort by time until 2059-05-25.
 
-They are ``str``; :func:`parse` returns their fields. **Each tells when, by which process and on which host it was
-minted**: its fingerprint is of the process id and the host name. The authors of the format advise against it for that;
-here it is for programs that have them already. :mod:`mintage.cuid2` tells nothing.
+They are ``str``; :func:`parse` returns their fields. **Anyone can read from a cuid when, by which process and on which
+host it was minted**: its fingerprint is made of the process id and the host name. For that reason the authors of the
+format advise against it; this module is for programs that have cuids already. From a :mod:`mintage.cuid2` nobody can
+read anything.
 
 >>> from mintage import cuid
 >>> fields = cuid.parse("ch72gsb320000udocl363eofy")
 >>> fields.time.isoformat(), fields.counter, fields.fingerprint
 ('2012-09-13T23:03:12.926000+00:00', 0, 'udoc')
+>>> isinstance(fields, cuid.Fields)
+True
+
+:func:`min_at` and :func:`max_at` return the first and the last cuid of an instant; a :class:`Generator` mints a list:
+
+>>> cuid.min_at(fields.time), cuid.max_at(fields.time)
+('ch72gsb320000000000000000', 'ch72gsb32zzzzzzzzzzzzzzzz')
+>>> ids = cuid.Generator().batch(3)
+>>> sorted(ids) == list(ids), len(cuid.new())
+(True, 25)
 """
 
 from __future__ import annotations
@@ -23,19 +34,19 @@ if TYPE_CHECKING:
 
 __all__ = ["Fields", "Generator", "max_at", "min_at", "new", "parse"]
 
-# Not a Python function around the method: the call is the hot path.
+# No Python function around the method: this call is the hot path.
 new = as_function(Generator().new, __name__)
 
 _DIGITS = frozenset("0123456789abcdefghijklmnopqrstuvwxyz")
 
 
 class Fields(NamedTuple):
-    """What a cuid holds."""
+    """The fields of a cuid."""
 
     timestamp_ms: int
-    """When it was minted, in milliseconds since the Unix epoch."""
+    """The time of minting, in milliseconds since 1970."""
     counter: int
-    """0 to 1,679,615; counts IDs of a process."""
+    """The number of the ID in its process, 0 to 1,679,615."""
     fingerprint: str
     """4 characters: the last two base-36 digits of the process id, and of a sum over the host name."""
     random: str
@@ -43,7 +54,7 @@ class Fields(NamedTuple):
 
     @property
     def time(self) -> datetime:
-        """When it was minted: an aware UTC datetime."""
+        """The time of minting, an aware UTC datetime."""
         from datetime import UTC, datetime, timedelta
 
         return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=self.timestamp_ms)
@@ -60,7 +71,7 @@ def parse(text: str, /) -> Fields:
     if len(text) not in (25, 26):
         raise ParseError(f"cuid text has {len(text)} characters, needs 25 or 26", code="parse.length")
     for position, found in enumerate(text):
-        # A time of 8 or 9 digits begins with none that is 0.
+        # A time has 8 or 9 digits and does not begin with 0.
         if found not in ("c" if position == 0 else _DIGITS) or (position == 1 and found == "0"):
             expected = "c" if position == 0 else "one of 0-9a-z, the first of its time not 0"
             message = f"cuid text: {found!a} at position {position} is not {expected}"

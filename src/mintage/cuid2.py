@@ -1,6 +1,6 @@
-"""cuid2s: a random letter and 23 characters of ``0-9a-z``, of a hash; 2 to 32 in all.
+"""cuid2s: a random letter and the characters ``0-9a-z`` of a hash, 24 in all by default and 2 to 32 on request.
 
-They are ``str``, tell nothing and sort by nothing. So there is nothing to parse.
+They are ``str``. Nobody can read a time or a host from one, and they do not sort by time, so there is no ``parse``.
 
 >>> from mintage import cuid2
 >>> len(cuid2.new())
@@ -16,5 +16,5 @@ from mintage._core.cuid2 import Generator
 
 __all__ = ["Generator", "new"]
 
-# Not a Python function around the method: the call is the hot path.
+# No Python function around the method: this call is the hot path.
 new = as_function(Generator().new, __name__)

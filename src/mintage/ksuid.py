@@ -3,6 +3,21 @@
 >>> from mintage import ksuid
 >>> ksuid.ID.parse("0ujtsYcgvSTl8PAuAdqWYSMnLOv").time.isoformat()
 '2017-10-10T04:00:47+00:00'
+
+:func:`min_at` and :func:`max_at` return the first and the last ID of an instant, for a range of IDs:
+
+>>> from datetime import datetime, timezone
+>>> when = datetime(2031, 5, 8, 23, 3, 34, 976000, tzinfo=timezone.utc)
+>>> ksuid.min_at(when)
+ksuid.ID.parse('4YeMyBNyJrlQwV0OhD6G8Y9gKZs')
+>>> ksuid.max_at(when)
+ksuid.ID.parse('4YeMyJB2M51n1ygARMtOvRGw2Bz')
+
+:func:`new` mints one ID; a :class:`Generator` mints many at once, as an :class:`Array`:
+
+>>> ids = ksuid.Generator().batch(3)
+>>> isinstance(ids, ksuid.Array), sorted(ids) == list(ids), ksuid.new() in ids
+(True, True, False)
 """
 
 from __future__ import annotations
@@ -12,15 +27,22 @@ from mintage._core.ksuid import ID, Array, Generator, max_at, min_at
 
 __all__ = ["ID", "Array", "Generator", "max_at", "min_at", "new", "sequence"]
 
-# Not a Python function around the method: the call is the hot path.
+# No Python function around the method: this call is the hot path.
 new = as_function(Generator().new, __name__)
 
 
 def sequence(seed: ID) -> Array:
-    """The 65,536 IDs that begin as ``seed`` does and end in 0 to 65,535, as the reference's ``Sequence`` counts them.
+    r"""Return the 65,536 IDs that begin with the bytes of a seed and end in 0 to 65,535, in that order.
 
-    The caller has drawn the seed: two sequences of one seed are the same.
+    It is the ``Sequence`` of the reference implementation. Draw a new seed for each call: two sequences of one seed are
+    equal.
 
+    >>> from mintage import ksuid
+    >>> invoice_lines = ksuid.sequence(ksuid.new())
+    >>> len(invoice_lines), bytes(invoice_lines[7])[-2:]
+    (65536, b'\x00\x07')
+
+    :param seed: an ID, of which the first 18 bytes count.
     :raises ArgumentError: ``seed`` is no ID.
     """
     if not isinstance(seed, ID):

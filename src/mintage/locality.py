@@ -3,6 +3,11 @@
 >>> from mintage import locality
 >>> locality.new().version
 'b'
+>>> locality.ID.parse("54321000-1092-ba1b-2c3d-019b76daa800").time.isoformat()
+'2026-01-01T00:00:00+00:00'
+>>> generator = locality.Generator(pid=7, mode="sequential")
+>>> isinstance(generator.batch(2), locality.Array)
+True
 """
 
 from __future__ import annotations
@@ -12,16 +17,25 @@ from mintage._core.locality import ID, Array, Generator
 
 __all__ = ["ID", "Array", "Generator", "new", "use_sequential_ids", "use_variable_ids"]
 
-# Not a Python function around the method: the call is the hot path.
+# No Python function around the method: this call is the hot path.
 _default = Generator()
 new = as_function(_default.new, __name__)
 
 
 def use_sequential_ids() -> None:
-    """Let :func:`new` mint IDs whose first digits cluster; does nothing where it already does."""
+    """Make :func:`new` mint IDs whose first digits cluster. A second call changes nothing.
+
+    >>> from mintage import locality
+    >>> locality.use_sequential_ids()
+    >>> locality.use_variable_ids()
+    """
     _default.use_mode("sequential")
 
 
 def use_variable_ids() -> None:
-    """Let :func:`new` mint IDs whose first digits scatter, as it does at first; does nothing where it already does."""
+    """Make :func:`new` mint IDs whose first digits scatter, which is the default. A second call changes nothing.
+
+    >>> from mintage import locality
+    >>> locality.use_variable_ids()
+    """
     _default.use_mode("variable")

@@ -1,7 +1,7 @@
-"""nanoids: text of random characters, 21 of ``A-Za-z0-9_-`` unless said otherwise.
+"""nanoids: text of random characters, by default 21 of ``A-Za-z0-9_-``.
 
-They are ``str``, and have no fields: ``mintage.inspect`` can but guess what they are. Each character is as likely
-as any other, whatever the alphabet.
+They are ``str`` and have no fields, so ``mintage.inspect`` can only guess that a text is one. Each character of the
+alphabet is equally likely.
 
 >>> from mintage import nanoid
 >>> len(nanoid.new())
@@ -18,5 +18,5 @@ from mintage._core.nanoid import Generator
 
 __all__ = ["Generator", "new"]
 
-# Not a Python function around the method: the call is the hot path.
+# No Python function around the method: this call is the hot path.
 new = as_function(Generator().new, __name__)

@@ -1,8 +1,23 @@
-"""ObjectIds of MongoDB's: 12 bytes and 24 characters, which sort by second.
+"""MongoDB's ObjectIds: 12 bytes and 24 characters, which sort by second.
 
 >>> from mintage import objectid
 >>> objectid.ID.parse("507f1f77bcf86cd799439011").time.isoformat()
 '2012-10-17T21:13:27+00:00'
+
+:func:`min_at` and :func:`max_at` return the first and the last ID of an instant, for a range of IDs:
+
+>>> from datetime import datetime, timezone
+>>> when = datetime(2031, 5, 8, 23, 3, 34, 976000, tzinfo=timezone.utc)
+>>> objectid.min_at(when)
+objectid.ID.parse('7365bec60000000000000000')
+>>> objectid.max_at(when)
+objectid.ID.parse('7365bec6ffffffffffffffff')
+
+:func:`new` mints one ID; a :class:`Generator` mints many at once, as an :class:`Array`:
+
+>>> ids = objectid.Generator().batch(3)
+>>> isinstance(ids, objectid.Array), sorted(ids) == list(ids), objectid.new() in ids
+(True, True, False)
 """
 
 from __future__ import annotations
@@ -12,5 +27,5 @@ from mintage._core.objectid import ID, Array, Generator, max_at, min_at
 
 __all__ = ["ID", "Array", "Generator", "max_at", "min_at", "new"]
 
-# Not a Python function around the method: the call is the hot path.
+# No Python function around the method: this call is the hot path.
 new = as_function(Generator().new, __name__)

@@ -1,4 +1,4 @@
-"""IDs shown as text that tells nothing, and read back: no time, no order, no count, to who does not have the key.
+"""Opaque text for IDs: nobody without the key can read a time, an order or a count from it.
 
 >>> from mintage import opaque, ulid
 >>> hide = opaque.Opaque(bytes.fromhex("000102030405060708090a0b0c0d0e0f"))  # of secrets.token_bytes(16)
@@ -8,7 +8,7 @@
 >>> hide.reveal(shown, ulid.ID)
 ulid.ID.parse('01ARZ3NDEKTSV4RRFFQ69G5FAV')
 
-sqids and hashids do something else: they write a number in an alphabet that is shuffled, and anybody can read it back.
+sqids and hashids do something else: they write a number in a shuffled alphabet, and anyone can read the number back.
 """
 
 from __future__ import annotations
@@ -36,29 +36,36 @@ _BASES: Final = ("base32", "base58")
 
 @final
 class Opaque:
-    """Shows IDs of 64, 80 or 128 bits as others of as many bits, by a permutation under a secret key.
+    """A permutation, under a secret key, of IDs of 64, 80 or 128 bits, written as text.
 
     Opaque(key, *, key_id=0, previous={}, base="base58")
 
-    128 bits are a block of AES-128 (FIPS 197), 64 and 80 a binary numeral of FF1 with AES-128 (NIST SP 800-38G), each
-    width under a key of its own that is derived from yours. The text is a character for the key's number, and digits:
-    of 128 bits 23 characters in base 58 and 27 in base 32, of 80 bits 15 and 17, of 64 bits 12 and 14.
+    An ID of 128 bits is encrypted as a block of AES-128 (FIPS 197), one of 64 or 80 bits by FF1 with AES-128
+    (NIST SP 800-38G). Each width has a key of its own, derived from yours. The text is one character for the number of
+    the key, then digits: 23 characters in base 58 and 27 in base 32 for 128 bits, 15 and 17 for 80 bits, 12 and 14 for
+    64 bits.
 
-    **What it is good for.** Who sees any number of shown IDs, and even chooses IDs to have them shown, learns nothing
-    about another: not when it was minted, not in which order, not how many there are between two. The same ID is always
-    shown as the same text, so everybody sees that two mentions are of one.
+    **What it protects.** An observer who sees any number of these texts, or even chooses IDs to see their texts, learns
+    nothing about another ID: neither its time, nor its order, nor how many IDs lie between two. The same ID always has
+    the same text, so an observer sees that two texts are of one ID.
 
-    **What it is not.** Text that nobody was shown is read back as some ID, as every text is one: look it up, and check
-    that the caller may see it. Anyone with the key reads all, for ever: a new key hides only what is shown after it.
-    Of a million IDs of 64 bits, one is hit by 2^44 guesses.
+    **What it does not protect.** :meth:`reveal` reads an ID from any text of the right form, so look the ID up, and
+    check that the caller may see it. Anyone with the key reads all IDs: a new key protects only what you show after the
+    change. Among a million IDs of 64 bits, an attacker hits one with 2^44 guesses.
 
-    **Rotation.** Give the new key another ``key_id`` and put the old one into ``previous``: what was shown before can
-    still be read. In ``base32`` there are 32 numbers, in ``base58`` 58.
+    **Rotation.** Give the new key another ``key_id`` and put the old key into ``previous``, so that older texts can
+    still be read. ``base32`` has 32 numbers of keys, ``base58`` 58.
+
+    >>> from mintage.opaque import Opaque
+    >>> old, new = bytes(range(16)), bytes(range(16, 32))  # in a program: secrets.token_bytes(16)
+    >>> hide = Opaque(new, key_id=1, previous={0: old})
+    >>> hide.reveal(Opaque(old).hide(454947766275222906), int)
+    454947766275222906
 
     :param key: 16 bytes of ``secrets.token_bytes(16)``. It is in no repr, no error and no pickle.
-    :param key_id: the number of the key, which everybody sees.
+    :param key_id: the number of the key, which is visible in each text.
     :param previous: older keys by their numbers, for :meth:`reveal`.
-    :param base: ``"base58"``, or ``"base32"``, Crockford's, which is easier to read aloud.
+    :param base: ``"base58"``, or ``"base32"`` (Crockford's), which is easier to read aloud.
     :raises ArgumentError: an argument of the wrong type.
     :raises ConfigError: ``config.policy``: another base, or two keys of one number.
     :raises FieldError: ``field.range``: the number of a key.
@@ -89,14 +96,13 @@ class Opaque:
 
     @property
     def key_id(self) -> int:
-        """The number of the key that IDs are hidden under."""
+        """The number of the key that :meth:`hide` uses."""
         return self._key_id
 
     def hide(self, id: object) -> str:
-        """Return the text that an ID is shown as.
+        """Return the opaque text of an ID.
 
         :param id: any ID of 8, 10 or 16 bytes, a ``uuid.UUID``, bytes, or an int of 64 bits.
-
         :raises ArgumentError: it is no such thing.
         :raises FieldError: ``field.range``: an int outside 0 to 2^64 - 1.
         :raises ParseError: ``parse.length``: the ID has another size.
@@ -108,16 +114,18 @@ class Opaque:
         else:
             data = raw(id)
         if len(data) not in _SIZES:
-            message = f"{type_name(type(id))} has {len(data)} bytes, needs 8, 10 or 16 to be hidden"
+            message = f"{type_name(type(id))} has {len(data)} bytes, must have 8, 10 or 16 to be hidden"
             raise ParseError(message, code="parse.length")
         hidden = self._keys[self._key_id].hide(data)
         return self._digits[self._key_id] + views.encode(self._base, hidden)
 
     def reveal(self, text: str, to: type[T]) -> T:
-        """The ID that was shown as this text, of a class that :func:`mintage.cast` knows: ``int`` for snowflakes.
+        """Return the ID of a text that :meth:`hide` returned.
 
-        It says nothing about whether this text was ever shown to anybody.
+        Any text of the right form is the text of some ID, so a result does not prove that the ID exists.
 
+        :param text: the text.
+        :param to: a class of IDs that :func:`mintage.cast` knows; ``int`` for snowflakes.
         :raises ArgumentError: an argument of the wrong type.
         :raises ParseError: ``parse.length``: of the text, or for the class; ``parse.character`` with its ``position``:
             0 where no key here has that number.
@@ -146,4 +154,4 @@ class Opaque:
         return f"<Opaque key_id={self._key_id} previous={others} {self._base}>"
 
     def __reduce__(self) -> NoReturn:
-        raise TypeError("an Opaque is not pickled: its keys would be in it")
+        raise TypeError("an Opaque is not pickled, as its keys would be in the pickle; create it from the keys again")

@@ -3,6 +3,21 @@
 >>> from mintage import sandflake
 >>> sandflake.ID.parse("05E4ECYW2G0G40R40000A1G710").time.isoformat()
 '2017-05-27T00:00:00.020000+00:00'
+
+:func:`min_at` and :func:`max_at` return the first and the last ID of an instant, for a range of IDs:
+
+>>> from datetime import datetime, timezone
+>>> when = datetime(2031, 5, 8, 23, 3, 34, 976000, tzinfo=timezone.utc)
+>>> sandflake.min_at(when)
+sandflake.ID.parse('071CAW9S800000000000000000')
+>>> sandflake.max_at(when)
+sandflake.ID.parse('071CAW9S83ZZZZZZZZZZZZZZZW')
+
+:func:`new` mints one ID; a :class:`Generator` mints many at once, as an :class:`Array`:
+
+>>> ids = sandflake.Generator().batch(3)
+>>> isinstance(ids, sandflake.Array), sorted(ids) == list(ids), sandflake.new() in ids
+(True, True, False)
 """
 
 from __future__ import annotations
@@ -12,5 +27,5 @@ from mintage._core.sandflake import ID, Array, Generator, max_at, min_at
 
 __all__ = ["ID", "Array", "Generator", "max_at", "min_at", "new"]
 
-# Not a Python function around the method: the call is the hot path.
+# No Python function around the method: this call is the hot path.
 new = as_function(Generator().new, __name__)

@@ -6,6 +6,37 @@
 7
 >>> sno.ID.parse(str(order)) == order
 True
+
+The first and the last ID of an instant are the bounds of a range of IDs:
+
+>>> from datetime import datetime, timezone
+>>> when = datetime(2031, 5, 8, 23, 3, 34, 976000, tzinfo=timezone.utc)
+>>> sno.min_at(when), sno.max_at(when)
+(sno.ID.parse('brpk4q7222222222'), sno.ID.parse('brpk4q73xxxxxxxx'))
+
+A :class:`Generator` of your own mints many IDs at once, as an :class:`Array`. :func:`encode_into` and
+:func:`parse_into` convert packed IDs in buffers of yours:
+
+>>> generator = sno.Generator(partition=1)
+>>> ids = generator.batch(1000)
+>>> text, packed = bytearray(16_000), bytearray(10_000)
+>>> sno.encode_into(ids, text), sno.parse_into(text, packed)
+(1000, 1000)
+>>> sno.Array(packed) == ids
+True
+
+A :class:`Snapshot` is the state of a generator. Another process restores it, and mints after it:
+
+>>> saved = sno.Snapshot.from_json(generator.snapshot().to_json())
+>>> sno.Generator.restore(saved).new() > ids[-1]
+True
+
+A generator calls ``on_overflow`` with an :class:`Overflow` when it has used up the sequence numbers of a tick, and
+waits:
+
+>>> def log(overflow: sno.Overflow) -> None:
+...     print(f"{overflow.count} calls wait at {overflow.now}")
+>>> busy = sno.Generator(partition=2, on_overflow=log)
 """
 
 from __future__ import annotations
@@ -23,7 +54,7 @@ from mintage._core.sno import (
     parse_into,
 )
 
-# Type checkers take this for true; importing the real one from typing would cost more than all of mintage.
+# Type checkers read this as true. To import the one of typing would take longer than to import all of mintage.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from datetime import datetime
@@ -42,14 +73,20 @@ __all__ = [
     "parse_into",
 ]
 
-# Not a Python function around the method: the call is the hot path.
+# No Python function around the method: this call is the hot path.
 _default = Generator()
 new = as_function(_default.new, __name__)
 
 
 def new_at(time: datetime | int, meta: int = 0) -> ID:
-    """Mint the ID of a given time with the generator of :func:`new`: see :meth:`Generator.new_at`.
+    """Mint an ID of a given time with the generator of :func:`new`, as :meth:`Generator.new_at` does.
 
+    >>> from mintage import sno
+    >>> sno.new_at(1_800_000_000_000_000_000).time.isoformat()
+    '2027-01-15T08:00:00+00:00'
+
+    :param time: an aware datetime, or nanoseconds since 1970.
+    :param meta: the metabyte, 0 to 255.
     :raises ArgumentError: an argument of the wrong type.
     :raises FieldError: ``time.naive``, ``time.range``, ``field.range``.
     :raises LeaseError: ``lease.history``, where ``MINTAGE_STORE`` names a store.

@@ -1,9 +1,30 @@
-"""snowflake: 64-bit integers of time, node and sequence number, in any layout.
+r"""snowflake: 64-bit integers of time, node and sequence number, in any layout.
 
 >>> from mintage import snowflake
 >>> generator = snowflake.Generator(node=786)
 >>> snowflake.DEFAULT.parse(generator.new()).node
 786
+
+A :class:`Layout` says which bits are the time, the node number and the sequence number. It reads an ID as
+:class:`Parts`. ``TWITTER``, ``DISCORD``, ``INSTAGRAM``, ``SONYFLAKE`` and ``JS_SAFE`` (53 bits, which JavaScript does
+not round) are known; :meth:`Layout.advise` returns an :class:`Advice` for yours.
+
+>>> snowflake.DISCORD.parse(175928847299117063).time.isoformat()
+'2016-04-30T11:18:25.796000+00:00'
+>>> [layout.bits for layout in (snowflake.TWITTER, snowflake.INSTAGRAM, snowflake.SONYFLAKE, snowflake.JS_SAFE)]
+[63, 64, 63, 53]
+>>> advice = snowflake.Layout.advise(ids_per_second=1000, nodes=64, years=50)
+>>> isinstance(advice, snowflake.Advice), isinstance(advice.layout.parse(0), snowflake.Parts)
+(True, True)
+
+A batch is an :class:`Array`; :func:`to_lines` writes one ID a line. :func:`new` mints one ID, under a node number that
+mintage leases. :func:`node_from_macs` computes a node number from MAC addresses, for fleets that use that rule already:
+
+>>> ids = generator.batch(2)
+>>> isinstance(ids, snowflake.Array), snowflake.to_lines(ids).count(b"\n")
+(True, 2)
+>>> isinstance(snowflake.new(), int), snowflake.node_from_macs(["0a:1b:2c:3d:4e:5f"])
+(True, 646)
 """
 
 from __future__ import annotations
@@ -45,21 +66,25 @@ __all__ = [
     "to_lines",
 ]
 
-# Type checkers take this for true; importing the real one from typing would cost more than all of mintage.
+# Type checkers read this as true. To import the one of typing would take longer than to import all of mintage.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Self
 
 
 class Str(Annotation):
-    """Says of an ``int`` that it is an ID of a layout, and **text in JSON**, as JavaScript would round the number.
+    """An annotation: the ``int`` is an ID of a layout, and **text in JSON**, as JavaScript would round the number.
 
     Str(layout=DEFAULT)
 
-    For Pydantic, and what is built on it: ``Annotated[int, Str()]`` takes an int or its digits, checks it against the
-    layout, is an int in Python and its digits in JSON. bool and float are refused.
+    It is for Pydantic and the frameworks that use it. ``Annotated[int, Str()]`` accepts an int or its digits and checks
+    it against the layout. The value is an int in Python and its digits in JSON. bool and float are refused.
 
-    :param layout: the layout whose integers it takes.
+    >>> from typing import Annotated
+    >>> from mintage import snowflake
+    >>> MessageID = Annotated[int, snowflake.Str(snowflake.DISCORD)]
+
+    :param layout: the layout whose integers it accepts.
     :raises ArgumentError: ``layout`` is not a Layout.
     """
 
@@ -73,7 +98,7 @@ class Str(Annotation):
 
     @property
     def layout(self) -> Layout:
-        """The layout whose integers it takes."""
+        """The layout whose integers it accepts."""
         return self._layout
 
     def __eq__(self, other: object) -> bool:
@@ -89,6 +114,6 @@ class Str(Annotation):
         return f"snowflake.Str({self._layout!r})"
 
 
-# Not a Python function around the method: the call is the hot path.
+# No Python function around the method: this call is the hot path.
 _default = Generator()
 new = as_function(_default.new, __name__)

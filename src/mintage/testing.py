@@ -1,7 +1,26 @@
-"""For users' own tests: clocks that stand still or go with others, and all of mintage under one of them.
+"""For your own tests: clocks that stand still or follow ``time.time_ns()``, and mintage's functions under them.
 
-None of this belongs into a program that is not a test: the IDs of :func:`freeze` and :func:`follow` are the same in
-each run, and unique in nothing but one test.
+Use this in tests only. The IDs of :func:`freeze` and :func:`follow` are the same in each run, so they are unique only
+within one test.
+
+>>> from mintage import sno, testing
+>>> with testing.freeze("2026-01-01"):
+...     sno.new().partition == testing.NODE
+True
+
+A generator of your own takes the clock as an argument:
+
+>>> clock = testing.ManualClock(1_800_000_000_000_000_000)
+>>> sno.Generator(partition=7, clock=clock).new().time.isoformat()
+'2027-01-15T08:00:00+00:00'
+>>> isinstance(testing.FollowingClock(), testing.FollowingClock)
+True
+
+The pytest plugin warns with :class:`TravelWarning`; ``warnings.simplefilter`` makes an error of it:
+
+>>> import warnings
+>>> with warnings.catch_warnings():
+...     warnings.simplefilter("error", testing.TravelWarning)
 """
 
 from __future__ import annotations
@@ -23,24 +42,25 @@ if TYPE_CHECKING:
 __all__ = ["NODE", "FollowingClock", "ManualClock", "TravelWarning", "follow", "freeze"]
 
 NODE: Final = 1
-"""The node number of the IDs that are minted under :func:`freeze` and :func:`follow`, unless another is given."""
+"""The default node number of IDs that are minted under :func:`freeze` and :func:`follow`."""
 
 _VERSIONS: Final = (1, 4, 6)
 
 
 class TravelWarning(UserWarning):
-    """A test travelled in time, and IDs were minted of the real one."""
+    """The warning that a test changed the time for Python, and minted IDs of the real time."""
 
 
-class _Cast(NamedTuple):
-    """Who mints what module-level functions return."""
+class _Defaults(NamedTuple):
+    """The generators that module-level functions use, and their clock."""
 
     generators: tuple[object, ...]
-    #: What Python functions of modules ask, by the modules' own names.
     named: tuple[tuple[ModuleType, str, object], ...]
+    """A module, the name of one of its variables, and the generator in it, which the module's Python functions use."""
     clock: ManualClock | FollowingClock | None
 
-    def take_the_stage(self) -> None:
+    def install(self) -> None:
+        """Make the module-level functions use these generators and this clock."""
         for generator in self.generators:
             replace_default(generator)
         for module, name, generator in self.named:
@@ -49,12 +69,12 @@ class _Cast(NamedTuple):
 
 
 _lock: Final = Lock()
-_real: _Cast | None = None
-_casts: Final[list[_Cast]] = []
+_real: _Defaults | None = None
+_installed: Final[list[_Defaults]] = []
 
 
-def _understudies(clock: ManualClock | FollowingClock, node: int) -> _Cast:
-    """Return a new generator for each of the default ones, in the order of the one list."""
+def _make_defaults(clock: ManualClock | FollowingClock, node: int) -> _Defaults:
+    """Return a new generator for each default one, in the order of ``SCHEMES``."""
     generators: list[object] = []
     named: list[tuple[ModuleType, str, object]] = []
     for scheme in SCHEMES.values():
@@ -67,36 +87,36 @@ def _understudies(clock: ManualClock | FollowingClock, node: int) -> _Cast:
             named.append((module, "_default", made))
         if scheme.layouts:
             named += [(module, f"_v{each}", module.Generator(version=each, clock=clock)) for each in _VERSIONS]
-    return _Cast(tuple(generators), tuple(named), clock)
+    return _Defaults(tuple(generators), tuple(named), clock)
 
 
-def _begin(cast: _Cast) -> None:
-    global _real  # noqa: PLW0603 - the default generators are of the whole process
+def _begin(new: _Defaults) -> None:
+    global _real  # noqa: PLW0603 - the whole process has one set of default generators
     with _lock:
         if _real is None:
-            named = tuple((module, name, getattr(module, name)) for module, name, _ in cast.named)
-            _real = _Cast(tuple(defaults()), named, None)
-        _casts.append(cast)
-        cast.take_the_stage()
+            named = tuple((module, name, getattr(module, name)) for module, name, _ in new.named)
+            _real = _Defaults(tuple(defaults()), named, None)
+        _installed.append(new)
+        new.install()
 
 
-def _end(cast: _Cast) -> None:
+def _end(old: _Defaults) -> None:
     with _lock:
-        # Not always the last one: two of them may overlap.
-        _casts[:] = [each for each in _casts if each is not cast]
-        last = _casts[-1] if _casts else _real
+        # It need not be the last one: two may overlap.
+        _installed[:] = [each for each in _installed if each is not old]
+        last = _installed[-1] if _installed else _real
         if last is not None:
-            last.take_the_stage()
+            last.install()
 
 
 def _instant(at: datetime | int | str) -> int:
-    """Nanoseconds since the Unix epoch."""
+    """Return an instant in nanoseconds since 1970."""
     if isinstance(at, str):
         text = at
         try:
             at = datetime.fromisoformat(at)
         except ValueError:
-            message = f"at {text[:40]!a} is no time as 2026-01-01 or 2026-01-01T12:00Z"
+            message = f"at {text[:40]!a} is no time in ISO 8601, such as 2026-01-01 or 2026-01-01T12:00Z"
             raise FieldError(message, code="time.range") from None
         if at.tzinfo is None:
             at = at.replace(tzinfo=UTC)
@@ -105,16 +125,17 @@ def _instant(at: datetime | int | str) -> int:
 
 @contextmanager
 def freeze(at: datetime | int | str, *, node: int = NODE, seed: int = 0) -> Iterator[ManualClock]:
-    """While it lasts, the module-level functions that mint do so at one time, and mint the same IDs in every run.
+    """Make all module-level functions mint at one time, and mint the same IDs in every run.
 
-    That is ``sno.new``, ``uuid.new``, ``uuid.uuid7`` and all others, however they were imported; also ``nanoid.new``
-    and ``uuid.uuid4``, which have no time, but chance, for which ``seed`` stands. Each is minted by a new generator
-    that has the clock that is returned, and ``node`` where its IDs have a node number. No store is asked. When it ends,
-    the default generators go on as if nothing had been: they mint no ID a second time, and keep their order. So it is
-    for the whole process, all its threads included; in a forked child, IDs that have a node number are refused
-    (``fork.shared_node``).
+    These are ``sno.new``, ``uuid.new``, ``uuid.uuid7`` and all others, in any module that imported them; also
+    ``nanoid.new`` and ``uuid.uuid4``, whose random bits follow from ``seed``. Each function uses a new generator with
+    the clock that this returns, and with ``node`` if its IDs have a node number. No generator asks a store. Afterwards
+    the default generators continue where they were: they mint no ID a second time, and keep their order.
 
-    Generators of your own are not touched, unless you give them the clock. It can be used as a decorator too.
+    The clock is the one of the whole process with all its threads. In a forked child, a generator whose IDs have a node
+    number raises ``fork.shared_node``.
+
+    Generators of your own do not change, unless you give them the clock. You can use this as a decorator too.
 
     >>> from mintage import sno, ulid
     >>> with freeze("2026-01-01") as clock:
@@ -124,26 +145,26 @@ def freeze(at: datetime | int | str, *, node: int = NODE, seed: int = 0) -> Iter
     2026-01-01T00:00:00+00:00 2026-01-01T00:00:00+00:00
     2026-01-01T00:00:01+00:00
 
-    :param at: an aware datetime, nanoseconds since the Unix epoch, or ISO 8601, which is UTC unless it says otherwise.
+    :param at: an aware datetime, nanoseconds since 1970, or text in ISO 8601, which is UTC if it has no time zone.
     :param node: 0 to 1023.
     :param seed: 0 to 2^64 - 1.
     :raises ArgumentError: an argument of the wrong type.
     :raises FieldError: ``time.naive``, ``time.range``, ``field.range``.
     :raises ConfigError: ``config.node``.
     """
-    with _playing(clock := ManualClock(_instant(at), seed=seed), node):
+    with _activated(clock := ManualClock(_instant(at), seed=seed), node):
         yield clock
 
 
 @contextmanager
 def follow(*, node: int = NODE, seed: int = 0) -> Iterator[FollowingClock]:
-    """The same at the time that ``time.time_ns()`` tells, which time-machine and freezegun set.
+    """Make all module-level functions mint at the time of ``time.time_ns()``, which time-machine and freezegun set.
 
-    mintage reads the system's clock itself, so neither reaches it otherwise. Where their time goes back, generators
-    start over with the next node number, so IDs are of that time. None comes twice until the numbers have come round:
-    after as many journeys back as the scheme, or a layout of your own, has of them, 1,024 for snowflake. Of several
-    generators of your own, one comes to the number that another was given: give them numbers that are further apart
-    than the journeys back. What ``uuid1`` and ``uuid6`` are given stays as it is.
+    Otherwise these libraries do not reach mintage, which reads the system's clock in Rust. When their time goes back,
+    each generator continues with the next node number, so that its IDs have that time. No ID comes twice until a
+    generator has used all its node numbers, of which the scheme or your layout has a certain count: 1,024 for
+    snowflake. If you create several generators with this clock, give them node numbers that are further apart than the
+    times that the clock goes back. The arguments of ``uuid1`` and ``uuid6`` do not change.
 
     >>> import time_machine
     >>> from mintage import uuid
@@ -157,24 +178,24 @@ def follow(*, node: int = NODE, seed: int = 0) -> Iterator[FollowingClock]:
     :raises FieldError: ``field.range``.
     :raises ConfigError: ``config.node``.
     """
-    with _playing(clock := FollowingClock(seed=seed), node):
+    with _activated(clock := FollowingClock(seed=seed), node):
         yield clock
 
 
 @contextmanager
-def _playing(clock: ManualClock | FollowingClock, node: int) -> Iterator[None]:
-    _begin(cast := _understudies(clock, node))
+def _activated(clock: ManualClock | FollowingClock, node: int) -> Iterator[None]:
+    _begin(installed := _make_defaults(clock, node))
     try:
         yield
     finally:
-        _end(cast)
+        _end(installed)
 
 
-def _is_playing() -> bool:
-    """Return whether any of the two is in force."""
-    return bool(_casts)
+def _is_active() -> bool:
+    """Return True while :func:`freeze` or :func:`follow` is in force."""
+    return bool(_installed)
 
 
 def _minted_until() -> list[Any]:
-    """Return how far each default generator has minted."""
+    """Return the time up to which each default generator has minted."""
     return [each._minted_until() for each in defaults() if hasattr(each, "_minted_until")]

@@ -1,14 +1,18 @@
-"""Integers, bytes and IDs as text of other bases: base 32, 36, 58, 62 and 64, and hex.
+r"""Integers, bytes and IDs as text in other bases: base 32, 36, 58, 62 and 64, and hex.
 
-The text of bytes, and of any ID that has bytes, is as long for each ID of a class, and sorts as the IDs do, in every
-base but ``base64url``, whose digits are in no order of ASCII's. The text of an int is as short as it can be, or of a
-width that is given; of equal widths it sorts too.
+All IDs of a class have texts of one length, which sort as the IDs do. The exception is ``base64url``, whose digits are
+not in the order of ASCII. The text of an int is as short as possible, or has the width that you give; texts of one
+width sort as the ints do.
 
 >>> from mintage import text
+>>> text.BASES["hex"]
+'0123456789abcdef'
 >>> text.encode(255, "hex"), text.encode(255, "base36", width=4)
 ('ff', '0073')
->>> text.encode(b"\\x00\\x01\\xff", "base58"), text.decode_bytes("1119p", "base58", 3)
-('1119p', b'\\x00\\x01\\xff')
+>>> text.decode("0073", "base36")
+255
+>>> text.encode(b"\x00\x01\xff", "base58"), text.decode_bytes("1119p", "base58", 3)
+('1119p', b'\x00\x01\xff')
 """
 
 from __future__ import annotations
@@ -29,7 +33,7 @@ BASES: Final = dict(views.BASES)
 """The digits of each base, zero first: ``hex``, ``base32`` (Crockford's), ``base32sno``, ``base36``, ``base58``
 (Bitcoin's), ``base62``, ``base64url`` (RFC 4648)."""
 MOST_WIDTH: Final = 1024
-"""Characters that a text is filled up to, or read from, at most."""
+"""The largest ``width`` that :func:`encode` accepts, and the longest text that :func:`decode` reads, in characters."""
 
 
 def _digits(base: str) -> str:
@@ -43,10 +47,16 @@ def _digits(base: str) -> str:
 def encode(value: int | Buffer | object, base: str = "base32", *, width: int | None = None) -> str:
     """Return the text of an int of 0 or more, of bytes, or of an ID.
 
-    ``width`` is of ints alone: the characters that they are filled up to with the digit zero, 1,024 at most. Bytes, 24
-    at most, have the width of the largest of as many. In ``base64url`` they are written as RFC 4648 says, without
-    ``=``.
+    Up to 24 bytes can be written. Their text is as long as that of the largest value of so many bytes. ``base64url``
+    follows RFC 4648 and writes no ``=``.
 
+    >>> from mintage import text, ulid
+    >>> text.encode(ulid.ID.parse("01ARZ3NDEKTSV4RRFFQ69G5FAV"), "base58")
+    '1AaLyDYFxmKZxXbNo18znE'
+
+    :param value: an int, bytes, or an ID.
+    :param base: a name of :data:`BASES`.
+    :param width: of an int only: the length of the text in characters, up to 1,024. Leading zeros fill it.
     :raises ArgumentError: an argument of the wrong type.
     :raises ConfigError: ``config.policy``: no such base.
     :raises FieldError: ``field.range``: a negative int, one that needs more characters, or too many bytes.
@@ -54,7 +64,7 @@ def encode(value: int | Buffer | object, base: str = "base32", *, width: int | N
     digits = _digits(base)
     if not isinstance(value, int):
         if width is not None:
-            raise ArgumentError("width must be left out: bytes have their own", code="argument.type")
+            raise ArgumentError("width is for an int only; leave it out for bytes and IDs", code="argument.type")
         return views.encode(base, raw(value))
     if value < 0:
         raise FieldError("int is negative, must be 0 or more", code="field.range")
@@ -69,14 +79,20 @@ def encode(value: int | Buffer | object, base: str = "base32", *, width: int | N
     except TypeError:
         raise ArgumentError(f"width must be int, not {type(width).__name__}", code="argument.type") from None
     if not len(text) <= wanted <= MOST_WIDTH:
-        message = f"int needs {len(text)} characters, width {wanted} is outside {len(text)}..{MOST_WIDTH}"
+        message = f"width {wanted} is outside {len(text)}..{MOST_WIDTH}: the int needs {len(text)} characters"
         raise FieldError(message, code="field.range")
     return text.rjust(wanted, digits[0])
 
 
 def decode(text: str, base: str = "base32") -> int:
-    """Return the int of a text of any width. Digits are read strictly; hex in either case.
+    """Return the int of a text of any width. Upper and lower case are told apart, except in hex.
 
+    >>> from mintage import text
+    >>> text.decode("7Z", "base32")
+    255
+
+    :param text: 1 to 1,024 digits.
+    :param base: a name of :data:`BASES`.
     :raises ArgumentError: ``text`` is not str.
     :raises ConfigError: ``config.policy``: no such base.
     :raises ParseError: ``parse.length``: it is empty, or of more than 1,024 characters; ``parse.character`` with its
@@ -98,8 +114,15 @@ def decode(text: str, base: str = "base32") -> int:
 
 
 def decode_bytes(text: str, base: str, size: int) -> bytes:
-    """So many bytes of their text, 1 to 24.
+    """Return the bytes of a text.
 
+    >>> from mintage import text
+    >>> text.decode_bytes("1119p", "base58", 3).hex()
+    '0001ff'
+
+    :param text: as many digits as :func:`encode` writes of so many bytes.
+    :param base: a name of :data:`BASES`.
+    :param size: the number of bytes, 1 to 24.
     :raises ArgumentError: an argument of the wrong type.
     :raises ConfigError: ``config.policy``: no such base.
     :raises FieldError: ``field.range``: the size.

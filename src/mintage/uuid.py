@@ -1,13 +1,39 @@
-"""UUIDs of every version, and the standard module's names, so that ``import mintage.uuid as uuid`` takes its place.
+"""UUIDs of every version, and all names of the standard module, which ``import mintage.uuid as uuid`` replaces.
 
-``ID``, ``Array``, ``Generator``, ``new``, ``min_at`` and ``max_at`` are mintage's own; all other functions return the
-standard module's very own ``UUID`` objects.
+``ID``, ``Array``, ``Generator``, ``new``, ``min_at`` and ``max_at`` are mintage's own. All other functions return
+``UUID`` objects of the standard module.
 
 >>> from mintage import uuid
 >>> uuid.ID.parse("017f22e2-79b0-7cc3-98c4-dc0c0c07398f").time.isoformat()
 '2022-02-22T19:22:22+00:00'
 >>> uuid.uuid5(uuid.NAMESPACE_DNS, "python.org")
 UUID('886313e1-3b8a-5372-9b90-0c9aee199e5d')
+
+:func:`min_at` and :func:`max_at` return the first and the last UUID of version 7 of an instant:
+
+>>> from datetime import datetime, timezone
+>>> when = datetime(2031, 5, 8, 23, 3, 34, 976000, tzinfo=timezone.utc)
+>>> uuid.min_at(when)
+uuid.ID.parse('01c2c571-3940-7000-8000-000000000000')
+>>> uuid.max_at(when)
+uuid.ID.parse('01c2c571-3940-7fff-bfff-ffffffffffff')
+
+:func:`new` mints one ID of version 7; a :class:`Generator` mints many at once, as an :class:`Array`:
+
+>>> ids = uuid.Generator(version=6).batch(3)
+>>> isinstance(ids, uuid.Array), ids[0].version, uuid.new().version
+(True, 6, 7)
+
+The other names are functions and constants of the standard module:
+
+>>> [each().version for each in (uuid.uuid1, uuid.uuid4, uuid.uuid6, uuid.uuid7, uuid.uuid8)]
+[1, 4, 6, 7, 8]
+>>> uuid.uuid3(uuid.NAMESPACE_URL, "https://example.org/").version
+3
+>>> uuid.UUID(int=0) == uuid.NIL, uuid.UUID(int=2**128 - 1) == uuid.MAX, uuid.NIL.is_safe is uuid.SafeUUID.unknown
+(True, True, True)
+>>> uuid.UUID("886313e1-3b8a-5372-9b90-0c9aee199e5d").variant == uuid.RFC_4122
+True
 """
 
 from __future__ import annotations
@@ -69,28 +95,41 @@ __all__ += [
 NIL = ID.NIL.as_uuid()
 MAX = ID.MAX.as_uuid()
 
-# Not a Python function around the method: the call is the hot path.
+# No Python function around the method: this call is the hot path.
 new = as_function(Generator().new, __name__)
 _v1, _v4, _v6 = Generator(version=1), Generator(version=4), Generator(version=6)
 
 
 def uuid1(node: int | None = None, clock_seq: int | None = None) -> UUID:
-    """Return a UUID of version 1: the time since 1582, and a node.
+    """Return a UUID of version 1: the time since 1582 in units of 100 ns, a clock sequence and a node.
 
-    The node is random, with the multicast bit, and so is the clock sequence, each drawn once a process. For this
-    machine's address pass ``node=getnode()``, 48 bits; of ``clock_seq`` the lower 14 bits count.
+    By default mintage draws the clock sequence and the node at random, once a process; the node has the multicast bit.
 
-    Where either is given, the time is the clock's, in 100 ns, and later than that of the last such UUID: of this
-    process, and of all processes that were forked from it, or from its own parents, after mintage was imported. Two
-    other processes of one node and one clock sequence give the same UUID where both come to the same 100 ns.
+    If you pass either, the time is the clock's, and later than the time of the last such UUID of this process and of
+    all processes that were forked, after mintage was imported, from it or from its parents. Two unrelated processes
+    that pass the same node and the same clock sequence return the same UUID if they do so in the same 100 ns.
 
+    >>> from mintage import uuid
+    >>> uuid.uuid1(node=0x0A1B2C3D4E5F, clock_seq=7).node == 0x0A1B2C3D4E5F
+    True
+
+    :param node: 48 bits; ``getnode()`` returns the address of this machine.
+    :param clock_seq: a number, of which the lower 14 bits count.
     :raises FieldError: ``field.range``: the node has more bits.
     """
     return _of_node(_v1, node, clock_seq)
 
 
 def uuid6(node: int | None = None, clock_seq: int | None = None) -> UUID:
-    """A UUID of version 6: as :func:`uuid1`, in an order that sorts by time; of ``node`` the lower 48 bits count."""
+    """Return a UUID of version 6: the fields of :func:`uuid1` in an order that sorts by time.
+
+    >>> from mintage import uuid
+    >>> uuid.uuid6() < uuid.uuid6()
+    True
+
+    :param node: a number, of which the lower 48 bits count.
+    :param clock_seq: a number, of which the lower 14 bits count.
+    """
     return _of_node(_v6, None if node is None else node & 0xFFFF_FFFF_FFFF, clock_seq)
 
 
@@ -106,9 +145,18 @@ def _of_node(generator: Generator, node: int | None, clock_seq: int | None) -> U
 
 
 def uuid8(a: int | None = None, b: int | None = None, c: int | None = None) -> UUID:
-    """Return a UUID of version 8, of 48, 12 and 62 bits of your own; of each number the lower bits count.
+    """Return a UUID of version 8, with 48, 12 and 62 bits of your own.
 
-    What is left out is random: as in version 4, and not merely as good as that as in the standard module.
+    The operating system's generator fills the numbers that you leave out, as in version 4. (The standard module uses a
+    weaker one.)
+
+    >>> from mintage import uuid
+    >>> str(uuid.uuid8(0x0123456789AB, 0xCDE))[:19]
+    '01234567-89ab-8cde-'
+
+    :param a: a number, of which the lower 48 bits count.
+    :param b: a number, of which the lower 12 bits count.
+    :param c: a number, of which the lower 62 bits count.
     """
     drawn = int(_v4.new())
     return ID.from_parts(

@@ -3,6 +3,21 @@
 >>> from mintage import xid
 >>> xid.ID.parse("9m4e2mr0ui3e8a215n4g").time.isoformat()
 '2011-03-22T17:50:19+00:00'
+
+:func:`min_at` and :func:`max_at` return the first and the last ID of an instant, for a range of IDs:
+
+>>> from datetime import datetime, timezone
+>>> when = datetime(2031, 5, 8, 23, 3, 34, 976000, tzinfo=timezone.utc)
+>>> xid.min_at(when)
+xid.ID.parse('edirthg0000000000000')
+>>> xid.max_at(when)
+xid.ID.parse('edirthnvvvvvvvvvvvvg')
+
+:func:`new` mints one ID; a :class:`Generator` mints many at once, as an :class:`Array`:
+
+>>> ids = xid.Generator().batch(3)
+>>> isinstance(ids, xid.Array), sorted(ids) == list(ids), xid.new() in ids
+(True, True, False)
 """
 
 from __future__ import annotations
@@ -12,5 +27,5 @@ from mintage._core.xid import ID, Array, Generator, max_at, min_at
 
 __all__ = ["ID", "Array", "Generator", "max_at", "min_at", "new"]
 
-# Not a Python function around the method: the call is the hot path.
+# No Python function around the method: this call is the hot path.
 new = as_function(Generator().new, __name__)

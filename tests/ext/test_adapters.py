@@ -17,7 +17,7 @@ ADAPTERS = sorted(
     for path in (ROOT / "src/mintage/ext").iterdir()
     if (path.suffix == ".py" and path.stem != "__init__") or (path / "__init__.py").is_file()
 )
-NEEDS_NOTHING = {"columns", "json", "kinds", "sqlite3"}
+NEEDS_NOTHING = {"_columns", "columns", "json", "kinds", "sqlite3"}
 FRAMEWORKS = {"pydantic": "pydantic_core", "spark": "pyspark"}
 """The package of an adapter with another name."""
 

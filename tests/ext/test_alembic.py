@@ -103,7 +103,7 @@ def types() -> Iterator[IDType[Any]]:
         made: Any = getattr(ids, f"{kind.title}Type")
         yield made()
         if kind.size and not kind.layout:
-            for form in get_args(ids.Form):
+            for form in get_args(ids.StorageForm):
                 try:
                     yield made(form)
                 except ConfigError:

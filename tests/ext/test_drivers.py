@@ -29,14 +29,16 @@ from mintage import sno, snowflake, typeid, ulid, uuid, xid
 from mintage.errors import ArgumentError, ConfigError, ParseError
 from mintage.formats.cast import cast
 from mintage.formats.kinds import BY_CLASS, KINDS, TypeID
-from mintage.formats.storage import WRITERS, Form, forms
+from mintage.formats.storage import WRITERS, StorageForm, storage_forms
 
 if TYPE_CHECKING:
     from tests.servers import MariaDB, PostgreSQL
 
 pytestmark = pytest.mark.usefixtures("registrations_end")
 
-EVERY: list[tuple[type[Any], Form]] = [(python, form) for python, kind in BY_CLASS.items() for form in forms(kind)]
+EVERY: list[tuple[type[Any], StorageForm]] = [
+    (python, form) for python, kind in BY_CLASS.items() for form in storage_forms(kind)
+]
 POSTGRESQL = {"bytes": "bytea", "uuid": "uuid", "text": "text"}
 DECLARED = {"bytes": "", "uuid": "BLOB", "text": "TEXT"}
 MARIADB = {"bytes": "VARBINARY(20)", "uuid": "BINARY(16)", "text": "CHAR(40) CHARACTER SET ascii COLLATE ascii_bin"}
@@ -289,7 +291,7 @@ def test_django_ulid_61_pymysql_adapts_ids_of_later_connections(mariadb: MariaDB
 @pytest.mark.parametrize(
     ("python", "form"), EVERY, ids=lambda value: value if isinstance(value, str) else value.__module__
 )
-def test_sqlite3_sends_and_reads_every_form(python: type[Any], form: Form) -> None:
+def test_sqlite3_sends_and_reads_every_form(python: type[Any], form: StorageForm) -> None:
     mintage.ext.sqlite3.register(forms={python: form})
     minted = some(python)
     with closing(sqlite3.connect(":memory:", detect_types=sqlite3.PARSE_DECLTYPES)) as database:

@@ -30,6 +30,7 @@ from mintage.ext import duckdb as in_duckdb
 from mintage.ext import pandas as in_pandas
 from mintage.ext import polars as in_polars
 from mintage.ext import pyarrow as in_pyarrow
+from mintage.ext.pyarrow import _filling
 from mintage.formats import sql
 from mintage.formats.catalogue import FORMATS, LAYOUTS, Format
 from mintage.formats.kinds import KINDS, Kind
@@ -271,12 +272,12 @@ def test_ids_are_text_on_request(engine: Engine, kind: Kind, generator: Any) -> 
 def test_named_generator_is_looked_up_at_each_call(kind: Kind) -> None:
     first, second = (frozen_column(kind) for _ in range(2))
     assert first == second
-    assert not set(in_pyarrow.minted(kind.name, 5).to_pylist()) & set(first)
+    assert not set(in_pyarrow.new_ids_column(kind.name, 5).to_pylist()) & set(first)
 
 
 def frozen_column(kind: Kind) -> list[object]:
     with freeze("2027-01-01"):
-        ids: list[object] = in_pyarrow.minted(kind.name, 5).to_pylist()
+        ids: list[object] = in_pyarrow.new_ids_column(kind.name, 5).to_pylist()
     return ids
 
 
@@ -443,10 +444,43 @@ def test_nodes_of_a_column_are_those_of_its_ids(engine: Engine, kind: Kind) -> N
     assert engine.of("node_of", frame, kind.name) == wanted
 
 
+@each_kind
+def test_fields_of_a_column_are_those_of_its_ids(engine: Engine, kind: Kind) -> None:
+    ids = some(kind)
+    frame = engine.frame(id=[plain(kind, each) for each in ids])
+    if kind.scheme.is_text:
+        with pytest.raises(FieldError, match="is text without fields") as caught:
+            engine.of("field_of", frame, kind.name, "random")
+        assert caught.value.code == "field.format"
+        return
+    for part in kind.format.parts:
+        if part.bits > 57:
+            with pytest.raises(FieldError, match="is not one of its fields of at most 57 bits") as caught:
+                engine.of("field_of", frame, kind.name, part.name)
+            assert caught.value.code == "field.format"
+            continue
+        wanted = []
+        for each in ids:
+            (value,) = (found for name, _, _, found, _ in kind.format.fields(int(each)) if name == part.name)
+            wanted.append(int(value, 16) if isinstance(value, str) else value)
+        assert engine.of("field_of", frame, kind.name, part.name) == wanted, part.name
+
+
+def test_metabyte_of_a_column_is_that_of_its_ids(engine: Engine) -> None:
+    ids = [sno.new(meta) for meta in (0, 7, 255)]
+    assert engine.of("field_of", engine.frame(id=[bytes(each) for each in ids]), "sno", "meta") == [0, 7, 255]
+
+
+def test_field_that_ids_lack_is_refused(engine: Engine) -> None:
+    frame = engine.frame(id=[bytes(sno.new())])
+    with pytest.raises(FieldError, match=r"field 'node' of sno is not one of its fields .* which are time, tick, meta"):
+        engine.of("field_of", frame, "sno", "node")
+
+
 def test_node_is_that_of_the_generator() -> None:
     for source in (sno.Generator(partition=999), snowflake.Generator(node=999)):
         name = type(source).__module__.removeprefix("mintage.")
-        column = in_pyarrow.minted(source, 3)
+        column = in_pyarrow.new_ids_column(source, 3)
         assert in_pyarrow.node_of(column, name).to_pylist() == [999] * 3
 
 
@@ -530,13 +564,13 @@ def test_column_of_ids_beyond_63_bits_is_not_filled() -> None:
     ids = snowflake.Generator(node=1, layout=snowflake.DISCORD)
     late = ids.new_at(snowflake.DISCORD.parse(1 << 63).time)
     with pytest.raises(FieldError, match=f"snowflake {late} has 64 bits"):
-        in_pyarrow._signed(np.array([late], np.uint64))
+        _filling._signed(np.array([late], np.uint64))
 
 
 @each_kind
 def test_missing_ids_stay_missing(kind: Kind) -> None:
     one = plain(kind, kind.mint())
-    column = pa.array([None, one, None], in_pyarrow.minted(kind.name, 0).type)
+    column = pa.array([None, one, None], in_pyarrow.new_ids_column(kind.name, 0).type)
     texts = in_pyarrow.text(column, kind.name)
     assert texts.is_null().to_pylist() == [True, False, True]
     assert in_pyarrow.parse(texts, kind.name).equals(column)
@@ -553,7 +587,7 @@ def test_missing_ids_stay_missing(kind: Kind) -> None:
 @each_kind
 def test_slices_chunks_and_other_arrow_types_are_read(kind: Kind) -> None:
     ids = [plain(kind, kind.mint()) for _ in range(9)]
-    plain_column = pa.array(ids, in_pyarrow.minted(kind.name, 0).type)
+    plain_column = pa.array(ids, in_pyarrow.new_ids_column(kind.name, 0).type)
     texts = [kind.write(kind.read(each)) for each in ids]
     columns = [
         (plain_column[2:7], texts[2:7]),
@@ -738,7 +772,7 @@ def write_seconds(name: str, directory: Path) -> Path:
     """Write a Parquet file with one ID for each of 1,000 seconds, in ten row groups."""
     kind, path = KINDS[name], directory / f"{name}.parquet"
     ids = [plain(kind, kind.min_at(NOON + at * 1_000 * MS)) for at in range(GROUPS * GROUP)]
-    column = pa.array(ids, in_pyarrow.minted(name, 0).type)
+    column = pa.array(ids, in_pyarrow.new_ids_column(name, 0).type)
     pq.write_table(pa.table({"id": column, "row": range(len(ids))}), path, row_group_size=GROUP)
     return path
 
@@ -880,6 +914,18 @@ def test_sqlite_computes_time_and_node(name: str) -> None:
 
 
 @SQL_LAYOUTS
+def test_duckdb_reads_every_field(name: str) -> None:
+    layout = LAYOUT_NAMES[name]
+    ids = some_integers(layout)
+    rows = ", ".join(f"({at}, {(each + (1 << 63)) % (1 << 64) - (1 << 63)})" for at, each in enumerate(ids))
+    connection = duckdb.connect()
+    for field, _, _ in layout.fields:
+        expression = columns.sql_field(layout, "ids.Id", field, "duckdb")
+        found = connection.sql(f'SELECT {expression} FROM (VALUES {rows}) AS ids(nr, "Id") ORDER BY nr').fetchall()
+        assert [value for (value,) in found] == [layout.parse(each % (1 << 64)).fields[field] for each in ids], field
+
+
+@SQL_LAYOUTS
 def test_duckdb_computes_time_and_node(name: str) -> None:
     layout = LAYOUT_NAMES[name]
     integers = some_integers(layout)
@@ -952,7 +998,7 @@ def test_polars_28733_and_29165_lazy_frame_or_expression_is_refused() -> None:
             in_polars.with_id(wrong, "uuid")  # type: ignore[arg-type]
     frame = lazy.collect()
     for mapped in (pl.col("item").map_elements(lambda _: str(sno.new()), pl.String), lambda _: sno.new()):
-        with pytest.raises(ArgumentError, match="not by a function of its rows"):
+        with pytest.raises(ArgumentError, match="not a function that is called for each row"):
             in_polars.with_id(frame, mapped)
     # Two uses of one plan have the same IDs.
     twice = pl.concat([in_polars.with_id(frame, "sno"), in_polars.with_id(frame, "sno")]).lazy()

@@ -21,7 +21,7 @@ from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError, create
 
 from mintage import sno, snowflake, typeid, ulid
 from mintage.errors import ArgumentError, ConfigError, FieldError, MintError
-from mintage.ext.pydantic import CUID, CUID2, NanoID, Snowflake, Str, TextID, TypeID
+from mintage.ext.pydantic import CUID, CUID2, NanoID, NullForZero, Snowflake, Str, TextID, TypeID
 from mintage.formats.kinds import KINDS, Kind, TypeIDs
 from tests.ext.forms import FORMS, Form, each, minted
 
@@ -416,3 +416,27 @@ def test_uuid_of_another_version_is_refused_with_its_own_code() -> None:
     with pytest.raises(ValidationError) as caught:
         TypeAdapter(sno.ID).validate_python(UUID(int=0))
     assert caught.value.errors()[0]["type"].startswith("parse.")
+
+
+def test_a_zero_sno_id_can_be_null_in_json() -> None:
+    adapter = TypeAdapter(Annotated[sno.ID, NullForZero()])
+    one = sno.new()
+    for value, text in ((sno.ID.ZERO, b"null"), (one, f'"{one}"'.encode())):
+        assert adapter.dump_json(value) == text
+        assert adapter.validate_json(text) == value
+        assert adapter.validate_json(text, strict=True) == value
+        assert adapter.validate_python(value, strict=True) == value
+        assert adapter.dump_python(value) is value
+    assert adapter.validate_python(None).is_zero
+    for mode in ("validation", "serialization"):
+        text_schema, null = adapter.json_schema(mode=mode)["anyOf"]
+        assert (text_schema["format"], null) == ("sno", {"type": "null"})
+    with pytest.raises(ValidationError):
+        adapter.validate_json("7")
+
+
+def test_a_zero_sno_id_is_text_without_the_annotation() -> None:
+    adapter = TypeAdapter(sno.ID)
+    assert adapter.dump_json(sno.ID.ZERO) == b'"2222222222222222"'
+    with pytest.raises(ValidationError):
+        adapter.validate_json("null")

@@ -72,7 +72,7 @@ def forms(name: str) -> Iterator[IDType[Any]]:
     elif KINDS[name].scheme.is_text:
         yield TYPES[name]()
     else:
-        for form in get_args(ids.Form):
+        for form in get_args(ids.StorageForm):
             try:
                 yield TYPES[name](form)
             except ConfigError:

@@ -40,7 +40,7 @@ from mintage.ext import polars as in_polars
 from mintage.ext import pyarrow as in_arrow
 from mintage.ext import sqlalchemy as types
 from mintage.formats.kinds import KINDS, Kind, TypeIDs
-from mintage.formats.storage import CLASSES, WRITERS, Form, chosen, form_of, forms
+from mintage.formats.storage import CLASSES, WRITERS, StorageForm, chosen, storage_form, storage_forms
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -84,14 +84,14 @@ def cells() -> dict[tuple[str, str], dict[str, str]]:
 
 def each_form() -> Iterator[Any]:
     for name, kind in ALL.items():
-        for form in forms(kind):
+        for form in storage_forms(kind):
             yield pytest.param(name, form, id=f"{name}-{form}")
 
 
 each = pytest.mark.parametrize(("name", "form"), list(each_form()))
 
 
-def type_of(name: str, form: Form) -> Any:
+def type_of(name: str, form: StorageForm) -> Any:
     kind = ALL[name]
     if kind.layout:
         return types.SnowflakeType(kind.layout)
@@ -100,7 +100,7 @@ def type_of(name: str, form: Form) -> Any:
     return getattr(types, f"{kind.title}Type")(*([kind.prefix] if isinstance(kind, TypeIDs) else []), form=form)
 
 
-def field_of(name: str, form: Form) -> Any:
+def field_of(name: str, form: StorageForm) -> Any:
     kind, made = ALL[name], getattr(django, f"{ALL[name].title}Field")
     if kind.layout:
         return made(layout=kind.layout)
@@ -128,7 +128,7 @@ def plain(sql: str, vendor: str, size: int | None) -> str:
 
 
 def test_formats_and_storage_rows_match(cells: dict[tuple[str, str], Any]) -> None:
-    assert list(cells) == [(name, form) for name, kind in ALL.items() for form in forms(kind)]
+    assert list(cells) == [(name, form) for name, kind in ALL.items() for form in storage_forms(kind)]
     assert set(CLASSES) == {kind.python for kind in ALL.values()} - {int, str}
 
 
@@ -136,7 +136,7 @@ def test_default_form_is_the_same_in_all_adapters(cells: dict[tuple[str, str], d
     drivers = chosen(None)
     for name, kind in ALL.items():
         [default] = [form for (each, form), row in cells.items() if each == name and row["form"] == f"**{form}**"]
-        assert form_of(kind, None) == default
+        assert storage_form(kind, None) == default
         stored = type_of(name, default)
         assert stored.form == default
         assert "form=" not in repr(stored)
@@ -150,7 +150,7 @@ def test_default_form_is_the_same_in_all_adapters(cells: dict[tuple[str, str], d
 @each
 @pytest.mark.parametrize("database", SQL)
 def test_column_types_equal_the_documented_ones(
-    name: str, form: Form, database: str, cells: dict[tuple[str, str], dict[str, str]]
+    name: str, form: StorageForm, database: str, cells: dict[tuple[str, str], dict[str, str]]
 ) -> None:
     vendor, kind = SQL[database], ALL[name]
     size = 16 if form == "uuid" else kind.size
@@ -170,7 +170,7 @@ def test_column_types_equal_the_documented_ones(
 
 @each
 @pytest.mark.parametrize("vendor", DIALECTS)
-def test_two_adapters_give_a_driver_one_value(name: str, form: Form, vendor: str) -> None:
+def test_two_adapters_give_a_driver_one_value(name: str, form: StorageForm, vendor: str) -> None:
     one = sample(name)
     [dialect, *_] = DIALECTS[vendor]
     bound = forms_written(type_of(name, form), dialect, one)
@@ -215,18 +215,18 @@ def sent() -> dict[str, dict[str, str]]:
 
 def of_bytes() -> Iterator[Any]:
     for name, kind in ALL.items():
-        for form in forms(kind):
+        for form in storage_forms(kind):
             if kind.python in CLASSES:
                 yield pytest.param(name, form, id=f"{name}-{form}")
 
 
-def binary(form: Form, one: Any) -> bytes:
+def binary(form: StorageForm, one: Any) -> bytes:
     """Return the bytes of a form, if it has some."""
     written = WRITERS[form](one)
     return written.bytes if isinstance(written, UUID) else bytes(written)
 
 
-def as_psycopg(python: type[Any], form: Form, one: Any) -> str:
+def as_psycopg(python: type[Any], form: StorageForm, one: Any) -> str:
     context: Any = SimpleNamespace(adapters=AdaptersMap(psycopg.adapters), connection=None)
     mintage.ext.psycopg.register(context, forms={python: form})
     dumper = context.adapters.get_dumper(python, PyFormat.BINARY)(python, context)
@@ -234,7 +234,7 @@ def as_psycopg(python: type[Any], form: Form, one: Any) -> str:
     return str(psycopg.adapters.types[dumper.oid].name)
 
 
-def as_psycopg2(python: type[Any], form: Form, one: Any) -> str:
+def as_psycopg2(python: type[Any], form: StorageForm, one: Any) -> str:
     mintage.ext.psycopg2.register(forms={python: form})
     adapt: Any = psycopg2.extensions.adapt
     quoted = adapt(one).getquoted().decode()
@@ -242,7 +242,7 @@ def as_psycopg2(python: type[Any], form: Form, one: Any) -> str:
     return "bytea" if quoted.endswith("::bytea") else "uuid" if quoted.endswith("::uuid") else "text"
 
 
-def as_pymysql(python: type[Any], form: Form, one: Any) -> str:
+def as_pymysql(python: type[Any], form: StorageForm, one: Any) -> str:
     connection: Any = SimpleNamespace(encoders={})
     mintage.ext.pymysql.register(connection, forms={python: form})
     quoted = converters.escape_item(one, "utf8mb4", connection.encoders)
@@ -250,7 +250,7 @@ def as_pymysql(python: type[Any], form: Form, one: Any) -> str:
     return "bytes" if quoted.startswith("X") else "text"
 
 
-def as_sqlite3(python: type[Any], form: Form, one: Any) -> str:
+def as_sqlite3(python: type[Any], form: StorageForm, one: Any) -> str:
     mintage.ext.sqlite3.register(forms={python: form})
     database = sqlite3.connect(":memory:")
     value, name = database.execute("SELECT ?1, typeof(?1)", (one,)).fetchone()
@@ -259,7 +259,7 @@ def as_sqlite3(python: type[Any], form: Form, one: Any) -> str:
     return str(name)
 
 
-def as_asyncpg(_: type[Any], form: Form, one: Any) -> str:
+def as_asyncpg(_: type[Any], form: StorageForm, one: Any) -> str:
     name = {"bytes": "bytea", "uuid": "uuid", "text": "text"}[form]
     codecs = {}
 
@@ -284,7 +284,7 @@ DRIVERS: Final = {
 @pytest.mark.parametrize("driver", DRIVERS)
 @pytest.mark.parametrize(("name", "form"), list(of_bytes()))
 def test_driver_values_equal_the_documented_ones(
-    driver: str, name: str, form: Form, sent: dict[str, dict[str, str]]
+    driver: str, name: str, form: StorageForm, sent: dict[str, dict[str, str]]
 ) -> None:
     assert asyncpg
     assert list(sent) == list(DRIVERS)
@@ -298,7 +298,7 @@ def test_driver_values_equal_the_documented_ones(
 @pytest.mark.parametrize("name", [name for name in ALL if name != "snowflake of 64 bits"])
 def test_frame_column_types_equal_the_documented_ones(name: str, cells: dict[tuple[str, str], dict[str, str]]) -> None:
     generator: Any = typeid.Generator("user") if name == "typeid" else name
-    for form in get_args(Form):
+    for form in get_args(StorageForm):
         if (name, form) not in cells:
             continue
         row = {frame: cells[name, form][frame] for frame in FRAMES}

@@ -1,5 +1,5 @@
-"""What other packages need to know mintage's IDs: a thin module a framework, imported by name.
+"""Adapters of mintage's IDs to other packages: one module a framework, which you import by its name.
 
-``import mintage`` imports none of them, and none of them is needed for anything else. Where its framework is not
-installed, a module says on import what installs it.
+``import mintage`` imports none of them. If the framework is not installed, the import of its module raises an error
+that names the package to install.
 """

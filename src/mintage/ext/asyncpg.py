@@ -1,11 +1,17 @@
-"""asyncpg is told how IDs are sent to PostgreSQL, and on request what they are read as."""
+"""IDs in asyncpg: as parameters of a connection, and as values that it reads.
+
+>>> import asyncpg
+>>> from mintage.ext.asyncpg import register
+>>> async def connect(url: str) -> asyncpg.Pool:
+...     return await asyncpg.create_pool(url, init=register)
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
 
-from mintage.formats.storage import CLASSES, WRITERS, Form, readers
+from mintage.formats.storage import CLASSES, WRITERS, StorageForm, readers
 from mintage.installation import missing
 
 try:
@@ -20,7 +26,7 @@ __all__ = ["register"]
 
 _CLASSES: Final = tuple(CLASSES)
 _TEXT: Final = ("text", "varchar", "bpchar")
-_FORMS: Final[dict[str, Form]] = {"bytea": "bytes", "uuid": "uuid", **dict.fromkeys(_TEXT, "text")}
+_FORMS: Final[dict[str, StorageForm]] = {"bytea": "bytes", "uuid": "uuid", **dict.fromkeys(_TEXT, "text")}
 
 
 async def register(
@@ -29,18 +35,18 @@ async def register(
     types: Iterable[str] = ("bytea", "uuid"),
     load: Mapping[str, Any] | None = None,
 ) -> None:
-    """Let IDs be parameters of a connection, each in the form that its column takes.
+    """Make a connection accept IDs as parameters, each in the storage form of its column.
 
-    For a pool: ``asyncpg.create_pool(url, init=register)``. asyncpg takes no codec of a domain, so the codecs are of
-    the types that columns and domains are made of; what is no ID is sent and read as before.
+    For a pool, write ``asyncpg.create_pool(url, init=register)``. asyncpg accepts no codec of a domain, so the codecs
+    are for the types on which columns and domains are based. asyncpg sends and reads all other values as before.
 
     :param connection: the connection.
-    :param types: the types of PostgreSQL whose parameters may be IDs: ``bytea``, ``uuid``, ``text``, ``varchar``,
-        ``bpchar``, which is ``CHAR(n)``. Those of text slow all text down, so they are left out unless named;
-        ``text[]`` stays as it was.
-    :param load: by such a type, the class of IDs that its values become, or ``TypeID("user")`` for TypeIDs of a prefix:
-        ``{"uuid": uuid.ID}``.
-    :raises ArgumentError: ``argument.type``: no class of IDs, or another type of PostgreSQL.
+    :param types: the types of PostgreSQL whose parameters can be IDs: ``bytea``, ``uuid``, ``text``, ``varchar`` and
+        ``bpchar`` (``CHAR(n)``). Codecs of the types of text slow down all text, so the default leaves them out;
+        ``text[]`` does not change.
+    :param load: by type of PostgreSQL, the class of IDs to which its values are converted, or ``TypeID("user")`` for
+        TypeIDs of a prefix: ``{"uuid": uuid.ID}``.
+    :raises ArgumentError: ``argument.type``: a class that is no class of IDs, or another type of PostgreSQL.
     """
     read = readers(load, _FORMS)
     named = {**readers(dict.fromkeys(types, _CLASSES[0]), _FORMS), **read}

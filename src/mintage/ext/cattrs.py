@@ -1,4 +1,4 @@
-"""IDs in cattrs: objects in classes, text in what these are unstructured to.
+"""IDs in cattrs: objects in your classes, text in unstructured data.
 
 >>> import cattrs
 >>> from mintage import sno
@@ -36,10 +36,11 @@ def _read(value: Any, of: Any) -> Any:
 
 
 def register(converter: C) -> C:
-    """Teaches a converter all classes of IDs, and ``Annotated`` with :class:`mintage.snowflake.Str`,
-    :class:`~mintage.formats.kinds.TextID` or :class:`~mintage.formats.kinds.TypeID`.
+    """Add hooks for all types of IDs to a converter.
 
-    A text that is no ID is a ``MintError`` in the converter's own error.
+    These are the classes of IDs, and ``Annotated`` types with :class:`mintage.snowflake.Str`,
+    :class:`~mintage.ext.kinds.TextID` or :class:`~mintage.ext.kinds.TypeID`. For a text that is no ID, the converter
+    raises its own error, which contains a ``MintError``.
 
     :param converter: one of cattrs, preconfigured or not.
     :returns: the same converter.

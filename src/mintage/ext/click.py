@@ -25,15 +25,16 @@ except ModuleNotFoundError as error:
 __all__ = ["IDType"]
 
 
-class IDType(click.ParamType):  # type: ignore[type-arg]  # before Click 8.5 it takes none
-    """IDs of their text: ``IDType(sno.ID)``, ``IDType("nanoid")``, ``IDType(snowflake.Str(layout))``.
+class IDType(click.ParamType):  # type: ignore[type-arg]  # before Click 8.5 it is not generic
+    """A type of parameters that converts text to IDs.
 
-    In Typer: ``Annotated[sno.ID, typer.Option(parser=sno.ID.parse)]``, or ``parser=IDType(snowflake.Str()).read``.
-    Where it is built on Pydantic, as 0.29 is, ``id: sno.ID`` is enough.
+    Write ``IDType(sno.ID)``, ``IDType("nanoid")`` or ``IDType(snowflake.Str(layout))``. In Typer, write
+    ``Annotated[sno.ID, typer.Option(parser=sno.ID.parse)]``, or ``parser=IDType(snowflake.Str()).read``. A Typer that
+    uses Pydantic, such as 0.29, needs only ``id: sno.ID``.
 
     :param of: a class of IDs; the name of a scheme, or ``typeid``; :class:`mintage.snowflake.Str`; or
-        :class:`~mintage.formats.kinds.TypeID` for TypeIDs of one prefix.
-    :raises ArgumentError: ``argument.type``: it is nothing of these.
+        :class:`~mintage.ext.kinds.TypeID` for TypeIDs of one prefix.
+    :raises ArgumentError: ``argument.type``: it is none of these.
     """
 
     def __init__(self, of: Any) -> None:
@@ -43,12 +44,12 @@ class IDType(click.ParamType):  # type: ignore[type-arg]  # before Click 8.5 it 
     def read(self, text: str) -> Any:
         """Return the ID of a text, for Typer's ``parser``.
 
-        :raises MintError: it is none.
+        :raises MintError: it is no ID.
         """
         return self.kind.read(text)
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Return the ID, or the message that Click shows with the usage."""
+        """Return the ID of a value, or make Click show the error with the usage."""
         try:
             return self.kind.read(value)
         except MintError as error:

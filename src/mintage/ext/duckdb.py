@@ -6,6 +6,26 @@
 >>> orders = with_id(duckdb.sql("SELECT unnest(['pen', 'ink']) AS item"), snowflake.Generator(node=786))
 >>> orders.columns, orders.select(node_expr("snowflake", "id")).fetchall()
 (['id', 'item'], [(786,), (786,)])
+
+The functions on relations read each ID of a column, and append what they find as a column:
+
+>>> from mintage.ext.duckdb import minted_between, node_of, parse, text, time_expr, time_of
+>>> ids = duckdb.sql("SELECT 175928847299117063 AS id")
+>>> time_of(ids, "id", "discord").fetchall()
+[(175928847299117063, datetime.datetime(2016, 4, 30, 11, 18, 25, 796000))]
+>>> node_of(ids, "id", "twitter").fetchall()
+[(175928847299117063, 32)]
+>>> parse(text(ids, "id", "discord"), "text", "discord", "parsed").fetchall()
+[(175928847299117063, '175928847299117063', 175928847299117063)]
+
+The expressions are DuckDB's own, so they also work on tables and files:
+
+>>> from datetime import datetime, timezone
+>>> may, june = datetime(2016, 5, 1, tzinfo=timezone.utc), datetime(2016, 6, 1, tzinfo=timezone.utc)
+>>> ids.select(time_expr("discord", "id")).fetchall()
+[(datetime.datetime(2016, 4, 30, 11, 18, 25, 796000),)]
+>>> ids.filter(minted_between("discord", "id", may, june)).fetchall()
+[]
 """
 
 from __future__ import annotations
@@ -13,6 +33,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Literal
 
 from mintage.errors import ArgumentError, FieldError
+from mintage.ext._columns import check_name, refused
 from mintage.formats.sql import sql_minted_between, sql_node, sql_time
 from mintage.installation import missing
 
@@ -28,19 +49,19 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from datetime import datetime
 
-    from mintage.formats.bits import Scheme
+    from mintage.ext.columns import Scheme
 
-__all__ = ["minted_between", "node_expr", "node_of", "parse", "text", "time_expr", "time_of", "with_id"]
+__all__ = ["field_of", "minted_between", "node_expr", "node_of", "parse", "text", "time_expr", "time_of", "with_id"]
 
 
 def _relation(frame: Any) -> Any:
     if not isinstance(frame, duckdb.DuckDBPyRelation):
-        raise arrow.refused(frame, "duckdb.DuckDBPyRelation, such as connection.sql(…) returns")
+        raise refused(frame, "duckdb.DuckDBPyRelation, such as connection.sql(…) returns")
     return frame
 
 
 def _scanned(relation: Any, __mintage_rows: Any) -> duckdb.DuckDBPyRelation:
-    """Return a relation of a table, in the connection of another."""
+    """Return a table as a relation, in the connection of another relation."""
     made: duckdb.DuckDBPyRelation = relation.query("__mintage_relation", "FROM __mintage_rows")
     return made
 
@@ -48,18 +69,19 @@ def _scanned(relation: Any, __mintage_rows: Any) -> duckdb.DuckDBPyRelation:
 def with_id(
     frame: duckdb.DuckDBPyRelation, generator: object, name: str = "id", *, first: bool = True, as_text: bool = False
 ) -> duckdb.DuckDBPyRelation:
-    """Return a relation with a column of new IDs, as many as it has rows, of one ``batch``.
+    """Return a relation with a column of new IDs, one for each row, of one ``batch``.
 
-    The relation is run once, here, and what it returns is kept in memory as Arrow: a relation is a query, and each use
-    of one runs it again. No function is registered, since DuckDB may call one once for all rows.
+    A relation is a query, which DuckDB runs again at each use. So this runs it once and keeps the rows in memory as
+    Arrow. It registers no function, as DuckDB may call a function only once for all rows.
 
-    :param frame: a ``duckdb.DuckDBPyRelation``, as ``connection.sql(…)`` returns; the result is of the same connection.
-    :param generator: one of mintage's, a :class:`~mintage.Sequence` among them; or the name or module of a scheme.
-    :param name: the new column's.
-    :param first: whether it comes before the others, or behind them.
-    :param as_text: whether the IDs are ``VARCHAR``; otherwise integers are ``BIGINT``, and IDs of bytes ``BLOB``.
-    :raises ArgumentError: ``frame`` is none, ``generator`` is none, or ``name`` is not str.
-    :raises FieldError: ``field.format``: there is a column of that name, in either case of its letters.
+    :param frame: a ``duckdb.DuckDBPyRelation``, which ``connection.sql(…)`` returns. The result has the same
+        connection.
+    :param generator: a generator of mintage, a :class:`~mintage.Sequence`, or the name or module of a scheme.
+    :param name: the name of the new column.
+    :param first: True for a column before the others, False for one after them.
+    :param as_text: True for ``VARCHAR``; otherwise integers are ``BIGINT``, and IDs of bytes are ``BLOB``.
+    :raises ArgumentError: ``frame`` or ``generator`` is something else, or ``name`` is not str.
+    :raises FieldError: ``field.format``: the relation has a column of that name, in upper or lower case.
     :raises MintError: as ``batch``.
     """
     _check_name(name, _relation(frame))
@@ -68,8 +90,8 @@ def with_id(
 
 
 def _check_name(name: str, relation: Any) -> None:
-    # DuckDB's names are the same in either case.
-    arrow.check_name(name.lower() if isinstance(name, str) else name, [each.lower() for each in relation.columns])
+    # DuckDB does not tell upper and lower case apart in names.
+    check_name(name.lower() if isinstance(name, str) else name, [each.lower() for each in relation.columns])
 
 
 def _decoded(
@@ -90,14 +112,15 @@ def _decoded(
 def time_of(
     relation: duckdb.DuckDBPyRelation, column: str, scheme: Scheme, name: str = "time"
 ) -> duckdb.DuckDBPyRelation:
-    """Return the relation with one more column: when the IDs of one were minted, a ``TIMESTAMP`` in UTC.
+    """Return the relation with another column: the times of IDs, ``TIMESTAMP`` in UTC.
 
-    It is run once, here, as in :func:`with_id`. Of integers, :func:`time_expr` runs nothing.
+    It runs the relation, as :func:`with_id` does. For integers, :func:`time_expr` runs nothing.
 
+    :param relation: a relation.
     :param column: the name of a column of ``BIGINT``, ``BLOB`` or ``VARCHAR``, as the IDs are.
-    :param scheme: a scheme's name, a format's such as ``"uuid v6"``, a layout's, or a layout.
-    :param name: the new column's.
-    :raises FieldError: ``field.format``: there is no such column, or one of the new name already.
+    :param scheme: the name of a scheme, a format such as ``"uuid v6"`` or a layout, or a layout.
+    :param name: the name of the new column.
+    :raises FieldError: ``field.format``: there is no such column, or one with the new name.
     :raises MintError: as :func:`mintage.ext.pyarrow.time_of`.
     """
     return _decoded(relation, column, name, arrow.time_of, scheme)
@@ -106,15 +129,31 @@ def time_of(
 def node_of(
     relation: duckdb.DuckDBPyRelation, column: str, scheme: Scheme, name: str = "node"
 ) -> duckdb.DuckDBPyRelation:
-    """Return the relation with one more column: which node minted the IDs of one, a ``BIGINT``.
+    """Return the relation with another column: the node numbers of IDs, ``BIGINT``.
 
     :raises MintError: as :func:`time_of`.
     """
     return _decoded(relation, column, name, arrow.node_of, scheme)
 
 
+def field_of(
+    relation: duckdb.DuckDBPyRelation, column: str, scheme: Scheme, field: str, name: str | None = None
+) -> duckdb.DuckDBPyRelation:
+    """Return the relation with another column: a field of IDs, ``BIGINT``.
+
+    >>> from mintage.ext.duckdb import field_of
+    >>> field_of(duckdb.sql("SELECT 175928847299117063 AS id"), "id", "discord", "worker").fetchall()
+    [(175928847299117063, 1)]
+
+    :param field: the name of the field.
+    :param name: the name of the new column; the default is that of the field.
+    :raises MintError: as :func:`time_of` and :func:`mintage.ext.pyarrow.field_of`.
+    """
+    return _decoded(relation, column, field if name is None else name, arrow.field_of, scheme, field)
+
+
 def text(relation: duckdb.DuckDBPyRelation, column: str, scheme: Scheme, name: str = "text") -> duckdb.DuckDBPyRelation:
-    """Return the relation with one more column: the texts of the IDs of one, ``VARCHAR``.
+    """Return the relation with another column: the texts of IDs, ``VARCHAR``.
 
     :raises MintError: as :func:`time_of`.
     """
@@ -129,7 +168,7 @@ def parse(
     *,
     errors: Literal["raise", "null"] = "raise",
 ) -> duckdb.DuckDBPyRelation:
-    """Return the relation with one more column: the IDs of one of text, as :func:`with_id` has them.
+    """Return the relation with another column: the IDs of a column of text, of the type that :func:`with_id` returns.
 
     :raises MintError: as :func:`time_of`, and as :func:`mintage.ext.pyarrow.parse`.
     """
@@ -137,17 +176,17 @@ def parse(
 
 
 def time_expr(layout: Scheme, column: str = "id") -> duckdb.Expression:
-    """Return when the integers of a column were minted, as an expression of DuckDB's own: a ``TIMESTAMP`` in UTC.
+    """Return a DuckDB expression of the times of integers: ``TIMESTAMP`` in UTC.
 
-    The text of it is :func:`mintage.formats.sql.sql_time`'s, for ``"duckdb"``.
+    Its text is that of :func:`mintage.ext.columns.sql_time` for ``"duckdb"``.
 
-    :raises ConfigError: ``config.policy``: no such layout of integers.
+    :raises ConfigError: ``config.policy``: the IDs are no integers, or there is no such layout.
     """
     return duckdb.SQLExpression(sql_time(layout, column, "duckdb"))
 
 
 def node_expr(layout: Scheme, column: str = "id") -> duckdb.Expression:
-    """Return which node minted the integers of a column, as an expression of DuckDB's own.
+    """Return a DuckDB expression of the node numbers of integers.
 
     :raises ConfigError: as :func:`time_expr`.
     :raises FieldError: ``field.format``: the layout has no node number.
@@ -156,10 +195,10 @@ def node_expr(layout: Scheme, column: str = "id") -> duckdb.Expression:
 
 
 def minted_between(scheme: Scheme, column: str, start: datetime | int, end: datetime | int) -> duckdb.Expression:
-    """Return a condition on a column of IDs, for ``relation.filter``: minted at ``start`` or later, and before ``end``.
+    """Return a condition for ``relation.filter``: IDs minted at ``start`` or later, and before ``end``.
 
-    It compares the column with two IDs, so the row groups of a table or Parquet file that are outside are not read.
+    It compares the column with two IDs, so that DuckDB skips row groups of a table or Parquet file outside the range.
 
-    :raises FieldError: as :func:`mintage.formats.sql.bounds`.
+    :raises FieldError: as :func:`mintage.ext.columns.bounds`.
     """
     return duckdb.SQLExpression(sql_minted_between(scheme, column, start, end, "duckdb"))

@@ -1,7 +1,7 @@
-"""Hypothesis strategies for the IDs of every scheme, made of the fields that its format declares.
+"""Hypothesis strategies for the IDs of every scheme, built from the fields that its format declares.
 
-What they find shrinks towards the smallest: the first instant, and 0 in every field. Hypothesis knows the classes of
-IDs by itself, so ``st.from_type(sno.ID)`` works, and ``st.builds`` of what has such a field.
+Examples shrink towards the first instant and 0 in every field. Hypothesis knows the classes of IDs without an import of
+this module, so ``st.from_type(sno.ID)`` works, and ``st.builds`` of a class with such a field.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from mintage.installation import missing
 
 
 def register() -> None:
-    """Have ``st.from_type`` know the classes of IDs; Hypothesis calls it."""
+    """Register a strategy for each class of IDs with ``st.from_type``. Hypothesis calls it."""
     from hypothesis import strategies
 
     for name, kind in KINDS.items():
@@ -34,7 +34,7 @@ def _usual(name: str, _: type) -> SearchStrategy[Any]:
     return ids(name)
 
 
-# Below what Hypothesis calls while it is imported.
+# Below `register`, which Hypothesis calls while it is imported.
 try:
     from hypothesis import strategies as st
 except ModuleNotFoundError as error:
@@ -57,16 +57,17 @@ def ids(
     max_time: datetime | int | None = None,
     **fields: Any,
 ) -> SearchStrategy[Any]:
-    """IDs of a scheme by its name: of its class, ``int`` of snowflake in its default layout, ``str`` of text.
+    """Return a strategy for IDs of a scheme: of its class, ``int`` for snowflake, ``str`` if IDs are text.
 
     >>> from hypothesis import find
     >>> find(ids("sno", meta=7), lambda id: id.sequence > 1000).sequence
     1001
 
-    :param min_time: an aware datetime, or nanoseconds since the Unix epoch; the first that its format has by default.
-    :param max_time: the same; the last by default, but for years after 9999.
-    :param fields: a number for each field by its name, or a strategy of numbers; all that fit by default.
-    :raises ArgumentError: ``argument.type``: there is no such scheme or field, or a time is of another type.
+    :param scheme: the name of a scheme; a snowflake has the default layout.
+    :param min_time: an aware datetime, or nanoseconds since 1970; the default is the first time of the format.
+    :param max_time: the same; the default is the last time of the format, at most the end of the year 9999.
+    :param fields: by the name of a field, a number or a strategy of numbers; the default is all numbers that fit.
+    :raises ArgumentError: ``argument.type``: there is no such scheme or field, or a time has another type.
     :raises FieldError: ``time.naive``, ``time.range``, ``field.range``.
     """
     if scheme not in KINDS:
@@ -84,7 +85,19 @@ def snowflakes(
     max_time: datetime | int | None = None,
     **fields: Any,
 ) -> SearchStrategy[int]:
-    """Integers of a layout, whose fields are those that it names; the rest is as for :func:`ids`."""
+    """Return a strategy for the integers of a layout.
+
+    >>> from hypothesis import find
+    >>> from mintage import snowflake
+    >>> snowflake.DISCORD.parse(find(snowflakes(snowflake.DISCORD, increment=6), lambda id: True)).sequence
+    6
+
+    :param layout: the layout.
+    :param min_time: as for :func:`ids`.
+    :param max_time: as for :func:`ids`.
+    :param fields: as for :func:`ids`, by the names of the layout.
+    :raises MintError: as :func:`ids`.
+    """
     return _numbers(KINDS["snowflake"]._replace(layout=layout), min_time, max_time, fields)
 
 
@@ -94,17 +107,17 @@ def typeids(
     min_time: datetime | int | None = None,
     max_time: datetime | int | None = None,
 ) -> SearchStrategy[typeid.ID]:
-    """TypeIDs over UUIDs of version 7, as :func:`mintage.typeid.new` mints them.
+    """Return a strategy for TypeIDs over UUIDs of version 7, as :func:`mintage.typeid.new` mints them.
 
     >>> from hypothesis import find
     >>> str(find(typeids("user"), lambda id: True))
     'user_0000000000e008000000000000'
 
-    :param prefix: the prefix, a strategy of prefixes, or any, which shrinks towards the empty one.
+    :param prefix: a prefix or a strategy of prefixes; the default is any prefix, and shrinks towards the empty one.
     :param min_time: as for :func:`ids`.
     :param max_time: as for :func:`ids`.
     :raises ArgumentError: an argument of another type.
-    :raises FieldError: ``field.format``: it is no prefix; ``time.naive``, ``time.range``.
+    :raises FieldError: ``field.format``: the text cannot be a prefix; ``time.naive``, ``time.range``.
     """
     if prefix is None:
         prefixes: SearchStrategy[str] = st.from_regex(r"([a-z]([a-z_]{0,61}[a-z])?)?", fullmatch=True)
@@ -117,7 +130,15 @@ def typeids(
 
 
 def texts(scheme: str, **options: Any) -> SearchStrategy[str]:
-    """Return the usual text of IDs of a scheme, with the options of :func:`ids`."""
+    """Return a strategy for the usual texts of IDs of a scheme.
+
+    >>> from hypothesis import find
+    >>> find(texts("ulid"), lambda text: True)
+    '00000000000000000000000000'
+
+    :param scheme: the name of a scheme.
+    :param options: as for :func:`ids`.
+    """
     return ids(scheme, **options).map(str)
 
 
@@ -153,7 +174,7 @@ def _of_number(kind: Kind, number: int) -> Any:
 
 @cache
 def _sample(kind: Kind) -> int:
-    """Return some ID of it as a number, for the bits that are the same in all."""
+    """Return one ID as a number, for the bits that are the same in all IDs."""
     if kind.layout:
         return 0
     generator = kind.scheme.module.Generator(clock=ManualClock(_SOME_NS), **dict(kind.scheme.host))
@@ -184,7 +205,10 @@ def _checked(kind: Kind, name: str, most: int, value: Any) -> int:
 
 
 def _times(kind: Kind, placed: list[tuple[int, int]], min_time: Any, max_time: Any) -> SearchStrategy[int]:
-    """The bits of times in a range; ``placed`` has lowest bit and width of each part, the most significant first."""
+    """Return a strategy for the bits of times in a range.
+
+    :param placed: the lowest bit and the width of each part of the time, the most significant first.
+    """
     zero = _sample(kind)
     for low, bits in placed:
         zero &= ~(((1 << bits) - 1) << low)
@@ -196,7 +220,7 @@ def _times(kind: Kind, placed: list[tuple[int, int]], min_time: Any, max_time: A
 
 
 def _split(tick: int, units: list[tuple[int, int]], ticks: int) -> int:
-    """Return a time in the parts that count it, each in units of its own."""
+    """Return the bits of a time, whose parts count different units."""
     number, rest = 0, ticks * tick
     for low, unit in units:
         count, rest = divmod(rest, unit)
@@ -220,7 +244,7 @@ def _bounds(kind: Kind, first: int, unit: int, most: int, min_time: Any, max_tim
 
 
 def _text_ids(kind: Kind, min_time: Any, max_time: Any, fields: dict[str, Any]) -> SearchStrategy[str]:
-    """Text has no fields to choose: its characters are digits, a letter where only that can stand, and a time."""
+    """Return a strategy for IDs that are text. They have no fields: each part is a time, fixed, or any characters."""
     _check_names(kind, set(), fields)
     generator = kind.scheme.module.Generator()
     digits = getattr(generator, "alphabet", _DIGITS)
@@ -233,7 +257,7 @@ def _text_ids(kind: Kind, min_time: Any, max_time: Any, fields: dict[str, Any]) 
         if part.role == "fixed":
             parts.append(st.just(sample[:length]))
         elif part.role == "time":
-            # Times of 8 digits: with a ninth, from 2059 on, IDs sort no more.
+            # Times of 8 digits only: from 2059 on they have a ninth, and IDs no longer sort.
             low, high = _bounds(kind, 36**7 * 1_000_000, 1_000_000, 36**8 - 36**7 - 1, min_time, max_time)
             parts.append(st.integers(low + 36**7, high + 36**7).map(_base36))
         else:

@@ -1,4 +1,4 @@
-"""IDs in the standard library's ``json``, and whatever takes a ``default`` as it does, such as orjson.
+"""IDs in the standard library's ``json``, and in libraries with the same ``default``, such as orjson.
 
 >>> import json
 >>> from mintage import sno
@@ -20,14 +20,14 @@ __all__ = ["default"]
 
 
 def default(value: object, otherwise: Callable[[Any], Any] | None = None) -> Any:
-    """Return the text of an ID; what ``otherwise`` says of anything else.
+    """Return the text of an ID, or the result of ``otherwise`` for any other value.
 
-    It is asked for objects alone: a snowflake is an ``int``, which ``json`` writes as a number. Nor is it asked for the
-    keys of a dict, which are to be ``str`` before.
+    ``json`` calls it for objects only. A snowflake is an ``int``, which ``json`` writes as a number. Convert the keys
+    of a dict to ``str`` yourself.
 
-    :param value: what ``json`` cannot write.
-    :param otherwise: a ``default`` of your own; ``functools.partial(default, otherwise=mine)`` has both.
-    :raises TypeError: it is no ID, and ``otherwise`` is not there.
+    :param value: a value that ``json`` cannot write.
+    :param otherwise: a ``default`` of your own; ``functools.partial(default, otherwise=mine)`` uses both.
+    :raises TypeError: the value is no ID, and there is no ``otherwise``.
     """
     if find_kind(type(value)) is not None:
         return str(value)

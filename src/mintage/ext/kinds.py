@@ -1,8 +1,10 @@
-"""Annotations that say which IDs a ``str`` or a ``typeid.ID`` is: ``Annotated[str, TextID("nanoid")]``.
+"""Annotations that name the kind of IDs of a ``str`` or a ``typeid.ID``, for Pydantic, msgspec, cattrs and Click.
 
->>> from mintage.ext.kinds import TextID
->>> TextID("nanoid")
-TextID('nanoid')
+>>> from typing import Annotated
+>>> from mintage import typeid
+>>> from mintage.ext.kinds import TextID, TypeID
+>>> ShortID = Annotated[str, TextID("nanoid")]
+>>> UserID = Annotated[typeid.ID, TypeID("user")]
 """
 
 from mintage.formats.kinds import TextID, TypeID

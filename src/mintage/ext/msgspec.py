@@ -1,6 +1,6 @@
 """IDs in msgspec, for JSON, MessagePack, YAML and TOML: objects in Python, text on the wire.
 
-msgspec knows its own types and asks hooks about all others. Here are the hooks, and types of IDs that are no class.
+msgspec calls hooks for types that it does not know. Here are the hooks, and types for IDs that have no class.
 
 >>> import msgspec
 >>> from mintage import sno
@@ -11,6 +11,13 @@ msgspec knows its own types and asks hooks about all others. Here are the hooks,
 b'{"id":"brpk4q72xwf2m63l","customer":"454947766275222906"}'
 >>> msgspec.json.decode(_, type=Order, dec_hook=dec_hook) == order
 True
+
+The JSON Schema of IDs, and IDs that are text:
+
+>>> from mintage.ext.msgspec import CUID, CUID2, NanoID, schema_hook
+>>> msgspec.json.schema(sno.ID, schema_hook=schema_hook)["format"]
+'sno'
+>>> Links = msgspec.defstruct("Links", [("short", NanoID), ("old", CUID), ("new", CUID2)])
 """
 
 from __future__ import annotations
@@ -33,29 +40,29 @@ __all__ = ["CUID", "CUID2", "NanoID", "Snowflake", "dec_hook", "enc_hook", "sche
 
 
 class Snowflake(int):
-    """An ``int`` that is text on the wire; a plain one msgspec would write as a number, which JavaScript rounds.
+    """An ``int`` that is text on the wire. msgspec writes a plain ``int`` as a number, which JavaScript rounds.
 
-    A subclass may name another layout: ``class CustomerID(Snowflake): layout = snowflake.JS_SAFE``.
+    A subclass can have another layout: ``class CustomerID(Snowflake): layout = snowflake.JS_SAFE``.
     """
 
     layout: ClassVar[snowflake.Layout] = snowflake.DEFAULT
-    """The layout whose integers it takes when it is read."""
+    """The layout of the integers that it reads."""
 
 
 def _text(scheme: str) -> Meta:
     kind = KINDS[scheme]
     least, most = kind.lengths
-    # msgspec searches with Python's `re`, where `$` is before a last newline too.
+    # msgspec searches with Python's `re`, where `$` matches before a last newline too.
     pattern = kind.pattern + r"(?!\n)"
     return Meta(pattern=pattern, min_length=least, max_length=most, extra_json_schema=kind.json_schema)
 
 
 NanoID = Annotated[str, _text("nanoid")]
-"""A nanoid of the usual alphabet and 21 characters, which msgspec checks by itself."""
+"""A nanoid of the default alphabet and 21 characters, which msgspec checks without a hook."""
 CUID = Annotated[str, _text("cuid")]
-"""A cuid, which msgspec checks by itself."""
+"""A cuid, which msgspec checks without a hook."""
 CUID2 = Annotated[str, _text("cuid2")]
-"""A cuid2 of the usual 24 characters, which msgspec checks by itself."""
+"""A cuid2 of 24 characters, which msgspec checks without a hook."""
 
 
 def _find(of: object) -> Kind | TypeIDs | None:
@@ -67,9 +74,9 @@ def _find(of: object) -> Kind | TypeIDs | None:
 def enc_hook(value: object, *, otherwise: Callable[[Any], Any] | None = None) -> Any:
     """Return the text of an ID, for ``msgspec``'s ``enc_hook``.
 
-    :param value: what msgspec cannot write.
-    :param otherwise: an ``enc_hook`` of your own, for anything else; ``functools.partial`` gives it.
-    :raises NotImplementedError: it is no ID, and ``otherwise`` is not there.
+    :param value: a value that msgspec cannot write.
+    :param otherwise: an ``enc_hook`` of your own, for any other value; pass it with ``functools.partial``.
+    :raises NotImplementedError: the value is no ID, and there is no ``otherwise``.
     """
     if _find(type(value)) is not None:
         return str(int(value)) if isinstance(value, Snowflake) else str(value)
@@ -79,13 +86,13 @@ def enc_hook(value: object, *, otherwise: Callable[[Any], Any] | None = None) ->
 
 
 def dec_hook(type: type, value: Any, *, otherwise: Callable[[type, Any], Any] | None = None) -> Any:
-    """Return an ID of its text, for ``msgspec``'s ``dec_hook``; a :class:`Snowflake` of an integer too.
+    """Return the ID of a text, for ``msgspec``'s ``dec_hook``; a :class:`Snowflake` also of an integer.
 
     :param type: the class of IDs.
-    :param value: what msgspec has read.
+    :param value: the value that msgspec has read.
     :param otherwise: a ``dec_hook`` of your own, for any other class.
-    :raises ValueError: it is no ID; msgspec makes a ``ValidationError`` of it, which says where.
-    :raises NotImplementedError: it is no class of IDs, and ``otherwise`` is not there.
+    :raises ValueError: the value is no ID. msgspec converts this to a ``ValidationError`` with the path of the value.
+    :raises NotImplementedError: the type is no class of IDs, and there is no ``otherwise``.
     """
     if (kind := _find(type)) is not None:
         read = read_object(kind, value)
@@ -100,7 +107,7 @@ def schema_hook(type: type, *, otherwise: Callable[[type], Any] | None = None) -
 
     :param type: the class.
     :param otherwise: a ``schema_hook`` of your own, for any other class.
-    :raises NotImplementedError: it is no class of IDs, and ``otherwise`` is not there.
+    :raises NotImplementedError: the type is no class of IDs, and there is no ``otherwise``.
     """
     if (kind := _find(type)) is not None:
         return kind.json_schema

@@ -6,6 +6,20 @@
 >>> orders = with_id(pd.DataFrame({"item": ["pen", "ink"]}), snowflake.Generator(node=786))
 >>> orders.dtypes["id"], node_of(orders["id"], "snowflake").tolist()
 (dtype('int64'), [786, 786])
+
+The functions read each ID of a column. The expressions are pandas' own, for ``frame.assign`` and ``frame[…]``:
+
+>>> from datetime import datetime, timezone
+>>> from mintage.ext.pandas import minted_between, node_expr, parse, text, time_expr, time_of
+>>> ids = parse(pd.Series(["175928847299117063"]), "discord")
+>>> text(ids, "discord").tolist(), time_of(ids, "discord")[0].isoformat()
+(['175928847299117063'], '2016-04-30T11:18:25.796000+00:00')
+>>> may, june = datetime(2016, 5, 1, tzinfo=timezone.utc), datetime(2016, 6, 1, tzinfo=timezone.utc)
+>>> frame = pd.DataFrame({"id": ids})
+>>> if hasattr(pd, "col"):  # since pandas 3
+...     frame = frame.assign(time=time_expr("discord"), node=node_expr("discord"))
+...     frame = frame[minted_between("discord", "id", may, june)]
+...     assert frame.empty
 """
 
 from __future__ import annotations
@@ -13,7 +27,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Literal
 
 from mintage.errors import ArgumentError
-from mintage.formats.bits import Scheme, bounds, node_sum, time_sum
+from mintage.ext._columns import check_name, refused
+from mintage.formats.bits import bounds, node_sum, time_sum
 from mintage.formats.values import type_name
 from mintage.installation import missing
 
@@ -22,28 +37,31 @@ try:
     import pyarrow as pa
 
     from mintage.ext import pyarrow as arrow
+    from mintage.ext.pyarrow._filling import TEXT_MAX
 except ModuleNotFoundError as error:
     raise missing(error, "pandas") from None
 
 if TYPE_CHECKING:
     from datetime import datetime
 
-__all__ = ["minted_between", "node_expr", "node_of", "parse", "text", "time_expr", "time_of", "with_id"]
+    from mintage.ext.columns import Scheme
+
+__all__ = ["field_of", "minted_between", "node_expr", "node_of", "parse", "text", "time_expr", "time_of", "with_id"]
 
 
 def _array(column: Any) -> Any:
-    """A column as an array of pandas: integers of NumPy where none is missing, text as pandas' own, else Arrow's."""
+    """Return a column as an array of pandas: of NumPy's integers if none is missing, of pandas' text, or of Arrow."""
     kind = column.type
     if pa.types.is_string(kind) or pa.types.is_large_string(kind):
         return pd.array(column.to_pylist() if column.null_count else column.to_numpy(zero_copy_only=False), dtype="str")
     if pa.types.is_timestamp(kind):
         return column.to_pandas().array
     if pa.types.is_integer(kind):
-        # With one missing, NumPy's would be floats.
+        # NumPy's integers would become floats if one were missing.
         return pd.array(column.to_pylist(), dtype="Int64") if column.null_count else column.to_numpy().copy()
     if pa.types.is_fixed_size_binary(kind):
-        # pandas writes the name of a fixed size into Parquet and Feather files, and cannot read it.
-        small = kind.byte_width * len(column) <= arrow.TEXT_MAX
+        # pandas writes the type of fixed size into Parquet and Feather files, and cannot read it.
+        small = kind.byte_width * len(column) <= TEXT_MAX
         column = column.cast(pa.binary() if small else pa.large_binary())
     return pd.arrays.ArrowExtensionArray(column)
 
@@ -51,24 +69,24 @@ def _array(column: Any) -> Any:
 def with_id(
     frame: pd.DataFrame, generator: object, name: str = "id", *, first: bool = True, as_text: bool = False
 ) -> pd.DataFrame:
-    """Return a data frame with a column of new IDs, as many as it has rows, of one ``batch``. The index stays as it is.
+    """Return a data frame with a column of new IDs, one for each row, of one ``batch``, and with the same index.
 
-    :param frame: a ``pandas.DataFrame``, which stays as it is.
-    :param generator: one of mintage's, a :class:`~mintage.Sequence` among them; or the name or module of a scheme.
-    :param name: the new column's.
-    :param first: whether it comes before the others, or behind them.
-    :param as_text: whether the IDs are text; otherwise integers are ``int64``, and IDs of bytes ``binary[pyarrow]``,
-        which Parquet and Feather files keep. CSV files hold text only. NumPy's own dtype of bytes, ``S``, would cut off
-        zero bytes at the end of an ID.
-    :raises ArgumentError: ``frame`` is none, ``generator`` is none, or ``name`` is not str.
-    :raises FieldError: ``field.format``: there is a column of that name.
+    :param frame: a ``pandas.DataFrame``, which does not change.
+    :param generator: a generator of mintage, a :class:`~mintage.Sequence`, or the name or module of a scheme.
+    :param name: the name of the new column.
+    :param first: True for a column before the others, False for one after them.
+    :param as_text: True for text; otherwise integers are ``int64``, and IDs of bytes are ``binary[pyarrow]``, which
+        Parquet and Feather files keep. Write text to CSV files. NumPy's dtype of bytes, ``S``, would remove zero bytes
+        from the end of an ID.
+    :raises ArgumentError: ``frame`` or ``generator`` is something else, or ``name`` is not str.
+    :raises FieldError: ``field.format``: the frame has a column of that name.
     :raises MintError: as ``batch``.
     """
     if not isinstance(frame, pd.DataFrame):
         hint = "compute it first" if type(frame).__module__.partition(".")[0] in ("dask", "modin", "pyspark") else ""
-        raise arrow.refused(frame, "pandas.DataFrame", hint)
-    arrow.check_name(name, frame.columns)
-    column = _array(arrow.minted(generator, len(frame), as_text=as_text))
+        raise refused(frame, "pandas.DataFrame", hint)
+    check_name(name, frame.columns)
+    column = _array(arrow.new_ids_column(generator, len(frame), as_text=as_text))
     made = frame.copy(deep=False)
     made.insert(0 if first else made.shape[1], name, column)
     return made
@@ -81,7 +99,7 @@ def _decoded(series: pd.Series, function: Any, *arguments: Any, **options: Any) 
     try:
         column = pa.array(series, from_pandas=True)
     except (pa.ArrowException, ValueError, OverflowError) as error:
-        message = f"column {series.name!a:.40} holds what no column of IDs does: {str(error)[:100]}"
+        message = f"column {series.name!a:.40} is no column of IDs: {str(error)[:100]}"
         raise ArgumentError(message, code="argument.type") from None
     made = function(column, *arguments, **options)
     if isinstance(made, pa.ChunkedArray):
@@ -90,21 +108,33 @@ def _decoded(series: pd.Series, function: Any, *arguments: Any, **options: Any) 
 
 
 def time_of(column: pd.Series, scheme: Scheme) -> pd.Series:
-    """When the IDs of a column were minted: ``datetime64[ms, UTC]``, or ``ns`` where ticks are below a millisecond.
+    """Return the times of the IDs of a column: ``datetime64[ms, UTC]``, or ``ns`` if a tick is below 1 ms.
 
     :param column: a ``Series`` of ``int64`` or ``Int64``, of bytes or of text, as the IDs are.
-    :param scheme: a scheme's name, a format's such as ``"uuid v6"``, a layout's, or a layout.
-    :raises MintError: as :func:`mintage.ext.pyarrow.time_of`; also a column of floats, whose IDs have been rounded.
+    :param scheme: the name of a scheme, a format such as ``"uuid v6"`` or a layout, or a layout.
+    :raises MintError: as :func:`mintage.ext.pyarrow.time_of`; also for a column of floats, whose IDs are rounded.
     """
     return _decoded(column, arrow.time_of, scheme)
 
 
 def node_of(column: pd.Series, scheme: Scheme) -> pd.Series:
-    """Return which node minted the IDs of a column: ``int64``, or ``Int64`` where one is missing.
+    """Return the node numbers of the IDs of a column: ``int64``, or ``Int64`` if one is missing.
 
     :raises MintError: as :func:`mintage.ext.pyarrow.node_of`.
     """
     return _decoded(column, arrow.node_of, scheme)
+
+
+def field_of(column: pd.Series, scheme: Scheme, field: str) -> pd.Series:
+    """Return a field of the IDs of a column by its name: ``int64``, or ``Int64`` if one is missing.
+
+    >>> from mintage.ext.pandas import field_of
+    >>> field_of(pd.Series([175928847299117063]), "discord", "worker").tolist()
+    [1]
+
+    :raises MintError: as :func:`mintage.ext.pyarrow.field_of`.
+    """
+    return _decoded(column, arrow.field_of, scheme, field)
 
 
 def text(column: pd.Series, scheme: Scheme) -> pd.Series:
@@ -116,7 +146,7 @@ def text(column: pd.Series, scheme: Scheme) -> pd.Series:
 
 
 def parse(column: pd.Series, scheme: Scheme, *, errors: Literal["raise", "null"] = "raise") -> pd.Series:
-    """Return the IDs of a column of text: as :func:`with_id` has them, or ``Int64`` where one is missing.
+    """Return the IDs of a column of text, of the type that :func:`with_id` returns, or ``Int64`` if one is missing.
 
     :raises MintError: as :func:`mintage.ext.pyarrow.parse`.
     """
@@ -124,18 +154,18 @@ def parse(column: pd.Series, scheme: Scheme, *, errors: Literal["raise", "null"]
 
 
 def time_expr(layout: Scheme, column: str = "id") -> Any:
-    """When the integers of a column were minted, as an expression of pandas' own: ``frame.assign(time=time_expr(…))``.
+    """Return a pandas expression of the times of integers: ``frame.assign(time=time_expr(…))``.
 
     :param layout: ``"snowflake"``, the name of a layout, or a :class:`~mintage.snowflake.Layout`.
     :param column: the name of a column of ``int64``, or ``Int64``.
-    :raises ConfigError: ``config.policy``: no such layout of integers.
+    :raises ConfigError: ``config.policy``: the IDs are no integers, or there is no such layout.
     """
     made, clock = time_sum(layout, pd.col(column))
     return made.astype(f"datetime64[{clock.unit}, UTC]")
 
 
 def node_expr(layout: Scheme, column: str = "id") -> Any:
-    """Return which node minted the integers of a column, as an expression of pandas' own.
+    """Return a pandas expression of the node numbers of integers.
 
     :raises ConfigError: as :func:`time_expr`.
     :raises FieldError: ``field.format``: the layout has no node number.
@@ -144,12 +174,12 @@ def node_expr(layout: Scheme, column: str = "id") -> Any:
 
 
 def minted_between(scheme: Scheme, column: str, start: datetime | int, end: datetime | int) -> Any:
-    """A condition on a column of IDs, minted at ``start`` or later and before ``end``: ``frame[minted_between(…)]``.
+    """Return a condition for ``frame[…]``: IDs minted at ``start`` or later, and before ``end``.
 
-    To leave parts of a Parquet file unread, give ``pandas.read_parquet`` the filter of
-    :func:`mintage.ext.pyarrow.minted_between`.
+    To skip parts of a Parquet file, pass the filter of :func:`mintage.ext.pyarrow.minted_between` to
+    ``pandas.read_parquet``.
 
-    :raises FieldError: as :func:`mintage.formats.sql.bounds`.
+    :raises FieldError: as :func:`mintage.ext.columns.bounds`.
     """
     low, high = bounds(scheme, start, end)
     return (pd.col(column) >= low) & (pd.col(column) < high)

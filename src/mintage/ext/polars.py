@@ -6,6 +6,18 @@
 >>> orders = with_id(pl.DataFrame({"item": ["pen", "ink"]}), snowflake.Generator(node=786))
 >>> orders.schema["id"], orders.select(node_expr("snowflake", "id"))["id"].to_list()
 (Int64, [786, 786])
+
+The functions read each ID of a ``Series``. The expressions are Polars' own, so they also work in a ``LazyFrame``:
+
+>>> from datetime import datetime, timezone
+>>> from mintage.ext.polars import minted_between, node_of, parse, text, time_expr, time_of
+>>> ids = parse(pl.Series("id", ["175928847299117063"]), "discord")
+>>> text(ids, "discord").to_list(), time_of(ids, "discord")[0].isoformat(), node_of(ids, "twitter").to_list()
+(['175928847299117063'], '2016-04-30T11:18:25.796000+00:00', [32])
+>>> may, june = datetime(2016, 5, 1, tzinfo=timezone.utc), datetime(2016, 6, 1, tzinfo=timezone.utc)
+>>> frame = ids.to_frame().lazy().filter(minted_between("discord", "id", may, june))
+>>> frame.select(time_expr("discord")).collect().height
+0
 """
 
 from __future__ import annotations
@@ -13,7 +25,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Literal
 
 from mintage.errors import ArgumentError
-from mintage.formats.bits import Scheme, bounds, node_sum, time_sum
+from mintage.ext._columns import check_name, refused
+from mintage.formats.bits import bounds, node_sum, time_sum
 from mintage.formats.values import type_name
 from mintage.installation import missing
 
@@ -28,31 +41,33 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from datetime import datetime
 
-__all__ = ["minted_between", "node_expr", "node_of", "parse", "text", "time_expr", "time_of", "with_id"]
+    from mintage.ext.columns import Scheme
+
+__all__ = ["field_of", "minted_between", "node_expr", "node_of", "parse", "text", "time_expr", "time_of", "with_id"]
 
 
 def with_id(
     frame: pl.DataFrame, generator: object, name: str = "id", *, first: bool = True, as_text: bool = False
 ) -> pl.DataFrame:
-    """Return a data frame with a column of new IDs, as many as it has rows, of one ``batch``.
+    """Return a data frame with a column of new IDs, one for each row, of one ``batch``.
 
-    A ``LazyFrame`` is refused: it is a plan, of which Polars may run a part once for two uses, or twice for one.
+    A ``LazyFrame`` is refused: it is a plan, and Polars may run a part of it once for two uses, or twice for one.
 
-    :param frame: a ``polars.DataFrame``, which stays as it is.
-    :param generator: one of mintage's, a :class:`~mintage.Sequence` among them; or the name or module of a scheme.
-    :param name: the new column's.
-    :param first: whether it comes before the others, or behind them.
-    :param as_text: whether the IDs are ``String``; otherwise integers are ``Int64``, and IDs of bytes ``Binary``.
-    :raises ArgumentError: ``frame`` is none, ``generator`` is none, or ``name`` is not str.
-    :raises FieldError: ``field.format``: there is a column of that name.
+    :param frame: a ``polars.DataFrame``, which does not change.
+    :param generator: a generator of mintage, a :class:`~mintage.Sequence`, or the name or module of a scheme.
+    :param name: the name of the new column.
+    :param first: True for a column before the others, False for one after them.
+    :param as_text: True for ``String``; otherwise integers are ``Int64``, and IDs of bytes are ``Binary``.
+    :raises ArgumentError: ``frame`` or ``generator`` is something else, or ``name`` is not str.
+    :raises FieldError: ``field.format``: the frame has a column of that name.
     :raises MintError: as ``batch``.
     """
     if not isinstance(frame, pl.DataFrame):
         lazy = isinstance(frame, (pl.LazyFrame, pl.Expr))
         hint = "call collect() first, and with_id on what it returns" if lazy else ""
-        raise arrow.refused(frame, "polars.DataFrame", hint)
-    arrow.check_name(name, frame.columns)
-    column = pl.Series(name, arrow.minted(generator, frame.height, as_text=as_text))
+        raise refused(frame, "polars.DataFrame", hint)
+    check_name(name, frame.columns)
+    column = pl.Series(name, arrow.new_ids_column(generator, frame.height, as_text=as_text))
     return _inserted(frame, column, first=first)
 
 
@@ -64,28 +79,40 @@ def _inserted(frame: pl.DataFrame, column: pl.Series, *, first: bool) -> pl.Data
 
 def _decoded(series: pl.Series, function: Callable[..., Any], *arguments: Any, **options: Any) -> pl.Series:
     if not isinstance(series, pl.Series):
-        hint = ": an Expr of integers is what time_expr and node_expr give" if isinstance(series, pl.Expr) else ""
+        hint = ": for integers, time_expr and node_expr return an Expr" if isinstance(series, pl.Expr) else ""
         message = f"column must be a polars.Series, not {type_name(type(series))}{hint}"
         raise ArgumentError(message, code="argument.type")
     return pl.Series(series.name, function(series.to_arrow(), *arguments, **options))
 
 
 def time_of(column: pl.Series, scheme: Scheme) -> pl.Series:
-    """When the IDs of a column were minted: ``Datetime("ms", "UTC")``, or ``"ns"`` where ticks are below a millisecond.
+    """Return the times of the IDs of a column: ``Datetime("ms", "UTC")``, or ``"ns"`` if a tick is below 1 ms.
 
     :param column: a ``Series`` of ``Int64``, ``Binary`` or ``String``, as the IDs are.
-    :param scheme: a scheme's name, a format's such as ``"uuid v6"``, a layout's, or a layout.
+    :param scheme: the name of a scheme, a format such as ``"uuid v6"`` or a layout, or a layout.
     :raises MintError: as :func:`mintage.ext.pyarrow.time_of`.
     """
     return _decoded(column, arrow.time_of, scheme)
 
 
 def node_of(column: pl.Series, scheme: Scheme) -> pl.Series:
-    """Return which node minted the IDs of a column: ``Int64``.
+    """Return the node numbers of the IDs of a column: ``Int64``.
 
     :raises MintError: as :func:`mintage.ext.pyarrow.node_of`.
     """
     return _decoded(column, arrow.node_of, scheme)
+
+
+def field_of(column: pl.Series, scheme: Scheme, field: str) -> pl.Series:
+    """Return a field of the IDs of a column by its name: ``Int64``.
+
+    >>> from mintage.ext.polars import field_of
+    >>> field_of(pl.Series([175928847299117063]), "discord", "worker").to_list()
+    [1]
+
+    :raises MintError: as :func:`mintage.ext.pyarrow.field_of`.
+    """
+    return _decoded(column, arrow.field_of, scheme, field)
 
 
 def text(column: pl.Series, scheme: Scheme) -> pl.Series:
@@ -97,7 +124,7 @@ def text(column: pl.Series, scheme: Scheme) -> pl.Series:
 
 
 def parse(column: pl.Series, scheme: Scheme, *, errors: Literal["raise", "null"] = "raise") -> pl.Series:
-    """Return the IDs of a column of text: as :func:`with_id` has them.
+    """Return the IDs of a column of text, of the type that :func:`with_id` returns.
 
     :raises MintError: as :func:`mintage.ext.pyarrow.parse`.
     """
@@ -105,12 +132,12 @@ def parse(column: pl.Series, scheme: Scheme, *, errors: Literal["raise", "null"]
 
 
 def time_expr(layout: Scheme, column: str = "id") -> pl.Expr:
-    """Return when the integers of a column were minted, as an expression of Polars' own, also of a ``LazyFrame``.
+    """Return a Polars expression of the times of integers, also for a ``LazyFrame``.
 
     :param layout: ``"snowflake"``, the name of a layout, or a :class:`~mintage.snowflake.Layout`.
     :param column: the name of a column of ``Int64``.
     :returns: an expression of ``Datetime("ms", "UTC")``.
-    :raises ConfigError: ``config.policy``: no such layout of integers.
+    :raises ConfigError: ``config.policy``: the IDs are no integers, or there is no such layout.
     """
     made, clock = time_sum(layout, pl.col(column))
     expression: pl.Expr = made.cast(pl.Datetime(clock.unit, "UTC"))
@@ -118,7 +145,7 @@ def time_expr(layout: Scheme, column: str = "id") -> pl.Expr:
 
 
 def node_expr(layout: Scheme, column: str = "id") -> pl.Expr:
-    """Return which node minted the integers of a column, as an expression of Polars' own.
+    """Return a Polars expression of the node numbers of integers.
 
     :raises ConfigError: as :func:`time_expr`.
     :raises FieldError: ``field.format``: the layout has no node number.
@@ -128,11 +155,11 @@ def node_expr(layout: Scheme, column: str = "id") -> pl.Expr:
 
 
 def minted_between(scheme: Scheme, column: str, start: datetime | int, end: datetime | int) -> pl.Expr:
-    """Return a condition on a column of IDs: minted at ``start`` or later, and before ``end``.
+    """Return a condition for ``filter``: IDs minted at ``start`` or later, and before ``end``.
 
-    It compares the column with two IDs, so ``scan_parquet`` leaves out the row groups that are outside.
+    It compares the column with two IDs, so that ``scan_parquet`` skips row groups outside the range.
 
-    :raises FieldError: as :func:`mintage.formats.sql.bounds`.
+    :raises FieldError: as :func:`mintage.ext.columns.bounds`.
     """
     low, high = bounds(scheme, start, end)
     return (pl.col(column) >= pl.lit(low)) & (pl.col(column) < pl.lit(high))

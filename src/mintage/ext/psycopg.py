@@ -1,10 +1,19 @@
-"""psycopg 3 is told how IDs are sent to PostgreSQL, and on request what they are read as."""
+"""IDs in psycopg 3: as parameters of statements for PostgreSQL, and as values that it reads.
+
+>>> import psycopg
+>>> from mintage import sno
+>>> from mintage.ext.psycopg import register
+>>> def connect(url: str) -> psycopg.Connection:
+...     connection = psycopg.connect(url)
+...     register(connection, load={"bytea": sno.ID})
+...     return connection
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from mintage.formats.storage import WRITERS, Form, chosen, readers
+from mintage.formats.storage import WRITERS, StorageForm, chosen, readers
 from mintage.installation import missing
 
 try:
@@ -22,8 +31,8 @@ if TYPE_CHECKING:
 
 __all__ = ["register"]
 
-# What the server is sent, in either format. An unknown type lets it take text for any column of text.
-_DUMPED: Final[dict[Form, tuple[tuple[str, pq.Format, Callable[[Any], bytes]], ...]]] = {
+# The values for the server, in both formats. An unknown type makes it accept text for any column of text.
+_DUMPED: Final[dict[StorageForm, tuple[tuple[str, pq.Format, Callable[[Any], bytes]], ...]]] = {
     "bytes": (
         ("bytea", pq.Format.TEXT, lambda one: rf"\x{bytes(one).hex()}".encode("ascii")),
         ("bytea", pq.Format.BINARY, bytes),
@@ -37,7 +46,7 @@ _DUMPED: Final[dict[Form, tuple[tuple[str, pq.Format, Callable[[Any], bytes]], .
         ("", pq.Format.TEXT, lambda one: str(one).encode("ascii")),
     ),
 }
-# psycopg's own in Python: a loader that is written in C is not asked for what a subclass does.
+# psycopg's loaders in Python: one in C does not call the methods of a subclass.
 _LOADED: Final[dict[str, tuple[Any, ...]]] = {
     "bytea": (string.ByteaLoader, string.ByteaBinaryLoader),
     "uuid": (uuid.UUIDLoader, uuid.UUIDBinaryLoader),
@@ -51,19 +60,18 @@ def register(
     forms: Mapping[type[Any], str] | None = None,
     load: Mapping[str, Any] | None = None,
 ) -> None:
-    """Let IDs be parameters, and read columns as IDs where it is told which.
+    """Make psycopg accept IDs as parameters, and read values of the types that you name as IDs.
 
-    A call says all: what an earlier one said of forms is forgotten.
+    A call replaces the storage forms of an earlier call.
 
-    :param context: a connection or a cursor, of asyncio or not; all of this process where it is left out.
-    :param forms: by class of IDs, what they are sent as: ``bytes``, ``uuid`` or ``text``. What is not named is sent
-        in its default form (:doc:`/reference/storage`).
-    :param load: by type of PostgreSQL, the class of IDs that its values become, or ``TypeID("user")`` for TypeIDs of a
-        prefix: ``{"uuid": uuid.ID}``. The types are
-        ``bytea``, ``uuid``, ``text``, ``varchar`` and ``bpchar``, which is ``CHAR(n)``. A domain counts as the type
-        that it is made of: the server says no more of a column.
-    :raises ArgumentError: ``argument.type``: no class of IDs, or another type of PostgreSQL.
-    :raises ConfigError: ``config.form``: IDs of a class have no such form.
+    :param context: a connection or a cursor, of asyncio or not; the default is the whole process.
+    :param forms: by class of IDs, the storage form: ``bytes``, ``uuid`` or ``text``. Other classes have their default
+        form (:doc:`/reference/storage`).
+    :param load: by type of PostgreSQL, the class of IDs to which its values are converted, or ``TypeID("user")`` for
+        TypeIDs of a prefix: ``{"uuid": uuid.ID}``. The types are ``bytea``, ``uuid``, ``text``, ``varchar`` and
+        ``bpchar`` (``CHAR(n)``). A domain counts as the type on which it is based, as the server names that type only.
+    :raises ArgumentError: ``argument.type``: a class that is no class of IDs, or another type of PostgreSQL.
+    :raises ConfigError: ``config.form``: the IDs of a class have no such form.
     """
     adapters = context.adapters if context is not None else psycopg.adapters
     dumpers = [(python, dumper) for python, form in chosen(forms).items() for dumper in _dumpers(form)]
@@ -74,7 +82,7 @@ def register(
         adapters.register_loader(name, loader)
 
 
-def _dumpers(form: Form) -> Iterator[type[Dumper]]:
+def _dumpers(form: StorageForm) -> Iterator[type[Dumper]]:
     for name, way, write in _DUMPED[form]:
         yield type(
             "IDDumper",
@@ -89,9 +97,10 @@ def _dumpers(form: Form) -> Iterator[type[Dumper]]:
 
 def _loader(base: Any, read: Callable[[Any], Any]) -> Any:
     class IDLoader(base):  # type: ignore[misc]
-        """Reads an ID of what psycopg itself would have read."""
+        """A loader that converts the value of psycopg's own loader to an ID."""
 
         def load(self, data: Any) -> Any:
+            """Return the ID of a value."""
             return read(super().load(bytes(data)))
 
     return IDLoader

@@ -1,11 +1,20 @@
-"""psycopg2 is told how IDs are sent to PostgreSQL, and on request what they are read as."""
+"""IDs in psycopg2: as parameters of statements for PostgreSQL, and as values that it reads.
+
+>>> import psycopg2
+>>> from mintage import sno
+>>> from mintage.ext.psycopg2 import register
+>>> def connect(url: str) -> psycopg2.extensions.connection:
+...     connection = psycopg2.connect(url)
+...     register(connection, load={"bytea": sno.ID})
+...     return connection
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
 
-from mintage.formats.storage import WRITERS, Form, chosen, readers
+from mintage.formats.storage import WRITERS, StorageForm, chosen, readers
 from mintage.installation import missing
 
 try:
@@ -20,7 +29,7 @@ if TYPE_CHECKING:
 __all__ = ["register"]
 
 # No alphabet of IDs has a quotation mark or a backslash.
-_SENT: Final[dict[Form, Callable[[Any], Any]]] = {
+_SENT: Final[dict[StorageForm, Callable[[Any], Any]]] = {
     "bytes": lambda one: psycopg2.Binary(bytes(one)),
     "uuid": lambda one: extensions.AsIs(f"'{WRITERS['uuid'](one)}'::uuid"),
     "text": lambda one: extensions.AsIs(f"'{one}'"),
@@ -34,19 +43,18 @@ def register(
     forms: Mapping[type[Any], str] | None = None,
     load: Mapping[str, Any] | None = None,
 ) -> None:
-    """Let IDs be parameters, in all of this process, and read columns as IDs where it is told which.
+    """Make psycopg2 accept IDs as parameters, and read values of the types that you name as IDs.
 
-    A call says all: what an earlier one said of forms is forgotten.
+    psycopg2 keeps the storage forms of parameters for the whole process. A call replaces those of an earlier call.
 
-    :param connection: where columns are read so: a connection or a cursor; all of this process where it is left out.
-        psycopg2 keeps what parameters are sent as for the whole process.
-    :param forms: by class of IDs, what they are sent as: ``bytes``, ``uuid`` or ``text``. What is not named is sent
-        in its default form (:doc:`/reference/storage`).
-    :param load: by type of PostgreSQL, the class of IDs that its values become, or ``TypeID("user")`` for TypeIDs of a
-        prefix: ``{"uuid": uuid.ID}``. The types are
-        ``bytea``, ``uuid``, ``text``, ``varchar`` and ``bpchar``, which is ``CHAR(n)``.
-    :raises ArgumentError: ``argument.type``: no class of IDs, or another type of PostgreSQL.
-    :raises ConfigError: ``config.form``: IDs of a class have no such form.
+    :param connection: a connection or a cursor that reads IDs; the default is the whole process.
+    :param forms: by class of IDs, the storage form: ``bytes``, ``uuid`` or ``text``. Other classes have their default
+        form (:doc:`/reference/storage`).
+    :param load: by type of PostgreSQL, the class of IDs to which its values are converted, or ``TypeID("user")`` for
+        TypeIDs of a prefix: ``{"uuid": uuid.ID}``. The types are ``bytea``, ``uuid``, ``text``, ``varchar`` and
+        ``bpchar`` (``CHAR(n)``).
+    :raises ArgumentError: ``argument.type``: a class that is no class of IDs, or another type of PostgreSQL.
+    :raises ConfigError: ``config.form``: the IDs of a class have no such form.
     """
     sent, casts = chosen(forms), readers(load, _OIDS)
     for python, form in sent.items():

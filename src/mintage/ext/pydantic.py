@@ -1,9 +1,9 @@
 """IDs in Pydantic 2, and so in FastAPI, SQLModel and Litestar.
 
-The classes of IDs need no import of this: ``id: sno.ID`` in a model is enough. In Python a field takes an ID, its text,
-its bytes, or its ``uuid.UUID`` where it has that form, and is an object; in JSON it takes text and is text. Of 128 bits
-it takes a TypeID over it too, and ``Annotated[typeid.ID, TypeID("user")]`` takes what is below the prefix. Here are the
-types of IDs that have no class of their own.
+The classes of IDs do not need this module: ``id: sno.ID`` in a model is enough. In Python, such a field accepts an ID,
+its text, its bytes or its ``uuid.UUID`` if there is one, and its value is the ID. In JSON it reads and writes text. A
+field for IDs of 128 bits also accepts a TypeID over one, and ``Annotated[typeid.ID, TypeID("user")]`` accepts the ID
+below the prefix. This module has the types for IDs that have no class.
 
 >>> from pydantic import BaseModel
 >>> from mintage import sno, snowflake
@@ -17,13 +17,28 @@ types of IDs that have no class of their own.
 >>> order.model_dump_json()
 '{"id":"brpk4q72xwf2m63l","customer":"454947766275222906"}'
 
-An error's ``type`` is mintage's own code, such as ``parse.length``, and its message names the value and the limit.
+The other types are ``Annotated`` too, and for a layout or a prefix of your own there are :class:`Str`,
+:class:`TextID` and :class:`TypeID`:
+
+>>> from typing import Annotated
+>>> from mintage import typeid
+>>> from mintage.ext.pydantic import CUID, CUID2, NanoID, Str, TextID, TypeID
+>>> class Link(BaseModel):
+...     old: CUID
+...     new: CUID2
+...     short: NanoID
+...     alias: Annotated[str, TextID("nanoid")]
+...     user: Annotated[typeid.ID, TypeID("user")]
+...     message: Annotated[int, Str(snowflake.DISCORD)]
+
+The ``type`` of an error is mintage's code, such as ``parse.length``, and its message names the value and the limit.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any
 
+from mintage import sno
 from mintage.errors import MintError
 from mintage.formats.kinds import TextID, TypeID, kind_of, read_text
 from mintage.installation import missing
@@ -37,15 +52,15 @@ except ModuleNotFoundError as error:
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["CUID", "CUID2", "NanoID", "Snowflake", "Str", "TextID", "TypeID"]
+__all__ = ["CUID", "CUID2", "NanoID", "NullForZero", "Snowflake", "Str", "TextID", "TypeID"]
 
 
 def core_schema_of(of: object, *_: object) -> core_schema.CoreSchema:
-    """Return what a class of IDs, or an annotation, tells Pydantic; for its hook ``__get_pydantic_core_schema__``."""
+    """Return Pydantic's schema of a class of IDs or an annotation, for the hook ``__get_pydantic_core_schema__``."""
     kind = kind_of(of)
     python: core_schema.CoreSchema = core_schema.no_info_plain_validator_function(_reader(kind.read))
     if kind.python not in (int, str):
-        # As Pydantic does it with UUIDs: strictly, only an object is one. It is read too, as a prefix may be another.
+        # Strict mode accepts only an object, as Pydantic does for UUIDs. It is read too, as a prefix must be checked.
         strict = core_schema.chain_schema([core_schema.is_instance_schema(kind.python), python])
         python = core_schema.lax_or_strict_schema(python, strict)
     return core_schema.json_or_python_schema(
@@ -61,23 +76,60 @@ def json_schema_of(of: object, *_: object) -> dict[str, Any]:
 
 
 def _reader(read: Callable[[object], Any]) -> Callable[[object], Any]:
-    """Return the same function, whose errors are Pydantic's."""
+    """Return a function that raises Pydantic's errors in place of mintage's."""
 
     def read_or_refuse(value: object) -> Any:
         try:
             return read(value)
         except MintError as error:
-            # Without a context it is no template, as it may hold braces of the user's.
+            # Without a context the message is no template: it may contain braces of the user's text.
             raise PydanticCustomError(error.code, str(error)) from None
 
     return read_or_refuse
 
 
+class NullForZero:
+    """An annotation: the zero ``sno.ID`` is ``null`` in JSON, and ``null`` is read as the zero ID.
+
+    sno's Go library writes it so. Without this annotation, the zero ID is text like any other, and ``null`` is refused.
+
+    >>> from pydantic import BaseModel
+    >>> from mintage import sno
+    >>> from mintage.ext.pydantic import NullForZero
+    >>> class Reply(BaseModel):
+    ...     parent: Annotated[sno.ID, NullForZero()] = sno.ID.ZERO
+    >>> Reply().model_dump_json()
+    '{"parent":null}'
+    >>> Reply.model_validate_json('{"parent": null}').parent.is_zero
+    True
+    """
+
+    __slots__ = ()
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: Any, /) -> core_schema.CoreSchema:
+        """Return Pydantic's schema of a ``sno.ID`` that can be null."""
+        found = handler(source)
+        return core_schema.json_or_python_schema(
+            core_schema.no_info_before_validator_function(
+                lambda value: str(sno.ID.ZERO) if value is None else value, found
+            ),
+            core_schema.no_info_before_validator_function(lambda value: sno.ID.ZERO if value is None else value, found),
+            serialization=core_schema.plain_serializer_function_ser_schema(sno.ID.as_json, when_used="json"),
+        )
+
+    def __get_pydantic_json_schema__(self, schema: Any, handler: Any, /) -> dict[str, Any]:
+        """Return the JSON Schema: that of the text, or null."""
+        return {"anyOf": [json_schema_of(sno.ID), {"type": "null"}]}
+
+    def __repr__(self) -> str:
+        return "NullForZero()"
+
+
 Snowflake = Annotated[int, Str()]
-"""An int of the default layout, text in JSON; :class:`mintage.snowflake.Str` takes another layout."""
+"""An int of the default layout, text in JSON; use :class:`mintage.snowflake.Str` for another layout."""
 NanoID = Annotated[str, TextID("nanoid")]
-"""A nanoid of the usual alphabet and 21 characters."""
+"""A nanoid of the default alphabet and 21 characters."""
 CUID = Annotated[str, TextID("cuid")]
 """A cuid."""
 CUID2 = Annotated[str, TextID("cuid2")]
-"""A cuid2 of the usual 24 characters."""
+"""A cuid2 of 24 characters."""

@@ -1,10 +1,19 @@
-"""PyMySQL is told how IDs are sent to MySQL and MariaDB."""
+"""IDs in PyMySQL: as parameters of statements for MySQL and MariaDB.
+
+>>> import pymysql
+>>> from mintage import sno
+>>> from mintage.ext.pymysql import register
+>>> def connect(**options: object) -> pymysql.Connection:
+...     connection = pymysql.connect(**options)
+...     register(connection, forms={sno.ID: "text"})
+...     return connection
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from mintage.formats.storage import CLASSES, Form, chosen, writer_of
+from mintage.formats.storage import CLASSES, StorageForm, chosen, writer_of
 from mintage.installation import missing
 
 try:
@@ -19,22 +28,24 @@ __all__ = ["register"]
 
 
 def register(connection: Any = None, *, forms: Mapping[type[Any], str] | None = None) -> None:
-    """Let IDs be parameters. What is read is bytes or text, as before: the server does not say which columns are IDs.
+    """Make PyMySQL accept IDs as parameters.
 
-    :param connection: the connection; all that are made from now on where it is left out.
-    :param forms: by class of IDs, what they are sent as: ``bytes``; ``uuid``, the 16 bytes of that form; or ``text``.
-        What is not named has its default form (:doc:`/reference/storage`): of ``uuid.ID``, ``locality.ID`` and
-        ``typeid.ID`` these 16 bytes.
-    :raises ArgumentError: ``argument.type``: no class of IDs.
-    :raises ConfigError: ``config.form``: IDs of a class have no such form.
+    PyMySQL reads bytes or text as before, as the server does not say which columns have IDs.
+
+    :param connection: the connection; the default is all connections that are opened later.
+    :param forms: by class of IDs, the storage form: ``bytes``; ``uuid``, the 16 bytes of the UUID; or ``text``. Other
+        classes have their default form (:doc:`/reference/storage`), which is ``uuid`` for ``uuid.ID``, ``locality.ID``
+        and ``typeid.ID``.
+    :raises ArgumentError: ``argument.type``: a class that is no class of IDs.
+    :raises ConfigError: ``config.form``: the IDs of a class have no such form.
     """
     sent = {python: _sent(python, form) for python, form in chosen(forms).items()}
-    # A connection without a mapping of its own copies the second; the first is what `escape_item` falls back to.
+    # A connection without a mapping of its own copies the second; `escape_item` uses the first as a last resort.
     for encoders in (converters.encoders, converters.conversions) if connection is None else (connection.encoders,):
         encoders.update(sent)
 
 
-def _sent(python: type[Any], form: Form) -> Callable[[Any, Any], str]:
+def _sent(python: type[Any], form: StorageForm) -> Callable[[Any, Any], str]:
     write = writer_of(CLASSES[python], form, "mysql")
 
     def send(one: Any, _: object) -> str:

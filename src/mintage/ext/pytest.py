@@ -1,6 +1,12 @@
-"""The pytest plugin, which pytest finds by itself: fixture ``mintage_clock``, marker ``mintage``, and a warning.
+"""The pytest plugin: the fixture ``mintage_clock``, the marker ``mintage``, and a warning. pytest finds it by itself.
 
-It imports what it needs at the first test that asks for it.
+It imports mintage only for a test that uses the fixture, and for one under time-machine or freezegun.
+
+>>> from mintage import sno
+>>> def test_orders_of_one_day(mintage_clock):
+...     first = sno.new()
+...     mintage_clock.advance(3_600_000_000_000)
+...     assert (sno.new().time - first.time).seconds == 3600
 """
 
 from __future__ import annotations
@@ -24,7 +30,7 @@ if TYPE_CHECKING:
 __all__ = ["mintage_clock"]
 
 START: Final = "2026-01-01T00:00:00Z"
-"""When ``mintage_clock`` begins, unless a marker says otherwise."""
+"""The time at which ``mintage_clock`` begins, if no marker names another."""
 
 _MARKER: Final = (
     "mintage(at='2026-01-01T00:00:00Z', node=1, seed=0, follow=False): run the test under mintage_clock, from that "
@@ -36,11 +42,11 @@ _FIXTURE: Final = "mintage_clock"
 
 @pytest.fixture
 def mintage_clock(request: pytest.FixtureRequest) -> Iterator[ManualClock | FollowingClock]:
-    """Yield all of mintage's default generators on one clock, which stands at 2026-01-01 until the test moves it.
+    """Yield a clock that all module-level functions use, and that stands at 2026-01-01 until the test moves it.
 
-    IDs of module-level functions are the same in each run, whatever ran before; no store is asked. It ends with the
-    test: see :func:`mintage.testing.freeze`. The marker ``mintage`` says when it begins, node number and seed, or that
-    it follows.
+    The functions return the same IDs in each run, and do not depend on earlier tests or on a store. It ends with the
+    test: see :func:`mintage.testing.freeze`. The marker ``mintage`` sets its time, node number and seed, or makes it
+    follow ``time.time_ns()``.
     """
     from mintage import testing
 
@@ -56,7 +62,7 @@ def mintage_clock(request: pytest.FixtureRequest) -> Iterator[ManualClock | Foll
 
 
 def _options(node: Any) -> dict[str, Any]:
-    """Return what the markers of a test say, of which the nearest counts."""
+    """Return the options of the markers of a test. The nearest marker wins."""
     options: dict[str, Any] = {}
     for marker in node.iter_markers("mintage"):
         unknown = [*map(repr, marker.args), *(name for name in marker.kwargs if name not in _OPTIONS)]
@@ -68,15 +74,18 @@ def _options(node: Any) -> dict[str, Any]:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the option ``mintage_follow`` of the ini file."""
     parser.addini("mintage_follow", "run all tests under mintage_clock with follow=True", type="bool", default=False)
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    """Register the marker."""
     config.addinivalue_line("markers", _MARKER)
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
-    # As usefixtures would, before all others: what they mint is to be of this time, too.
+    """Make a marked test use the fixture."""
+    # Before all other fixtures, so that these mint at the same time.
     names = getattr(item, "fixturenames", None)
     if names is not None and _FIXTURE not in names and (_follows(item) or item.get_closest_marker("mintage")):
         names.insert(0, _FIXTURE)
@@ -86,11 +95,12 @@ def _follows(item: pytest.Item) -> bool:
     return bool(item.config.getini("mintage_follow"))
 
 
-# time-machine and freezegun do not reach a clock that is read in Rust. A test under them that mints without the fixture
-# gets IDs of the real time, and is told so.
+# time-machine and freezegun do not reach a clock that Rust reads. A test under them that mints without the fixture gets
+# IDs of the real time, and a warning.
 
 
 def pytest_runtest_setup() -> None:
+    """Watch time-machine and freezegun once a test has imported them."""
     for name, find in _TRAVELS.items():
         if name in sys.modules and name not in _watched:
             _watched.add(name)
@@ -105,14 +115,14 @@ _TRAVELS: Final[dict[str, Callable[[Any], Any]]] = {
 
 
 def _watch(name: str, travel: Any) -> None:
-    """Have a class whose objects travel say so where IDs were minted meanwhile."""
+    """Make a class that changes the time warn if IDs were minted meanwhile."""
     start, stop = travel.start, travel.stop
     journeys: list[list[Any] | None] = []
 
     def watched_start(self: Any) -> Any:
         from mintage import testing
 
-        journeys.append(None if testing._is_playing() else testing._minted_until())
+        journeys.append(None if testing._is_active() else testing._minted_until())
         return start(self)
 
     def watched_stop(self: Any) -> Any:
@@ -120,7 +130,7 @@ def _watch(name: str, travel: Any) -> None:
 
         stopped = stop(self)
         before = journeys.pop() if journeys else None
-        if before is not None and not testing._is_playing() and testing._minted_until() != before:
+        if before is not None and not testing._is_active() and testing._minted_until() != before:
             warnings.warn(
                 f"IDs were minted under {name}, which does not reach mintage's clock: they are of the real time. Mark "
                 "the test with @pytest.mark.mintage(follow=True), or set mintage_follow in the ini file",

@@ -1,8 +1,9 @@
-"""IDs for the rows of Spark's frames, the same whatever is retried: :func:`with_ids` numbers them by their place, in a
-reservation; :func:`with_keyed_ids` derives them from their key.
+"""IDs for the rows of Spark's data frames, which do not change if tasks are retried.
 
-What a task of Spark computes may be computed again: after a failure, by speculation, or because somebody reads the
-frame twice. An ID that is minted in a task is then another one. So none is: the driver reserves, and tasks add.
+:func:`with_ids` reserves integers and numbers the rows by their place; :func:`with_keyed_ids` derives IDs from keys.
+
+Spark may run a task again: after a failure, by speculation, or because a program reads the frame twice. If the task
+minted the IDs, each run would mint others. So the driver reserves integers, and the tasks only add to them.
 """
 
 from __future__ import annotations
@@ -32,12 +33,12 @@ __all__ = ["Numbered", "with_ids", "with_keyed_ids"]
 
 
 class Numbered(NamedTuple):
-    """A frame whose rows have IDs, and what they were given from."""
+    """A frame whose rows have IDs, and the integers that were reserved for them."""
 
     frame: DataFrame
     """The rows, with their IDs as the last column."""
     ids: tuple[range, ...]
-    """The integers that were reserved, one for each row: as a rule one range; none where there are no rows."""
+    """The reserved integers, one for each row: usually one range; none if there are no rows."""
 
 
 # --- B: positional in a reservation ----------------------------------------------------------------------------------
@@ -55,36 +56,43 @@ def with_ids(
     """Give each row an integer of a sequence: **grade B, positional in a reservation**.
 
     One job counts the rows of each partition. The driver then reserves that many integers, with one call of the store
-    for each 2^31 - 1 rows (of a service, for each ``max_reserve``), and a row's ID follows from its partition and its
-    place there. The integers are in the store before any row has one. Where fewer are left than there are rows, none
-    is reserved; what was reserved is never given back.
+    for each 2^31 - 1 rows (of a service, for each ``max_reserve``). The ID of a row follows from its partition and its
+    place there. The store has recorded the integers before any row has one. If fewer are left than there are rows, the
+    driver reserves none. Reserved integers are never returned.
 
-    IDs are the *same* when a task is retried, an executor lost, an attempt raced by another, or the frame read again:
-    the frame is bound to the partitions that were counted, and nothing is planned anew. That takes partitions which
-    hold the same rows in the same order each time, so :func:`with_ids` accepts a plan only if each of its nodes is
-    known to keep rows and their order: of files, ranges and rows that were passed; ``select``, ``filter``, ``union``,
-    ``explode``, ``coalesce``, ``mapInArrow`` and the like. Two things help against a refusal:
+    IDs do *not change* when Spark retries a task, loses an executor, runs two attempts at once, or reads the frame
+    again: the frame is bound to the counted partitions, and Spark plans nothing anew. Each partition must have the same
+    rows in the same order each time. So :func:`with_ids` accepts a plan only if each of its nodes keeps rows and their
+    order: files, ranges and rows of the program; ``select``, ``filter``, ``union``, ``explode``, ``coalesce``,
+    ``mapInArrow`` and similar ones. If it refuses a plan, there are two remedies:
 
     - ``order``: columns that tell the rows of a partition apart. Rows are sorted by them within partitions, strings by
-      their bytes, and two that are equal in them are refused. The plan may then shuffle, sort, join, and aggregate by
-      functions that give the same value in any order of rows; subqueries too. It may still not choose rows by the
-      order in which they come (``limit``, ``sample``, ``dropDuplicates`` of some columns), compute by it (a window,
-      ``first``, a sum of floats), or have an expression that is not deterministic (``rand()``, ``uuid()``).
-    - ``checkpoint=True``: the rows are written to the checkpoint directory first, and read from there. It helps always.
+      their bytes. Two rows with equal values are refused. The plan may then shuffle, sort, join, have subqueries, and
+      aggregate by functions whose value does not depend on the order of rows. It must not choose rows by their order
+      (``limit``, ``sample``, ``dropDuplicates`` of some columns), compute by it (a window, ``first``, a sum of floats),
+      or have an expression that is not deterministic (``rand()``, ``uuid()``).
+    - ``checkpoint=True``: Spark writes the rows to the checkpoint directory and reads them from there. It always helps.
 
-    No plan shows that a UDF or a source gives other rows each time. Rows that a partition has beyond those that were
-    counted fail the job. Where a source changes in another way, IDs go to other rows: take a checkpoint.
+    A plan does not show that a UDF or a source returns other rows each time. If a partition has more rows than were
+    counted, the job fails. If a source changes in another way, other rows get the IDs: use a checkpoint.
 
-    :param frame: of a classic session, with batches; not of Spark Connect, as that shows no plans.
-    :param sequence: the namespace, or a sequence, which brings its own store.
-    :param store: a URL or a store, as of :class:`mintage.Sequence`. Only the driver asks it.
-    :param name: of the new column, a ``bigint``.
-    :param order: names of columns; no floats.
-    :param checkpoint: whether to write the rows first; ``SparkContext.setCheckpointDir`` says where.
+    >>> from mintage.ext.spark import Numbered, with_ids
+    >>> def number(orders: DataFrame) -> DataFrame:
+    ...     numbered: Numbered = with_ids(orders, sequence="orders", store="sqlite:///mintage.db", order="placed_at")
+    ...     return numbered.frame
+
+    :param frame: a frame of a classic session, with batches; not of Spark Connect, which shows no plans.
+    :param sequence: the namespace, or a sequence, which has a store.
+    :param store: a URL or a store, as for :class:`mintage.Sequence`. Only the driver calls it.
+    :param name: the name of the new column, a ``bigint``.
+    :param order: the names of columns; no floats.
+    :param checkpoint: True to write the rows first; ``SparkContext.setCheckpointDir`` sets the directory.
     :raises ConfigError: ``config.plan``: the plan is refused, or ``checkpoint`` has no directory.
-    :raises ArgumentError: ``argument.type``. :raises FieldError: ``field.format``: the frame has a column of that name;
-        ``field.range``: a partition has more than 2^33 rows.
-    :raises StoreError: as :meth:`mintage.Sequence.reserve`. :raises GenerationError: ``sequence.exhausted``.
+    :raises ArgumentError: ``argument.type``: an argument of the wrong type.
+    :raises FieldError: ``field.format``: the frame has a column of that name; ``field.range``: a partition has more
+        than 2^33 rows.
+    :raises StoreError: as :meth:`mintage.Sequence.reserve`.
+    :raises GenerationError: ``sequence.exhausted``.
     """
     if not isinstance(frame, ClassicFrame):
         _check_frame(frame)
@@ -112,10 +120,10 @@ def with_ids(
 
 
 _PLACE: Final = "__mintage_place"
-"""A column: the partition's number, times 2^33, plus the row's. Spark counts it by the partition of the data, which
-stays what it is where a task reads several, as after ``coalesce``; a task's own number does not."""
+"""A column: the number of the partition times 2^33, plus that of the row. It is the partition of the data, which does
+not change if a task reads several, as after ``coalesce``; the number of the task does."""
 _NAME: Final = "mintage.ext.spark.with_ids"
-"""The name of an RDD whose rows and their order were found to be the same each time."""
+"""The name of an RDD whose rows and order do not change, as a check has found."""
 
 
 def _rdd(frame: Any) -> Any:
@@ -123,8 +131,8 @@ def _rdd(frame: Any) -> Any:
 
 
 def _of_rdd(frame: Any, rdd: Any) -> Any:
-    # As Dataset.checkpoint does. All plans on top of it have this RDD as their leaf, so what was shuffled for it is
-    # shuffled once, and adaptive execution, which would join or split partitions, has nothing to change.
+    # As Dataset.checkpoint does. This RDD is the leaf of all plans on top of it, so Spark shuffles once, and adaptive
+    # execution, which would join or split partitions, has nothing to change.
     session = frame.sparkSession
     return ClassicFrame(session._jsparkSession.internalCreateDataFrame(rdd, frame._jdf.schema(), False), session)
 
@@ -163,20 +171,20 @@ _ORDERLY: Final = frozenset(
         "WithCTE",
     }
 )
-"""Nodes of a plan whose rows are the same in the same order, if those that they get are. Not so a sort, whose ties come
-in the order in which memory was spilled, nor an aggregate, a window, or what comes out of a shuffle: Spark calls them
-determinate where there is one partition, and they are not."""
+"""Nodes of a plan that return the same rows in the same order if their input does. A sort does not, as its ties come in
+the order in which memory was spilled, and neither are an aggregate, a window and a shuffle: with one partition, Spark
+calls them determinate, and they are not."""
 _MERGING: Final = frozenset({"Deduplicate", "Distinct", "Except", "Intersect"})
 _ROUND_ROBIN: Final = frozenset({"RebalancePartitions", "Repartition", "RepartitionByExpression"})
 _SHUFFLING: Final = frozenset({"Aggregate", "Join", "LateralJoin", "Sort", *_MERGING, *_ROUND_ROBIN})
-"""Nodes whose partitions hold the same rows in any order, if those that they get do."""
+"""Nodes whose partitions have the same rows, in any order, if their input does."""
 _CHOOSING: Final = frozenset({"GlobalLimit", "LocalLimit", "Offset", "Sample", "Tail"})
-"""What takes some of the rows, by their order."""
+"""Nodes that choose rows by their order."""
 _ADVICE: Final = "pass checkpoint=True, or use with_keyed_ids"
 
 
 def _check_plan(frame: Any, *, is_ordered: bool) -> None:
-    # Of the analyzed plan, as a cached frame hides what it was made of, and is made again where its blocks are lost.
+    # The analyzed plan: a cached frame hides its plan, which Spark runs again if blocks are lost.
     nodes = list(_nodes(frame._jdf.queryExecution().analyzed()))
     can_shuffle = frame.sparkSession.conf.get("spark.sql.execution.sortBeforeRepartition") == "true"
     for node in nodes:
@@ -195,7 +203,7 @@ def _unordered(what: str) -> ConfigError:
 
 
 def _check_level(frame: Any, rdd: Any, *, is_ordered: bool) -> None:
-    """What Spark says of what was planned: of an RDD that a frame was made of, more than its plan does."""
+    """Check Spark's level of an RDD, as the plan does not show the RDDs from which a frame was made."""
     level = _level(rdd)
     if level == "DETERMINATE" or (level == "UNORDERED" and is_ordered):
         return
@@ -212,7 +220,7 @@ def _level(rdd: Any) -> str:
 
 
 def _nodes(plan: Any) -> Iterator[Any]:
-    """Yield the plan's nodes, from what comes last, and those of its subqueries."""
+    """Yield the nodes of a plan and of its subqueries, from the last one."""
     todo = [plan]
     while todo:
         node = todo.pop(0)
@@ -230,7 +238,7 @@ def _kind(node: Any) -> str:
 
 
 def _is_orderly(node: Any) -> bool:
-    """Return whether a node keeps rows and their order. A subquery becomes a join, as a rule."""
+    """Return True if a node keeps rows and their order. A node with a subquery does not, as Spark joins it."""
     kind = _kind(node)
     if kind == "LogicalRDD":
         return node.rdd().name() == _NAME or _level(node.rdd()) == "DETERMINATE"
@@ -238,7 +246,7 @@ def _is_orderly(node: Any) -> bool:
 
 
 def _fault(node: Any, *, can_shuffle: bool) -> str | None:
-    """Return why ``order`` does not help against a node, or ``None``."""
+    """Return the reason why ``order`` does not help with a node, or ``None``."""
     kind = _kind(node)
     for expression in _each(node.expressions()):
         if not expression.deterministic():
@@ -264,7 +272,7 @@ def _ids(attributes: Any) -> set[int]:
 
 
 def _inexact(node: Any, kind: str) -> str | None:
-    """Return what of a node that makes one row of several depends on which of them comes first, or ``None``."""
+    """Return the reason why a node that merges rows depends on their order, or ``None``."""
     if kind == "Aggregate":
         merged = _each(node.groupingExpressions())
         for function in (each for made in _each(node.aggregateExpressions()) for each in _functions(made)):
@@ -290,7 +298,7 @@ def _functions(expression: Any) -> list[Any]:
 _EXACT: Final = frozenset(
     {"avg", "bit_and", "bit_or", "bit_xor", "bool_and", "bool_or", "count", "count_if", "max", "min", "sum"}
 )
-"""Aggregate functions that give the same value in any order of rows, of values that are bytes."""
+"""Aggregate functions whose value does not depend on the order of rows, for values that are equal only as bytes."""
 
 
 def _is_exact(function: Any) -> bool:
@@ -298,7 +306,7 @@ def _is_exact(function: Any) -> bool:
     if name not in _EXACT or not function.getClass().getName().startswith("org.apache.spark.sql.catalyst.expressions."):
         return False
     kinds = [each.dataType() for each in _each(function.children())]
-    # The average of integers is one of floats.
+    # The average of integers is a sum of floats.
     return name.startswith("count") or (
         all(_is_plain(each, floats=False) for each in kinds) and (name != "avg" or _kind(kinds[0]) == "DecimalType")
     )
@@ -322,7 +330,10 @@ _PLAIN: Final = frozenset(
 
 
 def _is_plain(kind: Any, *, floats: bool) -> bool:
-    """Return whether values of a type that compare as equal are the same bytes; ``floats``: as Spark groups by them."""
+    """Return True if equal values of a type are the same bytes.
+
+    :param floats: True to count floats too, which Spark makes equal before it groups by them.
+    """
     match _kind(kind):
         case "StructType":
             return all(_is_plain(each.dataType(), floats=floats) for each in kind.fields())
@@ -335,7 +346,7 @@ def _is_plain(kind: Any, *, floats: bool) -> bool:
 
 
 def _hides_plan(rdd: Any) -> bool:
-    """Return whether an RDD comes out of a plan that was neither checked here, nor cut off by a checkpoint."""
+    """Return True if an RDD comes from a plan that was neither checked here nor cut off by a checkpoint."""
     todo, seen = [rdd], set[int]()
     while todo:
         each = todo.pop()
@@ -360,7 +371,7 @@ def _called(expression: Any) -> str:
 
 
 def _source(node: Any) -> str:
-    """Return the class of what a leaf reads; empty for others."""
+    """Return the class of a leaf's source; empty for other nodes."""
     read = {"LogicalRelation": "relation", "DataSourceV2Relation": "table"}.get(_kind(node))
     return str(getattr(node, read)().getClass().getName()) if read else ""
 
@@ -369,19 +380,19 @@ def _source(node: Any) -> str:
 
 
 def _unused(name: str, names: Iterable[str]) -> str:
-    """Return a name that none of these is, in either case of its letters."""
+    """Return a name that is not among others, in upper or lower case."""
     taken = {each.lower() for each in names}
     return name if name not in taken else _unused(f"{name}_", taken)
 
 
 def _sort_key(name: str, kind: Any) -> Any:
-    # By its bytes: of a string with another collation, values may be equal and not the same.
+    # By its bytes: in another collation, two strings can be equal and not the same.
     column = _column(name)
     return sql.collate(column, "UTF8_BINARY") if isinstance(kind, types.StringType) else column
 
 
 def _counts(place: Any, at: str, keys: list[Any], order: list[str]) -> list[int]:
-    """Return how many rows each partition has."""
+    """Return the number of rows of each partition."""
     if keys:
         hashed = sql.xxhash64(*(part for each in keys for part in (each, sql.isnull(each))))
         counted = place.select(at, hashed.alias("key")).mapInArrow(_counter(), "part bigint, rows bigint, equal bigint")
@@ -397,9 +408,9 @@ def _counts(place: Any, at: str, keys: list[Any], order: list[str]) -> list[int]
 
 
 def _counter() -> Any:
-    # Nothing of this module is named within, so that it is sent by value, and executors need no mintage.
+    # The function uses no name of this module, so that Spark sends it by value, and executors do not need mintage.
     def count(batches: Any) -> Any:
-        """Of a sorted partition: its number, how many rows it has, and how many of them are as the one before."""
+        """Yield the number of a sorted partition, of its rows, and of its rows that equal the row before."""
         import pyarrow as pa
         import pyarrow.compute as pc
 
@@ -427,7 +438,7 @@ def _reserved(sequence: str | Sequence, store: str | Store | None, rows: int) ->
 
 
 def _ids_of(at: str, counts: list[int], ids: tuple[range, ...]) -> Any:
-    """Return the ID of a row, from its place: the native expressions of Spark, so no row is seen by Python."""
+    """Return the ID of a row by its place, as an expression of Spark, so that no row passes through Python."""
     starts, start = [], 0
     for count in counts:
         starts.append(start)
@@ -463,16 +474,17 @@ def with_keyed_ids(
 ) -> DataFrame:
     """Give each row an ID that follows from its key and its time: **grade A, keyed**.
 
-    The same key at the same time has the same ID in every retry, job, cluster and year. No store is asked, and rows are
-    not counted. It is for frames of batches and streams, of classic sessions and Spark Connect.
+    The same key at the same time has the same ID in every retry, job, cluster and year. This calls no store and counts
+    no rows. It works for batches and streams, in classic sessions and Spark Connect.
 
-    The ID is a UUID of version 8 (RFC 9562): 48 bits of time, in milliseconds since the Unix epoch, so that IDs sort by
-    it, and 74 bits of a hash of the key. Of *n* keys of one millisecond, two have the same ID with a probability of
-    n² / 2^75: a million, 3 in 10^11; 10^9, as where the time of all rows is one date, 3 in 10^5.
+    The ID is a UUID of version 8 (RFC 9562): 48 bits of time, in milliseconds since 1970, so that IDs sort by it, and
+    74 bits of a hash of the key. Among *n* keys of one millisecond, two have the same ID with a probability of n² /
+    2^75: 3 in 10^11 for a million, and 3 in 10^5 for 10^9, such as rows that all have one date.
 
-    The hash is the first 16 bytes of HMAC-SHA-256 under ``secret``, or of SHA-256 without one, cut as
-    :func:`mintage.derive` cuts them, of ``mintage.keyed``, a zero byte, and the columns of the key in the order given,
-    each as a letter, the number of its bytes in decimal, a colon, and these bytes; or ``-`` where it is null:
+    The hash is the first 16 bytes of HMAC-SHA-256 under ``secret``, or of SHA-256 without a secret, with the version
+    and variant in 6 of their bits as in :func:`mintage.derive`. The message is ``mintage.keyed``, a zero byte, and each
+    column of the key in the given order: a letter, the number of its bytes in decimal, a colon, and these bytes; or
+    ``-`` if it is null:
 
     ====== ================================================== ==========================================
     letter type                                               bytes
@@ -486,22 +498,29 @@ def with_keyed_ids(
     ``l``  timestamp without time zone                        ``2026-11-22 10:30:00.5``
     ====== ================================================== ==========================================
 
-    So ``42`` as an int, a bigint and a ``decimal(10,2)`` are one key. For the key ``(42, "eu", null)`` at
-    2026-11-22 10:30:00 UTC, what is hashed ends in ``n2:42s2:eu-``, and the ID without a
-    secret is ``01a202ce-3c40-8b7b-86fd-e2cbbd6b7bbe``.
+    So ``42`` is the same key as an int, a bigint and a ``decimal(10,2)``. For the key ``(42, "eu", null)`` at
+    2026-11-22 10:30:00 UTC, the message ends in ``n2:42s2:eu-``, and the ID without a secret is
+    ``01a202ce-3c40-8b7b-86fd-e2cbbd6b7bbe``.
 
-    With a secret, nobody else can tell which key an ID is of; it reaches the executors within a function, and is in no
-    plan. Without one, anyone who guesses a key can check the guess. Executors need PyArrow then, and no mintage.
+    With a secret, nobody else can tell the key of an ID. The secret reaches the executors inside a function, and is in
+    no plan; the executors need PyArrow, and not mintage. Without a secret, anyone who guesses a key can check the
+    guess.
 
-    :param key: names of the columns that tell rows apart.
-    :param time: the name of the column of the row's time: a timestamp, a date, a timestamp without time zone, which is
-        taken as UTC, or a bigint of milliseconds since the Unix epoch. A row without a time, or with one outside
-        1970 to 10889, fails the job.
-    :param name: of the new column.
-    :param secret: 1 byte at least; 16 random ones are enough.
-    :param form: ``binary``, 16 bytes; or ``text``, 36 characters. Both sort by time.
-    :raises ArgumentError: ``argument.type``: also a column of another type, such as a float or a map.
-    :raises FieldError: ``field.format``: no such column, no key, an empty secret, or a name that the frame has already.
+    >>> from mintage.ext.spark import with_keyed_ids
+    >>> def identify(orders: DataFrame) -> DataFrame:
+    ...     return with_keyed_ids(orders, key=["shop", "number"], time="placed_at")
+
+    :param frame: a frame of Spark.
+    :param key: the names of the columns that tell rows apart.
+    :param time: the name of the column of the row's time: a timestamp, a date, a timestamp without time zone, which
+        counts as UTC, or a bigint of milliseconds since 1970. The job fails for a row without a time, or with one
+        outside 1970 to 10889.
+    :param name: the name of the new column.
+    :param secret: at least 1 byte; 16 random bytes are enough.
+    :param form: ``binary`` for 16 bytes, or ``text`` for 36 characters. Both sort by time.
+    :raises ArgumentError: ``argument.type``: an argument or a column of the wrong type, such as a float or a map.
+    :raises FieldError: ``field.format``: there is no such column, no key, or an empty secret; or the frame has a column
+        of that name.
     """
     _check_frame(frame)
     _check_new(frame, name)
@@ -537,7 +556,7 @@ def _key_part(name: str, kind: Any) -> Any:
     if isinstance(kind, _WHOLE):
         letter, value = "n", column.cast("string")
     elif isinstance(kind, types.DecimalType):
-        # Not a cast: its form depends on a setting of the session.
+        # No cast, as its text depends on a setting of the session.
         digits = sql.replace(sql.format_number(column, kind.scale), sql.lit(","), sql.lit(""))
         letter, value = "n", sql.regexp_replace(digits, r"\.?0+$", "") if kind.scale else digits
     elif isinstance(kind, types.BinaryType):
@@ -562,7 +581,7 @@ def _millis(name: str, kind: Any) -> Any:
     elif isinstance(kind, types.DateType):
         found = sql.unix_date(column).cast("bigint") * 86_400_000
     elif isinstance(kind, types.TimestampNTZType):
-        # Cast to a timestamp, it would be taken as the session's local time.
+        # A cast to a timestamp would read it as the local time of the session.
         second = sql.floor(sql.extract(sql.lit("SECOND"), column) * 1000)
         minutes = sql.hour(column) * 60 + sql.minute(column)
         found = sql.unix_date(column.cast("date")).cast("bigint") * 86_400_000 + minutes * 60_000 + second
@@ -580,10 +599,10 @@ def _hmac(secret: str | bytes) -> Any:
     if not isinstance(secret, (str, bytes)):
         raise ArgumentError(f"secret must be str or bytes, not {type_name(type(secret))}", code="argument.type")
     if not secret:
-        raise FieldError("secret is empty", code="field.format")
+        raise FieldError("secret is empty, must have at least 1 byte", code="field.format")
     known = secret.encode("utf-8", "surrogatepass") if isinstance(secret, str) else secret
 
-    # Nothing of this module is named within, so that it is sent by value.
+    # The function uses no name of this module, so that Spark sends it by value.
     def keyed(messages: pa.Array) -> pa.Array:
         from hmac import digest
 
@@ -592,14 +611,14 @@ def _hmac(secret: str | bytes) -> Any:
         return pa.array([digest(known, each, "sha256")[:16] for each in messages.to_pylist()], pa.binary())
 
     keyed.__annotations__ = {"messages": pa.Array, "return": pa.Array}
-    # Its stub wants a number that its code finds by itself.
+    # The stub requires a number that the code finds itself.
     make: Any = arrow_udf
     return make(keyed, types.BinaryType())
 
 
 def _shaped(millis: Any, digest: Any, form: str) -> Any:
-    """Return the UUID: digits of the time, then those of the digest that stand in the same places."""
-    # Of a hexadecimal digit, in letters of either case, its two low bits.
+    """Return the UUID: the digits of the time, then the digits of the digest at the same positions."""
+    # The two low bits of a hexadecimal digit, in upper or lower case.
     code = sql.ascii(sql.substring(digest, 17, 1))
     variant = sql.lit("89AB").substr((code + sql.shiftright(code, 6)).bitwiseAND(3) + 1, sql.lit(1))
     time = sql.lpad(sql.hex(millis), 12, "0")
@@ -635,7 +654,7 @@ def _column(name: str) -> Any:
 def _check_new(frame: DataFrame, name: str) -> None:
     if not isinstance(name, str):
         _not_str(name, "name")
-    # Spark tells names apart without their case, unless it is told otherwise.
+    # By default Spark does not tell upper and lower case apart in names.
     if not name or name.lower() in (each.lower() for each in frame.columns):
         why = "the frame has such a column already" if name else "it is empty"
         raise FieldError(f"name cannot be {name!r:.100}: {why}", code="field.format")

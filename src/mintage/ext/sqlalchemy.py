@@ -1,4 +1,4 @@
-"""SQLAlchemy's column types, one a scheme, and what Alembic needs to write them into migrations.
+"""SQLAlchemy's column types, one a scheme, and functions with which Alembic writes them into migrations.
 
 >>> from mintage import sno
 >>> from mintage.ext.sqlalchemy import SnoType
@@ -6,6 +6,17 @@
 >>> orders = Table("orders", MetaData(), Column("id", SnoType(), primary_key=True, default=sno.new))
 >>> str(orders.c.id.minted_after(1_760_000_000_000_000_000))
 'orders.id >= :id_1'
+
+There is a type for each scheme, with a storage form of your choice or the default one; the type of a snowflake has a
+layout. A mapped class needs only the class of IDs, and Alembic the two functions in ``env.py``:
+
+>>> from mintage import ksuid, snowflake, ulid
+>>> from mintage.ext.sqlalchemy import ANNOTATIONS, KSUIDType, SnowflakeType, ULIDType, render_item
+>>> from sqlalchemy.orm import DeclarativeBase
+>>> ULIDType(form="text"), KSUIDType(), SnowflakeType("twitter"), ANNOTATIONS[ksuid.ID]
+(ULIDType(form='text'), KSUIDType(), SnowflakeType('twitter'), KSUIDType())
+>>> class Base(DeclarativeBase):
+...     type_annotation_map = ANNOTATIONS
 """
 
 from __future__ import annotations
@@ -19,7 +30,7 @@ from mintage.errors import ArgumentError, ConfigError
 from mintage.formats import storage
 from mintage.formats.catalogue import LAYOUTS, read_layout, write_layout
 from mintage.formats.kinds import KINDS, Kind, TypeIDs
-from mintage.formats.storage import Form
+from mintage.formats.storage import StorageForm
 from mintage.formats.values import type_name
 from mintage.installation import missing
 
@@ -41,7 +52,6 @@ __all__ = [
     "CUID2Type",
     "CUIDType",
     "Comparator",
-    "Form",
     "IDType",
     "KSUIDMsType",
     "KSUIDType",
@@ -51,6 +61,7 @@ __all__ = [
     "SandflakeType",
     "SnoType",
     "SnowflakeType",
+    "StorageForm",
     "TypeIDType",
     "ULIDType",
     "UUIDType",
@@ -63,11 +74,11 @@ T = TypeVar("T")
 _MYSQL: Final = ("mysql", "mariadb")
 _UUID_BYTES: Final = 16
 _TABLES: Final = frozenset(f"mintage_{name}" for name in ("schema", "pool", "node", "namespace", "life", "existed"))
-"""What a store makes in its database, of whatever kind that is, its view included."""
+"""The tables and the view that a store creates in its database, of any kind of store."""
 
 
 class _Bytes(types.LargeBinary):
-    """Bytes of one length, on databases whose own type has none: there a CHECK of the column says it."""
+    """Bytes of one length, with a CHECK of the column if the type of the database has no length."""
 
     length: int
 
@@ -77,7 +88,7 @@ def _compile_bytes(stored: _Bytes, compiler: Any, **how: Any) -> str:
     dialect = compiler.dialect
     name, length_of = ("BYTEA", "octet_length") if dialect.name == "postgresql" else ("BLOB", "length")
     column = how.get("type_expression")
-    # Where the type itself is asked for, as in a CAST or in an array's declaration, there is nothing to check.
+    # In a CAST or in the declaration of an array there is no column to check.
     if not (isinstance(column, Column) and isinstance(column.type, IDType)):
         return name
     column_name = dialect.identifier_preparer.format_column(column)
@@ -85,24 +96,24 @@ def _compile_bytes(stored: _Bytes, compiler: Any, **how: Any) -> str:
 
 
 class Comparator(types.TypeDecorator.Comparator[T]):
-    """What columns of IDs are asked for beside the usual: the time that is in each ID.
+    """Conditions on the time of the IDs of a column.
 
-    The bounds are IDs, so an index on the column is all that is read. Times are those of ticks: an ID is compared by
-    the beginning of the tick that it was minted in.
+    They compare the column with IDs, so the database reads only an index. The time of an ID is the beginning of its
+    tick.
     """
 
     __slots__ = ()
 
     def minted_after(self, time: datetime | int) -> ColumnElement[bool]:
-        """Return whether the ID is of that time or later: the tick that ``time`` lies in is included.
+        """Return the condition that IDs were minted in the tick of ``time`` or later.
 
-        :param time: an aware ``datetime``, or nanoseconds since the Unix epoch.
+        :param time: an aware ``datetime``, or nanoseconds since 1970.
         :raises FieldError: ``time.order``: these IDs do not sort by time; ``time.naive``, ``time.range``.
         """
         return self.expr >= self._bound(time)
 
     def minted_before(self, time: datetime | int) -> ColumnElement[bool]:
-        """Return whether the ID is of an earlier time: the tick that ``time`` lies in is not included.
+        """Return the condition that IDs were minted before the tick of ``time``.
 
         :param time: as for :meth:`minted_after`.
         :raises FieldError: as :meth:`minted_after`.
@@ -110,7 +121,9 @@ class Comparator(types.TypeDecorator.Comparator[T]):
         return self.expr < self._bound(time)
 
     def minted_between(self, start: datetime | int, end: datetime | int) -> ColumnElement[bool]:
-        """Return whether the ID is of ``start`` or later, and before ``end``: periods that meet share no ID.
+        """Return the condition that IDs were minted in ``start`` or later, and before ``end``.
+
+        Two periods that meet have no ID in common.
 
         :param start: as for :meth:`minted_after`.
         :param end: as for :meth:`minted_before`.
@@ -125,22 +138,22 @@ class Comparator(types.TypeDecorator.Comparator[T]):
 
 
 class IDType(types.TypeDecorator[T]):
-    """What all of these types have in common. It is of no scheme itself.
+    """The base class of these types.
 
-    A parameter must be an ID of the type's own class: text or bytes are not parsed here, since the ORM compares what it
-    sent with what comes back. A type of 16 bytes takes a TypeID over its IDs as well. Anything else is an
-    :class:`~mintage.errors.ArgumentError` with the code ``argument.type``, in SQLAlchemy's ``StatementError``, whose
-    ``orig`` it is.
+    A parameter must be an ID of the class of the type. Text and bytes are refused, as the ORM compares the values that
+    it sent with those that it reads. A type of 16 bytes also accepts a TypeID over an ID. For any other value
+    SQLAlchemy raises a ``StatementError``, whose ``orig`` is an :class:`~mintage.errors.ArgumentError`
+    (``argument.type``).
     """
 
     impl: Any = types.LargeBinary
     comparator_factory: Callable[..., Comparator[T]] = Comparator
     kind: Kind | TypeIDs
-    form: Form
+    form: StorageForm
 
     @property
     def python_type(self) -> type[Any]:
-        """What an ID is in Python: the scheme's ``ID``, ``int`` or ``str``."""
+        """The class of an ID in Python: the scheme's ``ID``, ``int`` or ``str``."""
         return self.kind.python
 
     def __repr__(self) -> str:
@@ -148,6 +161,7 @@ class IDType(types.TypeDecorator[T]):
         return f"{type(self).__name__}()"
 
     def bind_processor(self, dialect: Dialect) -> Callable[[Any], Any]:
+        """Return the function that converts an ID to a value for the driver."""
         checked, written = self._checked, storage.writer_of(self.kind, self.form, dialect.name)
         sent = self.impl_instance.bind_processor(dialect)
 
@@ -160,11 +174,13 @@ class IDType(types.TypeDecorator[T]):
         return process
 
     def literal_processor(self, dialect: Dialect) -> Callable[[Any], str]:
+        """Return the function that writes an ID as SQL."""
         checked, name = self._checked, dialect.name
         written = storage.writer_of(self.kind, self.form, name)
         return lambda value: _literal(written(checked(value)), name)
 
     def result_processor(self, dialect: Dialect, coltype: Any) -> Callable[[Any], T | None]:  # noqa: ARG002
+        """Return the function that converts a value of the driver to an ID."""
         read = storage.reader_of(self.kind, self.form)
         return lambda value: None if value is None else read(value)
 
@@ -174,11 +190,12 @@ class IDType(types.TypeDecorator[T]):
             return value
         if isinstance(value, typeid.ID) and self.kind.size == _UUID_BYTES:
             return self.kind.read(value)
-        hint = f": {type_name(wanted)}.parse makes one of text" if isinstance(value, str) else ""
+        hint = f": {type_name(wanted)}.parse reads text" if isinstance(value, str) else ""
         message = f"{self!r} takes {type_name(wanted)}, not {type_name(type(value))}{hint}"
         raise ArgumentError(message, code="argument.type")
 
     def load_dialect_impl(self, dialect: Dialect) -> TypeEngine[Any]:
+        """Return the type of the database's column."""
         return _type_of(storage.column_of(self.kind, self.form, dialect.name), dialect.name)
 
 
@@ -199,7 +216,7 @@ def _literal(value: object, dialect: str) -> str:
 
 
 def _type_of(column: storage.Column, dialect: str) -> TypeEngine[Any]:
-    """SQLAlchemy's type of a column."""
+    """Return SQLAlchemy's type of a column."""
     size: Any = column.size
     match column.type:
         case "uuid":
@@ -225,34 +242,34 @@ def _type_of(column: storage.Column, dialect: str) -> TypeEngine[Any]:
 
 
 def _text_type(length: int, dialect: str, *, varies: bool) -> TypeEngine[str]:
-    """Text that is compared by its bytes, whatever the language of the database."""
+    """Return a type of text that the database compares by its bytes, and not in the order of a language."""
     if dialect in _MYSQL:
         from sqlalchemy.dialects import mysql
 
         made = mysql.VARCHAR if varies else mysql.CHAR
         return made(length, charset="ascii", collation="ascii_bin")
-    # SQLite compares bytes unless told otherwise.
+    # SQLite compares bytes by default.
     collation = {"postgresql": "C", "oracle": "BINARY", "mssql": "Latin1_General_BIN2"}.get(dialect)
     return (types.VARCHAR if varies else types.CHAR)(length, collation)
 
 
 class _BinaryIDType(IDType[T]):
-    """Of IDs that are objects of a class of their own.
+    """The base class of the types for IDs with a class and with bytes.
 
-    :param form: what the column holds; ``uuid`` only where IDs have 16 bytes or a form as a UUID.
-    :raises ConfigError: ``config.form``: there is no such form of these IDs.
+    :param form: the storage form: ``bytes``, ``text``, or ``uuid`` if IDs can be cast to a UUID.
+    :raises ConfigError: ``config.form``: these IDs have no such form.
     """
 
-    form: Form
+    form: StorageForm
 
-    def __init__(self, form: Form | None = None) -> None:
+    def __init__(self, form: StorageForm | None = None) -> None:
         super().__init__()
-        self.form = storage.form_of(self.kind, form)
+        self.form = storage.storage_form(self.kind, form)
         if self.form == "text":
             self.impl = self.impl_instance = types.CHAR(self.kind.length)
 
     def __repr__(self) -> str:
-        usual = self.form == storage.form_of(self.kind, None)
+        usual = self.form == storage.storage_form(self.kind, None)
         return f"{type(self).__name__}({'' if usual else f'form={self.form!r}'})"
 
 
@@ -264,14 +281,14 @@ class SnoType(_BinaryIDType[sno.ID]):
 
 
 class LocalityType(_BinaryIDType[locality.ID]):
-    """A column of ``mintage.locality.ID``: a UUID where PostgreSQL has them, 16 bytes elsewhere; or another form."""
+    """A column of ``mintage.locality.ID``: a UUID in PostgreSQL, 16 bytes in other databases; or another form."""
 
     cache_ok = True
     kind = KINDS["locality"]
 
 
 class UUIDType(_BinaryIDType[uuid.ID]):
-    """A column of ``mintage.uuid.ID``: a UUID where PostgreSQL has them, 16 bytes elsewhere; or another form."""
+    """A column of ``mintage.uuid.ID``: a UUID in PostgreSQL, 16 bytes in other databases; or another form."""
 
     cache_ok = True
     kind = KINDS["uuid"]
@@ -320,9 +337,10 @@ class SandflakeType(_BinaryIDType[sandflake.ID]):
 
 
 class TypeIDType(_BinaryIDType[typeid.ID]):
-    """A column of TypeIDs of one prefix: a UUID where PostgreSQL has them, 16 bytes elsewhere; or another form.
+    """A column of TypeIDs of one prefix: a UUID in PostgreSQL, 16 bytes in other databases; or another form.
 
-    The prefix is stored with ``form="text"`` only: else it is the column's. A TypeID of another prefix is refused.
+    Only ``form="text"`` stores the prefix; in the other forms the column has it. A TypeID with another prefix is
+    refused.
 
     >>> from mintage import typeid
     >>> from sqlalchemy import Column, MetaData, Table
@@ -333,20 +351,20 @@ class TypeIDType(_BinaryIDType[typeid.ID]):
     :param prefix: up to 63 characters of ``a-z``, with ``_`` inside; it may be empty.
     :param form: ``uuid``, ``bytes`` or ``text``.
     :raises ArgumentError: ``prefix`` is not str.
-    :raises FieldError: ``field.format``: it is no prefix.
+    :raises FieldError: ``field.format``: the text cannot be a prefix.
     :raises ConfigError: ``config.form``: there is no such form.
     """
 
     cache_ok = True
 
-    def __init__(self, prefix: str, form: Form | None = None) -> None:
+    def __init__(self, prefix: str, form: StorageForm | None = None) -> None:
         check_prefix(prefix)
         self.prefix = prefix
         self.kind = TypeIDs(prefix)
         super().__init__(form)
 
     def __repr__(self) -> str:
-        usual = self.form == storage.form_of(self.kind, None)
+        usual = self.form == storage.storage_form(self.kind, None)
         return f"TypeIDType({self.prefix!r}{'' if usual else f', form={self.form!r}'})"
 
     def _checked(self, value: Any) -> Any:
@@ -356,23 +374,23 @@ class TypeIDType(_BinaryIDType[typeid.ID]):
 class SnowflakeType(IDType[int]):
     """A column of snowflakes, which are ``int``.
 
-    ``BIGINT`` for layouts of 63 bits or fewer. A layout of 64 bits, such as Discord's, needs more: ``BIGINT UNSIGNED``
-    in MySQL and MariaDB, ``NUMERIC(20)`` in PostgreSQL and others, and in SQLite, whose integers have 63 bits and a
-    sign, text of 20 digits. The database never counts this column up: it has ``autoincrement=False``.
+    A layout of 63 bits or fewer has ``BIGINT``. A layout of 64 bits has ``BIGINT UNSIGNED`` in MySQL and MariaDB,
+    ``NUMERIC(20)`` in PostgreSQL and others, and text of 20 digits in SQLite, whose integers have 63 bits and a sign.
+    The column has ``autoincrement=False``, so the database does not number it.
 
-    :param layout: or its text: the name of a known one, or fields as ``repr`` of this type writes them.
+    :param layout: a layout, the name of a known one, or its fields in the text that ``repr`` of this type writes.
     :raises ConfigError: ``config.layout``: the text is of no layout.
     """
 
     impl: Any = types.BigInteger
     cache_ok = True
-    form: Form = "integer"
+    form: StorageForm = "integer"
 
     def __init__(self, layout: snowflake.Layout | str = snowflake.DEFAULT) -> None:
         super().__init__()
         found = LAYOUTS.get(layout) or read_layout(layout) if isinstance(layout, str) else layout
         if not isinstance(found, snowflake.Layout):
-            raise ConfigError(f"{layout!r:.80} is no layout", code="config.layout")
+            raise ConfigError(f"{layout!r:.80} is no layout, such as 'twitter'", code="config.layout")
         self.layout = found
         self.kind = Kind(KINDS["snowflake"].scheme, found)
         if storage.column_of(self.kind, self.form, "").type == "numeric":
@@ -385,22 +403,22 @@ class SnowflakeType(IDType[int]):
         return f"SnowflakeType({name or write_layout(self.layout)!r})"
 
     def _checked(self, value: Any) -> Any:
-        # Digits would do for an ID elsewhere: here they are what comes of a column of JSON, and the ORM's copy is text.
+        # Only an int is an ID here, and no digits: the ORM would keep text and read an int.
         return self.kind.read(super()._checked(value))
 
 
 @event.listens_for(SnowflakeType, "after_parent_attach", propagate=True)
 def _never_count_up(_: SnowflakeType, column: Column[Any]) -> None:
-    # SQLAlchemy makes a sequence for any integer key without a default.
+    # SQLAlchemy creates a sequence for any integer key without a default.
     if isinstance(column, Column) and column.autoincrement == "auto":
         column.autoincrement = False
 
 
 class _TextIDType(IDType[str]):
-    """Of IDs that are plain text."""
+    """The base class of the types for IDs that are text."""
 
     impl = types.VARCHAR
-    form: Form = "text"
+    form: StorageForm = "text"
 
     def __init__(self) -> None:
         super().__init__(self.kind.length)
@@ -433,16 +451,19 @@ class CUID2Type(_TextIDType):
 ANNOTATIONS: Final[Mapping[type[Any], IDType[Any]]] = {
     each.kind.python: each() for each in _BinaryIDType.__subclasses__() if each is not TypeIDType
 }
-"""The types by the class of their IDs, for ``type_annotation_map``: ``Mapped[sno.ID]`` alone is then a ``SnoType``. A
-``typeid.ID`` alone has no prefix: add your own ``Annotated`` of it."""
+"""The types by the class of their IDs, for ``type_annotation_map``: ``Mapped[sno.ID]`` is then a ``SnoType``. A
+``typeid.ID`` has no type here, as the class has no prefix: add an ``Annotated`` type of your own."""
 
 
 def render_item(kind: str, item: object, context: Any) -> str | Literal[False]:
-    """Return how Alembic writes these types into a migration, with the import that they need.
+    """Return the text of one of these types for a migration of Alembic, and add its import.
 
-    It is for ``context.configure(render_item=render_item)`` in ``env.py``. A function of your own asks it first.
+    Use it in ``env.py``: ``context.configure(render_item=render_item)``. A function of your own calls it first.
 
-    :return: the text, or ``False`` where it is none of these types.
+    :param kind: the kind of the item, such as ``"type"``.
+    :param item: the item.
+    :param context: Alembic's context.
+    :returns: the text, or ``False`` if the item is none of these types.
     """
     if kind != "type" or not isinstance(item, IDType) or type(item).__module__ != __name__:
         return False
@@ -451,16 +472,16 @@ def render_item(kind: str, item: object, context: Any) -> str | Literal[False]:
 
 
 def include_name(name: str | None, kind: str, parents: Mapping[Any, str | None]) -> bool:  # noqa: ARG001
-    """Tell Alembic which names of the database to compare with the models: all but the tables of a store of mintage.
+    """Return False for the tables of a store of mintage, so that Alembic does not compare them with the models.
 
-    It is for ``context.configure(include_name=include_name)`` in ``env.py``, where the application's database is also
-    the store. Without it ``alembic revision --autogenerate`` writes a migration that drops these tables, as no model
-    declares them. In a function of your own, combine the two with ``and``.
+    Use it in ``env.py`` if the store is in the application's database:
+    ``context.configure(include_name=include_name)``. Without it, ``alembic revision --autogenerate`` writes a migration
+    that drops these tables, as no model declares them. Combine it with a function of your own by ``and``.
 
-    :param name: of what was found in the database; ``None`` is the default schema.
-    :param kind: ``"schema"``, ``"table"``, ``"column"``, …, as Alembic says.
-    :param parents: names of the schema and the table that it is in.
-    :return: ``False`` for a table of mintage's, whatever schema it is in, and ``True`` for all else.
+    :param name: the name of an object in the database; ``None`` is the default schema.
+    :param kind: Alembic's kind of the object: ``"schema"``, ``"table"``, ``"column"``, ….
+    :param parents: the names of the object's schema and table.
+    :returns: ``False`` for a table of mintage in any schema, and ``True`` for all other objects.
 
     >>> include_name("orders", "table", {}), include_name("mintage_pool", "table", {})
     (True, False)

@@ -1,4 +1,4 @@
-"""The standard module ``sqlite3`` is told how IDs are stored, and which columns are read as IDs.
+"""IDs in the standard module ``sqlite3``: as parameters, and as values of columns that are declared so.
 
 >>> import sqlite3
 >>> from mintage import sno
@@ -17,7 +17,7 @@ from __future__ import annotations
 import sqlite3
 from typing import TYPE_CHECKING, Any
 
-from mintage.formats.storage import CLASSES, Form, chosen, reader_of, writer_of
+from mintage.formats.storage import CLASSES, StorageForm, chosen, reader_of, writer_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -27,18 +27,18 @@ __all__ = ["register"]
 
 
 def register(module: ModuleType = sqlite3, *, forms: Mapping[type[Any], str] | None = None) -> None:
-    """Let IDs be parameters, and read columns that are declared as a scheme: ``SNO``, ``ULID``, ``UUID`` and so on.
+    """Make ``sqlite3`` accept IDs, and read them from columns declared as ``SNO``, ``ULID``, ``UUID`` and so on.
 
-    Columns are read so only over connections with ``detect_types=sqlite3.PARSE_DECLTYPES``. Where text is stored,
-    declare ``SNO TEXT``: in a column of another type SQLite makes a number of text that looks like one. Snowflakes and
-    IDs that are text are ``int`` and ``str``: they need no registration.
+    Columns become IDs only in connections with ``detect_types=sqlite3.PARSE_DECLTYPES``. For the form ``text``, declare
+    ``SNO TEXT``: in a column of another type SQLite converts text that looks like a number. Snowflakes and IDs that are
+    text are ``int`` and ``str``, and need no registration.
 
-    :param module: ``sqlite3``, or one that takes its place, such as ``pysqlite3``. It keeps this for the whole process.
-    :param forms: by class of IDs, what they are stored as: ``bytes``; ``uuid``, the 16 bytes of that form; or ``text``.
-        What is not named has its default form (:doc:`/reference/storage`): ``uuid.ID``, ``locality.ID`` and
-        ``typeid.ID`` are 16 bytes, of which no TypeID can be read without its prefix.
-    :raises ArgumentError: ``argument.type``: no class of IDs.
-    :raises ConfigError: ``config.form``: IDs of a class have no such form.
+    :param module: ``sqlite3``, or a module that replaces it, such as ``pysqlite3``. The whole process is affected.
+    :param forms: by class of IDs, the storage form: ``bytes``; ``uuid``, the 16 bytes of the UUID; or ``text``. Other
+        classes have their default form (:doc:`/reference/storage`), which is ``uuid`` for ``uuid.ID``, ``locality.ID``
+        and ``typeid.ID``. No TypeID can be read from 16 bytes, as they do not contain the prefix.
+    :raises ArgumentError: ``argument.type``: a class that is no class of IDs.
+    :raises ConfigError: ``config.form``: the IDs of a class have no such form.
     """
     for python, form in chosen(forms).items():
         kind = CLASSES[python]
@@ -46,6 +46,6 @@ def register(module: ModuleType = sqlite3, *, forms: Mapping[type[Any], str] | N
         module.register_converter(kind.title.upper(), _converter(reader_of(kind, form), form))
 
 
-def _converter(read: Callable[[Any], Any], form: Form) -> Callable[[bytes], Any]:
-    # SQLite hands text over as bytes, too.
+def _converter(read: Callable[[Any], Any], form: StorageForm) -> Callable[[bytes], Any]:
+    # SQLite passes text as bytes too.
     return (lambda value: read(value.decode("ascii", "replace"))) if form == "text" else read

@@ -1,1 +1,1 @@
-"""What an ID is: its scheme, layout, texts, storage forms, and where its fields lie."""
+"""The domain of IDs: schemes, layouts, texts, storage forms, and the bit ranges of fields."""

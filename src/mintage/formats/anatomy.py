@@ -1,10 +1,10 @@
-"""Takes any ID apart: which schemes it can be, likeliest first, with every field's bits, value and meaning.
+"""Read any value as an ID: its possible schemes, likeliest first, with the bits, value and meaning of every field.
 
-How a reading is ranked: its likelihood is the product of three weights,
+The likelihood of a reading is the product of three weights:
 
-- the format's own (``catalogue.Format.weight``): how common it is and how much structure it has, such as a version;
-- :data:`FORMS`: how it is written, the format's canonical text counting most;
-- :data:`TIMES`: whether its time is one at which IDs are minted.
+- ``catalogue.Format.weight``: a common format, or one with more structure, such as a version, weighs more;
+- :data:`SPELLINGS`: the format's canonical text weighs most;
+- :data:`TIMES`: a time at which programs mint IDs weighs most.
 
 Readings below :data:`FLOOR` are dropped. The likelihood orders the readings of one value; it is no probability.
 """
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Anatomy", "Field", "dissect", "inspect"]
 
-FORMS: Final = {
+SPELLINGS: Final = {
     "text": (1.0, "canonical text"),
     "held": (1.0, "a UUID whose bytes are the text of an ID"),
     "typeid": (1.0, "a TypeID, whose prefix says what the ID is of"),
@@ -38,7 +38,7 @@ FORMS: Final = {
     "integer": (0.8, "an integer of this size"),
     "borrowed": (0.3, "a UUID may hold its bits"),
 }
-"""Weight and words for each form that a value can come in."""
+"""Weight and words for each way in which a value can be written."""
 
 TIMES: Final = {
     "past": (1.0, "time between 2005 and now"),
@@ -51,7 +51,7 @@ TIMES: Final = {
 """Weight and words for each kind of time that a reading can have."""
 
 FLOOR: Final = 0.015
-"""What is less likely is not worth mentioning: an implausible time in a form that is not the format's own."""
+"""The least likelihood of a reading that is returned. An implausible time in a foreign spelling is below it."""
 
 _2005_NS: Final = 1_104_537_600 * times.SECOND
 _DAY_NS: Final = 86_400 * times.SECOND
@@ -63,20 +63,20 @@ class Field(NamedTuple):
 
     name: str
     role: str
-    """What it is for: ``time``, ``node``, ``sequence``, ``meta``, ``random`` or ``fixed``."""
+    """Its purpose: ``time``, ``node``, ``sequence``, ``meta``, ``random`` or ``fixed``."""
     bits: tuple[int, int]
     """Its highest and its lowest bit; bit 0 is the least significant of the ID."""
     value: int | str
-    """A number; hexadecimal digits where the bits count nothing; characters where the ID has only those."""
+    """A number; hexadecimal digits if the bits count nothing; characters if the ID is text only."""
     meaning: str
 
     @property
     def width(self) -> int:
-        """How many bits it has."""
+        """The number of its bits."""
         return self.bits[0] - self.bits[1] + 1
 
     def as_dict(self) -> dict[str, object]:
-        """JSON-friendly: the number of a field wider than 32 bits is a string, as in the JSON of protobuf."""
+        """Return a dict for JSON: the number of a field wider than 32 bits is a string, as in the JSON of protobuf."""
         value = str(self.value) if self.width > 32 else self.value
         return {**self._asdict(), "bits": list(self.bits), "value": value}
 
@@ -86,21 +86,21 @@ class Anatomy(NamedTuple):
 
     scheme: str
     layout: str | None
-    """Which layout or version of the scheme; ``None`` where it has one only."""
+    """The layout or version of the scheme; ``None`` if the scheme has only one."""
     text: str
     """The canonical text."""
     bytes: builtins.bytes
-    """The binary form, big-endian; the ASCII text of an ID that has none."""
+    """The bytes of the ID, big-endian; the ASCII text of an ID that has no bytes."""
     int: builtins.int
     """The same bits as an unsigned integer."""
     time: datetime | None
-    """When it was minted, in UTC and floored to microseconds; ``None`` without a time, or beyond year 9999."""
+    """The time of minting, in UTC and floored to microseconds; ``None`` if there is none, or after the year 9999."""
     fields: tuple[Field, ...]
-    """The most significant first; together they are all bits of the ID."""
+    """All fields, the most significant first. Together they have all bits of the ID."""
     likelihood: float
-    """From 0 to 1, for comparison with the other readings of the same value."""
+    """A number from 0 to 1, to be compared with that of other readings of the same value."""
     why: str
-    """What speaks for and against this reading, in one sentence."""
+    """The reasons for and against this reading, in one sentence."""
 
     @property
     def name(self) -> str:
@@ -108,7 +108,7 @@ class Anatomy(NamedTuple):
         return f"{self.scheme} {self.layout}" if self.layout else self.scheme
 
     def as_dict(self) -> dict[str, object]:
-        """JSON-friendly: bytes in hexadecimal, integers that may exceed 32 bits as strings, time in RFC 3339."""
+        """Return a dict for JSON: bytes in hexadecimal, integers of more than 32 bits as strings, time in RFC 3339."""
         return {
             "scheme": self.scheme,
             "layout": self.layout,
@@ -123,13 +123,19 @@ class Anatomy(NamedTuple):
 
 
 def inspect(value: object, *, now_ns: int | None = None) -> list[Anatomy]:
-    """Every scheme that ``value`` can be an ID of, likeliest first.
+    """Return every reading of a value as an ID, the likeliest first.
+
+    >>> from mintage import inspect
+    >>> reading = inspect("brpk4q72xwf2m63l")[0]
+    >>> reading.name, reading.time.isoformat(), [field.name for field in reading.fields][:3]
+    ('sno', '2031-05-08T23:03:34.976000+00:00', ['time', 'tick', 'meta'])
 
     :param value: text, bytes (raw, or of the text), an integer, a ``uuid.UUID``, or the ``ID`` of any scheme.
         Text of decimal digits, the first not 0, is an integer.
-    :param now_ns: the instant to judge times from, in nanoseconds since 1970; the system clock's by default.
-    :raises ParseError: ``parse.unknown`` where it is an ID of no known scheme.
-    :raises ArgumentError: ``argument.type`` where it is none of these types.
+    :param now_ns: the present time, in nanoseconds since 1970, with which times are compared; the default is the
+        system clock's.
+    :raises ParseError: ``parse.unknown``: it is no ID of a known scheme.
+    :raises ArgumentError: ``argument.type``: it has none of these types.
     """
     now_ns = time_ns() if now_ns is None else now_ns
     for table in _TABLES:
@@ -141,20 +147,20 @@ def inspect(value: object, *, now_ns: int | None = None) -> list[Anatomy]:
 
 
 def dissect(fmt: Format, number: int) -> Anatomy:
-    """Take apart an ID of a known format, such as one just minted; ``number`` must fit it."""
+    """Return the fields of an ID of a known format, such as a new one; ``number`` must fit the format."""
     return _dissect(fmt, number, (1.0, "Its format is known."))
 
 
-def _judge(fmt: Format, number: int, form: str, now_ns: int) -> tuple[float, str]:
-    """Return the likelihood of a reading, and why."""
-    form_weight, form_says = FORMS[form]
-    time_weight, time_says = TIMES[_kind_of_time(fmt.epoch_ns, fmt.time_ns(number), now_ns)]
-    likelihood = round(fmt.weight * form_weight * time_weight, 4)
-    if fmt in catalogue.LAST_RESORTS and form != "typeid":
+def _judge(fmt: Format, number: int, spelling: str, now_ns: int) -> tuple[float, str]:
+    """Return the likelihood of a reading, and the reasons."""
+    spelling_weight, spelling_text = SPELLINGS[spelling]
+    time_weight, time_text = TIMES[_kind_of_time(fmt.epoch_ns, fmt.time_ns(number), now_ns)]
+    likelihood = round(fmt.weight * spelling_weight * time_weight, 4)
+    if fmt in catalogue.LAST_RESORTS and spelling != "typeid":
         return likelihood, "Nothing else fits, though nearly any text of this length would."
     checked = [part.name for part in fmt.parts if part.is_checked and part.name != "unused"]
     structure = f"; {' and '.join(checked)} {'fit' if len(checked) > 1 else 'fits'}" if checked else ""
-    return likelihood, f"{form_says[0].upper()}{form_says[1:]}{structure}; {time_says}."
+    return likelihood, f"{spelling_text[0].upper()}{spelling_text[1:]}{structure}; {time_text}."
 
 
 def _dissect(fmt: Format, number: int, verdict: tuple[float, str]) -> Anatomy:
@@ -188,7 +194,7 @@ def _kind_of_time(epoch_ns: int | None, when_ns: int | None, now_ns: int) -> str
 
 
 class _Table:
-    """Formats by the form and the size that they come in, so that a value meets only those that it can be."""
+    """Formats by type and size of a value, so that only the possible ones are tried."""
 
     def __init__(self, known: tuple[Format, ...]) -> None:
         self.texts: dict[int, list[Format]] = {}
@@ -221,7 +227,7 @@ def _readings(table: _Table, value: object) -> Iterator[_Reading]:
     number = _as_integer(value)
     if number is not None:
         return _of_integer(table, number)
-    from uuid import UUID  # here, because it takes milliseconds to import
+    from uuid import UUID  # here, because the import takes milliseconds
 
     if isinstance(value, UUID):
         return _of_text(table, str(value))
@@ -232,14 +238,14 @@ def _readings(table: _Table, value: object) -> Iterator[_Reading]:
 
 
 def _scheme_of(value: object) -> str | None:
-    """Return the scheme that a value is an ``ID`` of."""
+    """Return the scheme of an ``ID``, or ``None`` for any other value."""
     _, _, name = type(value).__module__.rpartition(".")
     known = SCHEMES.get(name)
     return name if known and isinstance(value, getattr(known.module, "ID", ())) else None
 
 
 def _of_object(table: _Table, scheme: str, value: Any) -> Iterator[_Reading]:
-    """Return an ID of its class: what it was minted as, or, where the class holds others too, whatever its text is."""
+    """Return the readings of an ``ID``: as a format that mintage mints, or else as its text."""
     number = int(value)
     own = [each for each in catalogue.MINTED if each.scheme == scheme and each.fits(number)]
     return iter([(each, number, "text") for each in own]) if own else _of_text(table, str(value))
@@ -258,7 +264,7 @@ def _of_text(table: _Table, text: str) -> Iterator[_Reading]:
 
 
 def _of_typeid(table: _Table, text: str) -> Iterator[_Reading]:
-    """Without its prefix, which may be empty, a TypeID is written as a ULID is."""
+    """Yield the readings of a TypeID, whose text after the prefix is that of a ULID."""
     with suppress(ParseError):
         number = int(typeid.ID.parse(text))
         yield from ((fmt, number, "typeid") for fmt in table.texts[_UUID] if fmt.scheme == "uuid" and fmt.fits(number))
@@ -275,7 +281,7 @@ def _of_bytes(table: _Table, value: bytes | bytearray | memoryview) -> Iterator[
 
 
 def _of_integer(table: _Table, number: int) -> Iterator[_Reading]:
-    """Yield the readings of an integer, in the narrowest width that holds it: the upper bits of an ID are its time."""
+    """Yield the readings of an integer, in the narrowest width: the upper bits of an ID are its time, and not 0."""
     for width in table.widths:
         if number >> width == 0:
             for fmt in table.integers[width]:
@@ -285,7 +291,7 @@ def _of_integer(table: _Table, number: int) -> Iterator[_Reading]:
 
 
 def _as_integer(value: object) -> int | None:
-    """Return an ``int``, or what stands for one, such as an item of a numpy array; but no truth value."""
+    """Return an ``int``, or an item of a numpy array as one; ``None`` for a bool and for anything else."""
     try:
         return None if isinstance(value, bool) else index(value)  # type: ignore[arg-type]
     except TypeError:
@@ -296,7 +302,7 @@ _SHOWN: Final = 40
 
 
 def _shortened(value: object) -> str:
-    """Text, bytes or an integer of any size on one line of printable ASCII."""
+    """Return text, bytes or an integer of any size on one line of printable ASCII."""
     if isinstance(value, str):
         return ascii(value) if len(value) <= _SHOWN else f"{value[:_SHOWN]!a}... ({len(value):,} characters)"
     if isinstance(value, (bytes, bytearray, memoryview)):

@@ -1,4 +1,4 @@
-"""The bit ranges of the time and the node number of an ID, for columns of IDs. Pure: read from the formats."""
+"""The bit ranges of the fields of an ID, for columns of IDs, as the formats declare them."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from mintage.snowflake import Layout
 __all__ = [
     "EPOCH",
     "MICROSECOND",
-    "Clock",
+    "BitRange",
     "Number",
-    "Run",
-    "Scheme",
+    "SchemeName",
     "Shape",
+    "TimeBits",
     "bounds",
     "layout_of",
     "node_sum",
@@ -31,40 +31,42 @@ __all__ = [
     "time_sum",
 ]
 
-Scheme: TypeAlias = "str | Layout"
-"""How functions of columns are told what IDs they have before them: a scheme's name, a format's (``"uuid v6"``), the
-name of a layout (``"twitter"``), or a :class:`~mintage.snowflake.Layout`."""
+SchemeName: TypeAlias = "str | Layout"
+"""The IDs of a column: the name of a scheme (``"ulid"``), a format (``"uuid v6"``) or a layout (``"twitter"``), or
+a :class:`~mintage.snowflake.Layout`."""
 
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 MICROSECOND: Final = timedelta(microseconds=1)
+FIELD_BITS: Final = 57
+"""The most bits of a field that can be read: wherever it begins, 8 bytes contain all of it."""
 
 
-class Run(NamedTuple):
-    """Adjacent bits of an ID that are a number, and what one of it counts for."""
+class BitRange(NamedTuple):
+    """Adjacent bits of an ID that are a number, and the weight of 1 of it."""
 
     low: int
-    """The lowest bit; the ID's own lowest is 0."""
+    """The lowest bit; bit 0 is the least significant of the ID."""
     bits: int
     weight: int
 
 
-class Clock(NamedTuple):
-    """How the time is found in an ID: ``base + sum of (run × its weight)``, in ``unit``\\ s since 1970."""
+class TimeBits(NamedTuple):
+    """The bit ranges of the time of an ID: ``base`` plus the sum of each number times its weight, since 1970."""
 
     unit: Literal["ms", "ns"]
     base: int
-    runs: tuple[Run, ...]
+    runs: tuple[BitRange, ...]
 
 
 class Shape(NamedTuple):
-    """The IDs of a scheme, as columns hold them."""
+    """The IDs of a column: of a kind, in one of its formats."""
 
     kind: Kind
     format: Format
 
     @property
     def name(self) -> str:
-        """How messages call it."""
+        """The name of the IDs in messages."""
         return self.kind.name if self.is_integer else self.format.name
 
     @property
@@ -86,23 +88,23 @@ class Shape(NamedTuple):
         return placed
 
     def of_length(self, length: int) -> Shape:
-        """The same scheme's format whose texts are so long, or itself: a cuid's time has 8 digits, and later 9."""
+        """Return the scheme's format with texts of a length, or itself: the time of a cuid has 8 digits, later 9."""
         formats = (each for each in FORMATS if each.scheme == self.kind.name and length in each.lengths)
         return self._replace(format=next(formats, self.format))
 
-    def clock(self) -> Clock:
-        """Return where its time is.
+    def time_bits(self) -> TimeBits:
+        """Return the bit ranges of the time.
 
-        :raises FieldError: ``field.format``: it has none.
+        :raises FieldError: ``field.format``: the IDs have no time.
         """
-        # Of text the zero is a digit, in each of its characters.
+        # The zero of text is the digit "0" in each character.
         zero = int.from_bytes(b"0" * (self.format.bits // 8), "big") if self.is_text else 0
         base = self.format.time_ns(zero)
         if base is None:
             raise FieldError(f"{self.name} holds no time", code="field.format")
-        # What a bit counts for is what the time of an ID with that bit differs by.
+        # The weight of a bit is the difference that it makes to the time of an ID.
         runs = [
-            Run(at, width, (self.format.time_ns(zero + (1 << at)) or 0) - base)
+            BitRange(at, width, (self.format.time_ns(zero + (1 << at)) or 0) - base)
             for part, low in self._placed()
             if part.role == "time"
             for at, width in (
@@ -111,43 +113,72 @@ class Shape(NamedTuple):
         ]
         whole = gcd(base, *(run.weight for run in runs)) % MS == 0
         scale = MS if whole else 1
-        return Clock(
+        return TimeBits(
             "ms" if whole else "ns", base // scale, tuple(run._replace(weight=run.weight // scale) for run in runs)
         )
 
     @property
     def tick_ns(self) -> int:
-        """How long a tick of it lasts."""
-        clock = self.clock()
-        return min(run.weight for run in clock.runs) * (MS if clock.unit == "ms" else 1)
+        """The length of a tick in nanoseconds."""
+        time = self.time_bits()
+        return min(run.weight for run in time.runs) * (MS if time.unit == "ms" else 1)
 
-    def nodes(self) -> tuple[Run, ...]:
-        """Return where its node number is: the fields of that role, the most significant first, as one number.
+    def nodes(self) -> tuple[BitRange, ...]:
+        """Return the bit ranges of the node number: all fields of that role, the most significant first, as one number.
 
-        :raises FieldError: ``field.format``: it has none, or is text.
+        :raises FieldError: ``field.format``: the IDs have no node number, or are text.
         """
         found = [(low, part.bits) for part, low in self._placed() if part.role == "node"]
         if not found or self.is_text:
             raise FieldError(f"{self.name} holds no node number", code="field.format")
-        runs: list[Run] = []
+        runs: list[BitRange] = []
         below = 0
         for low, width in reversed(found):
             if runs and runs[0].low + runs[0].bits == low:
                 runs[0] = runs[0]._replace(bits=runs[0].bits + width)
             else:
-                runs.insert(0, Run(low, width, 1 << below))
+                runs.insert(0, BitRange(low, width, 1 << below))
             below += width
         return tuple(runs)
 
-    def fixed(self) -> tuple[tuple[Run, int], ...]:
-        """Return the fields that say which format an ID is of, and what they must be: such as the version of a UUID."""
+    def field(self, name: str) -> tuple[BitRange, ...]:
+        """Return the bit ranges of a field by its name: several if its digits are not in order, as locality's counter.
+
+        :raises ArgumentError: ``name`` is not str.
+        :raises FieldError: ``field.format``: the IDs have no such field, it is too wide for a column, or they are text.
+        """
+        if not isinstance(name, str):
+            raise ArgumentError(f"field must be str, not {type_name(type(name))}", code="argument.type")
+        if self.is_text:
+            raise FieldError(f"{self.name} is text without fields that are numbers", code="field.format")
+        fields = {part.name: (low, part.bits) for part, low in self._placed() if part.bits <= FIELD_BITS}
+        if name not in fields:
+            has = f"one of its fields of at most {FIELD_BITS} bits, which are {', '.join(fields)}"
+            raise FieldError(f"field {name!a:.40} of {self.name} is not {has}", code="field.format")
+        low, width = fields[name]
+        runs: list[BitRange] = []
+        for bit in range(low, low + width):
+            weight = self._value(1 << bit, name)
+            if runs and weight == runs[-1].weight << runs[-1].bits:
+                runs[-1] = runs[-1]._replace(bits=runs[-1].bits + 1)
+            else:
+                runs.append(BitRange(bit, 1, weight))
+        return tuple(runs)
+
+    def _value(self, number: int, field: str) -> int:
+        """Return the value of a field of an ID."""
+        value = next(value for name, _, _, value, _ in self.format.fields(number) if name == field)
+        return int(value, 16) if isinstance(value, str) else value
+
+    def fixed(self) -> tuple[tuple[BitRange, int], ...]:
+        """Return the bit ranges that tell the format of an ID, such as the version of a UUID, and their values."""
         if self.is_integer:
             return ()
-        # Of text, whose other fields may be held to digits.
-        rest = int.from_bytes(b"1" * (self.format.bits // 8), "big") if self.is_text else 0
-        runs = [Run(low, part.bits, 1) for part, low in self._placed() if part.role == "fixed" and part.is_checked]
+        # The other characters of text are "1", as some must be digits.
+        others = int.from_bytes(b"1" * (self.format.bits // 8), "big") if self.is_text else 0
+        runs = [BitRange(low, part.bits, 1) for part, low in self._placed() if part.role == "fixed" and part.is_checked]
         for values in product(*(range(1 << run.bits) for run in runs)):
-            number = rest
+            number = others
             for value, run in zip(values, runs, strict=True):
                 number = number & ~(((1 << run.bits) - 1) << run.low) | value << run.low
             if self.format.fits(number):
@@ -155,8 +186,8 @@ class Shape(NamedTuple):
         raise AssertionError(f"no ID is a {self.name}")
 
 
-def shape(scheme: Scheme) -> Shape:
-    """Return what a scheme, format or layout is as a column.
+def shape(scheme: SchemeName) -> Shape:
+    """Return the IDs of a column by the name of their scheme, format or layout, or by their layout.
 
     :raises ArgumentError: it is neither a name nor a layout.
     :raises ConfigError: ``config.policy``: no such name.
@@ -168,7 +199,7 @@ def shape(scheme: Scheme) -> Shape:
 
 
 @cache
-def _shape(scheme: Scheme) -> Shape:
+def _shape(scheme: SchemeName) -> Shape:
     if isinstance(scheme, Layout):
         kind = Kind(KINDS["snowflake"].scheme, scheme)
     elif scheme in KINDS:
@@ -184,10 +215,10 @@ def _shape(scheme: Scheme) -> Shape:
     return Shape(kind, kind.format)
 
 
-def layout_of(layout: Scheme) -> Shape:
-    """Return what a layout of integers is as a column.
+def layout_of(layout: SchemeName) -> Shape:
+    """Return the IDs of a column of integers by the name of their layout, or by their layout.
 
-    :raises ConfigError: ``config.policy``: a scheme whose IDs are no integers.
+    :raises ConfigError: ``config.policy``: the IDs are no integers.
     """
     found = shape(layout)
     if not found.is_integer:
@@ -196,13 +227,22 @@ def layout_of(layout: Scheme) -> Shape:
     return found
 
 
-def bounds(scheme: Scheme, start: datetime | int, end: datetime | int) -> tuple[Any, Any]:
-    """Return two IDs: ``low <= id < high`` has a time of ``start`` or later, and before ``end``.
+def bounds(scheme: SchemeName, start: datetime | int, end: datetime | int) -> tuple[Any, Any]:
+    """Return two IDs, so that ``low <= id < high`` selects the IDs minted at ``start`` or later and before ``end``.
 
-    The time of an ID is when its tick began. So an instant within a tick stands for the next one: IDs of its own tick
-    are earlier. The times are aware datetimes, or nanoseconds since 1970. The IDs are ints, ``bytes`` or ``str``, as
-    in columns.
+    The time of an ID is the beginning of its tick. If ``start`` or ``end`` lies within a tick, the bound is the first
+    ID of the next tick, as all IDs of that tick are earlier.
 
+    >>> from datetime import datetime, timezone
+    >>> from mintage.ext.columns import bounds
+    >>> may, june = datetime(2024, 5, 1, tzinfo=timezone.utc), datetime(2024, 6, 1, tzinfo=timezone.utc)
+    >>> bounds("twitter", may, june)
+    (1785459115422646272, 1796693139256246272)
+
+    :param scheme: a name, or a layout.
+    :param start: an aware datetime, or nanoseconds since 1970.
+    :param end: the same.
+    :returns: two ints, ``bytes`` or ``str``, as the column has.
     :raises FieldError: ``field.format``: the IDs do not sort by time; ``time.range``: the end is before the start, or
         an instant that a layout or a signed integer of 64 bits cannot hold; ``time.naive``.
     """
@@ -225,42 +265,45 @@ def _first_from(found: Shape, time: datetime | int) -> Any:
     first = found.kind.min_at(time)
     number = first if found.is_integer else int.from_bytes(first.encode() if found.is_text else bytes(first))
     began_ns = (found.of_length(len(first)) if found.is_text else found).format.time_ns(number)
-    # A timestamp of pandas has nanoseconds, which this rounds up.
+    # A timestamp of pandas has nanoseconds: this rounds them up.
     asked_ns = time if isinstance(time, int) else -((EPOCH - time) // MICROSECOND) * 1000
     return first if began_ns is None or began_ns >= asked_ns else found.kind.min_at(began_ns + found.tick_ns)
 
 
 class Number(NamedTuple):
-    """How a number is taken from the bits of a signed integer: ``(id >> low) & mask``, times weight."""
+    """A number in the bits of a signed integer: ``((id >> low) & mask) * weight``."""
 
     low: int
     mask: int | None
-    """``None`` where nothing lies above the bits."""
+    """``None`` if no bits lie above these."""
     weight: int
 
 
-def numbers(layout: Shape, runs: tuple[Run, ...]) -> list[Number]:
-    """What an expression of integers adds up. The sign of an integer of 64 bits is one of its bits, so it is masked."""
+def numbers(layout: Shape, runs: tuple[BitRange, ...]) -> list[Number]:
+    """Return the numbers that an expression of integers adds. The sign of 64 bits is masked, as it is a bit."""
     top = layout.kind.max.bit_length()
     return [
         Number(run.low, None if run.low + run.bits == top < 64 else (1 << run.bits) - 1, run.weight) for run in runs
     ]
 
 
-def time_sum(layout: Scheme, column: Any) -> tuple[Any, Clock]:
-    """When the integers of a column were minted, as an engine's own expression of it, and what one of that counts.
+def time_sum(layout: SchemeName, column: Any) -> tuple[Any, TimeBits]:
+    """Return an expression of the time of a column's integers, and the bit ranges that it adds.
 
-    :param column: whatever has the operators ``//``, ``&``, ``*`` and ``+``: a column, or an expression.
+    :param layout: the name of a layout, or a layout.
+    :param column: a column or an expression of an engine, with the operators ``//``, ``&``, ``*`` and ``+``.
     :raises ConfigError: ``config.policy``: no such layout of integers.
     """
     found = layout_of(layout)
-    clock = found.clock()
-    return _added(found, clock.runs, clock.base, column), clock
+    time = found.time_bits()
+    return _added(found, time.runs, time.base, column), time
 
 
-def node_sum(layout: Scheme, column: Any) -> Any:
-    """Return which node minted the integers of a column, in the same way.
+def node_sum(layout: SchemeName, column: Any) -> Any:
+    """Return an expression of the node number of a column's integers.
 
+    :param layout: as for :func:`time_sum`.
+    :param column: as for :func:`time_sum`.
     :raises ConfigError: as :func:`time_sum`.
     :raises FieldError: ``field.format``: the layout has no node number.
     """
@@ -268,10 +311,10 @@ def node_sum(layout: Scheme, column: Any) -> Any:
     return _added(found, found.nodes(), 0, column)
 
 
-def _added(layout: Shape, runs: tuple[Run, ...], base: int, column: Any) -> Any:
+def _added(layout: Shape, runs: tuple[BitRange, ...], base: int, column: Any) -> Any:
     made: Any = None
     for low, mask, weight in numbers(layout, runs):
-        # Expressions of columns have no shift; a division that is rounded down is one.
+        # Expressions of columns have no shift; a division that rounds down is the same.
         term = column // (1 << low) if low else column
         term = term if mask is None else term & mask
         term = term if weight == 1 else term * weight

@@ -1,4 +1,4 @@
-"""IDs as others: :func:`cast` changes the class and keeps the bits, :func:`derive` makes an ID of another."""
+"""IDs from IDs: :func:`cast` changes the class and keeps the bits, :func:`derive` makes a UUID of an ID and a key."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ T = TypeVar("T")
 
 
 def _as_uuid(id: object, data: bytes) -> UUID:
-    # A shorter ID has a form of its own as a UUID, which its from_uuid takes.
-    form = getattr(id, "as_uuid", None)
-    if form is not None:
-        made: UUID = form()
+    # A shorter ID has a UUID of its own, which its from_uuid reads.
+    as_uuid = getattr(id, "as_uuid", None)
+    if as_uuid is not None:
+        made: UUID = as_uuid()
         return made
     _check_size(id, data, UUID, 16)
     return UUID(bytes=data)
@@ -38,17 +38,22 @@ def _check_size(id: object, data: bytes, to: type, size: int) -> None:
 
 
 def cast(id: object, to: type[T]) -> T:
-    """Return the same bits as an ID of another class: nothing is lost, and nothing made up.
+    """Return an ID of another class with the same bits.
 
-    ``to`` is ``int`` or ``bytes``, which any ID is; ``uuid.UUID``; the ``ID`` of any of mintage's modules; or
-    ``bson.ObjectId``. IDs of 16 bytes are each other's, and so are those of 12. ``sno`` has a form as a UUID, which
-    :meth:`~mintage.sno.ID.as_uuid` describes. What the bits mean, nobody checks: a random UUID becomes a ULID of a
-    random time.
+    Any two classes of one size can be cast into each other: those of 16 bytes, and those of 12. Also a ``sno.ID`` and a
+    UUID, as :meth:`~mintage.sno.ID.as_uuid` describes. The meaning of the bits is not checked: a random UUID becomes a
+    ULID of a random time.
 
-    :param id: an ID, a ``uuid.UUID``, a ``bson.ObjectId``, bytes, or the int of a class's bits.
-    :raises ArgumentError: ``id`` is none of these, or text, which is read by ``ID.parse``; or ``to`` is no such class.
-    :raises ParseError: ``parse.length``: the class has more bytes or fewer.
-    :raises FieldError: ``field.range``: an int is of more bits than the class.
+    >>> from uuid import UUID
+    >>> from mintage import cast, ulid
+    >>> cast(UUID("01563e3a-b5d3-d676-4c61-efb99302bd5b"), ulid.ID)
+    ulid.ID.parse('01ARZ3NDEKTSV4RRFFQ69G5FAV')
+
+    :param id: an ID, a ``uuid.UUID``, a ``bson.ObjectId``, bytes, or an int with the bits of the class.
+    :param to: ``int`` or ``bytes``, for any ID; ``uuid.UUID``; the ``ID`` of a module of mintage; or ``bson.ObjectId``.
+    :raises ArgumentError: ``id`` is none of these, or is text, which ``ID.parse`` reads; or ``to`` is no such class.
+    :raises ParseError: ``parse.length``: the class has another number of bytes.
+    :raises FieldError: ``field.range``: the int has more bits than the class.
     """
     if not isinstance(to, type):
         raise ArgumentError(f"to must be a class, not {type_name(type(to))}", code="argument.type")
@@ -105,24 +110,24 @@ def _no_class(to: Any) -> ArgumentError:
 
 
 def derive(parent: object, key: str | Buffer) -> UUID:
-    """A UUID of version 8 that follows from a parent's ID and a key: the same for the same two, another for any other.
+    """Return a UUID of version 8 that follows from a parent's ID and a key. The same two give the same UUID.
 
-    So what belongs to an order, its invoice or its n-th retry, needs no ID of its own to be stored. A name as a key is
-    public: anyone with the parent's ID can derive the same. With 16 random bytes or more that are kept secret, nobody
-    can derive it, nor tell which parent it is of.
+    Use it for an invoice of an order, or its third retry, so that you need not store another ID. If the key is a name,
+    anyone with the parent's ID can derive the same UUID. If the key is 16 secret random bytes or more, nobody else can
+    derive it, or tell which parent it has.
 
-    The UUID is the first 16 bytes of HMAC-SHA-256 (FIPS 198-1) under the SHA-256 of the key, with version and variant
-    as RFC 9562 has them, so 122 bits of it. What is hashed is ``mintage.derive``, a zero byte, the word ``bytes``,
-    ``text``, ``int`` or ``typeid``, a zero byte, and the ID: its bytes, its text in UTF-8, as many big-endian bytes as
-    an int needs, 8 at least, or a TypeID's prefix, a zero byte and its bytes. So IDs of the same bytes are one parent,
-    whatever their classes, and TypeIDs of two prefixes are two.
+    The UUID is the first 16 bytes of an HMAC-SHA-256 (FIPS 198-1) under the SHA-256 of the key, with the version and
+    variant of RFC 9562 in 6 of its bits. The message is ``mintage.derive``, a zero byte, the word ``bytes``, ``text``,
+    ``int`` or ``typeid``, a zero byte, and the ID: its bytes; its text in UTF-8; the big-endian bytes of an int, at
+    least 8; or the prefix of a TypeID, a zero byte and its bytes. So two IDs with the same bytes are one parent, also
+    if their classes differ; two TypeIDs with different prefixes are two.
 
     >>> from mintage import derive, ulid
     >>> derive(ulid.ID.parse("01ARZ3NDEKTSV4RRFFQ69G5FAV"), "invoice")
     UUID('3684020a-a1ef-826b-beee-7fde84b0e6f4')
 
-    :param parent: an ID, as :func:`cast` takes it, or the text of one that has no other form.
-    :param key: text, which stands for its UTF-8, or bytes; one at least. Every byte counts.
+    :param parent: an ID that :func:`cast` accepts, or the text of an ID that is text only.
+    :param key: text, which is encoded as UTF-8, or bytes; at least 1 byte. Every byte counts.
     :raises ArgumentError: an argument of the wrong type.
     :raises FieldError: ``field.range``: a negative int; ``field.format``: an empty key.
     """
@@ -137,8 +142,9 @@ def derive(parent: object, key: str | Buffer) -> UUID:
         message = f"key must be str or bytes, not {type_name(type(key))}"
         raise ArgumentError(message, code="argument.type") from None
     if not secret:
-        raise FieldError("key is empty", code="field.format")
-    # HMAC pads keys with zero bytes and hashes those of more than 64: not those of 32, which are another for each key.
+        raise FieldError("key is empty, must have at least 1 byte", code="field.format")
+    # HMAC pads a short key with zero bytes and hashes one of more than 64 bytes, so two keys could be one. A hash of 32
+    # bytes is another for each key.
     made = digest(sha256(secret).digest(), b"mintage.derive\0" + _message(parent), "sha256")[:16]
     number = int.from_bytes(made, "big") & ~(0xF << 76 | 0x3 << 62)
     return UUID(int=number | 0x8 << 76 | 0x2 << 62)
@@ -149,7 +155,7 @@ def _message(parent: object) -> bytes:
         return b"text\0" + parent.encode("utf-8", "surrogatepass")
     if isinstance(parent, int):
         if parent < 0:
-            raise FieldError("parent is negative", code="field.range")
+            raise FieldError("parent is negative, must be 0 or more", code="field.range")
         return b"int\0" + parent.to_bytes(max(8, (parent.bit_length() + 7) // 8), "big")
     if isinstance(parent, typeid.ID):
         return b"typeid\0" + parent.prefix.encode() + b"\0" + bytes(parent)

@@ -1,4 +1,4 @@
-"""The formats that the core declares, from which :func:`mintage.inspect` takes any ID apart."""
+"""The formats that the core declares: the fields, texts and times of IDs."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ MINTED: Final = tuple(
         if (row := SCHEMES.get(each.scheme)) and (not row.layouts or each.layout in row.layouts)
     }.values()
 )
-"""The formats of the schemes that mintage mints; of a cuid, which grows with its time, the last of its widths."""
+"""The formats of the IDs that mintage mints. A cuid has two widths, as its time grows: this has the last."""
 
 LAYOUTS: Final[dict[str, snowflake.Layout]] = {
     each.layout: layout

@@ -1,4 +1,4 @@
-"""What adapters ask of a scheme: its class of IDs, their forms, their bounds in time. No framework is imported here."""
+"""Kinds of IDs, as adapters use them: class, text, JSON Schema and bounds by time. This imports no framework."""
 
 from __future__ import annotations
 
@@ -37,64 +37,64 @@ _UUID_BYTES: Final = 16
 
 
 class Kind(NamedTuple):
-    """The IDs of one scheme, as something that is stored, read and written; a snowflake's also of one layout."""
+    """The IDs of one scheme, and of one layout if they are snowflakes, which adapters read, write and store."""
 
     scheme: Scheme
     layout: snowflake.Layout | None = None
-    """Of snowflake, and ``None`` for all others."""
+    """The layout of snowflakes; ``None`` for all other schemes."""
 
     @property
     def name(self) -> str:
-        """The scheme's."""
+        """The name of the scheme."""
         return self.scheme.name
 
     @property
     def title(self) -> str:
-        """How class names begin."""
+        """The beginning of class names."""
         return self.scheme.title
 
     @property
     def format(self) -> Format:
-        """What the core declares of it."""
+        """The declaration of the core."""
         return of_scheme(self.name) if self.layout is None else of_layout(self.layout, self.name)
 
     @property
     def python(self) -> type[Any]:
-        """What an ID of it is in Python: the scheme's ``ID``, ``int`` for snowflake, ``str`` where IDs are text."""
+        """The class of an ID in Python: the scheme's ``ID``, ``int`` for snowflake, ``str`` if IDs are text."""
         if self.layout is not None:
             return int
         return str if self.scheme.is_text else self.scheme.module.ID
 
     @property
     def size(self) -> int | None:
-        """Bytes of an ID; ``None`` where IDs are text."""
+        """The number of bytes of an ID; ``None`` if IDs are text."""
         if self.layout is not None:
             return 8
         return None if self.scheme.is_text else self.format.bits // 8
 
     @property
     def is_text(self) -> bool:
-        """True if IDs are text, which has no bytes of an ID."""
+        """True if IDs are text, and have no bytes."""
         return self.scheme.is_text
 
     @property
     def leases(self) -> bool:
-        """True if minting one takes a node number, of the registry where no store is named."""
+        """True if a generator leases a node number, from the registry if there is no store."""
         return self.scheme.leases
 
     @property
     def has_uuid(self) -> bool:
-        """True if an ID has a form as a UUID, as all of 16 bytes have."""
+        """True if an ID can be cast to a UUID, as all of 16 bytes can."""
         return self.size == _UUID_BYTES or hasattr(self.python, "as_uuid")
 
     @property
     def length(self) -> int:
-        """Characters of its usual text; the most that an integer has."""
+        """The number of characters of the usual text; the largest one for integers."""
         return self.format.lengths[0] if self.format.lengths else len(str(self.max))
 
     @property
     def lengths(self) -> tuple[int, int]:
-        """The fewest and the most characters of a text that :meth:`read` takes."""
+        """The least and the largest number of characters of a text that :meth:`read` accepts."""
         if self.layout is not None:
             return 1, self.length
         found = [each.lengths[0] for each in self._formats]
@@ -102,51 +102,51 @@ class Kind(NamedTuple):
 
     @property
     def pattern(self) -> str:
-        """The regular expression of exactly the texts that :meth:`read` takes, in JSON Schema's dialect."""
+        """The regular expression that matches exactly the texts that :meth:`read` accepts, in JSON Schema's dialect."""
         return _anchored(each.pattern for each in self._formats)
 
     @property
     def _formats(self) -> list[Format]:
-        """All that a text may be of: the versions of a UUID, the widths of a cuid."""
+        """All formats of a text: the versions of a UUID, the widths of a cuid."""
         if self.layout is not None:
             return [self.format]
         return [each for each in (*FORMATS, *LAST_RESORTS) if each.scheme == self.name]
 
     @property
     def example(self) -> str:
-        """The text of an ID."""
+        """The text of an ID, for documentation."""
         example = self.scheme.example
         return example if self.layout is None else str(int(example) & self.max)
 
     @property
     def json_schema(self) -> dict[str, Any]:
-        """The JSON Schema of its text; new at each call."""
+        """The JSON Schema of the text, a new dict for each call."""
         return _json_schema("int64" if self.layout else self.name, self)
 
     @property
     def max(self) -> int:
-        """The largest number that an ID can be, of those that are numbers."""
+        """The largest ID as a number."""
         return (1 << (self.layout.bits if self.layout else self.format.bits)) - 1
 
     @property
     def has_time(self) -> bool:
-        """True if IDs sort by time, so that an instant has a smallest and a largest one: see :meth:`min_at`."""
+        """True if IDs sort by time, so that :meth:`min_at` and :meth:`max_at` return bounds."""
         if self.layout is not None:
             return self.layout.fields[0][0] == "time"
         return hasattr(self.scheme.module, "min_at")
 
     @property
     def mint(self) -> Callable[[], Any]:
-        """The scheme's own ``new``: a function of a module, which can be imported by its name."""
+        """The scheme's ``new``, a function that can be imported by its name."""
         return self.scheme.module.new  # type: ignore[no-any-return]
 
     def read(self, value: object) -> Any:
-        """Return an ID of whatever may stand for one: an ID, its text, bytes or UUID, a TypeID over it; of snowflake an
-        int or its digits.
+        """Return the ID of a value.
 
-        :raises ArgumentError: ``argument.type``: it is nothing of these.
-        :raises ParseError: it is of the right type, and no ID.
-        :raises FieldError: an integer outside the layout.
+        :param value: an ID, its text, bytes or UUID, or a TypeID over it; for snowflake an int or its digits.
+        :raises ArgumentError: ``argument.type``: the value has none of these types.
+        :raises ParseError: the value has one of these types, and is no ID.
+        :raises FieldError: an integer is outside the layout.
         """
         if self.layout is not None:
             return self._read_integer(value)
@@ -177,11 +177,11 @@ class Kind(NamedTuple):
         return value
 
     def write(self, id: Any) -> str:
-        """Return its usual text."""
+        """Return the usual text of an ID."""
         return str(id)
 
     def time_of(self, id: Any) -> datetime | None:
-        """Return when an ID was minted, floored to its tick, as an aware UTC datetime; ``None`` if it does not say."""
+        """Return the time of an ID, floored to its tick, as an aware UTC datetime; ``None`` if it has no time."""
         if self.layout is not None:
             return self.layout.parse(id).time
         parse = getattr(self.scheme.module, "parse", None) if self.is_text else None
@@ -189,7 +189,7 @@ class Kind(NamedTuple):
         return time if isinstance(time, datetime) else None
 
     def min_at(self, time: datetime | int) -> Any:
-        """Return the smallest ID of the tick that an instant lies in, where :attr:`has_time`.
+        """Return the smallest ID of the tick that contains an instant.
 
         :raises FieldError: ``time.order``: these IDs do not sort by time; ``time.naive``, ``time.range``.
         """
@@ -214,23 +214,23 @@ class Kind(NamedTuple):
 KINDS: Final = {
     name: Kind(scheme, snowflake.DEFAULT if scheme.has_layouts else None) for name, scheme in SCHEMES.items()
 }
-"""Of each scheme, in the order of :data:`mintage.formats.rows.SCHEMES`; snowflake in its default layout."""
+"""The kind of each scheme, in the order of :data:`mintage.formats.rows.SCHEMES`; snowflake in its default layout."""
 
 
 class TypeIDs(NamedTuple):
-    """The TypeIDs of one prefix, or of any: a view and no scheme, which is read and written as a :class:`Kind` is."""
+    """The TypeIDs of one prefix, or of any: a view and no scheme, with the interface of a :class:`Kind`."""
 
     prefix: str | None = None
     """``None`` for any."""
 
     @property
     def name(self) -> str:
-        """The view's."""
+        """The name of the view."""
         return "typeid"
 
     @property
     def title(self) -> str:
-        """How class names begin."""
+        """The beginning of class names."""
         return "TypeID"
 
     @property
@@ -240,66 +240,66 @@ class TypeIDs(NamedTuple):
 
     @property
     def layout(self) -> None:
-        """None: these are no integers."""
+        """None, as these are no integers."""
 
     @property
     def size(self) -> int:
-        """Bytes of the ID below the prefix."""
+        """The number of bytes of the ID below the prefix."""
         return _UUID_BYTES
 
     @property
     def is_text(self) -> bool:
-        """False: what is stored is the ID below the prefix."""
+        """False, as the ID below the prefix has bytes."""
         return False
 
     @property
     def leases(self) -> bool:
-        """False: :func:`mintage.typeid.new` mints over random UUIDs of version 7."""
+        """False, as :func:`mintage.typeid.new` mints over random UUIDs of version 7."""
         return False
 
     @property
     def has_uuid(self) -> bool:
-        """True: an ID has a form as a UUID."""
+        """True, as an ID can be cast to a UUID."""
         return True
 
     @property
     def length(self) -> int:
-        """The most characters of a text."""
+        """The largest number of characters of a text."""
         return self.lengths[1]
 
     @property
     def lengths(self) -> tuple[int, int]:
-        """The fewest and the most characters of a text."""
+        """The least and the largest number of characters of a text."""
         return pattern(self.prefix)[1:]
 
     @property
     def pattern(self) -> str:
-        """The regular expression of exactly the texts that :meth:`read` takes, in JSON Schema's dialect."""
+        """The regular expression that matches exactly the texts that :meth:`read` accepts, in JSON Schema's dialect."""
         return _anchored([pattern(self.prefix)[0]])
 
     @property
     def example(self) -> str:
-        """The text of an ID."""
+        """The text of an ID, for documentation."""
         one = KINDS["uuid"].read(SCHEMES["uuid"].example)
         return str(typeid.ID("user" if self.prefix is None else self.prefix, one))
 
     @property
     def json_schema(self) -> dict[str, Any]:
-        """The JSON Schema of its text; new at each call."""
+        """The JSON Schema of the text, a new dict for each call."""
         return _json_schema(self.name, self)
 
     def read(self, value: object) -> typeid.ID:
-        """Return a TypeID of itself or of its text, if it has the prefix; of one prefix also of what is below it.
+        """Return the TypeID of a value.
 
-        Below a prefix is an ID of 128 bits, a ``uuid.UUID`` or 16 bytes.
-
-        :raises ArgumentError: ``argument.type``: it is nothing of these.
-        :raises ParseError: it is of the right type, and no such TypeID.
+        :param value: a TypeID or its text, with the prefix. If the prefix is known, also the ID below it: an ID of
+            128 bits, a ``uuid.UUID`` or 16 bytes.
+        :raises ArgumentError: ``argument.type``: the value has none of these types.
+        :raises ParseError: the value has one of these types, and is no TypeID with the prefix.
         """
         if isinstance(value, str):
             return typeid.ID.parse(value, self.prefix)
         if isinstance(value, typeid.ID):
-            # Of another prefix, the error is that of its text.
+            # If it has another prefix, raise the error that its text would raise.
             return value if self.prefix in (None, value.prefix) else typeid.ID.parse(str(value), self.prefix)
         if self.prefix is not None and _is_below_a_prefix(value):
             return typeid.ID(self.prefix, value)
@@ -308,12 +308,12 @@ class TypeIDs(NamedTuple):
         raise ArgumentError(message, code="argument.type")
 
     def write(self, id: typeid.ID) -> str:
-        """Return its text."""
+        """Return the text of a TypeID."""
         return str(id)
 
     @property
     def mint(self) -> Callable[[], typeid.ID]:
-        """Mints over UUIDs of version 7.
+        """The function that mints a TypeID over a UUID of version 7.
 
         :raises ArgumentError: the prefix is not known.
         """
@@ -321,11 +321,11 @@ class TypeIDs(NamedTuple):
 
     @property
     def has_time(self) -> bool:
-        """True if an instant has a smallest and a largest TypeID: of one prefix, over UUIDs of version 7."""
+        """True if :meth:`min_at` and :meth:`max_at` return bounds: for one prefix, over UUIDs of version 7."""
         return self.prefix is not None
 
     def min_at(self, time: datetime | int) -> typeid.ID:
-        """Return the smallest TypeID of the millisecond that an instant lies in.
+        """Return the smallest TypeID of the millisecond that contains an instant.
 
         :raises FieldError: ``time.order``: the prefix is not known; ``time.naive``, ``time.range``.
         """
@@ -345,13 +345,13 @@ class TypeIDs(NamedTuple):
         return self.prefix
 
     def time_of(self, id: typeid.ID) -> datetime | None:
-        """Return when a TypeID over a UUID of version 7 was minted, as an aware UTC datetime; ``None`` of others."""
+        """Return the time of a TypeID over a UUID of version 7, as an aware UTC datetime; ``None`` for any other."""
         below = cast(id, KINDS["uuid"].python)
         return KINDS["uuid"].time_of(below) if below.version == 7 else None
 
 
 NAMED: Final[dict[str, Kind | TypeIDs]] = {**KINDS, "typeid": TypeIDs()}
-"""What adapters know by name: the schemes, and TypeIDs of any prefix."""
+"""The kinds by name: the schemes, and ``typeid`` for TypeIDs of any prefix."""
 
 
 def _is_below_a_prefix(value: object) -> bool:
@@ -379,11 +379,11 @@ def _json_schema(format: str, of: Kind | TypeIDs) -> dict[str, Any]:
 
 
 def read_text(of: Kind | TypeIDs, value: object) -> Any:
-    """Return an ID of what JSON has for one: its text alone; of snowflake an integer too.
+    """Return the ID of a value of JSON: a text, and for snowflake an integer too.
 
-    :raises ArgumentError: ``argument.type``: it is no text.
-    :raises ParseError: it is text, and no ID.
-    :raises FieldError: an integer outside the layout.
+    :raises ArgumentError: ``argument.type``: the value is no text.
+    :raises ParseError: the text is no ID.
+    :raises FieldError: an integer is outside the layout.
     """
     if isinstance(value, str) or of.python is int:
         return of.read(value)
@@ -391,20 +391,23 @@ def read_text(of: Kind | TypeIDs, value: object) -> Any:
 
 
 def read_object(of: Kind | TypeIDs, value: object) -> Any:
-    """Return an ID of what a converter met where it reads JSON: an ID of ours or a ``UUID`` as :meth:`Kind.read` takes
-    it, or what :func:`read_text` takes.
+    """Return the ID of a value that a converter of JSON passes: an ID, a ``UUID``, or what :func:`read_text` accepts.
 
-    :raises MintError: as these two.
+    :raises MintError: as :meth:`Kind.read` and :func:`read_text`.
     """
     is_id = isinstance(value, (typeid.ID, UUID)) or type(value) in BY_CLASS
     return of.read(value) if is_id else read_text(of, value)
 
 
 class TextID(Annotation):
-    """Says of a ``str`` that it is an ID of a scheme whose IDs are text: ``Annotated[str, TextID("nanoid")]``.
+    """An annotation: the ``str`` is an ID of a scheme whose IDs are text.
+
+    >>> from typing import Annotated
+    >>> from mintage.ext.kinds import TextID
+    >>> ShortID = Annotated[str, TextID("nanoid")]
 
     :param scheme: ``nanoid``, ``cuid`` or ``cuid2``, of the usual alphabet and length.
-    :raises ConfigError: ``config.policy``: it is no such scheme.
+    :raises ConfigError: ``config.policy``: the scheme is another one.
     """
 
     __slots__ = ("kind",)
@@ -421,11 +424,16 @@ class TextID(Annotation):
 
 
 class TypeID(Annotation):
-    """Says of a ``typeid.ID`` that it has this prefix: ``Annotated[typeid.ID, TypeID("user")]``.
+    """An annotation: the ``typeid.ID`` has this prefix.
+
+    >>> from typing import Annotated
+    >>> from mintage import typeid
+    >>> from mintage.ext.kinds import TypeID
+    >>> UserID = Annotated[typeid.ID, TypeID("user")]
 
     :param prefix: up to 63 characters of ``a-z``, with ``_`` inside; it may be empty.
     :raises ArgumentError: ``prefix`` is not str.
-    :raises FieldError: ``field.format``: the prefix is none.
+    :raises FieldError: ``field.format``: the text cannot be a prefix.
     """
 
     __slots__ = ("prefix",)
@@ -439,12 +447,14 @@ class TypeID(Annotation):
 
 
 BY_CLASS: Final[dict[type[Any], Kind]] = {kind.python: kind for kind in KINDS.values() if kind.size and not kind.layout}
-"""The kind of each class of IDs: ``int`` and ``str`` are of no single one."""
+"""The kind of each class of IDs. ``int`` and ``str`` are not here, as each is the class of several kinds."""
 
 
 def find_kind(of: object) -> Kind | TypeIDs | None:
-    """What an adapter is told that IDs are of: a class of IDs, :class:`mintage.snowflake.Str`, :class:`TextID` or
-    :class:`TypeID`, or a type that has one of these in its ``Annotated``. ``None`` for anything else.
+    """Return the kind of a type in a user's declaration, or ``None`` if it is no type of IDs.
+
+    :param of: a class of IDs, :class:`mintage.snowflake.Str`, :class:`TextID` or :class:`TypeID`, or a type with one of
+        these in its ``Annotated``.
     """
     match of:
         case snowflake.Str():
@@ -460,11 +470,11 @@ def find_kind(of: object) -> Kind | TypeIDs | None:
 
 
 def kind_of(of: object) -> Kind | TypeIDs:
-    """Return the same, of what must be one.
+    """Return the kind of a type in a user's declaration, as :func:`find_kind` does.
 
-    :raises ArgumentError: ``argument.type``: it is none.
+    :raises ArgumentError: ``argument.type``: it is no type of IDs.
     """
     if (found := find_kind(of)) is None:
-        message = f"{of!a:.60} is no class of IDs, and no annotation of one"
+        message = f"{of!a:.60} is no class of IDs, such as sno.ID, and no annotation, such as TextID('nanoid')"
         raise ArgumentError(message, code="argument.type")
     return found

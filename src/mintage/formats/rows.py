@@ -1,6 +1,6 @@
-"""The one list of schemes, from which command line, client, service, metrics, documentation and tests take theirs.
+"""The one list of schemes, which the command line, client, service, metrics, documentation and tests read.
 
-One more scheme is one more row. Its module is imported at first use, so the list itself costs next to nothing.
+To add a scheme, add a row. A scheme's module is imported at first use, so that the import of the list is fast.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ __all__ = ["NAMES", "SCHEMES", "Generator", "Option", "Scheme", "listed"]
 
 
 def listed(names: Iterable[str], conjunction: str) -> str:
-    """Names in a sentence: ``a, b or c``."""
+    """Return names as part of a sentence: ``a, b or c``."""
     *first, last = names
     return f"{', '.join(first)} {conjunction} {last}" if first else last
 
 
 class Generator(Protocol):
-    """What a generator of any scheme can do."""
+    """The methods of a generator of any scheme."""
 
     def batch(self, n: int, /) -> Iterable[Any]:
-        """``n`` IDs."""
+        """Mint ``n`` IDs."""
 
     def close(self) -> None:
-        """Mint no more, and give its lease back."""
+        """Release the lease. The generator mints no more."""
 
 
 class Option(NamedTuple):
@@ -42,40 +42,40 @@ class Option(NamedTuple):
     help: str
     metavar: str | None = None
     choices: tuple[str, ...] | None = None
-    """The words that it can be; any text if there are none, and a whole number where this is ``None``."""
+    """The accepted words; any text if this is empty, and an integer if it is ``None``."""
 
 
 @cache
 def _module(name: str) -> ModuleType:
-    # Adapters ask for it with each ID that they read; the import system takes most of a microsecond to answer.
+    # Adapters call this for each ID that they read, and a call of the import system takes most of a microsecond.
     return import_module(f"mintage.{name}")
 
 
 class Scheme(NamedTuple):
-    """One row: what is asked of a scheme by name."""
+    """A row of the list: a scheme, by its name."""
 
     name: str
-    """As in ``mintage.NAME``, ``mintage new NAME``, ``/v1/ids/NAME`` and ``MINT NAME``."""
+    """The name in ``mintage.NAME``, ``mintage new NAME``, ``/v1/ids/NAME`` and ``MINT NAME``."""
     title: str
-    """How class names of it begin, as in ``ULIDType`` and ``ULIDField``."""
+    """The beginning of class names, as in ``ULIDType`` and ``ULIDField``."""
     example: str
     """The text of an ID, for documentation."""
     options: tuple[Option, ...] = ()
     max_meta: int = 0
-    """The largest metabyte that ``batch`` takes for its IDs, or 0 where they have none."""
+    """The largest metabyte that ``batch`` accepts, or 0 if IDs have none."""
     has_layouts: bool = False
-    """True if its IDs are plain integers of 63 bits at most, in a layout that the user chooses."""
+    """True if IDs are plain integers of 63 bits at most, in a layout that the user chooses."""
     layouts: tuple[str, ...] = ()
-    """Of a format with several, those that its generators mint, the usual one first; all where none is named."""
+    """The versions that the generators mint, the default one first; empty if the format has only one."""
     leases: bool = False
-    """True if a generator that is given neither number nor store leases one from the machine-local registry; all others
-    leave it to chance."""
+    """True if a generator without a number or a store leases a number from the machine-local registry. In other schemes
+    it draws the bits at random."""
     is_text: bool = False
-    """True if its IDs are plain text, of which no part is a node number: so nothing is leased for them."""
+    """True if IDs are plain text without a node number, so that a generator leases nothing."""
     node: str = ""
-    """The argument of its generators for a node number, where every ID has one."""
+    """The argument of generators for a node number, if every ID has one."""
     host: tuple[tuple[str, object], ...] = ()
-    """The arguments of its generators for what is the host's or the process's otherwise, and something in its place."""
+    """Arguments of generators that replace properties of the host and the process, and a value for each."""
 
     @property
     def module(self) -> ModuleType:
@@ -83,28 +83,30 @@ class Scheme(NamedTuple):
         return _module(self.name)
 
     def generator(self, lease: Mapping[str, object], /, **options: object) -> Generator:
-        """Return a new generator; ``lease`` says how it leases a node number, where it has one.
+        """Return a new generator.
 
+        :param lease: arguments for the lease of its node number; a scheme of text ignores them.
+        :param options: the other arguments of the scheme's ``Generator``.
         :raises MintError: as the scheme's ``Generator``.
         """
         made: Generator = self.module.Generator(**({} if self.is_text else lease), **options)
         return made
 
     def mint(self, generator: Generator, count: int, meta: int = 0) -> Any:
-        """``count`` IDs of a generator of this scheme, with a metabyte where they have one."""
+        """Mint ``count`` IDs with a generator of this scheme, with a metabyte if they have one."""
         return generator.batch(count, meta) if self.max_meta else generator.batch(count)  # type: ignore[call-arg]
 
     def lines(self, minted: Any) -> bytes:
-        """Return the text of what :meth:`mint` returned, one ID a line."""
+        """Return the text of IDs that :meth:`mint` returned, one a line."""
         if self.is_text:
             return "".join(f"{each}\n" for each in minted).encode("utf-8", "surrogateescape")
         written: bytes = minted.to_lines()
         return written
 
     def parse(self, text: str) -> Any:
-        """One ID of its text.
+        """Return the ID of a text.
 
-        :raises ParseError: it is none.
+        :raises ParseError: it is no ID of this scheme.
         """
         if self.is_text:
             if not any(each.read(text) for each in (*FORMATS, *LAST_RESORTS) if each.scheme == self.name):

@@ -1,4 +1,4 @@
-"""The SQL of a database that reads the time and the node number from a column of IDs. It needs no package.
+"""SQL expressions that read the time and the node number from a column of IDs. They need no package.
 
 >>> from mintage.formats.sql import sql_minted_between, sql_time
 >>> sql_time("snowflake", "id", "postgresql")
@@ -14,13 +14,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
 
 from mintage.errors import ArgumentError, ConfigError, FieldError
-from mintage.formats.bits import Run, Scheme, Shape, bounds, layout_of, numbers
+from mintage.formats.bits import BitRange, SchemeName, Shape, bounds, layout_of, numbers
 from mintage.formats.values import type_name
 
 if TYPE_CHECKING:
     from datetime import datetime
 
-__all__ = ["DIALECTS", "Dialect", "sql_minted_between", "sql_node", "sql_time"]
+__all__ = ["DIALECTS", "Dialect", "sql_field", "sql_minted_between", "sql_node", "sql_time"]
 
 Dialect: TypeAlias = Literal["postgresql", "mysql", "mariadb", "sqlite", "duckdb", "spark"]
 
@@ -28,9 +28,9 @@ Dialect: TypeAlias = Literal["postgresql", "mysql", "mariadb", "sqlite", "duckdb
 class _Dialect(NamedTuple):
     quote: str
     time: str
-    """An instant of milliseconds since 1970."""
+    """The expression of an instant, from milliseconds since 1970."""
     binary: str
-    """A literal of hexadecimal digits."""
+    """A literal of bytes, from hexadecimal digits."""
     shift: str = "({0} >> {1})"
 
 
@@ -46,7 +46,7 @@ _DIALECTS: Final[dict[str, _Dialect]] = {
     "spark": _Dialect("`", "timestamp_millis({0})", "X'{0}'", "shiftright({0}, {1})"),
 }
 DIALECTS: Final = tuple(_DIALECTS)
-"""The names of the databases whose SQL is known."""
+"""The names of the databases for which there is SQL."""
 
 
 def _dialect(name: str) -> _Dialect:
@@ -60,12 +60,12 @@ def _quoted(column: str, dialect: _Dialect) -> str:
     if not isinstance(column, str):
         raise ArgumentError(f"column must be str, not {type_name(type(column))}", code="argument.type")
     if not column or "\0" in column:
-        raise FieldError(f"column {column!a:.40} is no name", code="field.format")
+        raise FieldError(f"column {column!a:.40} is no name of a column", code="field.format")
     quote = dialect.quote
     return ".".join(f"{quote}{name.replace(quote, quote * 2)}{quote}" for name in column.split("."))
 
 
-def _sum(layout: Shape, runs: tuple[Run, ...], base: int, column: str, dialect: _Dialect) -> str:
+def _sum(layout: Shape, runs: tuple[BitRange, ...], base: int, column: str, dialect: _Dialect) -> str:
     terms = []
     for low, mask, weight in numbers(layout, runs):
         term = dialect.shift.format(column, low) if low else column
@@ -77,27 +77,38 @@ def _sum(layout: Shape, runs: tuple[Run, ...], base: int, column: str, dialect: 
     return terms[0] if len(terms) == 1 else f"({' + '.join(terms)})"
 
 
-def sql_time(layout: Scheme, column: str, dialect: Dialect) -> str:
-    """Return when the integers of a column were minted, as SQL: an expression of that database.
+def sql_time(layout: SchemeName, column: str, dialect: Dialect) -> str:
+    """Return the SQL expression of the times at which the integers of a column were minted.
 
-    It gives a ``timestamptz`` in PostgreSQL, a ``DATETIME(6)`` in UTC in MySQL and MariaDB, a ``TIMESTAMP`` in UTC in
-    DuckDB, a ``TIMESTAMP`` in Spark (for ``selectExpr``, or ``pyspark.sql.functions.expr``), and text in SQLite, such
-    as ``2031-05-08T23:03:34.976Z``.
+    Its type is ``timestamptz`` in PostgreSQL, ``DATETIME(6)`` in UTC in MySQL and MariaDB, ``TIMESTAMP`` in UTC in
+    DuckDB, ``TIMESTAMP`` in Spark (for ``selectExpr``, or ``pyspark.sql.functions.expr``), and in SQLite text such as
+    ``2031-05-08T23:03:34.976Z``.
+
+    >>> from mintage.ext.columns import sql_time
+    >>> sql_time("twitter", "tweet.id", "duckdb")
+    'make_timestamp_ms((("tweet"."id" >> 22) + 1288834974657))'
 
     :param layout: ``"snowflake"``, the name of a layout, or a :class:`~mintage.snowflake.Layout`.
-    :param column: the name of a column of signed 64-bit integers, which is quoted; a dot parts a table's name from it.
+    :param column: the name of a column of signed 64-bit integers, which this quotes; a dot follows the table's name.
     :param dialect: one of :data:`DIALECTS`.
-    :raises ConfigError: ``config.policy``: no such dialect, or no layout of integers.
-    :raises FieldError: ``field.format``: the layout has no time, or the column no name.
+    :raises ConfigError: ``config.policy``: the dialect is unknown, or the IDs are no integers.
+    :raises FieldError: ``field.format``: the layout has no time, or the column has no name.
     """
     words, found = _dialect(dialect), layout_of(layout)
-    clock = found.clock()
-    return words.time.format(_sum(found, clock.runs, clock.base, _quoted(column, words), words))
+    time = found.time_bits()
+    return words.time.format(_sum(found, time.runs, time.base, _quoted(column, words), words))
 
 
-def sql_node(layout: Scheme, column: str, dialect: Dialect) -> str:
-    """Return which node minted the integers of a column, as SQL: its number, of all fields of that role together.
+def sql_node(layout: SchemeName, column: str, dialect: Dialect) -> str:
+    """Return the SQL expression of the node numbers in the integers of a column: all fields of that role as one number.
 
+    >>> from mintage.ext.columns import sql_node
+    >>> sql_node("twitter", "id", "postgresql")
+    '(("id" >> 12) & 1023)'
+
+    :param layout: as for :func:`sql_time`.
+    :param column: as for :func:`sql_time`.
+    :param dialect: as for :func:`sql_time`.
     :raises ConfigError: as :func:`sql_time`.
     :raises FieldError: as :func:`sql_time`.
     """
@@ -105,12 +116,40 @@ def sql_node(layout: Scheme, column: str, dialect: Dialect) -> str:
     return _sum(found, found.nodes(), 0, _quoted(column, words), words)
 
 
-def sql_minted_between(
-    scheme: Scheme, column: str, start: datetime | int, end: datetime | int, dialect: Dialect
-) -> str:
-    """A condition on a column of IDs, as SQL: minted at ``start`` or later, and before ``end``. An index serves it.
+def sql_field(layout: SchemeName, column: str, field: str, dialect: Dialect) -> str:
+    """Return the SQL expression of a field in the integers of a column, by its name in the layout.
 
-    :param scheme: a name, or a layout; columns hold signed integers, bytes or text, as the scheme's IDs are.
+    >>> from mintage.ext.columns import sql_field
+    >>> sql_field("discord", "id", "worker", "postgresql")
+    '(("id" >> 17) & 31)'
+
+    :param layout: as for :func:`sql_time`.
+    :param column: as for :func:`sql_time`.
+    :param field: the name of a field, such as ``"sequence"``.
+    :param dialect: as for :func:`sql_time`.
+    :raises ConfigError: as :func:`sql_time`.
+    :raises FieldError: ``field.format``: the layout has no such field, or the column has no name.
+    """
+    words, found = _dialect(dialect), layout_of(layout)
+    return _sum(found, found.field(field), 0, _quoted(column, words), words)
+
+
+def sql_minted_between(
+    scheme: SchemeName, column: str, start: datetime | int, end: datetime | int, dialect: Dialect
+) -> str:
+    """Return the SQL condition that IDs were minted at ``start`` or later, and before ``end``. It can use an index.
+
+    >>> from datetime import datetime, timezone
+    >>> from mintage.ext.columns import sql_minted_between
+    >>> may, june = datetime(2024, 5, 1, tzinfo=timezone.utc), datetime(2024, 6, 1, tzinfo=timezone.utc)
+    >>> sql_minted_between("twitter", "id", may, june, "mysql")
+    '(`id` >= 1785459115422646272 AND `id` < 1796693139256246272)'
+
+    :param scheme: a name, or a layout; the column has signed integers, bytes or text, as the scheme's IDs are.
+    :param column: as for :func:`sql_time`.
+    :param start: an aware datetime, or nanoseconds since 1970.
+    :param end: the same.
+    :param dialect: as for :func:`sql_time`.
     :raises ConfigError: as :func:`sql_time`.
     :raises FieldError: as :func:`bounds`.
     """
@@ -123,5 +162,5 @@ def sql_minted_between(
 def _literal(bound: int | bytes | str, dialect: _Dialect) -> str:
     if isinstance(bound, bytes):
         return dialect.binary.format(bound.hex())
-    # The text of an ID has letters and digits only.
+    # The text of an ID has letters and digits only, so it needs no escape.
     return f"'{bound}'" if isinstance(bound, str) else str(bound)

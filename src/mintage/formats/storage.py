@@ -1,7 +1,7 @@
-"""How databases store IDs: the forms of each format, the column of each form, and what is written to it and read back.
+"""Storage forms: the types of columns of IDs, and the values that are written to them and read from them.
 
-This is the one source of it: SQLAlchemy's types, Django's fields and the drivers' adapters ask here. The page
-:doc:`/reference/storage` shows it as a table, which a test compares with each of them.
+SQLAlchemy's types, Django's fields and the drivers' adapters all use this module. The page :doc:`/reference/storage`
+has its table, which a test compares with each of them.
 """
 
 from __future__ import annotations
@@ -22,22 +22,22 @@ __all__ = [
     "CLASSES",
     "WRITERS",
     "Column",
-    "Form",
+    "StorageForm",
     "chosen",
     "column_of",
-    "form_of",
-    "forms",
     "reader_of",
     "readers",
+    "storage_form",
+    "storage_forms",
     "uuid_of",
     "writer_of",
 ]
 
-Form = Literal["bytes", "uuid", "text", "integer"]
-"""The bytes of IDs, their form as a UUID, their usual text; of snowflakes the integer, which is their only one."""
+StorageForm = Literal["bytes", "uuid", "text", "integer"]
+"""A storage form: the bytes of IDs, their UUID, or their usual text; of snowflakes always the integer."""
 
 _WIDE: Final = 63
-"""Bits of an integer above which a signed one of 64 bits cannot hold it."""
+"""The most bits of an ID in a signed integer of 64 bits."""
 _WIDE_DIGITS: Final = 20
 _UUID_BYTES: Final = 16
 
@@ -46,23 +46,28 @@ def _as_uuid(id: Any) -> UUID:
     return cast(id, UUID)
 
 
-WRITERS: Final[dict[Form, Callable[[Any], Any]]] = {"bytes": bytes, "uuid": _as_uuid, "text": str, "integer": int}
-"""What makes of an ID its form."""
+WRITERS: Final[dict[StorageForm, Callable[[Any], Any]]] = {
+    "bytes": bytes,
+    "uuid": _as_uuid,
+    "text": str,
+    "integer": int,
+}
+"""The function that returns an ID in a storage form, by that form."""
 CLASSES: Final[dict[type[Any], Kind | TypeIDs]] = {**BY_CLASS, typeid.ID: TypeIDs()}
-"""The classes of IDs that no driver knows by itself."""
+"""The kinds of IDs by their class, of the classes that no driver knows."""
 
 
 def uuid_of(value: Any) -> UUID:
-    """What a driver returned of a UUID: one that does not know them gives their text, and a database, their bytes."""
+    """Return the UUID of a value that a driver returned: a ``UUID``, its text or its bytes."""
     if isinstance(value, UUID):
         return value
     return UUID(value) if isinstance(value, str) else UUID(bytes=bytes(value))
 
 
-def forms(kind: Kind | TypeIDs) -> tuple[Form, ...]:
-    """Return the forms that IDs of a kind have, the default one first.
+def storage_forms(kind: Kind | TypeIDs) -> tuple[StorageForm, ...]:
+    """Return the storage forms of a kind of IDs, the default one first.
 
-    The default is the UUID where IDs have 16 bytes and are known as one (uuid, locality, typeid), else the bytes.
+    The default is ``uuid`` if the class has 16 bytes and an ``as_uuid`` (uuid, locality, typeid), else ``bytes``.
     """
     if kind.layout is not None:
         return ("integer",)
@@ -73,40 +78,41 @@ def forms(kind: Kind | TypeIDs) -> tuple[Form, ...]:
     return ("bytes", "uuid", "text") if kind.has_uuid else ("bytes", "text")
 
 
-def form_of(kind: Kind | TypeIDs, form: str | None) -> Form:
-    """Return that form, or the default one where none is named.
+def storage_form(kind: Kind | TypeIDs, form: str | None) -> StorageForm:
+    """Return a storage form by its name, or the default one for ``None``.
 
     :raises ConfigError: ``config.form``: IDs of this kind have no such form.
     """
-    for each in forms(kind):
+    for each in storage_forms(kind):
         if form in (each, None):
             return each
-    message = f"the form of {kind.name} must be one of {', '.join(forms(kind))}, not {form!r:.40}"
+    message = f"the form of {kind.name} must be one of {', '.join(storage_forms(kind))}, not {form!r:.40}"
     raise ConfigError(message, code="config.form")
 
 
 class Column(NamedTuple):
-    """The type of a column, as its database calls it."""
+    """The type of a column, by the database's name."""
 
     type: str
     """``uuid``, ``bytea``, ``blob``, ``binary``, ``raw``, ``char``, ``varchar``, ``bigint``, ``bigint unsigned`` or
-    ``numeric``. Text is compared by its bytes, whatever the language of the database."""
+    ``numeric``. Adapters compare text by its bytes, as the order of a language is another."""
     size: int | None = None
-    """Bytes, characters or digits, where the type or a ``CHECK`` limits them."""
+    """The limit of the type or of a ``CHECK``, in bytes, characters or digits."""
 
 
 _BINARY: Final = {"postgresql": "bytea", "mysql": "binary", "mariadb": "binary", "mssql": "binary", "oracle": "raw"}
-"""The types of bytes; ``blob`` elsewhere."""
+"""The type of bytes by database; ``blob`` in any other."""
 _WIDE_INTEGER: Final = {"mysql": "bigint unsigned", "mariadb": "bigint unsigned", "sqlite": "char"}
-"""The types of integers of 64 bits; ``numeric`` elsewhere. SQLite has signed integers only: it gets digits."""
+"""The type of unsigned 64-bit integers by database; ``numeric`` in any other. SQLite has none, so it stores digits."""
 
 
-def column_of(kind: Kind | TypeIDs, form: Form, database: str) -> Column:
-    """Return the column that holds IDs of a kind in one form, in their order.
+def column_of(kind: Kind | TypeIDs, form: StorageForm, database: str) -> Column:
+    """Return the column for IDs of a kind in a storage form. It sorts as the IDs do.
 
-    MariaDB's own ``UUID`` is never used: it refuses some IDs and sorts others differently.
+    MariaDB's own ``UUID`` is never used, as it refuses some IDs and has another order.
 
-    :param form: one of :func:`forms`.
+    :param kind: the kind.
+    :param form: one of its storage forms.
     :param database: ``postgresql``, ``mysql``, ``mariadb``, ``sqlite``, ``oracle`` or ``mssql``.
     """
     if kind.layout is not None:
@@ -121,8 +127,8 @@ def column_of(kind: Kind | TypeIDs, form: Form, database: str) -> Column:
     return Column(_BINARY.get(database, "blob"), _UUID_BYTES if form == "uuid" else kind.size)
 
 
-def writer_of(kind: Kind | TypeIDs, form: Form, database: str) -> Callable[[Any], Any]:
-    """Return what makes of an ID the value that such a column is given: an int, ``bytes``, ``str`` or ``UUID``."""
+def writer_of(kind: Kind | TypeIDs, form: StorageForm, database: str) -> Callable[[Any], Any]:
+    """Return the function that converts an ID to a value of its column: an int, ``bytes``, ``str`` or ``UUID``."""
     column = column_of(kind, form, database)
     if form == "integer" and column.type == "char":
         return f"{{:0{_WIDE_DIGITS}}}".format
@@ -131,10 +137,12 @@ def writer_of(kind: Kind | TypeIDs, form: Form, database: str) -> Callable[[Any]
     return WRITERS[form]
 
 
-def reader_of(kind: Kind | TypeIDs, form: Form | None = None) -> Callable[[Any], Any]:
-    """Return what makes an ID of what a driver returned.
+def reader_of(kind: Kind | TypeIDs, form: StorageForm | None = None) -> Callable[[Any], Any]:
+    """Return the function that converts a value of a driver to an ID.
 
-    :param form: what the column holds; without it bytes, a ``UUID`` and text are told apart by their type.
+    :param kind: the kind.
+    :param form: the storage form of the column; if ``None``, the type of the value tells bytes, ``UUID`` and text
+        apart.
     """
     if kind.python in (int, str):
         return kind.python
@@ -151,24 +159,27 @@ def reader_of(kind: Kind | TypeIDs, form: Form | None = None) -> Callable[[Any],
     return read if form != "uuid" else lambda value: read(uuid_of(value))
 
 
-def chosen(named: Mapping[type[Any], str] | None) -> dict[type[Any], Form]:
-    """Return the form of each class of IDs: the default one of those that are not named.
+def chosen(named: Mapping[type[Any], str] | None) -> dict[type[Any], StorageForm]:
+    """Return the storage form of each class of IDs.
 
-    :raises ArgumentError: ``argument.type``: something that is named is no class of IDs.
-    :raises ConfigError: ``config.form``: its IDs have no such form.
+    :param named: the forms of some classes; the others have their default form.
+    :raises ArgumentError: ``argument.type``: a key is no class of IDs.
+    :raises ConfigError: ``config.form``: the IDs have no such form.
     """
     named = named or {}
     for python in named:
         if python not in CLASSES:
             raise _no_class(python)
-    return {python: form_of(kind, named.get(python)) for python, kind in CLASSES.items()}
+    return {python: storage_form(kind, named.get(python)) for python, kind in CLASSES.items()}
 
 
 def readers(load: Mapping[str, Any] | None, types: Collection[str]) -> dict[str, Callable[[Any], Any]]:
-    """Return a reader by type of a database, of those that a driver knows.
+    """Return, by type of a database, the function that converts its values to IDs.
 
-    :raises ArgumentError: ``argument.type``: another type, no class of IDs, or a ``typeid.ID`` whose prefix is not
-        stored.
+    :param load: by type, the class of IDs, or a ``TypeID`` with a prefix.
+    :param types: the types that the driver knows.
+    :raises ArgumentError: ``argument.type``: an unknown type, no class of IDs, or a ``typeid.ID`` in a type that stores
+        no prefix.
     """
     for name in load or ():
         if name not in types:
@@ -186,7 +197,7 @@ def _loaded(name: str, of: object) -> Kind | TypeIDs:
 
 
 def _kind_of(of: object) -> Kind | TypeIDs:
-    # The classes of snowflakes and of text are Python's own, which every driver knows.
+    # int, of snowflakes, and str are not in CLASSES: every driver knows them.
     kind = find_kind(of)
     if kind is None or kind.python not in CLASSES:
         raise _no_class(of)

@@ -10,14 +10,14 @@ from mintage.errors import ArgumentError, FieldError
 __all__ = ["MS", "SECOND", "stamp", "unix_ns", "utc"]
 
 MS: Final = 1_000_000
-"""Nanoseconds of a millisecond."""
+"""Nanoseconds in a millisecond."""
 SECOND: Final = 1_000 * MS
 _UNIX: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND: Final = timedelta(microseconds=1)
 
 
 def utc(unix_ns: int) -> datetime | None:
-    """Return an instant, floored to microseconds, or ``None`` where it is outside the years 1 to 9999."""
+    """Return an instant, floored to microseconds, or ``None`` if it is outside the years 1 to 9999."""
     try:
         return _UNIX + timedelta(microseconds=unix_ns // 1000)
     except OverflowError:
@@ -25,11 +25,12 @@ def utc(unix_ns: int) -> datetime | None:
 
 
 def unix_ns(time: datetime | int, name: str) -> int:
-    """Nanoseconds since the Unix epoch, of an aware datetime or of themselves.
+    """Return the nanoseconds since 1970 of an aware datetime, or an int as it is.
 
-    :param name: how the error calls the argument that it is.
+    :param time: the instant.
+    :param name: the name of the argument, for the message.
     :raises ArgumentError: ``argument.type``: it is neither.
-    :raises FieldError: ``time.naive``.
+    :raises FieldError: ``time.naive``: the datetime has no time zone.
     """
     if isinstance(time, datetime):
         if time.utcoffset() is None:
@@ -42,6 +43,6 @@ def unix_ns(time: datetime | int, name: str) -> int:
 
 
 def stamp(time: datetime) -> str:
-    """RFC 3339 in UTC with no more digits than needed: ``2031-05-08T23:03:34.976Z``."""
+    """Return RFC 3339 in UTC with no more digits than needed: ``2031-05-08T23:03:34.976Z``."""
     timespec = "microseconds" if time.microsecond % 1000 else "milliseconds" if time.microsecond else "seconds"
     return time.replace(tzinfo=None).isoformat(timespec=timespec) + "Z"

@@ -8,24 +8,24 @@ __all__ = ["raw", "type_name"]
 
 
 def type_name(kind: type) -> str:
-    """Return how messages call a class: ``ulid.ID``, ``UUID``, ``int``."""
+    """Return the name of a class for messages: ``ulid.ID``, ``UUID``, ``int``."""
     return f"{kind.__module__.rpartition('.')[2]}.ID" if kind.__name__ == "ID" else kind.__name__
 
 
 def raw(id: object) -> bytes:
-    """The bytes of an ID, big-endian: any of mintage's, a ``uuid.UUID`` or a ``bson.ObjectId``; or bytes themselves.
+    """Return the big-endian bytes of an ID, of a ``uuid.UUID`` or of a ``bson.ObjectId``; bytes stay as they are.
 
-    :raises ArgumentError: it is no such thing.
+    :raises ArgumentError: it is none of these.
     """
     if hasattr(type(id), "__bytes__") or isinstance(id, (bytes, bytearray, memoryview)):
         return bytes(id)  # type: ignore[call-overload, no-any-return]
-    # uuid.UUID and its like have the first, bson.ObjectId the second.
+    # uuid.UUID has the first, bson.ObjectId the second.
     for name in ("bytes", "binary"):
         found = getattr(id, name, None)
         if isinstance(found, bytes):
             return found
     if isinstance(id, int):
-        message = "an int has no width: say how many bytes it is of, with int.to_bytes"
+        message = "an int has no width: pass the bytes of int.to_bytes instead"
         raise ArgumentError(message, code="argument.type")
     hint = ": text is read by ID.parse" if isinstance(id, str) else ""
     raise ArgumentError(f"id must be an ID or bytes, not {type_name(type(id))}{hint}", code="argument.type")

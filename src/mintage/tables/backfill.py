@@ -128,7 +128,7 @@ class Table:
         from decimal import Decimal
         from uuid import UUID
 
-        from mintage.formats.storage import WRITERS, forms
+        from mintage.formats.storage import WRITERS, storage_forms
 
         try:
             python = self.id.type.python_type
@@ -141,7 +141,7 @@ class Table:
             writers = {int: int, Decimal: int, str: str}
         else:
             types = {"bytes": bytes, "uuid": UUID, "text": str}
-            writers = {types[form]: WRITERS[form] for form in forms(kind)}
+            writers = {types[form]: WRITERS[form] for form in storage_forms(kind)}
         if python not in writers:
             types_of_ids = listed((each.__name__ for each in writers if each is not Decimal), "or")
             ids = f"{kind.name} IDs are" if kind else "integers are"

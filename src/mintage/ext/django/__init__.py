@@ -1,11 +1,21 @@
-"""Django: a field a format, a primary key for a whole project, lookups by time, admin, forms, URLs and DRF.
+"""IDs in Django: a field for each format, a primary key for a project, lookups by time, admin, forms, URLs and DRF.
 
 >>> from mintage.ext.django import SnoField
 >>> field = SnoField(primary_key=True)
 >>> field.default
 <built-in function new>
 
-Models import their fields from here. ``"mintage.ext.django"`` in ``INSTALLED_APPS`` registers the rest.
+Models import their fields from here. ``"mintage.ext.django"`` in ``INSTALLED_APPS`` registers the converters of URLs
+and the fields of Django REST framework.
+
+>>> from mintage import snowflake, typeid
+>>> from mintage.ext.django import FIELDS, IDField, Minter, SnowflakeField, TypeIDField, TypeIDMinter
+>>> FIELDS["ulid"](form="text").form, issubclass(SnowflakeField, IDField)
+('text', True)
+>>> SnowflakeField(layout=snowflake.JS_SAFE, primary_key=True).default == Minter(snowflake.JS_SAFE)
+True
+>>> TypeIDField(prefix="user", primary_key=True).default == TypeIDMinter("user")
+True
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""For the admin: when an ID was minted, as a column and as a filter."""
+"""The time of IDs in the admin, as a column and as a filter."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ __all__ = ["MintedAtMixin", "MintedFilter"]
 
 
 class MintedAtMixin:
-    """For a ``ModelAdmin``: ``"minted_at"`` in ``list_display`` or ``readonly_fields``, the time of the primary key."""
+    """A mixin of a ``ModelAdmin``: ``"minted_at"`` in ``list_display`` or ``readonly_fields`` is the key's time."""
 
     @admin.display(description=_("minted at"), ordering="pk")  # type: ignore[untyped-decorator]
     def minted_at(self, obj: Any) -> datetime | None:
-        """Return when it was minted; ``None`` where there is no ID yet, or it does not say."""
+        """Return the time of the primary key; ``None`` if there is no key yet, or it has no time."""
         field = obj._meta.pk
         while field.remote_field:
             field = field.target_field
@@ -29,9 +29,10 @@ class MintedAtMixin:
 
 
 class MintedFilter(admin.FieldListFilter):  # type: ignore[misc]
-    """``list_filter = [("id", MintedFilter)]``: minted today, in the past 7 days, this month, this year.
+    """A filter by time: today, the past 7 days, this month, this year.
 
-    It asks for a range of the column, so the primary key's index answers it.
+    Write ``list_filter = [("id", MintedFilter)]``. The query is a range of the column, so it uses the primary key's
+    index.
     """
 
     def __init__(self, field: Any, request: Any, params: Any, model: Any, model_admin: Any, field_path: str) -> None:
@@ -40,11 +41,11 @@ class MintedFilter(admin.FieldListFilter):  # type: ignore[misc]
         self.title = _("minted")
 
     def expected_parameters(self) -> list[str]:
-        """Of the URL."""
+        """Return the parameters of the URL."""
         return [self.parameter]
 
     def _starts(self) -> dict[str, tuple[Any, datetime]]:
-        # Aware also where USE_TZ is off.
+        # Aware even if USE_TZ is off.
         today = datetime.now(timezone.get_current_timezone()).replace(hour=0, minute=0, second=0, microsecond=0)
         return {
             "today": (_("Today"), today),
@@ -59,7 +60,7 @@ class MintedFilter(admin.FieldListFilter):  # type: ignore[misc]
         return chosen
 
     def queryset(self, request: Any, queryset: Any) -> Any:
-        """Return the rows of the range; all where the URL has no such range."""
+        """Return the rows in the range of the URL, or all rows if it has none."""
         start = self._starts().get(self._chosen() or "")
         return queryset.filter(**{f"{self.field_path}__minted_after": start[1]}) if start else queryset
 

@@ -1,4 +1,4 @@
-"""``"mintage.ext.django"`` in ``INSTALLED_APPS``: what else would be registered by hand."""
+"""The app ``"mintage.ext.django"`` for ``INSTALLED_APPS``, which registers converters and fields."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ __all__ = ["MintageConfig"]
 
 
 class MintageConfig(AppConfig):  # type: ignore[misc]
-    """Registers the converters of URLs, and the fields of Django REST framework and of drf-spectacular where installed.
+    """The app. It registers converters of URLs, and fields of Django REST framework and drf-spectacular if installed.
 
-    The setting ``MINTAGE_STORE`` names the store where the environment does not.
+    The setting ``MINTAGE_STORE`` names the store if the environment does not.
     """
 
     name = "mintage.ext.django"
@@ -25,15 +25,14 @@ class MintageConfig(AppConfig):  # type: ignore[misc]
     verbose_name = "mintage"
 
     def ready(self) -> None:
-        """Called by Django, when all apps are known.
+        """Register everything. Django calls this when it has loaded all apps.
 
         :raises ConfigError: ``config.store``, ``config.driver``: of the store's URL.
         """
         if store := getattr(settings, STORE, None):
-            # The generators read it at the first ID, in this process and in those that it starts.
+            # Generators read it at the first ID, in this process and in its children.
             os.environ.setdefault(STORE, str(store))
-        # What is wrong with its URL is said now, and the first ID does not wait until its driver is imported. Nothing
-        # is connected before that.
+        # This raises an error of the URL now, and imports the driver before the first ID. It does not connect.
         choose_store(None)
         register_converters()
         if apps.is_installed("rest_framework"):

@@ -27,7 +27,7 @@ _SHOWN: Final = 3
 _NARROW: Final = (models.IntegerField, models.AutoField, models.SmallAutoField)
 _WIDE: Final = (models.BigIntegerField, models.PositiveBigIntegerField, models.BigAutoField)
 _INSTALLED: Final = frozenset({"site-packages", "dist-packages"})
-"""Directories of packages that are not the project's to change."""
+"""Directories of installed packages, which the project does not change."""
 
 
 def _leases(field: object) -> bool:
@@ -46,7 +46,7 @@ def _some(names: Iterable[object]) -> str:
 
 
 def check_store(app_configs: Any, **kwargs: Any) -> list[Any]:
-    """``mintage.W001``: IDs that need a node number are minted, and no store is named that all hosts share."""
+    """Return ``mintage.W001`` if models mint IDs with node numbers, and no store is named that all hosts share."""
     if os.environ.get(STORE) or getattr(settings, STORE, None):
         return []
     models = apps.get_models(include_auto_created=True)
@@ -64,18 +64,18 @@ def check_store(app_configs: Any, **kwargs: Any) -> list[Any]:
 
 
 def _mints_every_key() -> bool:
-    """Return whether the setting names an automatic key of ours."""
+    """Return True if ``DEFAULT_AUTO_FIELD`` names a key of mintage."""
     try:
         named = import_string(settings.DEFAULT_AUTO_FIELD)
-    except ImportError:  # Django says so itself
+    except ImportError:  # Django reports it
         return False
     return isinstance(named, type) and issubclass(named, SnowflakeAutoField)
 
 
 def check_default_key(app_configs: Any, **kwargs: Any) -> list[Any]:
-    """``mintage.W002``: an app of the project names a default key of its own, so the setting does not reach its models.
+    """Return ``mintage.W002`` if an app names a default key, so that the setting has no effect on its models.
 
-    ``startapp`` of Django before 6.0 writes such a line. Apps of Django and of installed packages are left out.
+    ``startapp`` of Django before 6.0 writes such a line. This does not check apps of Django and of installed packages.
     """
     return list(_overridden()) if _mints_every_key() else []
 
@@ -101,7 +101,7 @@ def _overridden() -> Iterator[Any]:
 
 
 def _line_of(config: type) -> tuple[str, str]:
-    """Return where a class names its default key: file and number of the line, and the line."""
+    """Return the place where a class names its default key (file and line number), and the line."""
     named = f"default_auto_field = {config.default_auto_field!r}"  # type: ignore[attr-defined]
     for each in config.__mro__:
         with suppress(OSError, TypeError):
@@ -113,7 +113,7 @@ def _line_of(config: type) -> tuple[str, str]:
 
 
 def check_generic_keys(app_configs: Any, **kwargs: Any) -> list[Any]:
-    """``mintage.W004``: a ``GenericForeignKey`` keeps keys in integers of 32 bits, which hold no snowflake."""
+    """Return ``mintage.W004`` if a ``GenericForeignKey`` stores keys in 32 bits, which cannot hold a snowflake."""
     found = []
     if any(isinstance(model._meta.pk, Minted) for model in apps.get_models()):
         for model in apps.get_models():
@@ -134,7 +134,7 @@ def check_generic_keys(app_configs: Any, **kwargs: Any) -> list[Any]:
 
 
 def check_rest(app_configs: Any, **kwargs: Any) -> list[Any]:
-    """``mintage.W005``: Django REST framework is not told of the fields, so it writes snowflakes as JSON's numbers."""
+    """Return ``mintage.W005`` if Django REST framework does not know the fields, and writes snowflakes as numbers."""
     if not apps.is_installed("rest_framework") or apps.is_installed("mintage.ext.django"):
         return []
     found = [model._meta.pk for model in apps.get_models() if isinstance(model._meta.pk, Minted)]
@@ -150,14 +150,14 @@ def check_rest(app_configs: Any, **kwargs: Any) -> list[Any]:
 
 
 def check_serializers(app_configs: Any, **kwargs: Any) -> list[Any]:
-    """``mintage.W006``: a serializer declares Django REST framework's own field for a relation to a model of IDs.
+    """Return ``mintage.W006`` if a serializer declares a relation to a model of IDs with a field of DRF.
 
-    It takes and writes numbers that JavaScript rounds. Fields that a ``ModelSerializer`` makes by itself are ours. Only
-    serializers are found that the URLs import.
+    Such a field reads and writes numbers, which JavaScript rounds. A ``ModelSerializer`` uses the fields of mintage.
+    The check finds only serializers that the URLs import.
     """
     if not apps.is_installed("rest_framework") or not apps.is_installed("mintage.ext.django"):
         return []
-    with suppress(Exception):  # Django's own checks say what is wrong with the URLs
+    with suppress(Exception):  # Django's own checks report errors of the URLs
         import_module(settings.ROOT_URLCONF)
     from mintage.ext.django import rest
 

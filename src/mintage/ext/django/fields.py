@@ -1,4 +1,4 @@
-"""The fields of models: one a format, and a primary key for a whole project."""
+"""The fields of models: one for each format, and a primary key for a whole project."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from mintage.ext.django import lookups
 from mintage.ext.django.forms import IDField as FormField
 from mintage.formats.catalogue import read_layout, write_layout
 from mintage.formats.kinds import KINDS, Kind, TypeIDs
-from mintage.formats.storage import Column, Form, column_of, form_of, forms, reader_of, writer_of
+from mintage.formats.storage import Column, StorageForm, column_of, reader_of, storage_form, storage_forms, writer_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["FIELDS", "IDField", "Minter", "SnowflakeAutoField", "SnowflakeField", "TypeIDField", "TypeIDMinter"]
 
 _HERE: Final = "mintage.ext.django"
-"""Where migrations find the classes, wherever in this package they are."""
+"""The module from which migrations import the classes."""
 _BIGINT: Final = 63
 
 
@@ -35,11 +35,11 @@ def _generator(layout: snowflake.Layout) -> snowflake.Generator:
 
 
 class Minter:
-    """Mints snowflakes of one layout: a ``default`` that migrations can write down.
+    """A function that mints snowflakes of one layout, which migrations can write as a ``default``.
 
-    All of one layout and process are of one generator, which leases its node number at the first ID.
+    All of one layout use one generator of the process, which leases its node number at the first ID.
 
-    :param layout: a layout, or the text that migrations keep of it.
+    :param layout: a layout, or its text in migrations.
     :raises ConfigError: ``config.layout``: the text is of no layout.
     """
 
@@ -47,10 +47,11 @@ class Minter:
         self.layout = layout_of(layout)
 
     def __call__(self) -> int:
+        """Mint a snowflake."""
         return _generator(self.layout).new()
 
     def deconstruct(self) -> tuple[str, tuple[str], dict[str, Any]]:
-        """As Django's ``deconstruct``, with the layout as text."""
+        """Return the path and the arguments of this object for a migration, with the layout as text."""
         return f"{_HERE}.Minter", (write_layout(self.layout),), {}
 
     def __eq__(self, other: object) -> bool:
@@ -61,11 +62,11 @@ class Minter:
 
 
 class TypeIDMinter:
-    """Mints TypeIDs of one prefix over UUIDs of version 7: a ``default`` that migrations can write down.
+    """A function that mints TypeIDs of one prefix over UUIDs of version 7, which migrations can write as a ``default``.
 
     :param prefix: up to 63 characters of ``a-z``, with ``_`` inside; it may be empty.
     :raises ArgumentError: it is not str.
-    :raises FieldError: ``field.format``: it is no prefix.
+    :raises FieldError: ``field.format``: the text cannot be a prefix.
     """
 
     def __init__(self, prefix: str) -> None:
@@ -73,10 +74,11 @@ class TypeIDMinter:
         self.prefix = prefix
 
     def __call__(self) -> typeid.ID:
+        """Mint a TypeID."""
         return typeid.new(self.prefix)
 
     def deconstruct(self) -> tuple[str, tuple[str], dict[str, Any]]:
-        """As Django's ``deconstruct``."""
+        """Return the path and the arguments of this object for a migration."""
         return f"{_HERE}.TypeIDMinter", (self.prefix,), {}
 
     def __eq__(self, other: object) -> bool:
@@ -87,9 +89,9 @@ class TypeIDMinter:
 
 
 def layout_of(layout: snowflake.Layout | str) -> snowflake.Layout:
-    """Return a layout, of itself or of its text.
+    """Return a layout as it is, or the layout of a text.
 
-    :raises ConfigError: ``config.layout``.
+    :raises ConfigError: ``config.layout``: the text is of no layout.
     """
     read = read_layout(layout) if isinstance(layout, str) else layout
     if not isinstance(read, snowflake.Layout):
@@ -98,17 +100,20 @@ def layout_of(layout: snowflake.Layout | str) -> snowflake.Layout:
 
 
 class Minted:
-    """What all of these fields share: how a value is read, lookups by time, search by text, and an ID's own time."""
+    """The base of these fields: reading of values, lookups by time, search by text, and the time of an ID."""
 
     kind: Kind | TypeIDs
     default_error_messages: Final = {"invalid": "%(error)s"}
 
     def get_lookup(self, lookup_name: str) -> Any:
-        """As Django's; with ``minted_after`` and its like, and those that look for text within an ID."""
+        """Return a lookup by name: by time, by the text of an ID, or Django's."""
         return lookups.of_kind(self.kind, lookup_name) or super().get_lookup(lookup_name)  # type: ignore[misc]
 
     def to_python(self, value: Any) -> Any:
-        """An ID of whatever may stand for one; a ``ValidationError`` with the code of our error where it is none."""
+        """Return the ID of a value.
+
+        :raises ValidationError: it is no ID; the code is that of mintage's error.
+        """
         if value is None:
             return None
         try:
@@ -118,66 +123,67 @@ class Minted:
             raise ValidationError(message, code=error.code, params={"error": str(error), "value": value}) from error
 
     def minted_at(self, id: Any) -> datetime | None:
-        """Return when an ID was minted: an aware UTC datetime, floored to its tick; ``None`` where it does not say."""
+        """Return the time of an ID, floored to its tick, as an aware UTC datetime; ``None`` if it has no time."""
         return None if id is None else self.kind.time_of(self.kind.read(id))
 
 
 def end_of(field: models.Field) -> models.Field:
-    """Return the field that a chain of keys ends at."""
+    """Return the field at the end of a chain of foreign keys."""
     while field.remote_field:
         field = field.target_field
     return field
 
 
 class IDField(Minted, models.Field):  # type: ignore[misc]
-    """A column of IDs; its classes are one a format.
+    """A column of IDs. There is a subclass for each format.
 
-    In Python a value is the format's ``ID``, ``int`` for snowflake and ``str`` where IDs are text. It may be given as
-    that, as text, as bytes or as a ``uuid.UUID``. A primary key mints its own: it has the module's ``new`` as its
-    default, and is left out of forms; any other column has the default that you give it.
+    The value is the format's ``ID``, an ``int`` for snowflake, and a ``str`` if IDs are text. You can also assign its
+    text, its bytes or a ``uuid.UUID``. A primary key mints its own values: its default is the module's ``new``, and it
+    is not in forms. Any other column has the default that you pass.
 
-    :param form: how it is stored. ``"bytes"``: ``bytea``, ``binary(n)`` or ``BLOB``. ``"uuid"``, of 16 bytes and of
-        sno: PostgreSQL's ``uuid``, and 16 bytes elsewhere. ``"text"``: characters that are compared byte by byte.
-        :doc:`/reference/storage` has the default of each format. Migrations name it, so that they stay what they were.
+    :param form: the storage form. ``"bytes"``: ``bytea``, ``binary(n)`` or ``BLOB``. ``"uuid"``, for 16 bytes and for
+        sno: PostgreSQL's ``uuid``, and 16 bytes in other databases. ``"text"``: characters that are compared byte by
+        byte. :doc:`/reference/storage` has the default of each format. Migrations name the form, so a new default does
+        not change them.
     :raises ConfigError: ``config.form``: the format has no such form.
     """
 
     empty_strings_allowed = False
 
     def __init__(self, *args: Any, form: str | None = None, **kwargs: Any) -> None:
-        self.form = form_of(self.kind, form)
+        self.form = storage_form(self.kind, form)
         if kwargs.get("primary_key"):
             kwargs.setdefault("default", self.mint)
             kwargs.setdefault("editable", False)
         super().__init__(*args, **kwargs)
 
     @classmethod
-    def forms(cls) -> tuple[Form, ...]:
-        """Return how IDs of this format can be stored, the default way first."""
-        return forms(cls.kind)
+    def forms(cls) -> tuple[StorageForm, ...]:
+        """Return the storage forms of this format, the default one first."""
+        return storage_forms(cls.kind)
 
     @property
     def mint(self) -> Callable[[], Any]:
-        """What mints its IDs: a function that migrations can import."""
+        """The function that mints IDs, which migrations can import."""
         return self.kind.mint
 
     @property
     def description(self) -> str:
-        """As admin's documentation shows it."""
+        """The description in the admin's documentation."""
         return f"ID: {self.kind.name}"
 
     def deconstruct(self) -> Any:
-        """As Django's: what a migration writes down, and the same each time."""
+        """Return the name, path and arguments of this field for a migration."""
         name, _, args, kwargs = super().deconstruct()
         if len(self.forms()) > 1:
             kwargs["form"] = self.form
         if self.primary_key:
-            # What a primary key has by itself, others have not: left out, either would be read as the other.
+            # The default of `editable` depends on `primary_key`, so a migration must always name it.
             kwargs["editable"] = self.editable
         return name, self._path(), args, kwargs
 
     def check(self, **kwargs: Any) -> list[Any]:
-        """As Django's; with ``mintage.W003``: the default is one ID, and not a function that mints one for each row."""
+        """Return Django's warnings, and ``mintage.W003`` if the default is one ID and not a function."""
         return [*super().check(**kwargs), *self._check_default()]
 
     def _check_default(self) -> list[Any]:
@@ -196,18 +202,18 @@ class IDField(Minted, models.Field):  # type: ignore[misc]
         return f"{type(self).__module__}.{type(self).__qualname__}"
 
     def get_internal_type(self) -> str:
-        """Return a name of its own: by any of Django's names a database would take it for that, and convert it."""
+        """Return a name that Django does not have, as databases convert values by Django's names."""
         return f"Mintage{self.kind.title}Field"
 
     def db_type(self, connection: Any) -> str:
-        """Return the column's type; that of foreign keys is the same."""
+        """Return the type of the column, which is also that of foreign keys."""
         return _sql(self._column(connection), connection.vendor)
 
     def _column(self, connection: Any) -> Column:
         return column_of(self.kind, self.form, connection.vendor)
 
     def rel_db_type(self, connection: Any) -> str:
-        """Return the type of foreign keys' columns."""
+        """Return the type of the columns of foreign keys."""
         return self.db_type(connection)
 
     def cast_db_type(self, connection: Any) -> str:
@@ -217,25 +223,25 @@ class IDField(Minted, models.Field):  # type: ignore[misc]
         return self.db_type(connection)
 
     def db_check(self, connection: Any) -> str | None:
-        """Return that there are as many bytes as an ID has, where the type itself does not say that."""
+        """Return the condition on the number of bytes if the type of the column does not have it."""
         column = self._column(connection)
         length = {"bytea": "octet_length", "blob": "length"}.get(column.type)
         return f"{length}({connection.ops.quote_name(self.column)}) = {column.size}" if length else None
 
     def from_db_value(self, value: Any, expression: Any, connection: Any) -> Any:
-        """Return an ID of what the driver returned: bytes, a memoryview, text, a number or a ``uuid.UUID``."""
+        """Return the ID of a value of the driver: bytes, a memoryview, text, a number or a ``uuid.UUID``."""
         return None if value is None else reader_of(self.kind, self.form)(value)
 
     def get_prep_value(self, value: Any) -> Any:
-        """Return an ID of what a query or an instance has.
+        """Return the ID of a value of a query or an instance.
 
-        :raises MintError: it is none: an ``ArgumentError`` (a ``TypeError``), or else a ``ValueError``.
+        :raises MintError: it is no ID: an ``ArgumentError`` (a ``TypeError``), or a ``ValueError``.
         """
         value = super().get_prep_value(value)
         return None if value is None else self.kind.read(value)
 
     def get_db_prep_value(self, value: Any, connection: Any, prepared: bool = False) -> Any:
-        """Return what the driver is given."""
+        """Return the value for the driver."""
         value = self.get_prep_value(value)
         if value is None:
             return None
@@ -248,7 +254,7 @@ class IDField(Minted, models.Field):  # type: ignore[misc]
         return None if value is None else self.kind.write(value)
 
     def formfield(self, **kwargs: Any) -> Any:
-        """Return a field of forms that takes the ID's text."""
+        """Return the form's field for the text of the ID."""
         return super().formfield(**{"form_class": FormField, "kind": self.kind, **kwargs})
 
 
@@ -256,10 +262,10 @@ _CAST_IN_MYSQL: Final = {"text": "char", "integer": "unsigned integer"}
 
 
 def _sql(column: Column, vendor: str) -> str:
-    """Return the type of a column as Django's databases write it."""
+    """Return the SQL of a column's type."""
     name, size = column
     if name in ("char", "varchar"):
-        # Any other order than that of the bytes depends on a language.
+        # Compare bytes: any other order depends on a language.
         if vendor == "postgresql":
             # Django adds an index for LIKE to a "varchar".
             return f'character{" varying" if name == "varchar" else ""}({size}) COLLATE "C"'
@@ -275,8 +281,8 @@ class SnowflakeField(IDField):
     A layout of 64 bits has ``bigint unsigned`` in MySQL and MariaDB, ``numeric(20)`` in PostgreSQL, and in SQLite text
     of 20 digits, as SQLite's integers have 63 bits and a sign.
 
-    :param layout: its layout, or the text that migrations keep of it: :data:`mintage.snowflake.DEFAULT` unless given.
-    :raises ConfigError: ``config.layout``.
+    :param layout: the layout, or its text in migrations; the default is :data:`mintage.snowflake.DEFAULT`.
+    :raises ConfigError: ``config.layout``: the text is of no layout.
     """
 
     kind = KINDS["snowflake"]
@@ -287,14 +293,16 @@ class SnowflakeField(IDField):
 
     @property
     def layout(self) -> snowflake.Layout:
-        """Its layout."""
+        """The layout."""
         return self.kind.layout or snowflake.DEFAULT
 
     @property
     def mint(self) -> Callable[[], Any]:
+        """The function that mints IDs of the layout."""
         return snowflake.new if self.layout == snowflake.DEFAULT else Minter(self.layout)
 
     def deconstruct(self) -> Any:
+        """Return the name, path and arguments of this field for a migration."""
         name, path, args, kwargs = super().deconstruct()
         if self.layout != snowflake.DEFAULT:
             kwargs["layout"] = write_layout(self.layout)
@@ -304,14 +312,14 @@ class SnowflakeField(IDField):
 class TypeIDField(IDField):
     """A column of TypeIDs of one prefix: ``TypeIDField(prefix="user", primary_key=True)``.
 
-    In Python a value is a ``typeid.ID``. It may be given as that, as its text, or as what is below the prefix: an ID of
-    128 bits, its bytes or its ``uuid.UUID``. A TypeID of another prefix is refused. A primary key mints over UUIDs of
-    version 7, and lookups by time are theirs.
+    The value is a ``typeid.ID``. You can also assign its text, or the ID of 128 bits below the prefix, its bytes or its
+    ``uuid.UUID``. A TypeID with another prefix is refused. A primary key mints over UUIDs of version 7, and lookups by
+    time use the time of the UUID.
 
-    :param prefix: up to 63 characters of ``a-z``, with ``_`` inside; it may be empty. It is stored with
-        ``form="text"`` only: else it is the column's.
+    :param prefix: up to 63 characters of ``a-z``, with ``_`` inside; it may be empty. Only ``form="text"`` stores it;
+        in the other forms the column has it.
     :raises ArgumentError: ``prefix`` is not str.
-    :raises FieldError: ``field.format``: it is no prefix.
+    :raises FieldError: ``field.format``: the text cannot be a prefix.
     :raises ConfigError: ``config.form``: there is no such form.
     """
 
@@ -325,26 +333,28 @@ class TypeIDField(IDField):
 
     @property
     def mint(self) -> Callable[[], Any]:
+        """The function that mints TypeIDs of the prefix."""
         return TypeIDMinter(self.prefix)
 
     def deconstruct(self) -> Any:
+        """Return the name, path and arguments of this field for a migration."""
         name, path, args, kwargs = super().deconstruct()
         return name, path, args, {**kwargs, "prefix": self.prefix}
 
 
 class SnowflakeAutoField(Minted, models.BigAutoField):  # type: ignore[misc]
-    """A primary key of snowflakes that ``DEFAULT_AUTO_FIELD`` takes: minted in Python when an instance is saved.
+    """A primary key of snowflakes for ``DEFAULT_AUTO_FIELD``, which Python mints when an instance is saved.
 
-    An instance that was never saved has none, as with Django's own. Instances, ``bulk_create``, tables of many-to-many
-    fields, fixtures without keys and the models of migrations all mint here, and the database counts nothing. For
-    another layout, of 63 bits at most, make a class of your own, with its ``layout``.
+    An instance that was never saved has no key, as with Django's own fields. Instances, ``bulk_create``, tables of
+    many-to-many fields, fixtures without keys and the models of migrations all mint here; the database numbers nothing.
+    For another layout, of 63 bits at most, write a subclass with a ``layout``.
 
-    ``save()`` of a new instance with a key that you set inserts it, and does not look for a row to update, as with any
-    primary key that has a default.
+    ``save()`` of a new instance with a key that you set inserts a row, and does not look for a row to update, as with
+    any primary key that has a default.
     """
 
     layout: snowflake.Layout = snowflake.DEFAULT
-    # The key is known before the row is written: there is nothing to return.
+    # The key is known before the row is written, so the database need not return it.
     db_returning = False
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
@@ -355,24 +365,24 @@ class SnowflakeAutoField(Minted, models.BigAutoField):  # type: ignore[misc]
 
     @property
     def kind(self) -> Kind:  # type: ignore[override]
-        """Of snowflake, in its layout."""
+        """The kind of its IDs."""
         return Kind(KINDS["snowflake"].scheme, layout_of(self.layout))
 
     def deconstruct(self) -> Any:
-        """As Django's, by the name that is public."""
+        """Return the name, public path and arguments of this field for a migration."""
         name, _, args, kwargs = super().deconstruct()
         return name, f"{type(self).__module__}.{type(self).__qualname__}", args, kwargs
 
     def get_internal_type(self) -> str:
-        """Return a plain ``bigint``: by the name of Django's own field the database would count."""
+        """Return the name of a plain ``bigint``: with the name of Django's own key, the database would number rows."""
         return "BigIntegerField"
 
     def has_default(self) -> bool:
-        """So that a new instance is inserted at once, and no row is looked for that it could update."""
+        """Return True, so that Django inserts a new instance and does not look for a row to update."""
         return True
 
     def get_default(self) -> None:
-        """An instance has no key before it is saved."""
+        """Return ``None``, as an instance has no key before it is saved."""
 
     def get_pk_value_on_save(self, instance: Any) -> int:
         """Return a new ID."""

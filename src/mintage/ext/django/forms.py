@@ -1,4 +1,4 @@
-"""The field of forms: text in, an ID out."""
+"""The field of forms, which converts text to an ID."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ __all__ = ["IDField"]
 
 
 class IDField(forms.CharField):  # type: ignore[misc]
-    """Takes the text of an ID, and has the ID as its value; ``None`` where it is left empty.
+    """A field for the text of an ID. Its value is the ID, or ``None`` if it is empty.
 
-    :param kind: which IDs, of ``mintage.formats.kinds.KINDS``, or ``TypeIDs("user")``.
+    :param kind: the kind of IDs, of ``mintage.formats.kinds.KINDS``, or ``TypeIDs("user")``.
     """
 
     def __init__(self, *, kind: Kind | TypeIDs, **kwargs: Any) -> None:
@@ -26,7 +26,10 @@ class IDField(forms.CharField):  # type: ignore[misc]
         super().__init__(**{"empty_value": None, **kwargs})
 
     def to_python(self, value: Any) -> Any:
-        """Return the ID; a ``ValidationError`` with the code of our error where the text is of none."""
+        """Return the ID of a text.
+
+        :raises ValidationError: it is no ID; the code is that of mintage's error.
+        """
         if self.kind.size is None or not isinstance(value, self.kind.python):
             value = super().to_python(value)
         if value is None:

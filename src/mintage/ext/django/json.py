@@ -1,4 +1,4 @@
-"""JSON with IDs in it, written as text."""
+"""A JSON encoder that writes IDs as text."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ __all__ = ["JSONEncoder"]
 
 
 class JSONEncoder(DjangoJSONEncoder):  # type: ignore[misc]
-    """Django's encoder, which also knows IDs: for ``JsonResponse(…, encoder=…)`` and ``JSONField(encoder=…)``.
+    """Django's encoder, which also writes IDs: for ``JsonResponse(…, encoder=…)`` and ``JSONField(encoder=…)``.
 
-    A snowflake is an ``int``, which no encoder is asked about: give it as ``str(id)``.
+    JSON encoders are not called for an ``int``, so convert a snowflake to text yourself: ``str(id)``.
     """
 
-    # Where migrations find it.
+    # Migrations import it from there.
     __module__ = "mintage.ext.django"
 
     def default(self, o: Any) -> Any:
-        """Return the text of an ID, or what Django's encoder makes of it."""
+        """Return the text of an ID, or the result of Django's encoder."""
         kind = find_kind(type(o))
         return super().default(o) if kind is None else kind.write(o)

@@ -1,4 +1,4 @@
-"""What a query can ask of an ID: its time, as ranges of the column, and its text."""
+"""Lookups of IDs in queries: by time, as ranges of the column, and by text."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _bound(lookup: Any, time: object) -> Any:
 
 
 class MintedAfter(GreaterThanOrEqual):  # type: ignore[misc]
-    """``id__minted_after=t``: minted in the tick of ``t``, an aware datetime, or later: ``id >= min_at(t)``."""
+    """The lookup ``id__minted_after=t``: minted in the tick of an aware datetime or later: ``id >= min_at(t)``."""
 
     lookup_name = "minted_after"
 
@@ -44,7 +44,7 @@ class MintedAfter(GreaterThanOrEqual):  # type: ignore[misc]
 
 
 class MintedBefore(LessThan):  # type: ignore[misc]
-    """``id__minted_before=t``: minted before the tick of ``t``, an aware datetime: ``id < min_at(t)``."""
+    """The lookup ``id__minted_before=t``: minted before the tick of an aware datetime: ``id < min_at(t)``."""
 
     lookup_name = "minted_before"
 
@@ -58,7 +58,7 @@ class MintedBefore(LessThan):  # type: ignore[misc]
 
 
 class MintedBetween(Lookup):  # type: ignore[misc]
-    """``id__minted_between=(a, b)``: ``minted_after=a`` and ``minted_before=b``, so ``b`` is not included."""
+    """The lookup ``id__minted_between=(a, b)``: ``minted_after=a`` and ``minted_before=b``, so without ``b``."""
 
     lookup_name = "minted_between"
 
@@ -69,16 +69,16 @@ class MintedBetween(Lookup):  # type: ignore[misc]
         return tuple(_bound(self, each) for each in self.rhs)
 
     def as_sql(self, compiler: Any, connection: Any) -> tuple[str, tuple[Any, ...]]:
-        """Two comparisons, which an index of the column answers."""
+        """Return two comparisons, for which the database can use an index of the column."""
         sql, params = self.process_lhs(compiler, connection)
         bounds = [self.lhs.output_field.get_db_prep_value(each, connection, prepared=True) for each in self.rhs]
         return f"({sql} >= %s AND {sql} < %s)", (*params, bounds[0], *params, bounds[1])
 
 
 class HasText(Exact):  # type: ignore[misc]
-    """The row whose ID has this text, or none where it is the text of none: what a search box asks.
+    """The lookup of a search box: the row whose ID has a text, or no row if the text is of no ID.
 
-    An ID is stored as bytes, in which a part of its text is nowhere to be found.
+    It replaces a search for a part of the text, which is not in the stored bytes of an ID.
     """
 
     _is_id = True
@@ -94,7 +94,7 @@ class HasText(Exact):  # type: ignore[misc]
             return ""
 
     def as_sql(self, compiler: Any, connection: Any) -> Any:
-        """As it is, or nothing."""
+        """Return the comparison, or make the query empty."""
         if not self._is_id:
             raise EmptyResultSet
         return super().as_sql(compiler, connection)
@@ -105,7 +105,7 @@ _OF_TEXT: Final = frozenset({"contains", "icontains", "iexact", "startswith", "i
 
 
 def of_kind(kind: Kind | TypeIDs, name: str) -> type[Lookup] | None:
-    """Return the lookup of that name that IDs of this kind have in place of Django's, or ``None``."""
+    """Return the lookup that replaces Django's for a kind of IDs, or ``None``."""
     if name in _OF_TEXT:
         return HasText
     return _OF_TIME.get(name) if kind.has_time else None

@@ -1,4 +1,4 @@
-"""Django REST framework: IDs as text in JSON and as objects in Python; and their schema for drf-spectacular."""
+"""Fields of Django REST framework: IDs as text in JSON, as objects in Python, and in schemas of drf-spectacular."""
 
 from __future__ import annotations
 
@@ -33,16 +33,17 @@ __all__ = [
 ]
 
 _EXACT: Final = (1 << 53) - 1
-"""Up to here a number of JSON is the same in JavaScript, and no other is rounded to it."""
+"""The largest integer that JavaScript reads exactly, and to which it rounds no other."""
 
 
 class IDField(serializers.Field):  # type: ignore[misc]
-    """Text in JSON, an ID in Python; of snowflake digits in JSON, and an int in Python.
+    """A field of IDs: text in JSON, an ID in Python; for snowflake digits in JSON, and an int in Python.
 
-    A number of JSON is taken for a snowflake up to 2^53 - 1. Above, JavaScript may have rounded it.
+    It accepts a JSON number for a snowflake up to 2^53 - 1. JavaScript may have rounded a larger one.
 
-    :param kind: the scheme's name, or ``typeid``; a class of IDs, :class:`mintage.snowflake.Str` or ``TypeID("user")``;
-        or one of ``mintage.formats.kinds.KINDS``. In a ``ModelSerializer`` it is the model's.
+    :param kind: the name of a scheme, or ``typeid``; a class of IDs, :class:`mintage.snowflake.Str` or
+        ``TypeID("user")``; or one of ``mintage.formats.kinds.KINDS``. The default in a ``ModelSerializer`` is the
+        model's.
     """
 
     kind: Kind | TypeIDs
@@ -57,7 +58,7 @@ class IDField(serializers.Field):  # type: ignore[misc]
         super().__init__(**kwargs)
 
     def bind(self, field_name: str, parent: Any) -> None:
-        """Where a model has the field, it is of the model's layout."""
+        """Use the kind of the model's field, with its layout, if the model has one."""
         super().bind(field_name, parent)
         model = getattr(getattr(parent, "Meta", None), "model", None)
         if model is None or self._is_given:
@@ -68,7 +69,10 @@ class IDField(serializers.Field):  # type: ignore[misc]
                 self.kind = field.kind
 
     def to_internal_value(self, data: object) -> Any:
-        """Return the ID; a ``ValidationError`` with the code ``invalid`` where it is none."""
+        """Return the ID of a text.
+
+        :raises ValidationError: it is no ID; the code is ``invalid``.
+        """
         is_number = self.kind.layout is not None and isinstance(data, int) and not isinstance(data, bool)
         if isinstance(data, int) and is_number and abs(data) > _EXACT:
             self.fail("invalid", error=f"{self.kind.name} above 2^53 - 1 must be text, as JSON's numbers are rounded")
@@ -80,7 +84,7 @@ class IDField(serializers.Field):  # type: ignore[misc]
             self.fail("invalid", error=str(error))
 
     def to_representation(self, value: Any) -> str:
-        """Return its text."""
+        """Return the text of an ID."""
         return self.kind.write(value)
 
 
@@ -90,23 +94,23 @@ def _of_kind(kind: Kind | TypeIDs) -> type[IDField]:
 
 
 SERIALIZER_FIELDS: Final = {name: _of_kind(kind) for name, kind in NAMED.items()}
-"""The serializer's field of each scheme and of TypeIDs, by its name."""
+"""The field of each scheme and of TypeIDs, by its name."""
 
 
 def _kind_of(model: Any, path: str) -> Kind | TypeIDs | None:
-    """The IDs that a field of a model holds, found through relations by their names; ``None`` where it holds none."""
+    """Return the kind of IDs in a field of a model, by a path through relations; ``None`` if it has no IDs."""
     *relations_, last = path.split("__")
     try:
         for name in relations_:
             model = model._meta.get_field(name).related_model
         end = end_of(model._meta.pk if last == "pk" else model._meta.get_field(last))
-    except (FieldDoesNotExist, AttributeError):  # a property, such as that of a model's own
+    except (FieldDoesNotExist, AttributeError):  # a property of the model
         return None
     return end.kind if isinstance(end, Minted) else None
 
 
 class _Related:
-    """What both fields of relations share: they read and write an ID as :class:`IDField` does."""
+    """The base of both fields of relations, which read and write an ID as :class:`IDField` does."""
 
     def _field(self) -> IDField | None:
         queryset = self.get_queryset()  # type: ignore[attr-defined]
@@ -117,14 +121,18 @@ class _Related:
         raise NotImplementedError
 
     def to_internal_value(self, data: Any) -> Any:
-        """The object whose ID this is; a ``ValidationError`` where it is none, or a number that may be rounded."""
+        """Return the object of an ID.
+
+        :raises ValidationError: it is no ID, or a number that JavaScript may have rounded.
+        """
         field = self._field()
         return super().to_internal_value(data if field is None else field.to_internal_value(data))  # type: ignore[misc]
 
 
 class PrimaryKeyRelatedField(_Related, serializers.PrimaryKeyRelatedField):  # type: ignore[misc]
-    """As Django REST framework's, with keys that are IDs read and written as :class:`IDField` does; any other key is as
-    it was.
+    """A field for a relation by primary key, which reads and writes IDs as :class:`IDField` does.
+
+    For any other key it is the field of Django REST framework.
     """
 
     def _path(self) -> str:
@@ -134,7 +142,7 @@ class PrimaryKeyRelatedField(_Related, serializers.PrimaryKeyRelatedField):  # t
         return None if self.pk_field is not None else super()._field()
 
     def get_attribute(self, instance: Any) -> Any:
-        """Return what is to be written, of an instance."""
+        """Return the value of an instance that is to be written."""
         found = super().get_attribute(instance)
         if self.pk_field is None and isinstance(found, relations.PKOnlyObject):
             owner = relations.get_attribute(instance, self.source_attrs[:-1])
@@ -144,7 +152,7 @@ class PrimaryKeyRelatedField(_Related, serializers.PrimaryKeyRelatedField):  # t
         return found
 
     def to_representation(self, value: Any) -> Any:
-        """Return the text of its key."""
+        """Return the text of the key."""
         if self.pk_field is None and not isinstance(value, relations.PKOnlyObject):
             kind = _kind_of(type(value), "pk")
             return value.pk if kind is None or value.pk is None else kind.write(value.pk)
@@ -152,16 +160,16 @@ class PrimaryKeyRelatedField(_Related, serializers.PrimaryKeyRelatedField):  # t
 
 
 class SlugRelatedField(_Related, serializers.SlugRelatedField):  # type: ignore[misc]
-    """As Django REST framework's, with fields that are IDs read and written as :class:`IDField` does.
+    """A field for a relation by another field, which reads and writes IDs as :class:`IDField` does.
 
-    It is that of a foreign key with ``to_field``.
+    A ``ModelSerializer`` uses it for a foreign key with ``to_field``.
     """
 
     def _path(self) -> str:
         return str(self.slug_field)
 
     def to_representation(self, obj: Any) -> Any:
-        """Return the text of its ID."""
+        """Return the text of the ID."""
         found, kind = super().to_representation(obj), _kind_of(type(obj), self._path())
         return found if kind is None or found is None else kind.write(found)
 
@@ -170,7 +178,7 @@ _PLAIN: Final = (serializers.PrimaryKeyRelatedField, serializers.SlugRelatedFiel
 
 
 def unsafe_fields() -> Iterator[tuple[str, str]]:
-    """Yield the fields for relations to IDs that serializers declare of Django REST framework's own."""
+    """Yield the serializers' declared fields of Django REST framework for relations to models of IDs."""
     for serializer in _below(serializers.Serializer):
         for name, declared in serializer._declared_fields.items():
             field = getattr(declared, "child_relation", declared)
@@ -181,7 +189,7 @@ def unsafe_fields() -> Iterator[tuple[str, str]]:
 
 
 def _model_of(serializer: Any, name: str, declared: Any, field: Any) -> Any:
-    """Return the model that a relation is to: of its queryset, or of its source in the serializer's model."""
+    """Return the model of a relation, by its queryset or by its source in the serializer's model."""
     if field.queryset is not None:
         return field.queryset.model
     model: Any = getattr(getattr(serializer, "Meta", None), "model", None)
@@ -199,22 +207,23 @@ def _below(base: Any) -> Iterator[Any]:
 
 
 def lookup_regex(scheme: str) -> str:
-    """For ``lookup_value_regex`` of a view set: what a path may have in the place of an ID of this scheme.
+    """Return the regular expression of the texts of a scheme, for ``lookup_value_regex`` of a view set.
 
+    :param scheme: the name of a scheme, or ``typeid``.
     :raises KeyError: there is no such scheme.
     """
     return NAMED[scheme].pattern.removeprefix("^").removesuffix("$")
 
 
 def schema(kind: Kind | TypeIDs) -> dict[str, Any]:
-    """Return the schema of the text of such IDs, as OpenAPI has it: of all texts that are read."""
+    """Return the OpenAPI schema of all texts of a kind of IDs that the field reads."""
     return {"type": "string", "format": "int64" if kind.layout else kind.name, "pattern": kind.pattern}
 
 
 def register() -> None:
-    """Let every ``ModelSerializer`` know the fields, and drf-spectacular their schema where it is installed.
+    """Make every ``ModelSerializer`` use these fields, and drf-spectacular their schema if it is installed.
 
-    Their keys, and those of relations to them, are text from then on. Calling it again changes nothing.
+    Keys, and relations to them, are then text. A second call changes nothing.
     :class:`~mintage.ext.django.apps.MintageConfig` calls it where ``"rest_framework"`` is in ``INSTALLED_APPS``.
     """
     mapping = serializers.ModelSerializer.serializer_field_mapping
@@ -230,7 +239,7 @@ def register() -> None:
 
 
 def _register_schema() -> None:
-    # It reads the settings when it is imported.
+    # Its import reads the settings, so it is here.
     from drf_spectacular.extensions import OpenApiSerializerFieldExtension
 
     class IDFieldExtension(OpenApiSerializerFieldExtension):  # type: ignore[no-untyped-call]

@@ -13,23 +13,23 @@ __all__ = ["register_converters"]
 
 
 class Converter:
-    """Text of a path to an ID and back. What is the text of none does not match: the path is not found."""
+    """A converter between the text in a path and an ID. A text that is no ID does not match the path."""
 
     kind: Kind | TypeIDs
-    # As wide as any of their texts: what they are is up to the parser, which is stricter than any pattern.
+    # Any text that an ID can have. The parser, which is stricter than a pattern, decides.
     regex = "[0-9A-Za-z_-]+"
 
     def to_python(self, value: str) -> Any:
         """Return the ID, an int for snowflake.
 
-        :raises ValueError: it is the text of none.
+        :raises ValueError: it is the text of no ID.
         """
         return self.kind.read(value)
 
     def to_url(self, value: object) -> str:
-        """Return the text of an ID, or of what may stand for one.
+        """Return the text of an ID, or of a value that can be read as one.
 
-        :raises ValueError: it is none.
+        :raises ValueError: it is no ID.
         """
         try:
             return self.kind.write(self.kind.read(value))
@@ -38,11 +38,11 @@ class Converter:
 
 
 def register_converters() -> None:
-    """Give URL paths a converter for each format, by the name of its module: ``sno``, ``snowflake``, ``ulid`` …, and
-    ``typeid`` for TypeIDs of any prefix.
+    """Register a converter of URL paths for each format.
 
-    Names that are taken stay as they are: Django's own ``uuid``, whose value a :class:`~mintage.ext.django.UUIDField`
-    takes as well. Calling it again changes nothing. :class:`~mintage.ext.django.apps.MintageConfig` calls it.
+    Its name is that of the module: ``sno``, ``snowflake``, ``ulid`` …; or ``typeid`` for TypeIDs of any prefix. A name
+    that is taken does not change: Django's own ``uuid``, whose values a :class:`~mintage.ext.django.UUIDField` accepts
+    too. A second call changes nothing. :class:`~mintage.ext.django.apps.MintageConfig` calls it.
     """
     for name, kind in NAMED.items():
         if name not in converters.get_converters():
