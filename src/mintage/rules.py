@@ -45,6 +45,7 @@ __all__ = [
     "Within",
     "check_clock",
     "check_count",
+    "check_int",
     "check_layout",
     "check_lease",
     "check_name",
@@ -56,7 +57,6 @@ __all__ = [
     "check_text",
     "check_token",
     "check_value",
-    "check_whole",
     "choose",
     "create_namespace",
     "create_pool",
@@ -230,7 +230,7 @@ class NamespaceRecord:
 # --- checks: what comes in ----------------------------------------------------------------------------------------
 
 
-def check_whole(value: int, what: str, least: int | None = None, most: int | None = None) -> None:
+def check_int(value: int, what: str, least: int | None = None, most: int | None = None) -> None:
     """A whole number within limits, if any.
 
     :raises ArgumentError: ``argument.type``: it is not int; bool is not.
@@ -275,7 +275,7 @@ def check_lease(lease: Lease) -> None:
         raise ArgumentError(f"lease {_shown(lease)} is {type(lease).__name__}, not Lease", code="argument.type")
     check_name(lease.pool, "pool")
     for value, what in ((lease.node, "node"), (lease.floor_ms, "floor_ms"), (lease.until_ms, "until_ms")):
-        check_whole(value, what)
+        check_int(value, what)
     if not isinstance(lease.token, str) or not isinstance(lease.previous, str):
         raise ArgumentError("a lease's token is not str", code="argument.type")
     if not 0 <= lease.node < MAX_NODES:
@@ -292,10 +292,10 @@ def check_segment(segment: Segment) -> None:
     if not isinstance(segment, Segment):
         raise ArgumentError(f"segment {_shown(segment)} is {type(segment).__name__}, not Segment", code="argument.type")
     check_name(segment.namespace, "namespace")
-    check_whole(segment.first, "first", 0, MAX_INTEGER)
-    check_whole(segment.last, "last", 0, MAX_INTEGER)
-    check_whole(segment.stride, "stride", 1, MAX_STRIDE)
-    check_whole(segment.serial, "serial", 0, LATEST_MS)
+    check_int(segment.first, "first", 0, MAX_INTEGER)
+    check_int(segment.last, "last", 0, MAX_INTEGER)
+    check_int(segment.stride, "stride", 1, MAX_STRIDE)
+    check_int(segment.serial, "serial", 0, LATEST_MS)
 
 
 def check_name(name: str, what: str) -> None:
@@ -322,19 +322,19 @@ def check_nodes(nodes: range) -> None:
 
 def check_span(span_ms: int) -> None:
     """:raises ConfigError: ``config.span``."""
-    check_whole(span_ms, "span_ms")
+    check_int(span_ms, "span_ms")
     if not MIN_SPAN_MS <= span_ms <= MAX_SPAN_MS:
         raise ConfigError(f"span_ms {_shown(span_ms)} is outside {MIN_SPAN_MS}..{MAX_SPAN_MS}", code="config.span")
 
 
 def check_count(count: int) -> None:
     """:raises FieldError: ``field.range``: outside 1 to 2^31 - 1."""
-    check_whole(count, "count", 1, MAX_COUNT)
+    check_int(count, "count", 1, MAX_COUNT)
 
 
 def check_value(value: int) -> None:
     """:raises FieldError: ``field.range``: outside 0 to 2^63 - 1."""
-    check_whole(value, "value", 0, MAX_INTEGER)
+    check_int(value, "value", 0, MAX_INTEGER)
 
 
 def check_token(token: str) -> None:
@@ -556,10 +556,10 @@ def create_namespace(
 
     :raises FieldError: ``field.range``.
     """
-    check_whole(start, "start", 0, MAX_INTEGER)
-    check_whole(maximum, "maximum", 0, MAX_INTEGER)
-    check_whole(stride, "stride", 1, MAX_STRIDE)
-    check_whole(offset, "offset", 0, stride - 1)
+    check_int(start, "start", 0, MAX_INTEGER)
+    check_int(maximum, "maximum", 0, MAX_INTEGER)
+    check_int(stride, "stride", 1, MAX_STRIDE)
+    check_int(offset, "offset", 0, stride - 1)
     first = start + (offset - start) % stride
     if first > maximum:
         raise FieldError(f"maximum {maximum} is below the first integer {first}", code="field.range")

@@ -192,13 +192,13 @@ def test_a_store_that_does_not_know_an_option_says_which_it_knows(kind: str) -> 
 @pytest.mark.parametrize("text", ["", "0", "60001", "-1", "1.5", "1e3", " 5", "+5", "٥", "9" * 10_000])
 def test_a_whole_number_is_one_within_its_limits(text: str) -> None:
     with pytest.raises(ConfigError, match=r"timeout_ms .* 1\.\.60000") as caught:
-        StoreUrl("redis", options={"timeout_ms": text}).whole("timeout_ms", 2000, 1, 60_000)
+        StoreUrl("redis", options={"timeout_ms": text}).parse_int("timeout_ms", 2000, 1, 60_000)
     assert caught.value.code == "config.store"
 
 
 def test_options_have_defaults() -> None:
     url = StoreUrl("redis", options={"timeout_ms": "60000", "volatile": "1"})
-    assert (url.whole("timeout_ms", 5, 1, 60_000), url.whole("other", 5, 1, 9)) == (60_000, 5)
+    assert (url.parse_int("timeout_ms", 5, 1, 60_000), url.parse_int("other", 5, 1, 9)) == (60_000, 5)
     assert (url.flag("volatile"), url.flag("other")) == (True, False)
     for text in ("", "2", "true", "01"):
         with pytest.raises(ConfigError):

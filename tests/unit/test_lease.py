@@ -40,7 +40,7 @@ from mintage.rules import (
     check_text,
     check_token,
     check_value,
-    check_whole,
+    check_int,
     choose,
     create_namespace,
     create_pool,
@@ -133,12 +133,12 @@ GOOD_SEGMENT = Segment("n", 1, 10)
 @pytest.mark.parametrize(
     ("check", "code", "says"),
     [
-        (lambda: check_whole("5", "node"), "argument.type", "node '5' is str, not int"),  # type: ignore[arg-type]
-        (lambda: check_whole(True, "node"), "argument.type", "node True is bool, not int"),
-        (lambda: check_whole(0, "node", 1, 4), "field.range", "node 0 is outside 1..4"),
-        (lambda: check_whole(10**59, "node", 1, 4), "field.range", f"node {10**59} is outside 1..4"),
-        (lambda: check_whole(10**60, "node", 1, 4), "field.range", f"node {10**59}… is outside 1..4"),
-        (lambda: check_whole(10**5000, "node", 1, 4), "field.range", "node of that many digits is outside 1..4"),
+        (lambda: check_int("5", "node"), "argument.type", "node '5' is str, not int"),  # type: ignore[arg-type]
+        (lambda: check_int(True, "node"), "argument.type", "node True is bool, not int"),
+        (lambda: check_int(0, "node", 1, 4), "field.range", "node 0 is outside 1..4"),
+        (lambda: check_int(10**59, "node", 1, 4), "field.range", f"node {10**59} is outside 1..4"),
+        (lambda: check_int(10**60, "node", 1, 4), "field.range", f"node {10**59}… is outside 1..4"),
+        (lambda: check_int(10**5000, "node", 1, 4), "field.range", "node of that many digits is outside 1..4"),
         (lambda: check_text(b"a", "layout", 1, 2), "argument.type", "layout b'a' is bytes, not str"),  # type: ignore[arg-type]
         *(
             (
@@ -200,7 +200,7 @@ def test_a_refusal_names_the_value_and_its_limits(check: Callable[[], None], cod
 
 def test_at_their_limits_values_are_good() -> None:
     for whole in (1, 4):
-        check_whole(whole, "node", 1, 4)
+        check_int(whole, "node", 1, 4)
     for text in ("a", "éa", "\ud7ff\ue000"):
         check_text(text, "layout", 1, 2)
     for token in ("a", "A.b_c-9", "t" * 64):

@@ -318,11 +318,11 @@ class Numbered:
 
     def _reserve(self, connection: Any, count: int) -> range:
         """So many integers in one piece, none of which a row has."""
-        from mintage.store import whole as whole_segment
+        from mintage.store import all_or_nothing
 
         name = self._args.sequence
         with opened(self._args) as store:
-            found = whole_segment(store, store.reserve(name, count), count).as_range()
+            found = all_or_nothing(store, store.reserve(name, count), count).as_range()
         with connection.begin():
             largest = self._table.largest(found[0], found[-1])
         if largest is not None:

@@ -69,10 +69,10 @@ def reserve(args: argparse.Namespace) -> int:
     They are yours for good. If fewer are left than you ask for, none is taken. In a namespace with a stride they are
     that far apart; --json says how far.
     """
-    from mintage.store import whole
+    from mintage.store import all_or_nothing
 
     with opened(args) as store:
-        segment = whole(store, store.reserve(args.namespace, args.count), args.count)
+        segment = all_or_nothing(store, store.reserve(args.namespace, args.count), args.count)
     if args.json:
         facts = {"first": segment.first, "last": segment.last, "stride": segment.stride, "count": len(segment)}
         print(json.dumps({"namespace": segment.namespace, **{name: str(value) for name, value in facts.items()}}))

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from mintage.rules import Lease, NamespaceRecord, NodeRecord, PoolRecord, Segment
 
-__all__ = ["Description", "Forwarding", "PerProcess", "Store", "new_token", "open_store"]
+__all__ = ["Description", "Forwarding", "PerProcess", "Store", "all_or_nothing", "new_token", "open_store"]
 
 T = TypeVar("T")
 
@@ -339,7 +339,7 @@ def open_store(url: str) -> Store:
     return make(parsed)
 
 
-def whole(store: Store, segment: Segment, count: int) -> Segment:
+def all_or_nothing(store: Store, segment: Segment, count: int) -> Segment:
     """Return the segment, if it has as many integers as were asked for. Otherwise it is given back.
 
     :raises GenerationError: ``sequence.exhausted``: it has fewer.

@@ -95,7 +95,7 @@ class CachedStore(Forwarding):
             raise ConfigError(f"option cache of the store's URL: {error}", code="config.store") from None
         if cache.scheme not in CACHES:
             raise ConfigError(f"a store of kind {cache.scheme} cannot be a cache: redis can", code="config.store")
-        self._segments = url.whole("block", 100, 1, 1_000_000)
+        self._segments = url.parse_int("block", 100, 1, 1_000_000)
         options = {name: text for name, text in url.options.items() if name not in {"cache", "block"}}
         module, name, extra = STORE_KINDS[url.scheme]
         database: Store = getattr(load_driver(module, extra), name)(replace(url, options=options))

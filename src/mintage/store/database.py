@@ -83,7 +83,7 @@ class Database(Ledger):
                 code="config.store",
             )
         self.url = url
-        self._timeout_ms = url.whole("timeout_ms", 2000, 1, 60_000)
+        self._timeout_ms = url.parse_int("timeout_ms", 2000, 1, 60_000)
         self._volatile = url.flag("volatile") if "volatile" in self.options else False
         self._seconds = math.ceil(self._timeout_ms / 1000)
         folder, _, driver = self.dialect.partition("+")

@@ -65,7 +65,7 @@ class EtcdStore(Ledger):
             raise ConfigError(f"a store of kind {url.scheme} has no path: {url}", code="config.store")
         self.url = url
         self._prefix = url.options.get("prefix", "mintage/")
-        self._timeout_ms = url.whole("timeout_ms", 2000, 1, 60_000)
+        self._timeout_ms = url.parse_int("timeout_ms", 2000, 1, 60_000)
         self._connection = PerProcess(lambda: Connection(url, self._timeout_ms))
 
     @contextmanager

@@ -88,8 +88,8 @@ class Scripts:
         self.url = url
         self.prefix = url.options.get("prefix", "mintage")
         rules.check_name(self.prefix, "prefix")
-        self.wait_replicas = url.whole("wait_replicas", 0, 0, 100)
-        self._timeout_ms = url.whole("timeout_ms", 2000, 1, 60_000)
+        self.wait_replicas = url.parse_int("wait_replicas", 0, 0, 100)
+        self._timeout_ms = url.parse_int("timeout_ms", 2000, 1, 60_000)
         self._arguments = self._connection_arguments()
         self._service, self._database = self._path()
         self._client = PerProcess(self._connect)

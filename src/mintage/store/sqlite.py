@@ -62,7 +62,7 @@ class SqliteStore(Ledger):
             raise ConfigError("the path of the store's file has a zero byte (%00)", code="config.store")
         self.url = url
         self.path = Path(url.path).absolute()
-        self._timeout_ms = url.whole("timeout_ms", 2000, 1, 60_000)
+        self._timeout_ms = url.parse_int("timeout_ms", 2000, 1, 60_000)
 
     @contextmanager
     def _begin(self) -> Iterator[Records]:
