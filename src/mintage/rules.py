@@ -34,6 +34,7 @@ __all__ = [
     "MAX_COUNT",
     "MAX_INTEGER",
     "MAX_NODES",
+    "MAX_SAFE_INTEGER",
     "MAX_SPAN_MS",
     "MIN_SPAN_MS",
     "SPAN_MS",
@@ -93,8 +94,10 @@ MAX_INTEGER: Final = 2**63 - 1
 MAX_COUNT: Final = 2**31 - 1
 MAX_STRIDE: Final = 2**31 - 1
 
-LATEST_MS: Final = 2**53 - 1
-"""The latest time: Lua's and JSON's numbers are exact up to here."""
+MAX_SAFE_INTEGER: Final = 2**53 - 1
+"""The largest integer that Lua's and JSON's numbers hold exactly."""
+LATEST_MS: Final = MAX_SAFE_INTEGER
+"""The latest time."""
 
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:@-]{0,127}")
 _TOKEN: Final = re.compile(r"[A-Za-z0-9._-]{1,64}")
@@ -113,7 +116,7 @@ SpanMs = Annotated[int, Within(0, MAX_SPAN_MS)]
 Node = Annotated[int, Within(0, MAX_NODES - 1)]
 Integer = Annotated[int, Within(0, MAX_INTEGER)]
 Count = Annotated[int, Within(0, MAX_COUNT)]
-Serial = Annotated[int, Within(0, LATEST_MS)]
+Serial = Annotated[int, Within(0, MAX_SAFE_INTEGER)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -295,7 +298,7 @@ def check_segment(segment: Segment) -> None:
     check_int(segment.first, "first", 0, MAX_INTEGER)
     check_int(segment.last, "last", 0, MAX_INTEGER)
     check_int(segment.stride, "stride", 1, MAX_STRIDE)
-    check_int(segment.serial, "serial", 0, LATEST_MS)
+    check_int(segment.serial, "serial", 0, MAX_SAFE_INTEGER)
 
 
 def check_name(name: str, what: str) -> None:

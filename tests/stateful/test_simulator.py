@@ -208,7 +208,7 @@ def broken_note(patch: pytest.MonkeyPatch) -> None:
     """An extension does not leave a note of its server in the pool."""
 
     def changes(_: Ledger, t: Transaction, name: str, __: Server) -> int:
-        pool = t.look(PoolRecord, name)
+        pool = t.get_unlocked(PoolRecord, name)
         return pool.changes if pool else 0
 
     patch.setattr(Ledger, "_changes", changes)

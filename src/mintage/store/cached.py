@@ -127,7 +127,7 @@ class CachedStore(Forwarding):
         try:
             block = self.inner.reserve(namespace, min(count * self._segments, rules.MAX_COUNT))
         except GenerationError:
-            remainder = self._ask("cut_rest", namespace, database_id, count=count)
+            remainder = self._ask("cut_remainder", namespace, database_id, count=count)
             if not isinstance(remainder, Cut):
                 raise
             return remainder.segment

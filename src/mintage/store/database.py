@@ -356,8 +356,8 @@ class Records:
         self._locked.add((kind, *key))
         return found[0]
 
-    def look(self, kind: type[R], *key: str | int) -> R | None:
-        found = self._read(kind, self.rows(f"look_{name_of(kind)}", **dict(zip(KEYS[kind], key, strict=True))))
+    def get_unlocked(self, kind: type[R], *key: str | int) -> R | None:
+        found = self._read(kind, self.rows(f"get_unlocked_{name_of(kind)}", **dict(zip(KEYS[kind], key, strict=True))))
         return found[0] if found else None
 
     def put(self, record: Record) -> None:

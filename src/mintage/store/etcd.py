@@ -216,7 +216,7 @@ class Keys:
     def get(self, kind: type[R], *key: str | int) -> R | None:
         return self._one(kind, self._range(self._key(kind, *key)))
 
-    look = get
+    get_unlocked = get
 
     def put(self, record: Record) -> None:
         values = asdict(record)

@@ -52,7 +52,7 @@ class Transaction(Protocol):
     def get(self, kind: type[R], *key: str | int) -> R | None:
         """Return a record, locked: acquires of one pool come one after another."""
 
-    def look(self, kind: type[R], *key: str | int) -> R | None:
+    def get_unlocked(self, kind: type[R], *key: str | int) -> R | None:
         """Return a record, not locked where that would have others wait."""
 
     def put(self, record: Record) -> None:
@@ -191,7 +191,7 @@ class Ledger(Store):
 
     def _changes(self, t: Transaction, name: str, server: Server) -> int:
         """Return how often the pool was found on another server than before, this time included."""
-        pool = t.look(PoolRecord, name)
+        pool = t.get_unlocked(PoolRecord, name)
         if pool is not None and pool.identity != server.identity:
             # Locked from here on: it may have been noted meanwhile.
             pool = t.get(PoolRecord, name)

@@ -85,7 +85,7 @@ class Records:
     def get(self, kind: type[R], *key: str | int) -> R | None:
         return self.tables[kind].get(key)
 
-    look = get
+    get_unlocked = get
 
     def put(self, record: Record) -> None:
         self.tables[type(record)][key_of(record)] = record

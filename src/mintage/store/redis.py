@@ -151,13 +151,13 @@ class Scripts:
         :raises ConfigError: ``config.volatile``: with ``volatile=False``, where the server may forget.
         """
         text, sha = _script(name)
-        rest = (len(keys), *keys, json.dumps(arguments))
+        script_arguments = (len(keys), *keys, json.dumps(arguments))
         try:
             client = self._client.get()
             try:
-                answer = self._ask(client, "EVALSHA", sha, *rest)
+                answer = self._ask(client, "EVALSHA", sha, *script_arguments)
             except exceptions.NoScriptError:
-                answer = self._ask(client, "EVAL", text, *rest)
+                answer = self._ask(client, "EVAL", text, *script_arguments)
         except Exception as error:
             raise self._translate(error, keys[0]) from error
         seen: dict[str, Any] = json.loads(answer)
@@ -273,7 +273,7 @@ class RedisStore(Store):
             "volatile": self._volatile,
             "limit_ms": self.clock_limit_ms,
             "margin_ms": rules.CLOCK_MARGIN_MS,
-            "rest_ms": rules.COOLDOWN_MS,
+            "cooldown_ms": rules.COOLDOWN_MS,
         }
         return Seen(pool, self._scripts.run("leases", keys, **arguments))
 

@@ -215,7 +215,7 @@ class Records:
             self._namespaces[found[0].name] = found[0]
         return found[0] if found else None
 
-    look = get
+    get_unlocked = get
 
     def has(self, namespace: NamespaceRecord) -> bool:
         """Return whether the namespace was in the file when it was asked for."""

@@ -42,7 +42,7 @@ local function raise(block, floor)
   end
   local value = integer(block.floor)
   if block.next and less(integer(block.next), value) then
-    local stride = tonumber(whole(block.stride))
+    local stride = tonumber(integer_text(block.stride))
     local behind = modulo(linear(value, 1, integer(block.next), -1), stride)
     local wanted, ends = linear(value, 1, ONE, (stride - behind) % stride), ahead(block.last, block.stride, 1)
     block.next = text(less(wanted, ends) and wanted or ends)
@@ -85,7 +85,7 @@ function verbs.cut()
 end
 
 -- What is left, if anything is.
-function verbs.cut_rest()
+function verbs.cut_remainder()
   return cut(get_block(), 1)
 end
 

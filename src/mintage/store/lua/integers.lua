@@ -18,7 +18,7 @@ local function linear(x, p, y, q)
 end
 
 -- The text of an integer, as it must be.
-local function whole(text)
+local function integer_text(text)
   if type(text) ~= 'string' or not string.match(text, '^%-?%d+$') or #text > 20 then
     error('damaged: ' .. tostring(text) .. ' is no integer')
   end
@@ -26,7 +26,7 @@ local function whole(text)
 end
 
 local function integer(text)
-  local digits = string.match(whole(text), '%d+')
+  local digits = string.match(integer_text(text), '%d+')
   digits = string.rep('0', 24 - #digits) .. digits
   local x = {}
   for i = 1, 4 do
@@ -53,9 +53,9 @@ local function less(x, y)
 end
 
 local function modulo(x, divisor)
-  local rest = 0
+  local remainder = 0
   for i = 4, 1, -1 do
-    rest = (rest * BASE + x[i]) % divisor
+    remainder = (remainder * BASE + x[i]) % divisor
   end
-  return rest
+  return remainder
 end

@@ -131,7 +131,7 @@ local function choose(old, record, new)
   if a.never_used then
     return new
   end
-  if record and record.until_ms <= a.now_ms - a.rest_ms then
+  if record and record.until_ms <= a.now_ms - a.cooldown_ms then
     return old
   end
   return new or (record and record.until_ms <= a.now_ms and old) or nil

@@ -7,13 +7,13 @@ local function decoded(record)
   return {
     high_water = integer(record.high_water),
     maximum = integer(record.maximum),
-    stride = tonumber(whole(record.stride)),
-    largest = tonumber(whole(record.largest)),
+    stride = tonumber(integer_text(record.stride)),
+    largest = tonumber(integer_text(record.largest)),
     identity = record.identity,
     floor = integer(record.floor),
-    serial = tonumber(whole(record.serial)),
-    serial_before = tonumber(whole(record.serial_before)),
-    retired = tonumber(whole(record.retired)),
+    serial = tonumber(integer_text(record.serial)),
+    serial_before = tonumber(integer_text(record.serial_before)),
+    retired = tonumber(integer_text(record.retired)),
   }
 end
 

@@ -114,7 +114,7 @@ SELECT namespaces > (SELECT COUNT(*) FROM mintage_namespace) FROM mintage_schema
 -- name: get
 SELECT {columns} FROM mintage_{kind} WHERE {is_key} FOR UPDATE;
 
--- name: look
+-- name: get_unlocked
 SELECT {columns} FROM mintage_{kind} WHERE {is_key};
 
 -- name: all

@@ -103,7 +103,7 @@ SELECT namespaces > (SELECT COUNT(*) FROM {schema}mintage_namespace) FROM {schem
 -- name: get
 SELECT {columns} FROM {schema}mintage_{kind} WHERE {is_key} FOR UPDATE;
 
--- name: look
+-- name: get_unlocked
 SELECT {columns} FROM {schema}mintage_{kind} WHERE {is_key};
 
 -- name: all
