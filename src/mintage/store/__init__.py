@@ -286,9 +286,9 @@ class PerProcess(Generic[T]):
 STORE_KINDS: Final[dict[str, tuple[str, str, str | None]]] = {
     "memory": ("mintage.store.memory", "MemoryStore", None),
     "sqlite": ("mintage.store.sqlite", "SqliteStore", None),
-    "mysql": ("mintage.store.database", "MySqlStore", "mysql"),
-    "mariadb": ("mintage.store.database", "MySqlStore", "mysql"),
-    "postgresql": ("mintage.store.database", "PostgreSqlStore", "postgresql"),
+    "mysql": ("mintage.store.mysql", "MySqlStore", "mysql"),
+    "mariadb": ("mintage.store.mysql", "MySqlStore", "mysql"),
+    "postgresql": ("mintage.store.postgresql", "PostgreSqlStore", "postgresql"),
     "redis": ("mintage.store.redis", "RedisStore", "redis"),
     "rediss": ("mintage.store.redis", "RedisStore", "redis"),
     "redis+sentinel": ("mintage.store.redis", "RedisStore", "redis"),

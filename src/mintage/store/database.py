@@ -1,25 +1,22 @@
-"""``mysql:``, ``mariadb:`` and ``postgresql:`` keep their records in a database, shared by all that reach it.
+"""The base of the stores in a database server: :mod:`mintage.store.mysql` and :mod:`mintage.store.postgresql`.
 
-Made with SQLAlchemy Core, and PyMySQL or psycopg. The statements are files: see :mod:`mintage.store.statements`.
+It uses SQLAlchemy Core. The statements are files: see :mod:`mintage.store.statements`.
 """
 
 from __future__ import annotations
 
 import math
-import re
 import time
 from abc import abstractmethod
 from contextlib import contextmanager
 from dataclasses import asdict
-from functools import cache
-from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import sqlalchemy as sa
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
 from mintage.errors import ConfigError, StoreError
-from mintage.installation import install_line
 from mintage.protocol.records import KEYS, key_of, name_of
 from mintage.rules import NamespaceRecord, NodeRecord, PoolRecord
 from mintage.store import Description, PerProcess, load_driver
@@ -27,27 +24,26 @@ from mintage.store.ledger import ConflictError, Ledger, Server
 from mintage.store.statements import migrations, read_row, statements
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Iterator, Mapping, Sequence
-
-    import psycopg
+    from collections.abc import Iterator, Mapping, Sequence
 
     from mintage.protocol.records import R, Record
     from mintage.protocol.url import StoreUrl
 
-__all__ = ["Database", "MySqlStore", "PostgreSqlStore"]
-
-T = TypeVar("T")
+__all__ = ["PRIMARY_ADVICE", "RIGHTS_ADVICE", "Database", "MissingTableError", "Records"]
 
 CONNECTIONS: Final = 4
 """Of one process at once, half of them kept: threads beyond that take turns."""
-IDLE_S: Final = 15
-"""Seconds until MySQL and MariaDB end an idle connection: fewer than a lease has left when it is to be extended."""
-
-
 COUNTED: Final = (PoolRecord, NamespaceRecord)
 """Kinds of records whose number is kept: none of them is ever removed, so where there are fewer, some are gone."""
 REMEMBERS: Final = 2
 """The schema's first version that leaves a view behind when its tables are dropped."""
+
+
+RIGHTS_ADVICE: Final = (
+    "the account needs SELECT, INSERT and UPDATE on the tables of mintage; to make them or bring them up to date, "
+    "connect once with an account that may create tables"
+)
+PRIMARY_ADVICE: Final = "name the primary in the URL"
 
 
 class MissingTableError(Exception):
@@ -188,7 +184,7 @@ class Database(Ledger):
         hint = advice or "see the server's log"
         refused = StoreError(f"{self.url}: {said}: {hint}", code="store.refused")
         # A replica may be the primary soon.
-        refused.is_lasting = advice not in {"", _PRIMARY}
+        refused.is_lasting = advice not in {"", PRIMARY_ADVICE}
         return refused
 
     @contextmanager
@@ -392,253 +388,3 @@ class Records:
     def unused(self, pool: str, nodes: range) -> int | None:
         rows = self.rows("unused", pool=pool, first=nodes.start, stop=nodes.stop)
         return rows[0][0] if rows else None
-
-
-# --- MySQL and MariaDB --------------------------------------------------------------------------------------------
-
-_RIGHTS: Final = (
-    "the account needs SELECT, INSERT and UPDATE on the tables of mintage; to make them or bring them up to date, "
-    "connect once with an account that may create tables"
-)
-_PRIMARY: Final = "name the primary in the URL"
-
-
-@cache
-def _mysql_connection() -> Any:
-    """PyMySQL's connection, which makes its TLS settings once.
-
-    To read the authorities that the system trusts costs more than all else of a connection, and a server that is away
-    is tried again and again.
-    """
-    from pymysql.connections import Connection
-
-    contexts: dict[tuple[Any, ...], Any] = {}
-
-    class Connected(Connection):  # type: ignore[misc]
-        def _create_ssl_ctx(self, sslp: dict[str, Any]) -> Any:
-            key = tuple(sorted(sslp.items()))
-            if key not in contexts:
-                contexts[key] = super()._create_ssl_ctx(sslp)
-            return contexts[key]
-
-    return Connected
-
-
-class MySqlStore(Database):
-    """``mysql://user:password@host:3306/database``, or ``mariadb://…``.
-
-    Options: ``ssl_ca``, the file of the authority that signed the server's certificate; the connection is then
-    encrypted, and the certificate and its host name are checked. ``volatile=1`` uses a server that loses transactions
-    when it crashes.
-    """
-
-    dialect = "mysql+pymysql"
-    options = ("ssl_ca", "volatile")
-    forgets = "innodb_flush_log_at_trx_commit is 0"
-    repeated = "1060"  # the column is there
-    unseen = "1142"
-    advice: ClassVar = {
-        "1044": "check the account's rights on the database",
-        "1045": "check user and password",
-        "1698": "check user and password",
-        "2026": "check ssl_ca, and that the certificate names this host",
-        "1049": "create the database",
-        "1142": _RIGHTS,
-        "1143": _RIGHTS,
-        "1290": _PRIMARY,
-        "1792": _PRIMARY,
-        "1836": _PRIMARY,
-    }
-
-    def connect(self) -> Any:
-        seconds = self._timeout_ms / 1000
-        # A client that stops in the middle of a transaction must not stop all others: MariaDB ends the transaction,
-        # MySQL the connection, before those who wait for the same record lose their leases. Errors for what does not
-        # fit a column; the server's default may be to cut it.
-        session = (
-            f"SET SESSION innodb_lock_wait_timeout = {self._seconds}, lock_wait_timeout = {self._seconds}, "
-            f"sql_mode = 'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION', wait_timeout = {max(IDLE_S, self._seconds)} "
-            f"/*M!100300 , idle_transaction_timeout = {self._seconds} */"
-        )
-        authority = self.url.options.get("ssl_ca")
-        try:
-            return _mysql_connection()(
-                host=self.url.host,
-                port=self.url.port(3306),
-                user=self.url.user,
-                password=self.url.password or "",
-                database=self.url.path,
-                charset="utf8mb4",
-                connect_timeout=seconds,
-                read_timeout=seconds,
-                write_timeout=seconds,
-                init_command=session,
-                **({"ssl_ca": authority, "ssl_verify_cert": True, "ssl_verify_identity": True} if authority else {}),
-            )
-        except RuntimeError as error:  # the only one: without TLS it encrypts a password by another library
-            raise ConfigError(f"{self.url}: {error}: {install_line('mysql')}", code="config.driver") from error
-        except OSError as error:
-            # PyMySQL's own errors are no OSErrors: this is the file.
-            raise StoreError(f"{self.url}: option ssl_ca: {error}", code="store.refused") from error
-
-    def code(self, error: Any) -> str:
-        number = error.args[0] if error.args else 0
-        if "CERTIFICATE_VERIFY_FAILED" in str(error):
-            return "2026"
-        # From 2000 on they are the driver's own, of connections.
-        is_servers = isinstance(number, int) and number != 0 and not 2000 <= number < 3000
-        return str(number) if is_servers else ""
-
-    def kind(self, code: str) -> type[Exception]:
-        if code in {"1213", "1062", "1020"}:  # deadlock, duplicate key, changed since it was read
-            return ConflictError
-        if code == "1146":
-            return MissingTableError
-        # Waited for a lock, too many connections, not in its cluster yet, stopping, aborted, killed, too slow.
-        away = {"1205", "1040", "1203", "1226", "1047", "1053", "1152", "1317", "1927", "4031", "1969", "3024"}
-        return TimeoutError if code in away else StoreError
-
-    def about(self, row: Any) -> tuple[str, list[str]]:
-        version, flush, binary_log, sync, others = row
-        warnings = []
-        if flush != 1:
-            warnings.append(
-                f"innodb_flush_log_at_trx_commit is {flush}: a crash loses the last second's reservations; set it to 1"
-            )
-        if binary_log and sync != 1:
-            warnings.append(
-                f"sync_binlog is {sync}: a power failure may lose reservations that the binary log has not; set it to 1"
-            )
-        if others:
-            warnings.append(
-                "tables of mintage are not InnoDB, so nothing is atomic: ALTER TABLE each of them to ENGINE = InnoDB"
-            )
-        number, _, _ = version.partition("-")
-        return f"{'MariaDB' if 'mariadb' in version.lower() else 'MySQL'} {number}", warnings
-
-
-# --- PostgreSQL ---------------------------------------------------------------------------------------------------
-
-
-class PostgreSqlStore(Database):
-    """``postgresql://user:password@host:5432/database``.
-
-    Options: libpq's ``sslmode`` and ``sslrootcert``; ``schema``, in which the tables are, in place of the first of the
-    account's ``search_path``. Commits wait for the disk even where the account's default is not to.
-    """
-
-    dialect = "postgresql+psycopg"
-    options = ("sslmode", "sslrootcert", "schema")
-    advice: ClassVar = {
-        "28": "check user, password, TLS, and the server's pg_hba.conf",
-        "3D": "create the database",
-        "42501": f"{_RIGHTS}; and it needs USAGE on their schema",
-        "3F": "create the schema that the account's search_path names",
-        "42P07": "mintage_schema is missing or empty, and other tables of mintage are there: restore it from a backup; "
-        "or to begin anew, drop all tables of mintage and the view mintage_existed",
-        "25006": _PRIMARY,
-    }
-    _REFUSALS: Final = (
-        "authentication", "password", "pg_hba.conf", "does not exist", "not permitted", "permission denied",
-        "certificate", "does not support SSL",
-    )  # fmt: skip
-    _SSL_MODES: Final = ("disable", "allow", "prefer", "require", "verify-ca", "verify-full")
-
-    def __init__(self, url: StoreUrl) -> None:
-        self._schema = url.options.get("schema")
-        if self._schema is not None:
-            if not re.fullmatch(r"(?!pg_)[a-z_][a-z0-9_]{0,62}", self._schema):
-                raise ConfigError(
-                    "option schema of the store's URL is not 1 to 63 lower-case letters, digits and _, the first no "
-                    "digit, or begins with pg_",
-                    code="config.store",
-                )
-            self.schema = f'"{self._schema}".'
-        super().__init__(url)
-        if url.options.get("sslmode", "prefer") not in self._SSL_MODES:
-            raise ConfigError(
-                f"option sslmode of the store's URL is none of {', '.join(self._SSL_MODES)}", code="config.store"
-            )
-
-    def connect(self) -> Any:
-        options: dict[str, Any] = {name: self.url.options.get(name) for name in ("sslmode", "sslrootcert")}
-        return _bounded_connection().connect(
-            host=self.url.host,
-            port=self.url.port(5432),
-            user=self.url.user,
-            password=self.url.password,
-            dbname=self.url.path,
-            connect_timeout=self._seconds,
-            client_encoding="UTF8",
-            application_name="mintage",
-            prepare_threshold=None,  # A pooler in between may give each transaction another connection.
-            **options,
-        )
-
-    def make_schema(self, connection: sa.Connection) -> None:
-        if self._schema is None:
-            return
-        # CREATE SCHEMA IF NOT EXISTS is refused to those who may not create one, even where it exists.
-        exists = sa.text("SELECT EXISTS (SELECT FROM pg_namespace WHERE nspname = :name)")
-        if not connection.execute(exists, {"name": self._schema}).scalar_one():
-            connection.execute(sa.text(f'CREATE SCHEMA IF NOT EXISTS "{self._schema}"'))
-
-    def bound(self, connection: sa.Connection, deadline: float) -> None:
-        cast("Any", connection.connection.driver_connection).deadline = deadline
-
-    def code(self, error: Any) -> str:
-        if error.sqlstate is not None:
-            return str(error.sqlstate)
-        if not isinstance(error, self._driver.OperationalError):
-            return "22000"  # A value that psycopg does not even send, such as text with a NUL.
-        # What fails while connecting has a text only. If it is none of these, the network or the server is not ready.
-        text = str(error)
-        if "database" in text and "does not exist" in text:
-            return "3D000"
-        return "28000" if any(words in text for words in self._REFUSALS) else ""
-
-    def kind(self, code: str) -> type[Exception]:
-        if code in {"40001", "40P01", "23505"}:  # serialization failure, deadlock, duplicate key
-            return ConflictError
-        if code == "42P01":
-            return MissingTableError
-        # No connection, too many, stopping; a transaction that was idle for too long, a lock that was not free in time.
-        is_away = code[:2] in {"08", "53", "57"} or code in {"25P03", "25P04", "55P03"}
-        return TimeoutError if is_away else StoreError
-
-    def about(self, row: Any) -> tuple[str, list[str]]:
-        version, schema, *settings = row
-        warnings = [
-            f"{name} is off: a crash of the machine loses or damages what was reserved; set it to on"
-            for name, value in zip(("fsync", "full_page_writes"), settings, strict=True)
-            if value == "off"
-        ]
-        return f"PostgreSQL {version.partition(' ')[0]}, schema {schema}", warnings
-
-
-@cache
-def _bounded_connection() -> type[psycopg.Connection[Any]]:
-    import psycopg
-
-    class BoundedConnection(psycopg.Connection[Any]):
-        """Gives up at a deadline: libpq itself waits for ever for a server that is frozen."""
-
-        deadline = math.inf
-
-        def wait(self, gen: Generator[Any, Any, T], *args: Any, **kwargs: Any) -> T:
-            return super().wait(self._until_deadline(gen), *args, **kwargs)
-
-        def _until_deadline(self, gen: Generator[Any, Any, T]) -> Generator[Any, Any, T]:
-            try:
-                state = next(gen)
-                while True:
-                    ready = yield state
-                    if not ready and time.monotonic() > self.deadline:
-                        self.pgconn.finish()
-                        raise psycopg.OperationalError("the server did not answer in time")
-                    state = gen.send(ready)
-            except StopIteration as done:
-                result: T = done.value
-                return result
-
-    return BoundedConnection

@@ -34,7 +34,7 @@ MARGIN: Final = 100_000
 """How far a floor is beyond the last integer on record: idalloc's defaults, ``RedisBatchAllocNum`` times
 ``WriteDBEveryNVersion``. A user who changed those gives their product."""
 
-_MYSQL: Final = ("mintage.store.database", "mysql")
+_MYSQL: Final = ("mintage.store.mysql", "mysql")
 _REDIS: Final = ("mintage.store.redis", "redis")
 
 
@@ -58,7 +58,8 @@ def read_idalloc_table(url: str) -> dict[str, int]:
     if parsed.scheme not in {"mysql", "mariadb"}:
         raise ConfigError(f"idalloc keeps its table in mysql:, not in {parsed.scheme}:", code="config.store")
     load_driver(*_MYSQL)
-    from mintage.store.database import MissingTableError, MySqlStore
+    from mintage.store.database import MissingTableError
+    from mintage.store.mysql import MySqlStore
 
     with MySqlStore(parsed) as store:
         try:

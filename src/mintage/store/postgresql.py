@@ -1,0 +1,150 @@
+"""``postgresql:`` keeps its records in PostgreSQL. It uses SQLAlchemy Core and psycopg."""
+
+from __future__ import annotations
+
+import math
+import re
+import time
+from functools import cache
+from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar, cast
+
+import sqlalchemy as sa
+
+from mintage.errors import ConfigError, StoreError
+from mintage.store.database import PRIMARY_ADVICE, RIGHTS_ADVICE, Database, MissingTableError
+from mintage.store.ledger import ConflictError
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+
+    import psycopg
+
+    from mintage.protocol.url import StoreUrl
+
+__all__ = ["PostgreSqlStore"]
+
+T = TypeVar("T")
+
+
+class PostgreSqlStore(Database):
+    """``postgresql://user:password@host:5432/database``.
+
+    Options: libpq's ``sslmode`` and ``sslrootcert``; ``schema``, in which the tables are, in place of the first of the
+    account's ``search_path``. Commits wait for the disk even where the account's default is not to.
+    """
+
+    dialect = "postgresql+psycopg"
+    options = ("sslmode", "sslrootcert", "schema")
+    advice: ClassVar = {
+        "28": "check user, password, TLS, and the server's pg_hba.conf",
+        "3D": "create the database",
+        "42501": f"{RIGHTS_ADVICE}; and it needs USAGE on their schema",
+        "3F": "create the schema that the account's search_path names",
+        "42P07": "mintage_schema is missing or empty, and other tables of mintage are there: restore it from a backup; "
+        "or to begin anew, drop all tables of mintage and the view mintage_existed",
+        "25006": PRIMARY_ADVICE,
+    }
+    _REFUSALS: Final = (
+        "authentication", "password", "pg_hba.conf", "does not exist", "not permitted", "permission denied",
+        "certificate", "does not support SSL",
+    )  # fmt: skip
+    _SSL_MODES: Final = ("disable", "allow", "prefer", "require", "verify-ca", "verify-full")
+
+    def __init__(self, url: StoreUrl) -> None:
+        self._schema = url.options.get("schema")
+        if self._schema is not None:
+            if not re.fullmatch(r"(?!pg_)[a-z_][a-z0-9_]{0,62}", self._schema):
+                raise ConfigError(
+                    "option schema of the store's URL is not 1 to 63 lower-case letters, digits and _, the first no "
+                    "digit, or begins with pg_",
+                    code="config.store",
+                )
+            self.schema = f'"{self._schema}".'
+        super().__init__(url)
+        if url.options.get("sslmode", "prefer") not in self._SSL_MODES:
+            raise ConfigError(
+                f"option sslmode of the store's URL is none of {', '.join(self._SSL_MODES)}", code="config.store"
+            )
+
+    def connect(self) -> Any:
+        options: dict[str, Any] = {name: self.url.options.get(name) for name in ("sslmode", "sslrootcert")}
+        return _bounded_connection().connect(
+            host=self.url.host,
+            port=self.url.port(5432),
+            user=self.url.user,
+            password=self.url.password,
+            dbname=self.url.path,
+            connect_timeout=self._seconds,
+            client_encoding="UTF8",
+            application_name="mintage",
+            prepare_threshold=None,  # A pooler in between may give each transaction another connection.
+            **options,
+        )
+
+    def make_schema(self, connection: sa.Connection) -> None:
+        if self._schema is None:
+            return
+        # CREATE SCHEMA IF NOT EXISTS is refused to those who may not create one, even where it exists.
+        exists = sa.text("SELECT EXISTS (SELECT FROM pg_namespace WHERE nspname = :name)")
+        if not connection.execute(exists, {"name": self._schema}).scalar_one():
+            connection.execute(sa.text(f'CREATE SCHEMA IF NOT EXISTS "{self._schema}"'))
+
+    def bound(self, connection: sa.Connection, deadline: float) -> None:
+        cast("Any", connection.connection.driver_connection).deadline = deadline
+
+    def code(self, error: Any) -> str:
+        if error.sqlstate is not None:
+            return str(error.sqlstate)
+        if not isinstance(error, self._driver.OperationalError):
+            return "22000"  # A value that psycopg does not even send, such as text with a NUL.
+        # What fails while connecting has a text only. If it is none of these, the network or the server is not ready.
+        text = str(error)
+        if "database" in text and "does not exist" in text:
+            return "3D000"
+        return "28000" if any(words in text for words in self._REFUSALS) else ""
+
+    def kind(self, code: str) -> type[Exception]:
+        if code in {"40001", "40P01", "23505"}:  # serialization failure, deadlock, duplicate key
+            return ConflictError
+        if code == "42P01":
+            return MissingTableError
+        # No connection, too many, stopping; a transaction that was idle for too long, a lock that was not free in time.
+        is_away = code[:2] in {"08", "53", "57"} or code in {"25P03", "25P04", "55P03"}
+        return TimeoutError if is_away else StoreError
+
+    def about(self, row: Any) -> tuple[str, list[str]]:
+        version, schema, *settings = row
+        warnings = [
+            f"{name} is off: a crash of the machine loses or damages what was reserved; set it to on"
+            for name, value in zip(("fsync", "full_page_writes"), settings, strict=True)
+            if value == "off"
+        ]
+        return f"PostgreSQL {version.partition(' ')[0]}, schema {schema}", warnings
+
+
+@cache
+def _bounded_connection() -> type[psycopg.Connection[Any]]:
+    import psycopg
+
+    class BoundedConnection(psycopg.Connection[Any]):
+        """Gives up at a deadline: libpq itself waits for ever for a server that is frozen."""
+
+        deadline = math.inf
+
+        def wait(self, gen: Generator[Any, Any, T], *args: Any, **kwargs: Any) -> T:
+            return super().wait(self._until_deadline(gen), *args, **kwargs)
+
+        def _until_deadline(self, gen: Generator[Any, Any, T]) -> Generator[Any, Any, T]:
+            try:
+                state = next(gen)
+                while True:
+                    ready = yield state
+                    if not ready and time.monotonic() > self.deadline:
+                        self.pgconn.finish()
+                        raise psycopg.OperationalError("the server did not answer in time")
+                    state = gen.send(ready)
+            except StopIteration as done:
+                result: T = done.value
+                return result
+
+    return BoundedConnection
