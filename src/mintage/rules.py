@@ -375,28 +375,28 @@ def check_layout(pool: PoolRecord, layout: str) -> None:
 # --- leases -------------------------------------------------------------------------------------------------------
 
 
-def create_pool(name: str, layout: str, span_ms: int, identity: str, *, quarantine_until_ms: int = 0) -> PoolRecord:
+def create_pool(name: str, layout: str, span_ms: int, server_id: str, *, quarantine_until_ms: int = 0) -> PoolRecord:
     """Return a pool that has granted nothing.
 
     ``quarantine_until_ms`` is for a store that cannot tell a new pool from one that it has lost.
     """
     lost = quarantine_until_ms > 0
-    return PoolRecord(name, layout, identity, max(span_ms, SPAN_MS), quarantine_until_ms, quarantine_until_ms, lost)
+    return PoolRecord(name, layout, server_id, max(span_ms, SPAN_MS), quarantine_until_ms, quarantine_until_ms, lost)
 
 
-def note_server(pool: PoolRecord, identity: str, store_now_ms: int, limit_ms: int = CLOCK_LIMIT_MS) -> PoolRecord:
+def note_server(pool: PoolRecord, server_id: str, store_now_ms: int, limit_ms: int = CLOCK_LIMIT_MS) -> PoolRecord:
     """Return the pool as it stands on this server.
 
     If that is another than the one it was written on, the last writes may be lost. Nothing is granted, and no window
     begins, before every window that may have been forgotten has ended.
     """
-    if pool.identity == identity:
+    if pool.identity == server_id:
         return pool
     # Windows may begin as late as the floor of an earlier quarantine that was lifted.
     end = max(store_now_ms, pool.floor_ms) + pool.span_ms + limit_ms + CLOCK_MARGIN_MS
     return replace(
         pool,
-        identity=identity,
+        identity=server_id,
         floor_ms=max(pool.floor_ms, end),
         quarantine_until_ms=max(pool.quarantine_until_ms, end),
         history_lost=True,
@@ -483,7 +483,7 @@ def extend(
     lease: Lease,
     *,
     next_token: str,
-    identity: str,
+    server_id: str,
     changes: int = 0,
     now_ms: int,
     store_now_ms: int,
@@ -503,11 +503,11 @@ def extend(
     """
     if record is not None and record.token is not None and record.token == next_token:
         return record
-    is_elsewhere = record is not None and (record.identity, record.changes) != (identity, changes)
+    is_elsewhere = record is not None and (record.identity, record.changes) != (server_id, changes)
     known = {lease.token, lease.previous} if is_elsewhere else {lease.token}
     if not record or not record.token or record.token not in known:
         why = "it was granted to another, released or revoked"
-        if is_of_a_clone(record, lease, identity, changes):
+        if is_of_a_clone(record, lease, server_id, changes):
             why = "another copy of its holder goes on with it, as the process was cloned, or restored from a snapshot"
         raise _lost(lease.pool, lease.node, record, why)
     if is_elsewhere and lease.until_ms <= store_now_ms + limit_ms + CLOCK_MARGIN_MS:
@@ -515,10 +515,10 @@ def extend(
     # What the server forgot of the window, but no more than it can have granted.
     claimed_ms = min(lease.until_ms, store_now_ms + limit_ms + CLOCK_MARGIN_MS + record.span_ms)
     until_ms = max(record.until_ms, claimed_ms, now_ms + record.span_ms)
-    return replace(record, until_ms=until_ms, identity=identity, token=next_token, changes=changes)
+    return replace(record, until_ms=until_ms, identity=server_id, token=next_token, changes=changes)
 
 
-def is_of_a_clone(record: NodeRecord | None, lease: Lease, identity: str, changes: int = 0) -> bool:
+def is_of_a_clone(record: NodeRecord | None, lease: Lease, server_id: str, changes: int = 0) -> bool:
     """Return whether a lease is of the record's own grant, but not of its last extension.
 
     Grants of one node number begin at different times; on another server, an extension may have been forgotten.
@@ -527,7 +527,7 @@ def is_of_a_clone(record: NodeRecord | None, lease: Lease, identity: str, change
         record is not None
         and record.token not in {None, lease.token}
         and record.floor_ms == lease.floor_ms
-        and (record.identity, record.changes) == (identity, changes)
+        and (record.identity, record.changes) == (server_id, changes)
     )
 
 
@@ -551,7 +551,7 @@ def revoke(record: NodeRecord) -> NodeRecord:
 
 
 def create_namespace(
-    name: str, identity: str, *, start: int = 1, maximum: int = MAX_INTEGER, stride: int = 1, offset: int = 0
+    name: str, server_id: str, *, start: int = 1, maximum: int = MAX_INTEGER, stride: int = 1, offset: int = 0
 ) -> NamespaceRecord:
     """Return a namespace of the integers from ``start`` to ``maximum`` that are ``offset`` modulo ``stride``.
 
@@ -566,29 +566,29 @@ def create_namespace(
     first = start + (offset - start) % stride
     if first > maximum:
         raise FieldError(f"maximum {maximum} is below the first integer {first}", code="field.range")
-    return NamespaceRecord(name, first - stride, maximum, stride, 0, identity)
+    return NamespaceRecord(name, first - stride, maximum, stride, 0, server_id)
 
 
-def note_server_of_namespace(namespace: NamespaceRecord, identity: str) -> NamespaceRecord:
+def note_server_of_namespace(namespace: NamespaceRecord, server_id: str) -> NamespaceRecord:
     """Return the namespace as it stands on this server: if that is another than before, it skips what may be forgotten.
 
     Its serials begin anew, so that nothing is taken back that was reserved on another server, not even at the maximum.
     """
-    if namespace.identity == identity:
+    if namespace.identity == server_id:
         return namespace
     skip = GAP * max(1, namespace.largest)
     high_water = _capped(namespace, namespace.high_water + skip * namespace.stride)
-    serial = _first_serial(identity)
-    return replace(namespace, high_water=high_water, identity=identity, serial=serial, serial_before=0)
+    serial = _first_serial(server_id)
+    return replace(namespace, high_water=high_water, identity=server_id, serial=serial, serial_before=0)
 
 
-def _first_serial(identity: str) -> int:
-    """Return the serial with which a server begins that takes over: 52 bits of its identity's SHA-1.
+def _first_serial(server_id: str) -> int:
+    """Return the serial with which a server begins that takes over: 52 bits of its server_id's SHA-1.
 
     Two servers that take over from one replica begin at the same integer. Integers that were given back do not move the
     high-water mark, so no count of moves would tell a segment of the one from that of the other.
     """
-    return int(hashlib.sha1(identity.encode(), usedforsecurity=False).hexdigest()[:13], 16)
+    return int(hashlib.sha1(server_id.encode(), usedforsecurity=False).hexdigest()[:13], 16)
 
 
 def _capped(namespace: NamespaceRecord, high_water: int) -> int:

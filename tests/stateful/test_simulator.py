@@ -185,10 +185,11 @@ def broken_continuity(patch: pytest.MonkeyPatch) -> None:
     """A window that ended is extended after a failover."""
     extend = rules.extend
 
-    def anyway(record: NodeRecord | None, lease: Lease, *, identity: str, **now: Any) -> NodeRecord:
+    def anyway(record: NodeRecord | None, lease: Lease, *, server_id: str, **now: Any) -> NodeRecord:
         changes = {"changes": record.changes} if record else {}
         return replace(
-            extend(record, lease, identity=record.identity if record else identity, **now | changes), identity=identity
+            extend(record, lease, server_id=record.identity if record else server_id, **now | changes),
+            identity=server_id,
         )
 
     patch.setattr(rules, "extend", anyway)

@@ -30,6 +30,7 @@ from mintage.rules import (
     Segment,
     check_clock,
     check_count,
+    check_int,
     check_layout,
     check_lease,
     check_name,
@@ -40,7 +41,6 @@ from mintage.rules import (
     check_text,
     check_token,
     check_value,
-    check_int,
     choose,
     create_namespace,
     create_pool,
@@ -68,8 +68,10 @@ moments = st.integers(NOW - 200_000, NOW + 200_000)
 spans = st.integers(MIN_SPAN_MS, 100_000)
 
 
-def extend(record: NodeRecord | None, lease: Lease, *, next_token: str = "next", **options: Any) -> NodeRecord:
-    return rules.extend(record, lease, next_token=next_token, **options)
+def extend(
+    record: NodeRecord | None, lease: Lease, *, identity: str, next_token: str = "next", **options: Any
+) -> NodeRecord:
+    return rules.extend(record, lease, next_token=next_token, server_id=identity, **options)
 
 
 def node(until_ms: int, number: int = 0) -> NodeRecord:

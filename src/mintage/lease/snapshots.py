@@ -11,8 +11,8 @@ from contextlib import suppress
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from mintage._core import start_epoch
 from mintage.errors import StoreError
+from mintage.process.generation import start_generation
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -67,7 +67,7 @@ def after_restore() -> None:
     """
     keeper = _keeper()
     if keeper is None:
-        start_epoch()
+        start_generation()
     else:
         keeper.start_over()
 

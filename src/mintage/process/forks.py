@@ -13,7 +13,7 @@ import sys
 import time
 from _thread import RLock, get_ident
 
-from mintage._core import birth
+from mintage._core import birth as fork_generation
 
 # Type checkers take this for true; importing the real one from typing would cost more than all of mintage.
 TYPE_CHECKING = False
@@ -31,7 +31,7 @@ _waiting: list[int] = []
 
 def fork_lock() -> RLock:
     """Return this process's lock; one of its parent's may be shut for good."""
-    here = birth()
+    here = fork_generation()
     return _locks.get(here) or _locks.setdefault(here, _new_lock())
 
 
@@ -43,12 +43,12 @@ def _new_lock() -> RLock:
 
 def give_way() -> None:
     """Let forks that wait go first: a lock that is taken again at once is never had by anyone who waits for it."""
-    while birth() in _waiting:
+    while fork_generation() in _waiting:
         time.sleep(0.001)
 
 
 def _before() -> None:
-    lock, here = fork_lock(), birth()
+    lock, here = fork_lock(), fork_generation()
     _waiting.append(here)
     try:
         if lock.acquire(timeout=_LONGEST_S):

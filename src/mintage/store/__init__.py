@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, Self, TypeVar
 
-from mintage._core import epoch, kernel_random
+from mintage._core import kernel_random
 from mintage.errors import ConfigError, GenerationError
 from mintage.installation import install_line
+from mintage.process.generation import generation
 from mintage.protocol.url import StoreUrl
 from mintage.rules import CLOCK_LIMIT_MS, SPAN_MS
 from mintage.store.checks import guard
@@ -274,13 +275,13 @@ class PerProcess(Generic[T]):
     def get(self) -> T:
         """Return this process's own."""
         try:
-            return self._made[epoch()]
+            return self._made[generation()]
         except KeyError:
-            return self._made.setdefault(epoch(), self._make())
+            return self._made.setdefault(generation(), self._make())
 
     def pop(self) -> T | None:
         """Forget this process's own and return it, if it was made."""
-        return self._made.pop(epoch(), None)
+        return self._made.pop(generation(), None)
 
 
 STORE_KINDS: Final[dict[str, tuple[str, str, str | None]]] = {

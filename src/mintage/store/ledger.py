@@ -173,7 +173,7 @@ class Ledger(Store):
                     record,
                     lease,
                     next_token=next_token,
-                    identity=server.identity,
+                    server_id=server.identity,
                     changes=changes,
                     now_ms=now_ms,
                     store_now_ms=server.now_ms,
@@ -268,9 +268,9 @@ class Ledger(Store):
             if known is not None:
                 rules.check_not_retired(known)
                 raise ConfigError(f"namespace {namespace!r} exists: only its floor can change", code="config.namespace")
-            identity = t.server().identity
+            server_id = t.server().identity
             record = rules.create_namespace(
-                namespace, identity, start=start, maximum=maximum, stride=stride, offset=offset
+                namespace, server_id, start=start, maximum=maximum, stride=stride, offset=offset
             )
             t.put(record)
             return record
@@ -298,9 +298,9 @@ class Ledger(Store):
 
         :raises StoreError: ``store.refused``: that it begins at 1 ``is_implied`` only, and it may have begun before.
         """
-        record, identity = t.get(NamespaceRecord, name), t.server().identity
+        record, server_id = t.get(NamespaceRecord, name), t.server().identity
         if record is not None:
-            return rules.note_server_of_namespace(record, identity)
+            return rules.note_server_of_namespace(record, server_id)
         if is_implied and self._has_lost(t, NamespaceRecord):
             raise StoreError(
                 f"{self.url}: namespace {name!r} is not there, and the store has lost namespaces, as its tables were "
@@ -308,7 +308,7 @@ class Ledger(Store):
                 f"create {name} --start N; mintage doctor says how to end this",
                 code="store.refused",
             )
-        return rules.create_namespace(name, identity)
+        return rules.create_namespace(name, server_id)
 
     def list_pools(self) -> Sequence[PoolRecord]:
         return self._run(lambda t: t.all(PoolRecord))

@@ -10,8 +10,9 @@ import warnings
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
-from mintage._core import birth, epoch, system_ns
+from mintage._core import system_ns
 from mintage.errors import StoreError, UniquenessWarning
+from mintage.process.generation import fork_generation, generation
 from mintage.protocol.records import KEYS, key_of
 from mintage.protocol.url import StoreUrl
 from mintage.rules import NodeRecord
@@ -52,7 +53,7 @@ class MemoryStore(Ledger):
     @contextmanager
     def _begin(self) -> Iterator[Records]:
         records = self._records
-        if records.epoch != epoch():
+        if records.generation != generation():
             # A copy of it: both would grant the same.
             raise StoreError(
                 "memory: belongs to the process that forked this one: use sqlite: or a shared store",
@@ -73,7 +74,7 @@ class Records:
     """The records. Nothing is undone when a verb is refused: rules refuse before anything is written."""
 
     def __init__(self) -> None:
-        self.epoch = epoch()
+        self.generation = generation()
         self.lock = threading.Lock()
         self.identity = "memory"
         self.clock: Callable[[], int] = lambda: 0
@@ -122,7 +123,7 @@ def _kind_of_child() -> str:
     if multiprocessing is not None and multiprocessing.parent_process() is not None:
         return f"is a child of process {os.getppid()} by multiprocessing"
     # 1 is the process that imported mintage; a server may import the program after the fork.
-    if birth() > 1 or _flags() & _FORKED_ONLY:
+    if fork_generation() > 1 or _flags() & _FORKED_ONLY:
         return f"was forked from process {os.getppid()}"
     return ""
 

@@ -331,7 +331,7 @@ class RedisStore(Store):
             seen.record,
             lease,
             next_token=next_token,
-            identity=seen.identity,
+            server_id=seen.server_id,
             changes=0 if seen.pool is None else seen.pool.changes,
             now_ms=now_ms,
             store_now_ms=seen.now_ms,
@@ -486,7 +486,7 @@ class Seen:
     def __init__(self, pool: str, seen: dict[str, Any]) -> None:
         self.done: bool = seen["done"]
         self.now_ms = int(seen["now_ms"])
-        self.identity: str = seen["identity"]
+        self.server_id: str = seen["identity"]
         self.pool = _record(PoolRecord, seen["pool"], name=pool) if "pool" in seen else None
         self.node: str | None = seen.get("node")
         self.record = _record(NodeRecord, seen["record"], pool=pool, node=seen["node"]) if "record" in seen else None

@@ -78,10 +78,10 @@ class SqliteStore(Ledger):
             except OSError as error:
                 raise StoreError(f"{self.url}: {error}: try again", code="store.unavailable") from error
             try:
-                without_log = _lives_without_log(path) if _has_log(path) else None
+                without_log = _incarnations_without_log(path) if _has_log(path) else None
                 with closing(self._open()) as connection:
                     file = File(connection, path, witness, without_log)
-                    records = Records(self.url, connection, file.life)
+                    records = Records(self.url, connection, file.incarnation)
                     try:
                         records.skip(file.missing)
                         yield records
@@ -168,7 +168,7 @@ class SqliteStore(Ledger):
 
     def _admitted(self, records: Records, namespace: NamespaceRecord) -> NamespaceRecord:
         """Return a namespace that is not in the file may have been in what the file lost."""
-        return namespace if records.has(namespace) else _skipped(namespace, records.life.lost)
+        return namespace if records.has(namespace) else _skipped(namespace, records.incarnation.lost)
 
     def _new_pool(self, name: str, layout: str, span_ms: int, server: Server) -> PoolRecord:
         # As above: its windows may be in use.
@@ -185,16 +185,16 @@ class FileServer(Server):
     """The file as the server of a transaction."""
 
     began_ms: int | None = None
-    """When its life began, if the file may lack something since."""
+    """When its incarnation began, if the file may lack something since."""
 
 
 class Records:
     """The records, in a transaction."""
 
-    def __init__(self, url: StoreUrl, connection: sqlite3.Connection, life: Life) -> None:
+    def __init__(self, url: StoreUrl, connection: sqlite3.Connection, incarnation: Incarnation) -> None:
         self._url = url
         self._connection = connection
-        self.life = life
+        self.incarnation = incarnation
         self.has_written = False
         self.moved = 0
         """By how many integers namespaces moved on."""
@@ -204,7 +204,7 @@ class Records:
         return self._connection.execute(SQL[statement], values).fetchall()
 
     def server(self) -> Server:
-        return FileServer(self.life.name, system_ns() // 1_000_000, self.life.began_ms)
+        return FileServer(self.incarnation.name, system_ns() // 1_000_000, self.incarnation.began_ms)
 
     def _read(self, kind: type[R], rows: list[Any]) -> list[R]:
         return [read_row(self._url, kind, row) for row in rows]
@@ -232,7 +232,7 @@ class Records:
             known = self._namespaces.get(record.name)
             if known is None:
                 if not record.floor:
-                    record = _skipped(record, self.life.lost)
+                    record = _skipped(record, self.incarnation.lost)
                 self.moved += record.largest + record.floor // record.stride
             else:
                 self.moved += max(0, record.high_water - known.high_water) // record.stride
@@ -253,12 +253,12 @@ class Records:
         return node
 
 
-class Life(NamedTuple):
+class Incarnation(NamedTuple):
     """A part of a file's history: from when it was made, or last took another's place, to when that happened again."""
 
     name: str
     serial: int
-    """How often the file was written in this life and those before."""
+    """How often the file was written in this incarnation and those before."""
     moved: int = 0
     """How many integers namespaces moved on in them: no namespace lost more than the difference of two of these."""
     lost: int = 0
@@ -274,14 +274,14 @@ class Life(NamedTuple):
 class File:
     """The file itself, in a transaction: whether it is the one that was used last.
 
-    Its life is its identity. A new one begins where the file is at another inode than its life was, as a copy is, or
+    Its incarnation is its identity. A new one begins where the file is at another inode than its incarnation was, as a copy is, or
     where it lacks what anything remembers of it, as it does when an older copy was written over it.
 
     :raises ConflictError: it is gone.
     """
 
     def __init__(
-        self, connection: sqlite3.Connection, path: str, witness: Witness, without_log: list[Life] | None
+        self, connection: sqlite3.Connection, path: str, witness: Witness, without_log: list[Incarnation] | None
     ) -> None:
         self._connection = connection
         self._path = path
@@ -292,50 +292,54 @@ class File:
         witness.follow()
         self._place, self._created_ns = place, created
         self._written = _written(path)
-        lives = _lives(connection)
-        self.life = lives[-1] if lives else Life("", 0)
+        incarnations = _incarnations(connection)
+        self.incarnation = incarnations[-1] if incarnations else Incarnation("", 0)
         is_moved = not self._is_in_place()
         # A file that was just made follows on another only if this very process used that: who removes a file to begin
         # anew has ended those who use it. Any other follows on what it takes the place of, not on a file elsewhere that
         # has the same name.
-        is_new = not (self.life.serial or self.life.place)
+        is_new = not (self.incarnation.serial or self.incarnation.place)
         takes_over = witness.is_known if is_new else is_moved
         known = [marks for marks in witness.recall(place) if takes_over or (not is_new and marks.place == place)]
-        lost = [marks.whole for marks in known if not _covers(lives, marks.whole)]
+        lost = [marks.with_log for marks in known if not _covers(incarnations, marks.with_log)]
         is_mixed = without_log is not None and any(
-            marks.base is not None and not _covers(without_log, marks.base) for marks in known
+            marks.without_log is not None and not _covers(without_log, marks.without_log) for marks in known
         )
         if is_mixed:
             _check_pages(connection, path)
-        self._base = _mark(without_log) if without_log is not None else _mark(lives) if self.life.place else None
+        self._mark_without_log = (
+            _mark(without_log) if without_log is not None else _mark(incarnations) if self.incarnation.place else None
+        )
         self.missing = 0
         """How many integers the file lost of any namespace, at most."""
         if lost or is_mixed or is_moved:
-            self._begin_life(lost, _moved(without_log) if is_mixed else self.life.moved)
-        elif (self.life.place, self.life.created_ns) != (place, created or self.life.created_ns):
-            self._put(self.life._replace(place=place, created_ns=created))  # It was migrated, or is new.
+            self._begin_incarnation(lost, _moved(without_log) if is_mixed else self.incarnation.moved)
+        elif (self.incarnation.place, self.incarnation.created_ns) != (place, created or self.incarnation.created_ns):
+            self._put(self.incarnation._replace(place=place, created_ns=created))  # It was migrated, or is new.
 
     def _is_in_place(self) -> bool:
-        place, created = self.life.place, self.life.created_ns
+        place, created = self.incarnation.place, self.incarnation.created_ns
         is_same_inode = created is None or self._created_ns is None or created == self._created_ns
-        return bool(self.life.name) and (place is None or (place == self._place and is_same_inode))
+        return bool(self.incarnation.name) and (place is None or (place == self._place and is_same_inode))
 
-    def _begin_life(self, lost: list[Mark], moved: int) -> None:
-        """Begin a life that follows on what was lost as well: others who remember that find it noticed.
+    def _begin_incarnation(self, lost: list[Mark], moved: int) -> None:
+        """Begin a incarnation that follows on what was lost as well: others who remember that find it noticed.
 
         ``moved`` is how far the records in the file had come.
         """
-        own = self.life
-        lives = {life.name: life for life in _lives(self._connection)}
+        own = self.incarnation
+        incarnations = {each.name: each for each in _incarnations(self._connection)}
         for mark in sorted(lost):
-            known = lives.get(mark.life, Life(mark.life, 0))
-            lives[mark.life] = known._replace(serial=max(mark.serial, known.serial), moved=max(mark.moved, known.moved))
-            self._put(lives[mark.life])
-        serial = max((life.serial for life in lives.values()), default=0) + 1
-        most = max((life.moved for life in lives.values()), default=0)
+            known = incarnations.get(mark.incarnation, Incarnation(mark.incarnation, 0))
+            incarnations[mark.incarnation] = known._replace(
+                serial=max(mark.serial, known.serial), moved=max(mark.moved, known.moved)
+            )
+            self._put(incarnations[mark.incarnation])
+        serial = max((each.serial for each in incarnations.values()), default=0) + 1
+        most = max((each.moved for each in incarnations.values()), default=0)
         self.missing = max(0, most - moved)
         self._put(
-            Life(
+            Incarnation(
                 name=kernel_random(16).hex(),
                 serial=serial,
                 moved=min(max(most, own.moved + self.missing), rules.MAX_INTEGER),
@@ -346,14 +350,14 @@ class File:
             )
         )
 
-    def _put(self, life: Life) -> None:
-        self.life = life
-        self._connection.execute(SQL["put_life"], life._asdict())
+    def _put(self, incarnation: Incarnation) -> None:
+        self.incarnation = incarnation
+        self._connection.execute(SQL["put_incarnation"], incarnation._asdict())
 
     def count(self, moved: int) -> None:
         """Count a verb that wrote."""
-        moved = min(self.life.moved + moved, rules.MAX_INTEGER)
-        self._put(self.life._replace(serial=self.life.serial + 1, moved=moved))
+        moved = min(self.incarnation.moved + moved, rules.MAX_INTEGER)
+        self._put(self.incarnation._replace(serial=self.incarnation.serial + 1, moved=moved))
 
     def check_place(self, records: Records) -> None:
         """Make sure that what was committed is in the file, before anybody uses it.
@@ -362,38 +366,38 @@ class File:
         """
         if place_of(self._path) != self._place:
             raise ConflictError
-        if _written(self._path) == self._written or self._base is None:
+        if _written(self._path) == self._written or self._mark_without_log is None:
             return
         # Others may have moved the log into the file; or it went back, and now gets what this verb wrote on top.
-        lives = _lives_without_log(self._path)
+        incarnations = _incarnations_without_log(self._path)
         for _ in range(ATTEMPTS):
-            if lives:
+            if incarnations:
                 break
             time.sleep(0.01)  # It is being copied.
-            lives = _lives_without_log(self._path)
-        if lives is None or not _covers(lives, self._base):
+            incarnations = _incarnations_without_log(self._path)
+        if incarnations is None or not _covers(incarnations, self._mark_without_log):
             self._connection.execute("BEGIN IMMEDIATE")
-            self._begin_life([], _moved(lives))
+            self._begin_incarnation([], _moved(incarnations))
             records.skip(self.missing)
             self._connection.execute("COMMIT")
             raise ConflictError
 
     def remember(self) -> None:
         """Remember how far the file has come; when its connection is closed, as that moves the log into the file."""
-        whole = Mark(self.life.name, self.life.serial, self.life.moved)
-        self._witness.keep(Marks(whole, self._base if _has_log(self._path) else whole, self._place))
+        with_log = Mark(self.incarnation.name, self.incarnation.serial, self.incarnation.moved)
+        self._witness.keep(Marks(with_log, self._mark_without_log if _has_log(self._path) else with_log, self._place))
 
 
-def _lives(connection: sqlite3.Connection) -> list[Life]:
-    return [Life(*row) for row in connection.execute(SQL["lives"])]
+def _incarnations(connection: sqlite3.Connection) -> list[Incarnation]:
+    return [Incarnation(*row) for row in connection.execute(SQL["incarnations"])]
 
 
-def _mark(lives: list[Life]) -> Mark | None:
-    return Mark(lives[-1].name, lives[-1].serial, lives[-1].moved) if lives else None
+def _mark(incarnations: list[Incarnation]) -> Mark | None:
+    return Mark(incarnations[-1].name, incarnations[-1].serial, incarnations[-1].moved) if incarnations else None
 
 
-def _moved(lives: list[Life] | None) -> int:
-    return lives[-1].moved if lives else 0
+def _moved(incarnations: list[Incarnation] | None) -> int:
+    return incarnations[-1].moved if incarnations else 0
 
 
 def _skipped(namespace: NamespaceRecord, count: int) -> NamespaceRecord:
@@ -404,9 +408,11 @@ def _skipped(namespace: NamespaceRecord, count: int) -> NamespaceRecord:
     return rules.raise_floor(namespace, min(value, rules.MAX_INTEGER))
 
 
-def _covers(lives: list[Life], mark: Mark) -> bool:
-    """Return whether a file with these lives has all that the mark says."""
-    return any(life.name == mark.life and life.serial >= mark.serial for life in lives)
+def _covers(incarnations: list[Incarnation], mark: Mark) -> bool:
+    """Return whether a file with these incarnations has all that the mark says."""
+    return any(
+        incarnation.name == mark.incarnation and incarnation.serial >= mark.serial for incarnation in incarnations
+    )
 
 
 def _has_log(path: str) -> bool:
@@ -424,15 +430,15 @@ def _written(path: str) -> tuple[int, int] | None:
     return found.st_size, found.st_mtime_ns
 
 
-def _lives_without_log(path: str) -> list[Life] | None:
-    """Return the lives of the file alone, without what its log has; ``None`` where it cannot be read.
+def _incarnations_without_log(path: str) -> list[Incarnation] | None:
+    """Return the incarnations of the file alone, without what its log has; ``None`` where it cannot be read.
 
     SQLite applies a log to whatever file it is left beside, so the two together may seem to go on where they do not.
     """
     uri = f"file:{quote(os.fsencode(path))}?mode=ro&immutable=1"
     try:
         with closing(sqlite3.connect(uri, uri=True)) as connection:
-            return _lives(connection)
+            return _incarnations(connection)
     except sqlite3.Error as error:
         # There are no tables yet, or those of version 1.
         return [] if getattr(error, "sqlite_errorcode", 0) == sqlite3.SQLITE_ERROR else None

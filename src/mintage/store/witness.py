@@ -42,9 +42,9 @@ _NOFOLLOW: Final = getattr(os, "O_NOFOLLOW", 0)
 
 
 class Mark(NamedTuple):
-    """How far a file had come: its life, and how often it was written in it and those before."""
+    """How far a file had come: its incarnation, and how often it was written in it and those before."""
 
-    life: str
+    incarnation: str
     serial: int
     moved: int = 0
     """How many integers namespaces had moved on."""
@@ -53,9 +53,9 @@ class Mark(NamedTuple):
 class Marks(NamedTuple):
     """What is remembered of a file."""
 
-    whole: Mark
+    with_log: Mark
     """The file with its log."""
-    base: Mark | None
+    without_log: Mark | None
     """The file without its log, where that is known: an older file beside this log lacks it."""
     place: str
     """Where the file was: see :func:`place_of`."""
@@ -282,8 +282,8 @@ def _read(file: int | None) -> Marks | None:
         check, _, text = line.partition(b" ")
         if int(check, 16) != zlib.crc32(text):
             return None
-        whole, base, place = json.loads(text)
-        return Marks(Mark(*whole), Mark(*base) if base else None, place)
+        with_log, without_log, place = json.loads(text)
+        return Marks(Mark(*with_log), Mark(*without_log) if without_log else None, place)
     except (OSError, ValueError, TypeError, AttributeError):
         return None
 
@@ -294,6 +294,6 @@ def _write(file: int, marks: Marks) -> None:
     try:
         os.pwrite(file, line.ljust(_SIZE), 0)
     except (AttributeError, OSError):
-        # Better nothing than what is outdated: a life that ended would count as lost each time.
+        # Better nothing than what is outdated: a incarnation that ended would count as lost each time.
         with suppress(OSError):
             os.ftruncate(file, 0)

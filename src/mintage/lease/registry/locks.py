@@ -16,12 +16,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from mintage import rules
-from mintage._core import epoch, kernel_random, system_ns
+from mintage._core import kernel_random, system_ns
 from mintage.errors import GenerationError, LeaseError, UniquenessWarning
 from mintage.lease.lease_client import MIN_GROWTH_MS
-from mintage.lease.registry.numbers import copy_state, first_index, was_copied
+from mintage.lease.registry.numbers import first_index, is_restored, restore_state
 from mintage.lease.registry.place import ADVICE, TRANSIENT_ERRNOS, as_unavailable, shown_home, uid, warn
 from mintage.process.forks import fork_lock
+from mintage.process.generation import generation
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -52,7 +53,7 @@ class _Lock(NamedTuple):
     has_time: bool
     """True if it is a file, which keeps the first unused time."""
 
-    def is_there(self) -> bool:
+    def is_intact(self) -> bool:
         """Return whether it is open still, which a daemon may have closed, and the file is where others find it."""
         found = self._found()
         return found is not None and found.st_nlink > 0
@@ -63,7 +64,7 @@ class _Lock(NamedTuple):
         :raises OSError: it cannot be written, or is not ours any more.
         """
         if self.has_time:
-            if not self.is_there():
+            if not self.is_intact():
                 raise OSError(errno.EBADF, os.strerror(errno.EBADF))
             os.pwrite(self.descriptor, _record(until_ms), 0)
 
@@ -84,8 +85,8 @@ class _Lock(NamedTuple):
 class _Held(NamedTuple):
     """A number that this process holds, and its window."""
 
-    copies: tuple[int, int]
-    """What :func:`copy_state` returned."""
+    restore_state: tuple[int, int]
+    """What :func:`restore_state` returned."""
     serial: int
     node: int
     name: str
@@ -97,11 +98,11 @@ class _Held(NamedTuple):
     """How far the last extension went."""
 
     @property
-    def epoch(self) -> int:
-        """The epoch that it is held in."""
-        return self.copies[0]
+    def generation(self) -> int:
+        """The generation in which a generator of this process took it."""
+        return self.restore_state[0]
 
-    def remembers(self) -> bool:
+    def has_file(self) -> bool:
         """Return whether the next holder will know this window."""
         return any(lock.has_time for lock in self.locks)
 
@@ -178,8 +179,8 @@ class LockedNode:
         if held is not None:
             is_lost = now_ms >= held.until_ms and self._is_lost(held)
             # A child has its parent's locks open as well: the number is free when both have closed it.
-            if is_lost or held.epoch != epoch():
-                self._let_go()
+            if is_lost or held.generation != generation():
+                self._release_number()
                 held = None
         if held is None:
             held = self._held = self._choose(now_ms)
@@ -204,20 +205,20 @@ class LockedNode:
         now_ms = self._now_ms()
         with fork_lock():
             held = self._held
-            if held is None or held.epoch != epoch() or held.until_ms > until_ms:
+            if held is None or held.generation != generation() or held.until_ms > until_ms:
                 return
             if self._is_lost(held):
-                self._let_go()
+                self._release_number()
             else:
                 self._extend(held, now_ms, self._span_ms)
 
     def _is_lost(self, held: _Held) -> bool:
         """Return whether the number may be another's: its locks are gone, or this process is a copy."""
-        return copy_state() != held.copies or not all(lock.is_there() for lock in held.locks)
+        return restore_state() != held.restore_state or not all(lock.is_intact() for lock in held.locks)
 
     def _next_span_ms(self, held: _Held, most_ms: int) -> int:
         # One that has minted for long is likely to go on; one that is killed at once leaves a short window behind.
-        return min(2 * held.span_ms, most_ms if held.remembers() else UNRECORDED_MS)
+        return min(2 * held.span_ms, most_ms if held.has_file() else UNRECORDED_MS)
 
     def _extend(self, held: _Held, now_ms: int, most_ms: int) -> _Held:
         """Write a later end of the window down, then open it.
@@ -239,29 +240,29 @@ class LockedNode:
         """Let the number go: the next holder may start at ``used_until_ms``. In a child, only its own."""
         with fork_lock():
             self._closed = True
-            self._let_go(used_until_ms)
+            self._release_number(used_until_ms)
 
     def abandon(self, used_until_ms: int) -> None:
         """As :meth:`release`, for a generator that is gone. Takes no lock."""
-        self._let_go(used_until_ms)
+        self._release_number(used_until_ms)
 
-    def _let_go(self, used_until_ms: int | None = None) -> None:
+    def _release_number(self, used_until_ms: int | None = None) -> None:
         """Let the number go, which begins for the next holder where its window ends, or where its use is known to."""
         held, self._held = self._held, None
         if held is None:
             return
-        if used_until_ms is not None and held.epoch == epoch():
+        if used_until_ms is not None and held.generation == generation():
             first_ms = min(held.until_ms, max(held.floor_ms, used_until_ms))
             _untils[held.name] = first_ms
             for lock in held.locks:
                 with suppress(OSError):
                     lock.write(first_ms)
-        _free(held.name, held.locks, held.epoch)
+        _free(held.name, held.locks, held.generation)
 
     def _choose(self, now_ms: int) -> _Held:
         numbers = self._nodes()
         ahead_ms: list[int] = []
-        copies = copy_state(only_first=True)
+        state = restore_state(only_first=True)
         for node in _order(self._pool, numbers):
             name = f"{self._pool}-{node}"
             try:
@@ -269,21 +270,19 @@ class LockedNode:
             except BlockingIOError:
                 continue
             if floor_ms > now_ms:
-                _free(name, locks, copies[0])
+                _free(name, locks, state[0])
                 ahead_ms.append(floor_ms - now_ms)
                 continue
             if locks and not any(lock.has_time for lock in locks):
                 # Where the clock did not go back, its holder before has minted no further than this.
                 floor_ms = now_ms + UNRECORDED_MS
             serial = next(self._serials)
-            held = _Held(copies, serial, node, name, locks, floor_ms, floor_ms, FIRST_SPAN_MS // 2)
+            held = _Held(state, serial, node, name, locks, floor_ms, floor_ms, FIRST_SPAN_MS // 2)
             try:
-                warn(
-                    f"mintage cannot write its registry in {shown_home()}: {_at_stake(held, len(numbers))}; {ADVICE}",
-                    5,
-                )
+                fallback = _describe_fallback(held, len(numbers))
+                warn(f"mintage cannot write its registry in {shown_home()}: {fallback}; {ADVICE}", 5)
             except UniquenessWarning:
-                _free(held.name, locks, held.epoch)
+                _free(held.name, locks, held.generation)
                 raise
             return held
         why = "living processes hold"
@@ -302,9 +301,9 @@ class LockedNode:
         :raises BlockingIOError: it is held by another in one of them, or one does not say since when it is unused.
         """
         name = f"{self._pool}-{node}"
-        if _holders.get(name) == epoch():
+        if _holders.get(name) == generation():
             raise BlockingIOError(errno.EWOULDBLOCK, "held by another generator")
-        _holders[name] = epoch()
+        _holders[name] = generation()
         until_ms = _untils.get(name, 0)
         locks: list[_Lock] = []
         try:
@@ -322,7 +321,7 @@ class LockedNode:
                 if has_time:
                     until_ms = max(until_ms, _read(descriptor))
         except BaseException:
-            _free(name, locks, epoch())
+            _free(name, locks, generation())
             raise
         return until_ms, locks
 
@@ -330,19 +329,19 @@ class LockedNode:
 _untils: dict[str, int] = {}
 """By the name of a number: the first time that this process is not known to have minted in with it."""
 _holders: dict[str, int] = {}
-"""By the name of a number: the epoch in which a generator of this process holds it."""
+"""By the name of a number: the generation in which a generator of this process holds it."""
 
 
-def _free(name: str, locks: Sequence[_Lock], of_epoch: int) -> None:
+def _free(name: str, locks: Sequence[_Lock], of_generation: int) -> None:
     for lock in locks:
         lock.close()
     # What a parent held may be another generator's here.
-    if _holders.get(name) == of_epoch:
+    if _holders.get(name) == of_generation:
         del _holders[name]
 
 
-def _at_stake(held: _Held, numbers: int) -> str:
-    if held.remembers():
+def _describe_fallback(held: _Held, numbers: int) -> str:
+    if held.has_file():
         return f"node {held.node} is held by a lock instead, of which other users, containers and hosts know nothing"
     if held.locks:
         return (
@@ -359,7 +358,7 @@ def _order(pool: str, numbers: range) -> Iterator[int]:
     """Yield the numbers in the order to try them: those that have files first, so that no more are made than needed."""
     start = first_index()
     # A copy finds the files of what it was copied from, as all of its copies do.
-    known = set() if was_copied() else _known(pool, numbers)
+    known = set() if is_restored() else _known(pool, numbers)
     ordered, at = sorted(known), start % max(1, len(known))
     yield from ordered[at:]
     yield from ordered[:at]
@@ -421,7 +420,7 @@ def _flocked(folder: Path, name: str) -> int:
     if not stat.S_ISDIR(found.st_mode) or found.st_uid != uid():
         raise PermissionError(errno.EPERM, "another user's", str(own))
     path = own / f"{name}.lock"
-    file = _opened(path) or _made(path) or _opened(path)
+    file = _open(path) or _create(path) or _open(path)
     if file is None:
         raise BlockingIOError(errno.EWOULDBLOCK, "it comes and goes", str(path))
     try:
@@ -432,7 +431,7 @@ def _flocked(folder: Path, name: str) -> int:
     return file
 
 
-def _opened(path: Path) -> int | None:
+def _open(path: Path) -> int | None:
     """Open a number's file; ``None`` where there is none."""
     try:
         return os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -444,7 +443,7 @@ def _opened(path: Path) -> int | None:
         raise BlockingIOError(error.errno, "its time cannot be read", str(path)) from error
 
 
-def _made(path: Path) -> int | None:
+def _create(path: Path) -> int | None:
     """Make a number's file with a time in it: at no moment is it there without one. ``None`` where another made it."""
     new = path.with_name(f"{path.name}.{kernel_random(8).hex()}")
     file = os.open(new, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)

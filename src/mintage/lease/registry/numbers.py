@@ -8,9 +8,10 @@ import socket
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from mintage._core import epoch, kernel_random, start_epoch
+from mintage._core import kernel_random
 from mintage._core.formats import MAC_FRAGMENTS
 from mintage.lease.registry.place import shown_home, uid
+from mintage.process.generation import generation, start_generation
 from mintage.process.restore import RestoreDetector, Verdict
 
 if TYPE_CHECKING:
@@ -21,16 +22,16 @@ __all__ = [
     "BLOCK",
     "all_fragments",
     "blocks",
-    "copy_state",
     "first_index",
     "fragments",
     "host_id",
+    "is_restored",
     "leased",
     "locked",
     "locked_fragments",
+    "restore_state",
     "unlocked",
     "unlocked_fragments",
-    "was_copied",
 ]
 
 BLOCK: Final = 32
@@ -58,50 +59,50 @@ def host_id() -> bytes:
     return hashlib.sha256("\n".join([machine, socket.gethostname(), str(uid()), where, place]).encode()).digest()
 
 
-_seen = os.getpid(), epoch()
-_is_copy = False
+_last_seen = os.getpid(), generation()
+_is_restored = False
 
 
-def was_copied() -> bool:
+def is_restored() -> bool:
     """Whether this process, or one that it comes from, was restored from a snapshot: then so may another have been."""
-    global _seen, _is_copy  # noqa: PLW0603 - one a process
-    now = os.getpid(), epoch()
+    global _last_seen, _is_restored  # noqa: PLW0603 - one a process
+    now = os.getpid(), generation()
     # A child has a process id of its own.
-    _is_copy |= now[0] == _seen[0] and now[1] != _seen[1]
-    _seen = now
-    return _is_copy
+    _is_restored |= now[0] == _last_seen[0] and now[1] != _last_seen[1]
+    _last_seen = now
+    return _is_restored
 
 
 _detector = -1, RestoreDetector()
-_jumps = 0
+_clock_jumps = 0
 
 
-def copy_state(*, only_first: bool = False) -> tuple[int, int]:
+def restore_state(*, only_first: bool = False) -> tuple[int, int]:
     """Return a value that changes each time that this process is found to be a copy, or to be one perhaps.
 
     In one that was restored for certain all generators start over, as after :func:`mintage.after_restore`. Looks for
     that if this process never did, or else unless ``only_first``.
     """
-    global _detector, _jumps, _is_copy, _drawn  # noqa: PLW0603 - one a process
-    is_first = _detector[0] != epoch()
+    global _detector, _clock_jumps, _is_restored, _random_start  # noqa: PLW0603 - one a process
+    is_first = _detector[0] != generation()
     if is_first:
-        _detector = epoch(), RestoreDetector()
+        _detector = generation(), RestoreDetector()
     verdict = _detector[1].check() if is_first or not only_first else Verdict.SAME
     if verdict is Verdict.RESTORED:
-        start_epoch()
+        start_generation()
     elif verdict is Verdict.MAYBE:
-        _jumps, _is_copy, _drawn = _jumps + 1, True, (-1, 0)
-    return epoch(), _jumps
+        _clock_jumps, _is_restored, _random_start = _clock_jumps + 1, True, (-1, 0)
+    return generation(), _clock_jumps
 
 
 if hasattr(os, "register_at_fork"):
     # Seen before a fork and after it, so that a child knows it of its parent, and one that is restored of itself.
-    os.register_at_fork(before=was_copied, after_in_child=was_copied)
+    os.register_at_fork(before=is_restored, after_in_child=is_restored)
 
 
 def _preferred_index(numbers: int) -> int:
     """Return which of so many node numbers comes first; a copy has its original's identity, and so begins anywhere."""
-    return int.from_bytes(kernel_random(8) if was_copied() else host_id()[:8], "big") % numbers
+    return int.from_bytes(kernel_random(8) if is_restored() else host_id()[:8], "big") % numbers
 
 
 def leased(size: int) -> range:
@@ -150,7 +151,7 @@ def all_fragments(origin: int) -> range:
 def fragments(origin: int) -> Sequence[range]:
     """As :func:`blocks` for locality: ``origin`` itself, then the other fragments that are leased."""
     numbers = all_fragments(origin)[:-LOCKED_FRAGMENTS]
-    if was_copied():
+    if is_restored():
         origin = numbers[_preferred_index(len(numbers))]
     return [range(origin, origin + 1), numbers] if origin in numbers else [numbers]
 
@@ -160,12 +161,12 @@ def locked_fragments(origin: int) -> range:
     return all_fragments(origin)[-LOCKED_FRAGMENTS:]
 
 
-_drawn = -1, 0
+_random_start = -1, 0
 
 
 def first_index() -> int:
     """Return where a process begins: drawn, as nothing tells two containers, or copies of a machine, apart for sure."""
-    global _drawn  # noqa: PLW0603 - one an epoch
-    if _drawn[0] != epoch():
-        _drawn = epoch(), int.from_bytes(kernel_random(8), "big")
-    return _drawn[1]
+    global _random_start  # noqa: PLW0603 - one a generation
+    if _random_start[0] != generation():
+        _random_start = generation(), int.from_bytes(kernel_random(8), "big")
+    return _random_start[1]

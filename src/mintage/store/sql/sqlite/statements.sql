@@ -29,10 +29,10 @@ SELECT min(node) FROM (
     AND NOT EXISTS (SELECT 1 FROM mintage_node AS next WHERE next.pool = used.pool AND next.node = used.node + 1)
 );
 
--- name: lives
+-- name: incarnations
 SELECT name, serial, moved, lost, began_ms, place, created_ns FROM mintage_life ORDER BY serial;
 
--- name: put_life
+-- name: put_incarnation
 INSERT INTO mintage_life (name, serial, moved, lost, began_ms, place, created_ns)
 VALUES (:name, :serial, :moved, :lost, :began_ms, :place, :created_ns)
 ON CONFLICT (name) DO UPDATE SET serial = :serial, moved = :moved, lost = :lost, began_ms = :began_ms,
