@@ -400,7 +400,7 @@ CATALOGUE: dict[str, Entry] = {
                 "Wait `retry_after_ms`, or repair the clock.",
             ),
             "sequence.exhausted": (
-                "All sequence numbers of this tick are used; without `retry_after_ms`, a namespace has no integers left.",
+                "All sequence numbers of this tick are used; without `retry_after_ms`, a namespace is used up.",
                 "Wait `retry_after_ms`, or spread the load over more nodes; or make another namespace.",
             ),
         },

@@ -572,7 +572,9 @@ def test_a_namespace_may_be_of_one_integer() -> None:
     assert segment == Segment("n", 0, 0)
     with pytest.raises(GenerationError) as caught:
         reserve(namespace, 1)
-    assert str(caught.value) == "namespace 'n' is used up: its last integer is 0, its maximum 0"
+    assert (
+        str(caught.value) == "namespace 'n' is used up: its last integer is 0, its maximum 0; create another namespace"
+    )
 
 
 @given(start=values, stride=strides, offset=st.integers(0, MAX_STRIDE - 1))
