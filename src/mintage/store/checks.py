@@ -1,6 +1,6 @@
-"""What every verb of every store takes: types and limits, looked at before the store is asked.
+"""The checks of every verb's arguments: types and limits, before the store is asked.
 
-:class:`mintage.store.Store` puts these in front of the verbs of each subclass, so that no store can forget one.
+:class:`mintage.store.Store` adds them to the verbs of each subclass, so that no store can omit one.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ _CHECKS: Final[dict[str, Callable[..., None]]] = {
 
 
 def guard(store: type[Any]) -> None:
-    """Put the checks in front of the verbs that a class defines."""
+    """Wrap the verbs that a class defines with the checks of their arguments."""
     for name, check in _CHECKS.items():
         if name in vars(store):
             setattr(store, name, _guarded(vars(store)[name], check))
