@@ -32,11 +32,11 @@ if TYPE_CHECKING:
 __all__ = ["PRIMARY_ADVICE", "RIGHTS_ADVICE", "Database", "MissingTableError", "Records"]
 
 CONNECTIONS: Final = 4
-"""Of one process at once, half of them kept: threads beyond that take turns."""
+"""The most connections of a process at a time; half of them are kept open. More threads wait for their turn."""
 COUNTED: Final = (PoolRecord, NamespaceRecord)
-"""Kinds of records whose number is kept: none of them is ever removed, so where there are fewer, some are gone."""
+"""The kinds of records that the store counts. No record is ever removed, so a lower number means lost records."""
 REMEMBERS: Final = 2
-"""The schema's first version that leaves a view behind when its tables are dropped."""
+"""The first version of the schema whose view stays when the tables are dropped."""
 
 
 RIGHTS_ADVICE: Final = (
@@ -47,29 +47,30 @@ PRIMARY_ADVICE: Final = "name the primary in the URL"
 
 
 class MissingTableError(Exception):
-    """The schema is not there, or is of an older version."""
+    """The schema is missing or has an older version."""
 
 
 class Database(Ledger):
-    """A store in a database. Options: ``timeout_ms``, how long a verb may take (2000), and those of its kind.
+    """A store in a database.
 
-    Tables are made at the first verb, if the account may. From then on it needs SELECT, INSERT and UPDATE on them.
+    Options: ``timeout_ms``, the longest time of a verb (2000), and the options of its kind. The first verb creates the
+    tables if the account may do so. Afterwards the account needs SELECT, INSERT and UPDATE on them.
     """
 
     promise: ClassVar[str] = "shared"
     dialect: ClassVar[str]
-    """What SQLAlchemy calls it and its statements' folder, and after the ``+`` the driver's module."""
+    """SQLAlchemy's name of the dialect, which is also the folder of its statements; after ``+`` the driver's module."""
     options: ClassVar[tuple[str, ...]]
     forgets: ClassVar[str] = ""
-    """The setting that makes it lose what it acknowledged, where it has one."""
+    """The setting that makes the server lose acknowledged writes; empty if it has none."""
     advice: ClassVar[Mapping[str, str]]
-    """What to do about an error that the server answers with, by the beginning of its code."""
+    """The remedy for an error of the server, by the first characters of its code."""
     repeated: ClassVar[str] = ""
-    """The code of a migration's step that was done before, where schema statements commit by themselves."""
+    """The code of a migration step that was done before, in databases whose schema statements commit at once."""
     unseen: ClassVar[str] = ""
-    """The code of the refusal to make a view, where that is another right than to make tables."""
+    """The code of the refusal to create a view, in databases that have a right for views alone."""
     schema: str = ""
-    """What stands before the name of a table."""
+    """The prefix of a table's name."""
 
     def __init__(self, url: StoreUrl) -> None:
         url.check_options("timeout_ms", *self.options)
@@ -90,29 +91,29 @@ class Database(Ledger):
 
     @abstractmethod
     def connect(self) -> Any:
-        """Return a new connection of the driver's."""
+        """Return a new connection of the driver."""
 
     @abstractmethod
     def code(self, error: Any) -> str:
-        """The server's code for an error of the driver's; empty if the server was not reached, or did not answer."""
+        """Return the server's code for an error of the driver; empty if the server did not answer."""
 
     @abstractmethod
     def kind(self, code: str) -> type[Exception]:
-        """ConflictError, MissingTableError, TimeoutError; or StoreError, where it is the server's refusal."""
+        """Return the exception of a code; :exc:`StoreError` if the server refuses the statement."""
 
     @abstractmethod
     def about(self, row: Any) -> tuple[str, list[str]]:
-        """Product and version, and warnings, from what the statement ``describe`` returns."""
+        """Return product and version, and warnings, from the row of the statement ``describe``."""
 
     def make_schema(self, connection: sa.Connection) -> None:
-        """Make what the tables are to be in, if that is not there."""
+        """Create the schema that the tables belong to, if it is missing."""
 
     def bound(self, connection: sa.Connection, deadline: float) -> None:
-        """Tell a connection when to give up, where its driver has no timeouts of its own."""
+        """Set the deadline of a connection whose driver has no timeouts."""
 
     def _make_engine(self) -> sa.Engine:
-        # Row locks decide who comes first, and a statement must see what was committed while it waited for one: with a
-        # snapshot for the whole transaction, all who waited would fail, every time.
+        # Row locks decide the order of transactions. A statement must see the writes that were committed while it
+        # waited for a lock: with one snapshot for the whole transaction, every transaction that waited would fail.
         return sa.create_engine(
             f"{self.dialect}://",
             creator=self.connect,
@@ -120,15 +121,15 @@ class Database(Ledger):
             pool_size=CONNECTIONS // 2,
             max_overflow=CONNECTIONS - CONNECTIONS // 2,
             pool_timeout=self._timeout_ms / 1000,
-            pool_reset_on_return=None,  # Every transaction here ends by itself: another ROLLBACK is a round trip.
+            pool_reset_on_return=None,  # Transactions end explicitly: another ROLLBACK costs a round trip.
             hide_parameters=True,
         )
 
     @contextmanager
     def transaction(self, first: str) -> Iterator[tuple[sa.Connection, Sequence[Any], float]]:
-        """A transaction, the rows of its first statement, and its deadline by the monotonic clock. Commits at the end.
+        """Yield a transaction, the rows of its first statement, and its deadline by the monotonic clock; then commit.
 
-        :raises ConflictError: another got in between.
+        :raises ConflictError: another transaction conflicted.
         :raises MissingTableError: a table is missing.
         :raises StoreError: ``store.unavailable``, ``store.refused``.
         """
@@ -161,7 +162,7 @@ class Database(Ledger):
                 return connection, connection.execute(first, self._limits).all()
             except DBAPIError as error:
                 connection.close()
-                # A kept connection may have been closed by the server long ago; nothing has been done with it yet.
+                # The server may have closed a kept connection long ago. No statement ran on it, so a retry is safe.
                 if not error.connection_invalidated or is_last or time.monotonic() > deadline:
                     raise
             except BaseException:
@@ -173,17 +174,17 @@ class Database(Ledger):
         reason: Any = error.orig
         code = self.code(reason)
         kind = self.kind(code) if code else TimeoutError
-        # The first line says what is wrong; what follows may show the row, with its token.
-        said = str(reason.args[-1] if reason.args else "").partition("\n")[0] or type(reason).__name__
-        reason.args = (*reason.args[:-1], said)
+        # The first line says what is wrong; the next ones may show the row, with its token.
+        message = str(reason.args[-1] if reason.args else "").partition("\n")[0] or type(reason).__name__
+        reason.args = (*reason.args[:-1], message)
         if kind is TimeoutError:
-            return StoreError(f"{self.url}: {said}: check that the server runs, try again", code="store.unavailable")
+            return StoreError(f"{self.url}: {message}: check that the server runs, try again", code="store.unavailable")
         if kind is not StoreError:
-            return kind(said)
+            return kind(message)
         advice = next((advice for start, advice in self.advice.items() if code.startswith(start)), "")
         hint = advice or "see the server's log"
-        refused = StoreError(f"{self.url}: {said}: {hint}", code="store.refused")
-        # A replica may be the primary soon.
+        refused = StoreError(f"{self.url}: {message}: {hint}", code="store.refused")
+        # A replica may become the primary soon.
         refused.is_lasting = advice not in {"", PRIMARY_ADVICE}
         return refused
 
@@ -195,7 +196,7 @@ class Database(Ledger):
                 identity, now_ms, is_read_only, version, forgets = row[:5]
                 if version > newest:
                     raise StoreError(
-                        f"{self.url} has schema version {version}, this mintage knows {newest}: upgrade mintage",
+                        f"{self.url} has schema version {version}; this mintage knows {newest}: upgrade mintage",
                         code="store.schema",
                     )
                 if is_read_only:
@@ -217,18 +218,20 @@ class Database(Ledger):
             raise ConflictError from None
 
     def _migrate(self) -> None:
-        """Bring the schema to the newest version, one process at a time.
+        """Upgrade the schema to the newest version. A lock lets one process at a time do so.
 
-        :raises StoreError: ``store.refused``: a table is missing though the others are there.
+        :raises StoreError: ``store.refused``: a table is missing while others exist.
         """
         try:
             with self.transaction(self._sql["lock_schema"]) as (connection, [row], _):
-                # The lock may last as long as the connection does.
+                # The lock may last as long as the connection, so the pool must not reuse it.
                 connection.detach()
                 if row[0] != 1:
-                    raise StoreError(f"{self.url}: another is making the tables: try again", code="store.unavailable")
+                    raise StoreError(
+                        f"{self.url}: another process is creating the tables: try again", code="store.unavailable"
+                    )
                 self._make_tables(connection)
-                # Now they are all there.
+                # This statement fails if a table is still missing.
                 connection.execute(sa.text(self._sql["server"]), self._limits)
         except MissingTableError as error:
             raise StoreError(
@@ -254,7 +257,7 @@ class Database(Ledger):
         if existed and version < REMEMBERS:
             connection.execute(sa.text(self._sql["lose_history"]))
         elif not existed:
-            # At last: tables that were left half made have lost nothing.
+            # This is the last step: tables whose creation was interrupted have lost nothing.
             try:
                 connection.execute(sa.text(self._sql["keep_history"]))
             except DBAPIError as error:
@@ -265,6 +268,8 @@ class Database(Ledger):
         return bool(t.has_lost(kind))
 
     def describe(self) -> Description:
+        """Return the description of the store."""
+
         def verb(t: Any) -> Description:
             [row] = t.rows("describe")
             product, warnings = self.about(row)
@@ -297,15 +302,16 @@ class Database(Ledger):
             )
 
     def close(self) -> None:
+        """Close the connections of this process."""
         engine = self._engine.pop()
         if engine is not None:
             engine.dispose()
 
 
 class Records:
-    """The records, in one transaction.
+    """The records in one transaction.
 
-    The first to write a record that was not there inserts it, so that of two that both found nothing one fails.
+    The first write of a missing record is an INSERT, so if two transactions found no record, one of them fails.
     """
 
     def __init__(
@@ -332,7 +338,7 @@ class Records:
         return self._connection.execute(sa.text(self._sql[statement]), values)
 
     def rows(self, statement: str, /, **values: object) -> Sequence[Any]:
-        """Return what a statement returns."""
+        """Execute a statement and return its rows."""
         return self._execute(statement, values).all()
 
     def does(self, statement: str) -> None:
@@ -340,12 +346,14 @@ class Records:
         self._execute(statement, {})
 
     def server(self) -> Server:
+        """Return the server of this transaction and its clock."""
         return self._server
 
     def _read(self, kind: type[R], rows: Sequence[Any]) -> list[R]:
         return [read_row(self._store.url, kind, row) for row in rows]
 
     def get(self, kind: type[R], *key: str | int) -> R | None:
+        """Return the record with this key, locked; ``None`` if there is none."""
         found = self._read(kind, self.rows(f"get_{name_of(kind)}", **dict(zip(KEYS[kind], key, strict=True))))
         if not found:
             return None
@@ -353,10 +361,12 @@ class Records:
         return found[0]
 
     def get_unlocked(self, kind: type[R], *key: str | int) -> R | None:
+        """Return the record with this key without a lock; ``None`` if there is none."""
         found = self._read(kind, self.rows(f"get_unlocked_{name_of(kind)}", **dict(zip(KEYS[kind], key, strict=True))))
         return found[0] if found else None
 
     def put(self, record: Record) -> None:
+        """Write a record, new or not."""
         kind = type(record)
         key = (kind, *key_of(record))
         is_known = key in self._locked
@@ -366,25 +376,29 @@ class Records:
         self._locked.add(key)
 
     def has_lost(self, kind: type[Record]) -> bool:
-        """Return whether there are fewer records of a kind than were made."""
+        """Return True if there are fewer records of a kind than were ever created."""
         [(lost,)] = self.rows(f"has_lost_{name_of(kind)}")
         return bool(lost)
 
     def all(self, kind: type[R]) -> Sequence[R]:
+        """Return all records of a kind, by key."""
         return self._read(kind, self.rows(f"all_{name_of(kind)}"))
 
     def nodes(self, pool: str) -> Sequence[NodeRecord]:
+        """Return all node records of a pool, by number."""
         return self._read(NodeRecord, self.rows("nodes", pool=pool))
 
     def oldest(self, pool: str, nodes: range) -> NodeRecord | None:
+        """Return the record in ``nodes`` whose window ended first, locked."""
         found = self._read(NodeRecord, self.rows("oldest", pool=pool, first=nodes.start, stop=nodes.stop))
         if not found:
             return None
-        # Its holder does not lock the pool: once this transaction has the record, it may not be the oldest any more.
+        # Its holder does not lock the pool, so the record may not be the oldest when this transaction has locked it.
         if self.get(NodeRecord, pool, found[0].node) != found[0]:
             raise ConflictError
         return found[0]
 
     def unused(self, pool: str, nodes: range) -> int | None:
+        """Return the lowest of ``nodes`` without a record; ``None`` if all have one."""
         rows = self.rows("unused", pool=pool, first=nodes.start, stop=nodes.stop)
         return rows[0][0] if rows else None

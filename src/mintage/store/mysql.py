@@ -13,15 +13,15 @@ from mintage.store.ledger import ConflictError
 __all__ = ["MySqlStore"]
 
 IDLE_S: Final = 15
-"""Seconds until MySQL and MariaDB end an idle connection: fewer than a lease has left when it is to be extended."""
+"""The seconds after which the server ends an idle connection: fewer than remain of a lease when it is due."""
 
 
 @cache
 def _mysql_connection() -> Any:
-    """PyMySQL's connection, which makes its TLS settings once.
+    """Return PyMySQL's class of connections, with TLS contexts that are made once.
 
-    To read the authorities that the system trusts costs more than all else of a connection, and a server that is away
-    is tried again and again.
+    Reading the system's certificate authorities costs more than the rest of a connection, and clients retry often while
+    a server is unreachable.
     """
     from pymysql.connections import Connection
 
@@ -38,17 +38,17 @@ def _mysql_connection() -> Any:
 
 
 class MySqlStore(Database):
-    """``mysql://user:password@host:3306/database``, or ``mariadb://…``.
+    """A store in MySQL or MariaDB: ``mysql://user:password@host:3306/database``, or ``mariadb://…``.
 
-    Options: ``ssl_ca``, the file of the authority that signed the server's certificate; the connection is then
-    encrypted, and the certificate and its host name are checked. ``volatile=1`` uses a server that loses transactions
+    Options: ``ssl_ca``, the file of the authority that signed the server's certificate; with it, the client encrypts
+    the connection and checks the certificate and its host name. ``volatile=1`` accepts a server that loses transactions
     when it crashes.
     """
 
     dialect = "mysql+pymysql"
     options = ("ssl_ca", "volatile")
     forgets = "innodb_flush_log_at_trx_commit is 0"
-    repeated = "1060"  # the column is there
+    repeated = "1060"  # the column exists
     unseen = "1142"
     advice: ClassVar = {
         "1044": "check the account's rights on the database",
@@ -64,10 +64,11 @@ class MySqlStore(Database):
     }
 
     def connect(self) -> Any:
+        """Return a new connection of the driver."""
         seconds = self._timeout_ms / 1000
-        # A client that stops in the middle of a transaction must not stop all others: MariaDB ends the transaction,
-        # MySQL the connection, before those who wait for the same record lose their leases. Errors for what does not
-        # fit a column; the server's default may be to cut it.
+        # A client that stops within a transaction must not block the others: MariaDB ends the transaction, and MySQL
+        # the connection, before clients that wait for the same record lose their leases. The strict mode makes the
+        # server refuse values that do not fit a column; its default may cut them.
         session = (
             f"SET SESSION innodb_lock_wait_timeout = {self._seconds}, lock_wait_timeout = {self._seconds}, "
             f"sql_mode = 'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION', wait_timeout = {max(IDLE_S, self._seconds)} "
@@ -88,30 +89,33 @@ class MySqlStore(Database):
                 init_command=session,
                 **({"ssl_ca": authority, "ssl_verify_cert": True, "ssl_verify_identity": True} if authority else {}),
             )
-        except RuntimeError as error:  # the only one: without TLS it encrypts a password by another library
+        except RuntimeError as error:  # PyMySQL needs another library to encrypt a password without TLS
             raise ConfigError(f"{self.url}: {error}: {install_line('mysql')}", code="config.driver") from error
         except OSError as error:
-            # PyMySQL's own errors are no OSErrors: this is the file.
+            # PyMySQL's own errors are not OSErrors: this one concerns the file.
             raise StoreError(f"{self.url}: option ssl_ca: {error}", code="store.refused") from error
 
     def code(self, error: Any) -> str:
+        """Return the server's code for an error of the driver."""
         number = error.args[0] if error.args else 0
         if "CERTIFICATE_VERIFY_FAILED" in str(error):
             return "2026"
-        # From 2000 on they are the driver's own, of connections.
+        # Codes from 2000 to 2999 are the driver's, for errors of connections.
         is_servers = isinstance(number, int) and number != 0 and not 2000 <= number < 3000
         return str(number) if is_servers else ""
 
     def kind(self, code: str) -> type[Exception]:
+        """Return the class of errors that a code belongs to."""
         if code in {"1213", "1062", "1020"}:  # deadlock, duplicate key, changed since it was read
             return ConflictError
         if code == "1146":
             return MissingTableError
-        # Waited for a lock, too many connections, not in its cluster yet, stopping, aborted, killed, too slow.
+        # A lock timeout, too many connections, a node outside its cluster, a shutdown, an abort, a kill, a timeout.
         away = {"1205", "1040", "1203", "1226", "1047", "1053", "1152", "1317", "1927", "4031", "1969", "3024"}
         return TimeoutError if code in away else StoreError
 
     def about(self, row: Any) -> tuple[str, list[str]]:
+        """Return product and version, and warnings."""
         version, flush, binary_log, sync, others = row
         warnings = []
         if flush != 1:

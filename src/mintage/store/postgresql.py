@@ -27,10 +27,10 @@ T = TypeVar("T")
 
 
 class PostgreSqlStore(Database):
-    """``postgresql://user:password@host:5432/database``.
+    """A store in PostgreSQL: ``postgresql://user:password@host:5432/database``.
 
-    Options: libpq's ``sslmode`` and ``sslrootcert``; ``schema``, in which the tables are, in place of the first of the
-    account's ``search_path``. Commits wait for the disk even where the account's default is not to.
+    Options: libpq's ``sslmode`` and ``sslrootcert``; ``schema``, the schema of the tables; by default, it is the first
+    one of the account's ``search_path``. Commits wait for the disk, whatever the account's default is.
     """
 
     dialect = "postgresql+psycopg"
@@ -67,6 +67,7 @@ class PostgreSqlStore(Database):
             )
 
     def connect(self) -> Any:
+        """Return a new connection of the driver."""
         options: dict[str, Any] = {name: self.url.options.get(name) for name in ("sslmode", "sslrootcert")}
         return _bounded_connection().connect(
             host=self.url.host,
@@ -77,42 +78,47 @@ class PostgreSqlStore(Database):
             connect_timeout=self._seconds,
             client_encoding="UTF8",
             application_name="mintage",
-            prepare_threshold=None,  # A pooler in between may give each transaction another connection.
+            prepare_threshold=None,  # A connection pooler may give each transaction another connection.
             **options,
         )
 
     def make_schema(self, connection: sa.Connection) -> None:
+        """Create the schema that the tables belong to, if it is missing."""
         if self._schema is None:
             return
-        # CREATE SCHEMA IF NOT EXISTS is refused to those who may not create one, even where it exists.
+        # The server refuses CREATE SCHEMA IF NOT EXISTS to accounts without the right, even if the schema exists.
         exists = sa.text("SELECT EXISTS (SELECT FROM pg_namespace WHERE nspname = :name)")
         if not connection.execute(exists, {"name": self._schema}).scalar_one():
             connection.execute(sa.text(f'CREATE SCHEMA IF NOT EXISTS "{self._schema}"'))
 
     def bound(self, connection: sa.Connection, deadline: float) -> None:
+        """Set the time at which the connection gives up."""
         cast("Any", connection.connection.driver_connection).deadline = deadline
 
     def code(self, error: Any) -> str:
+        """Return the server's code for an error of the driver."""
         if error.sqlstate is not None:
             return str(error.sqlstate)
         if not isinstance(error, self._driver.OperationalError):
-            return "22000"  # A value that psycopg does not even send, such as text with a NUL.
-        # What fails while connecting has a text only. If it is none of these, the network or the server is not ready.
+            return "22000"  # psycopg refuses to send a value, such as text with a NUL
+        # A failed connection has a text but no code. With any other text, the network or the server is not ready.
         text = str(error)
         if "database" in text and "does not exist" in text:
             return "3D000"
         return "28000" if any(words in text for words in self._REFUSALS) else ""
 
     def kind(self, code: str) -> type[Exception]:
+        """Return the class of errors that a code belongs to."""
         if code in {"40001", "40P01", "23505"}:  # serialization failure, deadlock, duplicate key
             return ConflictError
         if code == "42P01":
             return MissingTableError
-        # No connection, too many, stopping; a transaction that was idle for too long, a lock that was not free in time.
+        # No connection, too many, a shutdown; a transaction that was idle for too long; a lock timeout.
         is_away = code[:2] in {"08", "53", "57"} or code in {"25P03", "25P04", "55P03"}
         return TimeoutError if is_away else StoreError
 
     def about(self, row: Any) -> tuple[str, list[str]]:
+        """Return product and version, and warnings."""
         version, schema, *settings = row
         warnings = [
             f"{name} is off: a crash of the machine loses or damages what was reserved; set it to on"
@@ -127,7 +133,7 @@ def _bounded_connection() -> type[psycopg.Connection[Any]]:
     import psycopg
 
     class BoundedConnection(psycopg.Connection[Any]):
-        """Gives up at a deadline: libpq itself waits for ever for a server that is frozen."""
+        """A connection with a deadline. libpq itself waits for ever for a frozen server."""
 
         deadline = math.inf
 
