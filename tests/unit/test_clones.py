@@ -185,7 +185,7 @@ class Memory(MemoryStore):
         self.closed = 0
 
     def _begin(self) -> Any:
-        self._records.generation = _core.epoch()
+        self._records.epoch = _core.epoch()
         return super()._begin()
 
     def close(self) -> None:

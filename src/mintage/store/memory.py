@@ -57,7 +57,7 @@ class MemoryStore(Ledger):
     @contextmanager
     def _begin(self) -> Iterator[Records]:
         records = self._records
-        if records.generation != generation():
+        if records.epoch != generation():
             # These records are a copy of the parent's: both would grant the same node numbers.
             raise StoreError(
                 "memory: belongs to the process that forked this one: use sqlite: or a shared store",
@@ -79,7 +79,7 @@ class Records:
     """The records. A refused verb needs no rollback, as the rules refuse before the first write."""
 
     def __init__(self) -> None:
-        self.generation = generation()
+        self.epoch = generation()
         self.lock = threading.Lock()
         self.identity = "memory"
         self.clock: Callable[[], int] = lambda: 0
