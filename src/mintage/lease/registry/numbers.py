@@ -1,4 +1,4 @@
-"""The node numbers that the registry leases, those that are held by locks, and which of them come first."""
+"""The split of node numbers between the registry and the locks, and the order in which a process tries them."""
 
 from __future__ import annotations
 
@@ -35,15 +35,15 @@ __all__ = [
 ]
 
 BLOCK: Final = 32
-"""How many node numbers a registry tries before any other."""
+"""The size of the block of node numbers that a registry tries first."""
 LOCKED: Final = 8
-"""Of so many node numbers one is for locks; a layout with fewer has none for them."""
+"""One of this many node numbers is reserved for locks; a smaller layout has none for them."""
 LOCKED_FRAGMENTS: Final = 2**20
-"""locality: of the 2^28 MAC fragments beside a process id, so many are for locks."""
+"""The number of locality's 2^28 MAC fragments beside a process id that are reserved for locks."""
 
 
 def host_id() -> bytes:
-    """Return what tells this registry from others: host, user and directory."""
+    """Return the id of this registry: a hash of host, user and directory."""
     try:
         machine = Path("/etc/machine-id").read_bytes().decode(errors="replace").strip()
     except OSError:
@@ -54,8 +54,8 @@ def host_id() -> bytes:
     except OSError:
         place = ""
     else:
-        place = f"{found.st_dev}:{found.st_ino}"  # of mounts, one path may be many directories
-    # Containers of one image have one machine-id, but seldom one name.
+        place = f"{found.st_dev}:{found.st_ino}"  # with mounts, one path may name several directories
+    # Containers of one image share a machine-id, but seldom a host name.
     return hashlib.sha256("\n".join([machine, socket.gethostname(), str(uid()), where, place]).encode()).digest()
 
 
@@ -64,10 +64,10 @@ _is_restored = False
 
 
 def is_restored() -> bool:
-    """Whether this process, or one that it comes from, was restored from a snapshot: then so may another have been."""
+    """Return True if this process or an ancestor was restored from a snapshot, so that copies of it may run."""
     global _last_seen, _is_restored  # noqa: PLW0603 - one a process
     now = os.getpid(), generation()
-    # A child has a process id of its own.
+    # A forked child has another process id.
     _is_restored |= now[0] == _last_seen[0] and now[1] != _last_seen[1]
     _last_seen = now
     return _is_restored
@@ -78,10 +78,10 @@ _clock_jumps = 0
 
 
 def restore_state(*, only_first: bool = False) -> tuple[int, int]:
-    """Return a value that changes each time that this process is found to be a copy, or to be one perhaps.
+    """Return a value that changes when this process is found to be restored, or perhaps restored, from a snapshot.
 
-    In one that was restored for certain all generators start over, as after :func:`mintage.after_restore`. Looks for
-    that if this process never did, or else unless ``only_first``.
+    After a certain restore all generators start over, as after :func:`mintage.after_restore`. The first call of a
+    process checks for a restore; later calls check unless ``only_first`` is True.
     """
     global _detector, _clock_jumps, _is_restored, _random_start  # noqa: PLW0603 - one a process
     is_first = _detector[0] != generation()
@@ -96,44 +96,44 @@ def restore_state(*, only_first: bool = False) -> tuple[int, int]:
 
 
 if hasattr(os, "register_at_fork"):
-    # Seen before a fork and after it, so that a child knows it of its parent, and one that is restored of itself.
+    # Check before and after a fork: a child must know a restore of its parent, and a restored child its own.
     os.register_at_fork(before=is_restored, after_in_child=is_restored)
 
 
 def _preferred_index(numbers: int) -> int:
-    """Return which of so many node numbers comes first; a copy has its original's identity, and so begins anywhere."""
+    """Return the index of the node number to try first. A copy has its original's host id, so its index is random."""
     return int.from_bytes(kernel_random(8) if is_restored() else host_id()[:8], "big") % numbers
 
 
 def leased(size: int) -> range:
-    """Return which node numbers of a layout with ``size`` of them the registry leases."""
+    """Return the node numbers that the registry leases, of a layout with ``size`` of them."""
     return range(size - size // LOCKED)
 
 
 def locked(size: int) -> range:
-    """Return which node numbers are held by locks where there is no registry; none of a layout with few."""
+    """Return the node numbers that are reserved for locks; none if the layout has few."""
     return range(leased(size).stop, size)
 
 
 def unlocked(asked: range, size: int) -> Sequence[range]:
-    """Return what the registry leases of the node numbers that were asked for, of a layout with ``size`` of them."""
+    """Return the requested node numbers that the registry leases, of a layout with ``size`` of them."""
     return _without_ends(asked, size, len(locked(size)))
 
 
 def unlocked_fragments(asked: range) -> Sequence[range]:
-    """As :func:`unlocked` for locality."""
+    """Return the requested node numbers of locality that the registry leases."""
     return _without_ends(asked, MAC_FRAGMENTS, LOCKED_FRAGMENTS)
 
 
 def _without_ends(asked: range, size: int, end: int) -> Sequence[range]:
-    """Return the parts of a range, where of each ``size`` numbers the last ``end`` are left out."""
+    """Return the parts of a range without the last ``end`` numbers of each ``size``."""
     starts = range(asked.start - asked.start % size, asked.stop, size)
     parts = (range(max(asked.start, start), min(asked.stop, start + size - end)) for start in starts)
     return [part for part in parts if part]
 
 
 def blocks(size: int) -> Sequence[range]:
-    """The node numbers to lease, in the order to try them: this registry's own, its block, then all that it leases."""
+    """Return the ranges of node numbers to try: the registry's first number, its block, then all that it leases."""
     numbers = leased(size)
     if len(numbers) <= BLOCK:
         return [numbers]
@@ -143,13 +143,13 @@ def blocks(size: int) -> Sequence[range]:
 
 
 def all_fragments(origin: int) -> range:
-    """locality's node numbers of the process id that ``origin`` tells, with any MAC fragment."""
+    """Return locality's node numbers with the process id of ``origin`` and any MAC fragment."""
     first = origin // MAC_FRAGMENTS * MAC_FRAGMENTS
     return range(first, first + MAC_FRAGMENTS)
 
 
 def fragments(origin: int) -> Sequence[range]:
-    """As :func:`blocks` for locality: ``origin`` itself, then the other fragments that are leased."""
+    """Return the ranges to try for locality: ``origin`` itself, then the other fragments that are leased."""
     numbers = all_fragments(origin)[:-LOCKED_FRAGMENTS]
     if is_restored():
         origin = numbers[_preferred_index(len(numbers))]
@@ -157,7 +157,7 @@ def fragments(origin: int) -> Sequence[range]:
 
 
 def locked_fragments(origin: int) -> range:
-    """As :func:`locked` for locality."""
+    """Return the node numbers of locality that are reserved for locks."""
     return all_fragments(origin)[-LOCKED_FRAGMENTS:]
 
 
@@ -165,7 +165,7 @@ _random_start = -1, 0
 
 
 def first_index() -> int:
-    """Return where a process begins: drawn, as nothing tells two containers, or copies of a machine, apart for sure."""
+    """Return a random start index, as nothing reliably tells two containers or copies of a machine apart."""
     global _random_start  # noqa: PLW0603 - one a generation
     if _random_start[0] != generation():
         _random_start = generation(), int.from_bytes(kernel_random(8), "big")
