@@ -1,4 +1,4 @@
-"""The hooks for snapshots of processes, and the release of all leases.
+"""Hooks for snapshots of this process, and the release of all its leases.
 
 >>> from mintage import clones
 >>> clones.before_snapshot()  # ... the platform takes a snapshot, and restores it
