@@ -397,7 +397,7 @@ def check_clock(now_ms: int, store_now_ms: int, limit_ms: int = CLOCK_LIMIT_MS) 
     ahead = now_ms - store_now_ms
     if abs(ahead) > limit_ms:
         raise LeaseError(
-            f"this clock is {abs(ahead)} ms {'ahead of' if ahead > 0 else 'behind'} the store's, the limit is "
+            f"this clock is {abs(ahead)} ms {'ahead of' if ahead > 0 else 'behind'} the store's; the limit is "
             f"{limit_ms} ms: set the clock (NTP), then try again",
             code="lease.clock",
         )
@@ -455,15 +455,16 @@ def check_quarantine(pool: PoolRecord, store_now_ms: int, *, never_used: bool) -
     left = pool.quarantine_until_ms - store_now_ms
     if left > 0:
         raise LeaseError(
-            f"pool {pool.name!r} is new on this server, or the server lost data or changed: its node numbers may still "
-            f"be in use for {-(-left // 1000)} s; wait, or make new pools before their first use: mintage pools create",
+            f"pool {pool.name!r} is in quarantine for {-(-left // 1000)} s, as it is new on this server, or the server "
+            "changed or lost data: its node numbers may still be in use; wait, or create new pools before their first "
+            "use: mintage pools create",
             code="lease.none_free",
             retry_after_ms=left,
         )
     if never_used and pool.history_lost:
         raise LeaseError(
-            f"pool {pool.name!r} may have lost its history, so no node number is known to be never used: "
-            "make a pool of another name for this",
+            f"pool {pool.name!r} may have lost its history, so every node number may have been used: "
+            "create a pool with another name",
             code="lease.none_free",
         )
 
@@ -481,7 +482,8 @@ def choose(
     if never_used:
         if unused is None:
             raise LeaseError(
-                f"pool {pool.name!r} has no node number in {nodes.start}..{nodes.stop - 1} that was never used",
+                f"pool {pool.name!r} has no node number in {nodes.start}..{nodes.stop - 1} that was never used: "
+                "create a pool with another name",
                 code="lease.none_free",
             )
         return unused
@@ -509,8 +511,8 @@ def grant(
     """
     if span_ms > pool.span_ms:
         raise ConfigError(
-            f"span_ms {span_ms} is longer than the {pool.span_ms} that pool {pool.name!r} was made for: use at "
-            f"most that; a new pool is made for longer ones by: mintage pools create NAME --span-ms {span_ms}",
+            f"span_ms is {span_ms}; pool {pool.name!r} allows at most {pool.span_ms}: ask for less, or create a "
+            f"pool by: mintage pools create NAME --span-ms {span_ms}",
             code="config.span",
         )
     floor_ms = max(pool.floor_ms, record.until_ms if record is not None else 0)

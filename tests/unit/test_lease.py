@@ -189,8 +189,8 @@ GOOD_SEGMENT = Segment("n", 1, 10)
                 (replace(GOOD_SEGMENT, serial=2**53), "field.range", f"serial {2**53} is outside"),
             ]
         ),
-        (lambda: check_clock(5_001, 0), "lease.clock", "this clock is 5001 ms ahead of the store's, the limit is 5000"),
-        (lambda: check_clock(0, 5_001), "lease.clock", "this clock is 5001 ms behind the store's, the limit is 5000"),
+        (lambda: check_clock(5_001, 0), "lease.clock", "this clock is 5001 ms ahead of the store's; the limit is 5000"),
+        (lambda: check_clock(0, 5_001), "lease.clock", "this clock is 5001 ms behind the store's; the limit is 5000"),
         (lambda: check_layout(POOL, "other"), "config.pool", "pool 'p' holds node numbers of 'test', not of 'other'"),
     ],
 )  # fmt: skip
@@ -339,17 +339,17 @@ def test_a_grant_begins_with_the_changes_of_its_pool_and_knows_no_copy() -> None
     [
         (
             lambda: check_quarantine(replace(POOL, quarantine_until_ms=NOW + 7), NOW, never_used=False),
-            ("pool 'p' is new on this server, or the server lost data or changed: its node numbers may still be in use "
-            "for 1 s; wait, or make new pools before their first use: mintage pools create"),
+            ("pool 'p' is in quarantine for 1 s, as it is new on this server, or the server changed or lost data: its "
+            "node numbers may still be in use; wait, or create new pools before their first use: mintage pools create"),
         ),
         (
             lambda: check_quarantine(replace(POOL, history_lost=True), NOW, never_used=True),
-            ("pool 'p' may have lost its history, so no node number is known to be never used: make a pool of another "
-            "name for this"),
+            ("pool 'p' may have lost its history, so every node number may have been used: create a pool with another "
+            "name"),
         ),
         (
             lambda: choose(POOL, range(2, 8), None, None, NOW, never_used=True),
-            "pool 'p' has no node number in 2..7 that was never used",
+            "pool 'p' has no node number in 2..7 that was never used: create a pool with another name",
         ),
         (
             lambda: choose(POOL, range(2, 8), node(NOW + 7), None, NOW, never_used=False),
@@ -358,8 +358,8 @@ def test_a_grant_begins_with_the_changes_of_its_pool_and_knows_no_copy() -> None
         ),
         (
             lambda: grant(POOL, None, 0, token="t", holder="h", now_ms=NOW, span_ms=SPAN + 1),
-            ("span_ms 30001 is longer than the 30000 that pool 'p' was made for: use at most that; a new pool is made "
-            "for longer ones by: mintage pools create NAME --span-ms 30001"),
+            ("span_ms is 30001; pool 'p' allows at most 30000: ask for less, or create a pool by: mintage pools create "
+            "NAME --span-ms 30001"),
         ),
     ],
     ids=["quarantine", "lost history", "never used", "all leased", "longer span"],

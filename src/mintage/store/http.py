@@ -278,7 +278,9 @@ class HttpStore(Store):
     def revoke(self, pool: str, node: int) -> NodeRecord:
         """Take a lease from its holder."""
         if not 0 <= node < rules.MAX_NODES:
-            raise LeaseError(f"node {node} of pool {pool!r} was never leased", code="lease.unknown")
+            raise LeaseError(
+                f"node {node} of pool {pool!r} was never leased: see mintage leases list", code="lease.unknown"
+            )
 
         def read(answer: Answer) -> NodeRecord:
             record = _node(answer.members())

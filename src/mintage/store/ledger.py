@@ -288,7 +288,10 @@ class Ledger(Store):
             known = t.get(NamespaceRecord, namespace)
             if known is not None:
                 rules.check_not_retired(known)
-                raise ConfigError(f"namespace {namespace!r} exists: only its floor can change", code="config.namespace")
+                raise ConfigError(
+                    f"namespace {namespace!r} exists: only its floor can change; use another name",
+                    code="config.namespace",
+                )
             server_id = t.server().identity
             record = rules.create_namespace(
                 namespace, server_id, start=start, maximum=maximum, stride=stride, offset=offset

@@ -435,7 +435,9 @@ class RedisStore(Store):
         record = _namespace(namespace, seen["record"])
         if "done" not in seen:
             rules.check_not_retired(record)
-            raise ConfigError(f"namespace {namespace!r} exists: only its floor can change", code="config.namespace")
+            raise ConfigError(
+                f"namespace {namespace!r} exists: only its floor can change; use another name", code="config.namespace"
+            )
         return record
 
     def raise_floor(self, namespace: str, value: int) -> NamespaceRecord:
