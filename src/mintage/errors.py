@@ -177,7 +177,7 @@ class RequestError(PassingError):
 
 
 class UniquenessWarning(RuntimeWarning):
-    """IDs may repeat in the case that the message names, as no place records who uses which node number.
+    """IDs may repeat in the case that the message names, as nothing records which process uses which node number.
 
     Turn the warning into an error where repeated IDs are not acceptable:
 
@@ -345,10 +345,10 @@ CATALOGUE: dict[str, Entry] = {
             ),
             "config.plan": (
                 "A plan of Spark may give other rows, or the same in another order, when a part of it is run again.",
-                "Do what the message says: name the columns of an `order`, or pass `checkpoint=True`.",
+                "Follow the message: name the columns of an `order`, or pass `checkpoint=True`.",
             ),
             "config.volatile": (
-                "A Redis server forgets what it stores: it has no append-only file.",
+                "A server can lose acknowledged writes, such as a Redis server without an append-only file.",
                 "Turn on `appendonly`, or add `volatile=1` to the URL if you accept repeated IDs after a crash of it.",
             ),
         },
@@ -529,7 +529,7 @@ CATALOGUE: dict[str, Entry] = {
         {
             "request.malformed": (
                 "A request to the service is malformed.",
-                "Correct what the message names; see the reference of HTTP or of the Redis protocol.",
+                "Correct the request as the message says; see the reference of HTTP or of the Redis protocol.",
             ),
         },
     ),

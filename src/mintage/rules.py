@@ -313,7 +313,10 @@ def check_lease(lease: Lease) -> None:
     if not isinstance(lease.token, str) or not isinstance(lease.previous, str):
         raise ArgumentError("a lease's token is not str", code="argument.type")
     if not 0 <= lease.node < MAX_NODES:
-        raise LeaseError(f"a lease of pool {lease.pool!r} is lost: its node number is none", code="lease.lost")
+        raise LeaseError(
+            f"a lease of pool {lease.pool!r} is lost: node {_shown(lease.node)} is outside 0..{MAX_NODES - 1}",
+            code="lease.lost",
+        )
 
 
 def check_segment(segment: Segment) -> None:

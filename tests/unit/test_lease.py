@@ -170,7 +170,7 @@ GOOD_SEGMENT = Segment("n", 1, 10)
                 (replace(GOOD_LEASE, until_ms=None), "argument.type", "until_ms None"),  # type: ignore[arg-type]
                 (replace(GOOD_LEASE, token=b""), "argument.type", "a lease's token is not str"),  # type: ignore[arg-type]
                 (replace(GOOD_LEASE, previous=None), "argument.type", "a lease's token is not str"),  # type: ignore[arg-type]
-                (replace(GOOD_LEASE, node=-1), "lease.lost", "a lease of pool 'p' is lost: its node number is none"),
+                (replace(GOOD_LEASE, node=-1), "lease.lost", "a lease of pool 'p' is lost: node -1 is outside 0.."),
                 (replace(GOOD_LEASE, node=2**44), "lease.lost", "a lease of pool 'p' is lost"),
             ]
         ),

@@ -206,7 +206,7 @@ class Database(Ledger):
                     )
                 if forgets and not self._volatile:
                     raise ConfigError(
-                        f"{self.url} can lose what it acknowledged: {self.forgets}; repair that, or add volatile=1 to "
+                        f"{self.url} can lose acknowledged writes: {self.forgets}; correct that, or add volatile=1 to "
                         "the URL if repeated IDs are acceptable",
                         code="config.volatile",
                     )
@@ -235,7 +235,7 @@ class Database(Ledger):
                 connection.execute(sa.text(self._sql["server"]), self._limits)
         except MissingTableError as error:
             raise StoreError(
-                f"{self.url}: {error}: restore it from a backup; or to begin anew, drop all tables of mintage and the "
+                f"{self.url}: {error}: restore it from a backup; or to start again, drop all tables of mintage and the "
                 "view mintage_existed",
                 code="store.refused",
             ) from error.__cause__
@@ -290,15 +290,15 @@ class Database(Ledger):
             yield (
                 f"history was lost: records of {' and '.join(gone)} are gone, as tables were dropped, emptied or "
                 "replaced by a dump. A pool that is not listed begins in quarantine, a namespace that is not listed is "
-                "refused. Make each that was in use above all that it handed out (mintage namespaces create NAME "
+                "refused. Create each namespace that was in use above all its integers (mintage namespaces create NAME "
                 f"--start N), then run: {' '.join(self._sql['accept_history'].split())}"
             )
         [(existed,)] = t.rows("has_history")
         if not existed:
             made = " ".join(self._sql["keep_history"].partition("\n")[2].split())
             yield (
-                "the view mintage_existed is missing, so tables that are dropped and made anew count as the first, and "
-                f"integers begin again: run {made}"
+                "the view mintage_existed is missing, so tables that are dropped and created again count as the first, "
+                f"and integers repeat: run {made}"
             )
 
     def close(self) -> None:

@@ -333,9 +333,9 @@ class Ledger(Store):
             return rules.note_server_of_namespace(record, server_id)
         if is_implied and self._has_lost(t, NamespaceRecord):
             raise StoreError(
-                f"{self.url}: namespace {name!r} is not there, and the store has lost namespaces, as its tables were "
-                "dropped, emptied or replaced by a dump: make it above all that it handed out, by: mintage namespaces "
-                f"create {name} --start N; mintage doctor says how to end this",
+                f"{self.url}: namespace {name!r} is missing, and the store has lost namespaces, as its tables were "
+                "dropped, emptied or replaced by a dump: create it above all its integers, by: mintage namespaces "
+                f"create {name} --start N; mintage doctor shows how to end this state",
                 code="store.refused",
             )
         return rules.create_namespace(name, server_id)

@@ -41,7 +41,7 @@ class PostgreSqlStore(Database):
         "42501": f"{RIGHTS_ADVICE}; and it needs USAGE on their schema",
         "3F": "create the schema that the account's search_path names",
         "42P07": "mintage_schema is missing or empty, and other tables of mintage are there: restore it from a backup; "
-        "or to begin anew, drop all tables of mintage and the view mintage_existed",
+        "or to start again, drop all tables of mintage and the view mintage_existed",
         "25006": PRIMARY_ADVICE,
     }
     _REFUSALS: Final = (
@@ -55,15 +55,15 @@ class PostgreSqlStore(Database):
         if self._schema is not None:
             if not re.fullmatch(r"(?!pg_)[a-z_][a-z0-9_]{0,62}", self._schema):
                 raise ConfigError(
-                    "option schema of the store's URL is not 1 to 63 lower-case letters, digits and _, the first no "
-                    "digit, or begins with pg_",
+                    "option schema of the store's URL must be 1 to 63 lower-case letters, digits and _; it must not "
+                    "begin with a digit or pg_",
                     code="config.store",
                 )
             self.schema = f'"{self._schema}".'
         super().__init__(url)
         if url.options.get("sslmode", "prefer") not in self._SSL_MODES:
             raise ConfigError(
-                f"option sslmode of the store's URL is none of {', '.join(self._SSL_MODES)}", code="config.store"
+                f"option sslmode of the store's URL must be one of {', '.join(self._SSL_MODES)}", code="config.store"
             )
 
     def connect(self) -> Any:
@@ -121,7 +121,7 @@ class PostgreSqlStore(Database):
         """Return product and version, and warnings."""
         version, schema, *settings = row
         warnings = [
-            f"{name} is off: a crash of the machine loses or damages what was reserved; set it to on"
+            f"{name} is off: a crash of the machine loses or damages reservations; set it to on"
             for name, value in zip(("fsync", "full_page_writes"), settings, strict=True)
             if value == "off"
         ]

@@ -166,8 +166,8 @@ class Scripts:
         seen: dict[str, Any] = json.loads(answer)
         if "volatile" in seen:
             raise ConfigError(
-                f"{self.url} can lose what it acknowledged: {seen['volatile']}; repair that, or add volatile=1 to "
-                "the URL to use it nevertheless",
+                f"{self.url} can lose acknowledged writes: {seen['volatile']}; correct that, or add volatile=1 to "
+                "the URL if repeated IDs are acceptable",
                 code="config.volatile",
             )
         return seen
@@ -481,7 +481,8 @@ class RedisStore(Store):
         if seen["replicas"] and not self._scripts.wait_replicas and self.url.scheme != "redis+cluster":
             warnings.append(
                 f"replicas follow this server ({seen['replicas']}): one that takes over may lack the last writes, "
-                "and a master that is cut off from the others may go on beside it; set wait_replicas to more than half"
+                "and a master that is cut off from the others may continue beside it; set wait_replicas to more "
+                "than half"
             )
         return Description(
             str(self.url), self.promise, seen["server"], seen["identity"], int(seen["now_ms"]), tuple(warnings)
@@ -497,7 +498,7 @@ class RedisStore(Store):
 
     def _disagree(self, verb: str) -> StoreError:
         return StoreError(
-            f"{self.url}: the server refused to {verb} what the rules allow: is another version of mintage using it?",
+            f"{self.url}: the server refused {verb}, which the rules allow: use one version of mintage in all clients",
             code="store.refused",
         )
 

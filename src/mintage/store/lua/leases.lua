@@ -56,7 +56,7 @@ local function put_node(node, record)
   index(node, record)
 end
 
-local function mend_indexes()
+local function repair_indexes()
   local nodes = redis.call('HLEN', KEYS[1]) - 1
   if redis.call('ZCARD', KEYS[2]) == nodes and redis.call('ZCARD', KEYS[3]) == nodes then
     return
@@ -166,7 +166,7 @@ function verbs.acquire()
   if pool.quarantine_until_ms > store_now_ms or (a.never_used and pool.history_lost) then
     return reply(pool)
   end
-  mend_indexes()
+  repair_indexes()
   local old = oldest()
   local record = old and get_node(old)
   local node = choose(old, record, unused())

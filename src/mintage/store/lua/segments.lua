@@ -80,7 +80,7 @@ local function note_server_of_namespace(namespace)
   end
 end
 
--- The namespace as it stands on this server, made if need be.
+-- Returns the namespace after it has noted this server; creates a missing one.
 local function noted_namespace()
   local namespace = get_namespace()
   if not namespace then
