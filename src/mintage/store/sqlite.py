@@ -136,7 +136,7 @@ class SqliteStore(Ledger):
             return ConflictError()
         if code in DENIED and (closed := _closed_beside(self.path)):
             return StoreError(
-                f"{self.url}: {error}: {closed} is another user's, who creates it now or denies access: try again",
+                f"{self.url}: {error}: {closed} is of another user, who creates it now or denies access: try again",
                 code="store.unavailable",
             )
         match code:

@@ -32,9 +32,9 @@ __all__ = ["Mark", "Marks", "Witness", "link_new", "place_of", "watched"]
 
 _SHARED: Final = Path("/dev/shm")  # noqa: S108 - only a folder that is this user's own
 _ENDING: Final = "-guard"
-_SIZE: Final = 512
+_MARKS_BYTES: Final = 512
 """The size of a file of marks in bytes: one sector, which is written at once."""
-_MOST: Final = 1000
+_MAX_STORES: Final = 1000
 """The number of stores whose marks stay in memory; the last used ones are kept."""
 _SHORTAGE: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM})
 _NOFOLLOW: Final = getattr(os, "O_NOFOLLOW", 0)
@@ -103,7 +103,7 @@ class Witness:
         """
         _remembered.pop(self._path, None)
         _remembered[self._path] = marks
-        while len(_remembered) > _MOST:
+        while len(_remembered) > _MAX_STORES:
             _remembered.pop(next(iter(_remembered)), None)
         for file in (self._guard, self._shared):
             if file is not None and _read(file) != marks:
@@ -268,10 +268,10 @@ def _open_shared(name: str) -> int | None:
 
 def _forget_oldest(own: Path) -> None:
     found = [entry for entry in os.scandir(own) if entry.name.endswith(".marks")]
-    if len(found) < _MOST:
+    if len(found) < _MAX_STORES:
         return
     with suppress(OSError):
-        for entry in sorted(found, key=lambda entry: entry.stat().st_mtime_ns)[: _MOST // 2]:
+        for entry in sorted(found, key=lambda entry: entry.stat().st_mtime_ns)[: _MAX_STORES // 2]:
             os.unlink(entry)
 
 
@@ -280,7 +280,7 @@ def _read(file: int | None) -> Marks | None:
     if file is None:
         return None
     try:
-        line, _, _ = os.pread(file, _SIZE, 0).partition(b"\n")
+        line, _, _ = os.pread(file, _MARKS_BYTES, 0).partition(b"\n")
         check, _, text = line.partition(b" ")
         if int(check, 16) != zlib.crc32(text):
             return None
@@ -294,7 +294,7 @@ def _write(file: int, marks: Marks) -> None:
     text = json.dumps(marks).encode()
     line = b"%08x %s\n" % (zlib.crc32(text), text)
     try:
-        os.pwrite(file, line.ljust(_SIZE), 0)
+        os.pwrite(file, line.ljust(_MARKS_BYTES), 0)
     except (AttributeError, OSError):
         # No mark is better than an outdated one: an incarnation that ended would count as lost each time.
         with suppress(OSError):

@@ -345,7 +345,7 @@ def _free(name: str, locks: Sequence[_Lock], of_generation: int) -> None:
 
 def _describe_fallback(held: _Held, numbers: int) -> str:
     if held.has_file():
-        return f"node {held.node} is held by a lock instead, of which other users, containers and hosts know nothing"
+        return f"node {held.node} is held by a lock instead, which other users, containers and hosts do not see"
     if held.locks:
         return (
             f"node {held.node} is held by a lock instead, and no file remembers its times, so IDs may repeat if the "
