@@ -283,7 +283,7 @@ class LockedNode:
             held = _Held(state, serial, node, name, locks, floor_ms, floor_ms, FIRST_SPAN_MS // 2)
             try:
                 fallback = _describe_fallback(held, len(numbers))
-                warn(f"mintage cannot write its registry in {shown_home()}: {fallback}; {ADVICE}", 5)
+                warn(f"mintage cannot write its registry in {shown_home()}: {fallback}; {ADVICE}")
             except UniquenessWarning:
                 _free(held.name, locks, held.generation)
                 raise

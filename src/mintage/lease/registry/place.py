@@ -235,7 +235,6 @@ def shown_home() -> str:
         return "a home directory"
 
 
-def warn(text: str, stacklevel: int = 4) -> None:
-    """Issue a :class:`~mintage.errors.UniquenessWarning`."""
-    # Warn at the line that mints or creates the generator; the frames of the core are not Python frames.
-    warnings.warn(text, UniquenessWarning, stacklevel=stacklevel)
+def warn(text: str) -> None:
+    """Warn at the line that mints: four callers are in this package, and the core has no frame."""
+    warnings.warn(text, UniquenessWarning, stacklevel=5)
