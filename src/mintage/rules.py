@@ -584,8 +584,9 @@ def is_of_a_clone(record: NodeRecord | None, lease: Lease, server_id: str, chang
 
 
 def release(record: NodeRecord | None, lease: Lease, *, used_until_ms: int) -> NodeRecord:
-    """Return the record after the end of the lease. The next window may begin at ``used_until_ms``, the first unused
-    time.
+    """Return the record after the end of the lease.
+
+    The next window may begin at ``used_until_ms``, the first unused time in milliseconds.
 
     :raises LeaseError: ``lease.lost``.
     """

@@ -69,8 +69,8 @@ def after_restore() -> None:
     restored processes have that number. The function asks no store, and raises nothing.
 
     >>> from mintage import after_restore, snowflake
-    >>> after_restore()
-    >>> id = snowflake.new()  # with a new lease
+    >>> after_restore()  # doctest: +SKIP
+    >>> id = snowflake.new()  # with a new lease after a restore
     """
     keeper = _keeper()
     if keeper is None:
