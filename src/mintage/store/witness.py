@@ -34,7 +34,7 @@ _SHARED: Final = Path("/dev/shm")  # noqa: S108 - only a folder that is this use
 _ENDING: Final = "-guard"
 _MARKS_BYTES: Final = 512
 """The size of a file of marks in bytes: one sector, which is written at once."""
-_MAX_STORES: Final = 1000
+_MOST: Final = 1000
 """The number of stores whose marks stay in memory; the last used ones are kept."""
 _SHORTAGE: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM})
 _NOFOLLOW: Final = getattr(os, "O_NOFOLLOW", 0)
@@ -103,7 +103,7 @@ class Witness:
         """
         _remembered.pop(self._path, None)
         _remembered[self._path] = marks
-        while len(_remembered) > _MAX_STORES:
+        while len(_remembered) > _MOST:
             _remembered.pop(next(iter(_remembered)), None)
         for file in (self._guard, self._shared):
             if file is not None and _read(file) != marks:
@@ -268,10 +268,10 @@ def _open_shared(name: str) -> int | None:
 
 def _forget_oldest(own: Path) -> None:
     found = [entry for entry in os.scandir(own) if entry.name.endswith(".marks")]
-    if len(found) < _MAX_STORES:
+    if len(found) < _MOST:
         return
     with suppress(OSError):
-        for entry in sorted(found, key=lambda entry: entry.stat().st_mtime_ns)[: _MAX_STORES // 2]:
+        for entry in sorted(found, key=lambda entry: entry.stat().st_mtime_ns)[: _MOST // 2]:
             os.unlink(entry)
 
 
