@@ -1,8 +1,8 @@
-"""The base of what stands in ``Annotated`` beside a type that is no class of IDs."""
+"""The base of the markers in ``Annotated``, for types that are not ID classes."""
 
 from __future__ import annotations
 
-# Type checkers take this for true; importing the real one from typing would cost more than all of mintage.
+# Type checkers treat this name as true; the import of typing would cost more than the rest of mintage.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import ModuleType
@@ -12,7 +12,7 @@ __all__ = ["Annotation", "pydantic"]
 
 
 def pydantic() -> ModuleType:
-    """:mod:`mintage.ext.pydantic`, imported by name and when it is asked for: what asks lies below it.
+    """Return :mod:`mintage.ext.pydantic`, imported by name, as it lies in a higher layer.
 
     :raises ModuleNotFoundError: pydantic is not installed.
     """
@@ -22,19 +22,19 @@ def pydantic() -> ModuleType:
 
 
 class Annotation:
-    """What stands in ``Annotated`` beside a type that is no class of IDs, and tells Pydantic how these are written."""
+    """A marker in ``Annotated`` that makes Pydantic read and write another type as IDs."""
 
     __slots__ = ()
 
     def __get_pydantic_core_schema__(self, source: Any, handler: Any, /) -> Any:
-        """Return how Pydantic reads and writes such IDs: see :mod:`mintage.ext.pydantic`.
+        """Return the core schema of such IDs: see :mod:`mintage.ext.pydantic`.
 
         :raises ModuleNotFoundError: pydantic is not installed.
         """
         return pydantic().core_schema_of(self)
 
     def __get_pydantic_json_schema__(self, schema: Any, handler: Any, /) -> dict[str, Any]:
-        """Return the JSON schema of their text.
+        """Return the JSON schema of the text of such IDs.
 
         :raises ModuleNotFoundError: pydantic is not installed.
         """

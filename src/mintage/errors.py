@@ -1,7 +1,7 @@
-"""Every error that mintage raises: one class per thing that a caller can do about it.
+"""The errors of mintage: one class for each reaction that a caller can have.
 
 Each error carries a stable dotted ``code``. :data:`CATALOGUE` lists all codes with their class, their HTTP status,
-their RESP error prefix, the exit code of the command line, and what to do next.
+their RESP error prefix, the exit code of the command line, and the remedy.
 """
 
 from __future__ import annotations
@@ -24,10 +24,17 @@ __all__ = [
 
 
 class MintError(Exception):
-    """The base of every mintage error.
+    """The base of all errors of mintage.
 
-    :param message: one sentence with the offending value and the limit.
+    :param message: the offending value, the limit and the remedy.
     :param code: a key of :data:`CATALOGUE`.
+
+    >>> from mintage import sno
+    >>> try:
+    ...     sno.ID.parse("brpk4q72xwf2m63")
+    ... except MintError as error:
+    ...     print(error.code, "-", CATALOGUE[error.code].remedy)
+    parse.length - Check that the ID was not cut or padded.
     """
 
     code: str
@@ -48,13 +55,26 @@ def _rebuild(cls: type[MintError], args: tuple[str], state: dict[str, object]) -
 
 
 class ArgumentError(MintError, TypeError):
-    """An argument has the wrong type: fix the call."""
+    """An argument has the wrong type. Correct the call.
+
+    >>> from mintage import sno
+    >>> sno.ID.parse(None)
+    Traceback (most recent call last):
+    mintage.errors.ArgumentError: ...
+    """
 
 
 class ParseError(MintError, ValueError):
-    """Text or bytes are not an ID: reject the input.
+    """Text or bytes are not an ID. Reject the input.
 
-    ``position`` is the 0-based index of the first offending character or byte, or ``None`` where the length is wrong.
+    ``position`` is the 0-based index of the first offending character or byte, or ``None`` if the length is wrong.
+
+    >>> from mintage import sno
+    >>> try:
+    ...     sno.ID.parse("brpk4q72xwf2m63z")
+    ... except ParseError as error:
+    ...     print(error.code, error.position)
+    parse.character 15
     """
 
     position: int | None
@@ -65,18 +85,36 @@ class ParseError(MintError, ValueError):
 
 
 class FieldError(MintError, ValueError):
-    """A field's value does not fit its layout, or the ID has no such field: correct the value."""
+    """A field's value does not fit its layout, or the ID has no such field. Correct the value.
+
+    >>> from mintage import sno
+    >>> try:
+    ...     sno.Generator(7).new_at(-1)
+    ... except FieldError as error:
+    ...     print(error.code)
+    time.range
+    """
 
 
 class ConfigError(MintError, ValueError):
-    """A generator, layout or store was configured with something that cannot work: correct the configuration."""
+    """The configuration of a generator, layout or store cannot work. Correct it.
+
+    >>> from mintage.store import open_store
+    >>> open_store("sqlight:///ids.db")
+    Traceback (most recent call last):
+    mintage.errors.ConfigError: no store is called 'sqlight': did you mean sqlite? ...
+    """
 
 
 class PassingError(MintError, RuntimeError):
-    """The base of errors that may pass by themselves.
+    """The base of errors that may pass without a change by the caller.
 
-    ``retry_after_ms`` is how many milliseconds to wait before another try can succeed, or ``None`` where waiting does
-    not help, or nobody knows how long.
+    ``retry_after_ms`` is the number of milliseconds after which a retry can succeed. It is ``None`` if waiting does not
+    help, or if the time is unknown.
+
+    >>> error = LeaseError("all 64 node numbers are leased", code="lease.none_free", retry_after_ms=1500)
+    >>> isinstance(error, PassingError), error.retry_after_ms
+    (True, 1500)
     """
 
     retry_after_ms: int | None = None
@@ -87,38 +125,81 @@ class PassingError(MintError, RuntimeError):
 
 
 class GenerationError(PassingError):
-    """An ID cannot be minted now: wait, or repair what the message names."""
+    """A generator cannot mint an ID now. Wait, or follow the message.
+
+    >>> from mintage.store import open_store
+    >>> store = open_store("memory:GenerationError")
+    >>> _ = store.create_namespace("tickets", maximum=100)
+    >>> _ = store.reserve("tickets", 100)
+    >>> try:
+    ...     store.reserve("tickets", 1)
+    ... except GenerationError as error:
+    ...     print(error.code, error.retry_after_ms)
+    sequence.exhausted None
+    """
 
 
 class LeaseError(PassingError):
-    """A node number cannot be leased, or was lost."""
+    """A store refuses to lease a node number, or a lease was lost.
+
+    >>> from mintage.store import open_store
+    >>> try:
+    ...     open_store("memory:LeaseError").revoke("orders", 7)
+    ... except LeaseError as error:
+    ...     print(error.code)
+    lease.unknown
+    """
 
 
 class StoreError(PassingError):
-    """A store cannot be reached or answered with an error; the driver's error is the ``__cause__``.
+    """A store is unreachable, or answered with an error; the driver's error is the ``__cause__``.
 
-    ``is_lasting`` is True where only somebody who changes the configuration can mend it, such as a wrong password.
+    ``is_lasting`` is True if only a change of the configuration helps, such as another password.
+
+    >>> from mintage.store import open_store
+    >>> try:
+    ...     open_store("http://127.0.0.1:1").now_ms()
+    ... except StoreError as error:
+    ...     print(error.code, error.is_lasting)
+    store.unavailable False
     """
 
     is_lasting: bool = False
 
 
 class RequestError(PassingError):
-    """The service refuses a request: correct it, bring the right key, or come back later."""
+    """The service refuses a request. Correct the request, send another key, or retry later.
+
+    >>> error = RequestError("the key allows 60 requests a second", code="request.rate", retry_after_ms=250)
+    >>> CATALOGUE[error.code].http, error.retry_after_ms
+    (429, 250)
+    """
 
 
 class UniquenessWarning(RuntimeWarning):
-    """IDs may repeat in a case that the message names: there is nowhere to write down who uses which node number."""
+    """IDs may repeat in the case that the message names, as nothing records which process uses which node number.
+
+    Turn the warning into an error where repeated IDs are not acceptable:
+
+    >>> import warnings
+    >>> from mintage import sno
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("error", UniquenessWarning)
+    ...     generator = sno.Generator(7)
+    """
 
 
 class Entry:
-    """One row of :data:`CATALOGUE`.
+    """A row of :data:`CATALOGUE`.
 
-    ``error`` is the class, ``http`` the status, ``resp`` the prefix of a RESP error, ``exit`` the exit code of the
-    command line, ``meaning`` what happened and ``remedy`` what to do next.
+    ``error`` is the class, ``http`` the HTTP status, ``resp`` the prefix of a RESP error, ``exit`` the exit code of the
+    command line, ``meaning`` the explanation, and ``remedy`` the advice.
+
+    >>> CATALOGUE["lease.clock"]
+    Entry(LeaseError, http=503, resp='TRYAGAIN', exit=75)
     """
 
-    # No NamedTuple or dataclass: importing what makes them costs more than all the rest of mintage.
+    # Not a NamedTuple or dataclass: the import of their module costs more than the rest of mintage.
     __slots__ = ("error", "exit", "http", "meaning", "remedy", "resp")
 
     def __init__(self, error: type[MintError], http: int, resp: str, exit: int, meaning: str, remedy: str) -> None:
@@ -164,7 +245,7 @@ CATALOGUE: dict[str, Entry] = {
             ),
             "parse.character": (
                 "A character is outside the scheme's alphabet.",
-                "Look at the position that the message names; parsing never guesses case or look-alikes.",
+                "Correct the character at the position in the message; parsing never guesses case or look-alikes.",
             ),
             "parse.unknown": (
                 "The value is not an ID of any known scheme.",
@@ -184,11 +265,11 @@ CATALOGUE: dict[str, Entry] = {
             ),
             "field.format": (
                 "A field's text is malformed, such as a MAC address.",
-                "Use the form in the message.",
+                "Write it as the message shows.",
             ),
             "field.version": (
                 "A UUID is not of version b, so it has no such field.",
-                "Look at `.version` before reading locality's fields.",
+                "Check `.version` before you read locality's fields.",
             ),
             "time.naive": (
                 "A datetime has no time zone.",
@@ -232,7 +313,7 @@ CATALOGUE: dict[str, Entry] = {
             ),
             "config.snapshot": (
                 "A snapshot is malformed, or of a leased generator and restored without a store.",
-                "Use what `Generator.snapshot()` gave; pass `store=` where it was leased.",
+                "Pass the value that `Generator.snapshot()` returned; add `store=` if the generator was leased.",
             ),
             "config.buffer": (
                 "A buffer has items of another type, is read-only, not contiguous, or not a whole number of IDs.",
@@ -251,7 +332,7 @@ CATALOGUE: dict[str, Entry] = {
                 "Install the extra that the message names.",
             ),
             "config.form": (
-                "IDs of a scheme are not stored in such a form.",
+                "A scheme has no such storage form.",
                 "Use one of the forms in the message.",
             ),
             "config.setting": (
@@ -259,15 +340,15 @@ CATALOGUE: dict[str, Entry] = {
                 "Correct the setting that the message names; see `mintage serve --help`.",
             ),
             "config.insecure": (
-                "The service would be open to everybody: it has no keys, and an address beyond loopback.",
-                "Configure keys, or say `--insecure` where the network lets nobody in.",
+                "The service would accept every client: it has no keys, and its address is not loopback.",
+                "Configure keys, or pass `--insecure` if only trusted clients reach the network.",
             ),
             "config.plan": (
                 "A plan of Spark may give other rows, or the same in another order, when a part of it is run again.",
-                "Do what the message says: name the columns of an `order`, or pass `checkpoint=True`.",
+                "Follow the message: name the columns of an `order`, or pass `checkpoint=True`.",
             ),
             "config.volatile": (
-                "A Redis server forgets what it stores: it has no append-only file.",
+                "A server can lose acknowledged writes, such as a Redis server without an append-only file.",
                 "Turn on `appendonly`, or add `volatile=1` to the URL if you accept repeated IDs after a crash of it.",
             ),
         },
@@ -299,7 +380,7 @@ CATALOGUE: dict[str, Entry] = {
         78,
         {
             "config.pool": (
-                "A pool's node numbers mean something else than the generator's.",
+                "The pool belongs to another layout than the generator's.",
                 "Name another pool.",
             ),
             "config.namespace": (
@@ -319,7 +400,7 @@ CATALOGUE: dict[str, Entry] = {
                 "Wait `retry_after_ms`, or repair the clock.",
             ),
             "sequence.exhausted": (
-                "All sequence numbers of this tick are used; or, without `retry_after_ms`, a namespace is used up.",
+                "All sequence numbers of this tick are used; without `retry_after_ms`, a namespace is used up.",
                 "Wait `retry_after_ms`, or spread the load over more nodes; or make another namespace.",
             ),
         },
@@ -347,12 +428,12 @@ CATALOGUE: dict[str, Entry] = {
                 "Repair the clock, or choose a layout that lasts longer.",
             ),
             "fork.shared_node": (
-                "A forked child holds its parent's node number.",
-                "Make a new generator in the child, with a node number of its own.",
+                "A forked child has its parent's node number.",
+                "Create a generator in the child, with a node number of its own.",
             ),
             "generator.closed": (
                 "The generator, sequence or client was closed.",
-                "Make a new one.",
+                "Create a new one.",
             ),
         },
     ),
@@ -391,8 +472,8 @@ CATALOGUE: dict[str, Entry] = {
         70,
         {
             "lease.lost": (
-                "A lease could not be extended: its node number was granted to another, or revoked.",
-                'Make a new generator, or let this one move by itself: `on_lease_lost="move"`.',
+                "A lease could not be extended: its node number was granted to another holder, or revoked.",
+                'Create a new generator, or let this one take another node number: `on_lease_lost="move"`.',
             ),
         },
     ),
@@ -407,8 +488,8 @@ CATALOGUE: dict[str, Entry] = {
                 "See `mintage leases list`.",
             ),
             "lease.history": (
-                "`new_at` was asked for times in which others may have had the node number, or `new` mints.",
-                "Make a generator with `never_used=True` for old rows, and ask it for times before that.",
+                "`new_at` was called with a time in which another holder may have minted, or in which `new` mints.",
+                "Create a generator with `never_used=True` for old rows, and pass it earlier times.",
             ),
         },
     ),
@@ -420,7 +501,7 @@ CATALOGUE: dict[str, Entry] = {
         {
             "store.unavailable": (
                 "A store cannot be reached, or did not answer in time.",
-                "Wait `retry_after_ms`: it is tried again by itself. Check that the server runs.",
+                "Wait `retry_after_ms`; mintage retries. Check that the server runs.",
             ),
         },
     ),
@@ -431,8 +512,8 @@ CATALOGUE: dict[str, Entry] = {
         69,
         {
             "store.refused": (
-                "A store answered with an error, such as a wrong password or a missing right.",
-                "Repair what the message names.",
+                "A store answered with an error, for example because of a wrong password or a missing right.",
+                "Follow the message.",
             ),
             "store.schema": (
                 "A store's tables were made by a newer mintage.",
@@ -447,8 +528,8 @@ CATALOGUE: dict[str, Entry] = {
         65,
         {
             "request.malformed": (
-                "A request to the service is not of its form.",
-                "Correct what the message names; see the reference of HTTP or of the Redis protocol.",
+                "A request to the service is malformed.",
+                "Correct the request as the message says; see the reference of HTTP or of the Redis protocol.",
             ),
         },
     ),
@@ -459,8 +540,8 @@ CATALOGUE: dict[str, Entry] = {
         77,
         {
             "request.key": (
-                "A request brought no key, or one that the service does not know.",
-                "Bring a key that the service is configured with; see `mintage keys new`.",
+                "A request has no key, or a key that the service does not know.",
+                "Send a key that the service is configured with; see `mintage keys new`.",
             ),
         },
     ),
@@ -471,11 +552,11 @@ CATALOGUE: dict[str, Entry] = {
         77,
         {
             "request.rights": (
-                "A key has no right to what was asked.",
+                "The key has no right to this request.",
                 "Give the key the right that the message names.",
             ),
             "request.namespaces": (
-                "The service makes no more namespaces: there are `max_namespaces` of them.",
+                "The service creates no more namespaces: it has `max_namespaces` of them.",
                 "Raise `max_namespaces`, or create the namespace in the store: `mintage namespaces create`.",
             ),
         },
@@ -491,7 +572,7 @@ CATALOGUE: dict[str, Entry] = {
                 "See the reference of HTTP.",
             ),
             "request.namespace": (
-                "There is no such namespace, and the service makes none at first use.",
+                "The namespace does not exist, and the service creates none at first use.",
                 "Create it, or turn on `auto_create`.",
             ),
         },
@@ -515,7 +596,7 @@ CATALOGUE: dict[str, Entry] = {
         65,
         {
             "request.size": (
-                "A request is larger than the service reads.",
+                "A request is larger than the service accepts.",
                 "Ask for less at once, or raise `max_request_bytes`.",
             ),
         },
@@ -527,8 +608,8 @@ CATALOGUE: dict[str, Entry] = {
         75,
         {
             "request.rate": (
-                "A namespace or a key is asked more often than its rate allows.",
-                "Wait `retry_after_ms`; ask for more at once, or raise the rate.",
+                "The requests for a namespace or with a key exceed its rate.",
+                "Wait `retry_after_ms`; ask for more IDs in one request, or raise the rate.",
             ),
         },
     ),
@@ -539,7 +620,7 @@ CATALOGUE: dict[str, Entry] = {
         75,
         {
             "request.busy": (
-                "The service has too much to do, or is stopping.",
+                "The service is overloaded or stopping.",
                 "Wait `retry_after_ms`, or ask another instance.",
             ),
         },
@@ -551,10 +632,10 @@ CATALOGUE: dict[str, Entry] = {
         70,
         {
             "service.failed": (
-                "The service has a fault.",
-                "Look in its log for the trace id, and please report it.",
+                "The service failed because of a bug.",
+                "Find the trace id in its log, and please report the bug.",
             ),
         },
     ),
 }
-"""Every error code, its class and what it maps to."""
+"""All error codes, each with its class, statuses and remedy."""

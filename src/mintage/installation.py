@@ -1,4 +1,4 @@
-"""How mintage is installed: the command that adds an extra, and why the extension cannot be loaded."""
+"""Messages about the installation: the command that adds an extra, and why the extension cannot be loaded."""
 
 from __future__ import annotations
 
@@ -8,10 +8,13 @@ _CORE = "mintage._core"
 
 
 def install_line(extra: str) -> str:
-    """Return the command that installs the packages of an extra, for the way in which mintage was installed.
+    """Return the command that installs the packages of an extra, as mintage itself was installed.
 
-    A package that pip installed from a directory records it (PEP 610), and no index may have the package: the command
-    names the directory then. One that runs from its sources, without being installed, has no record of any kind.
+    pip records the directory from which it installed a package (PEP 610). An index may not have the package, so the
+    command names that directory. A source tree that was never installed has no record.
+
+    >>> install_line("redis")
+    "pip install '...[redis]'..."
     """
     from importlib import metadata
 
@@ -24,7 +27,7 @@ def install_line(extra: str) -> str:
 
 
 def _source_tree(record: str | None) -> str | None:
-    """Return the directory that a record of PEP 610 names, if it is still there."""
+    """Return the directory that a record of PEP 610 names; ``None`` if it is gone."""
     import json
     import os
     from urllib.parse import urlsplit
@@ -36,7 +39,7 @@ def _source_tree(record: str | None) -> str | None:
 
 
 def missing(error: ModuleNotFoundError, extra: str) -> ModuleNotFoundError:
-    """What an adapter raises where its framework is not installed: the same error, and the line that installs it.
+    """Return the error for a missing framework of an adapter, with the command that installs it.
 
     >>> try:
     ...     import not_installed
@@ -50,9 +53,9 @@ def missing(error: ModuleNotFoundError, extra: str) -> ModuleNotFoundError:
 
 
 def explain(error: ImportError) -> None:
-    """Raise an error that says more than one that the import of the extension raised; return where that says enough.
+    """Raise a clearer error than ``error`` for a failed import of the extension; return if ``error`` is clear enough.
 
-    :raises ImportError: this is a sub-interpreter; the extension lies in a zip archive, or is another interpreter's.
+    :raises ImportError: this is a sub-interpreter; or the extension is in a zip archive, or for another interpreter.
     """
     if "subinterpreters" in str(error):
         raise ImportError(
@@ -62,7 +65,7 @@ def explain(error: ImportError) -> None:
             name=_CORE,
         ) from error
     if error.path or not (error.name or "").startswith(_CORE):
-        return  # what the loader says of a file that it found, or an error of another module
+        return  # an error of the loader about a file that it found, or of another module
 
     import sys
     import sysconfig

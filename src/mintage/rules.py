@@ -1,19 +1,19 @@
-"""Leases and segments: values, and what may become of them. Pure: no clock, no I/O, no randomness.
+"""The rules of leases and segments. They are pure functions: they use no clock, no I/O and no randomness.
 
 A **lease** is a rectangle of ID space: one node number, and the times ``[floor_ms, until_ms)`` that its IDs may carry.
-A **segment** is an interval of integers. What a store keeps of them are the records below; every verb of a store is one
-of the functions here, applied to records that nobody else can change meanwhile. Two facts make IDs unique:
+A **segment** is an interval of integers. A store keeps them in the records below. Each verb of a store applies one of
+these functions to records that no other client can change meanwhile. Two rules make IDs unique:
 
-- a node number is granted anew from the end of its last window on, never before (:func:`grant`);
-- a window grows only for a holder that knows the token of the last verb that granted or extended it, and each extension
-  puts another in its place (:func:`extend`). So of any number of copies of a holder, such as a machine restored twice
-  from one snapshot, exactly one goes on.
+- The next window of a node number begins at the end of its last window or later (:func:`grant`).
+- The store extends a window only for a holder that sends the token of the last grant or extension, and each extension
+  replaces the token (:func:`extend`). So if a holder has copies, such as a machine restored twice from one snapshot,
+  exactly one of them continues.
 
-One makes integers unique: the high-water mark of a namespace goes up with each reservation, and comes back only for the
-one that it ends with, once (:func:`give_back`).
+One rule makes integers unique: each reservation raises the high-water mark of a namespace. The mark goes back only when
+the segment that ends at it is given back, and only once (:func:`give_back`).
 
-Times are milliseconds since the Unix epoch, and no rule of uniqueness compares a clock with anything but these: a wrong
-clock can delay a grant or waste a window, not overlap one.
+Times are milliseconds since the Unix epoch. The rules of uniqueness compare a clock with these times only, so a wrong
+clock can delay a grant or waste a window, but it cannot make two windows overlap.
 """
 
 from __future__ import annotations
@@ -34,6 +34,7 @@ __all__ = [
     "MAX_COUNT",
     "MAX_INTEGER",
     "MAX_NODES",
+    "MAX_SAFE_INTEGER",
     "MAX_SPAN_MS",
     "MIN_SPAN_MS",
     "SPAN_MS",
@@ -45,6 +46,7 @@ __all__ = [
     "Within",
     "check_clock",
     "check_count",
+    "check_int",
     "check_layout",
     "check_lease",
     "check_name",
@@ -56,7 +58,6 @@ __all__ = [
     "check_text",
     "check_token",
     "check_value",
-    "check_whole",
     "choose",
     "create_namespace",
     "create_pool",
@@ -75,26 +76,29 @@ __all__ = [
 ]
 
 SPAN_MS: Final = 30_000
-"""How far ahead a window is granted, and so what a crash costs of one node number's time."""
+"""The length of a window in milliseconds, and so the time of one node number that a crash wastes at most."""
 MIN_SPAN_MS: Final = 1_000
 MAX_SPAN_MS: Final = 86_400_000
 CLOCK_LIMIT_MS: Final = 5_000
-"""How far a caller's clock may be from the store's."""
+"""The largest difference between a caller's clock and the store's, in milliseconds."""
 CLOCK_MARGIN_MS: Final = 1_000
-"""How far the clocks of two servers may be apart, of which one takes over from the other."""
+"""The largest difference between the clocks of a server and of the server that takes over from it, in milliseconds."""
 COOLDOWN_MS: Final = 60_000
-"""A node number that came free longer ago than this is granted before one that was never used, so that a pool of 2^44
-node numbers does not grow a record for each process that ever lived."""
+"""The cool-down, in milliseconds: a node number that came free earlier is granted before one that was never used. So a
+pool of 2^44 node numbers does not grow a record for each process that ever ran."""
 GAP: Final = 10
-"""After the server changed, a namespace skips this many times the largest count that was ever reserved at once."""
+"""The factor of the largest count ever reserved at once: so many integers a namespace skips after the server
+changed."""
 MAX_NODES: Final = 2**44
-"""The most node numbers that a pool has: those of locality."""
+"""The size of the largest pool, which is locality's."""
 MAX_INTEGER: Final = 2**63 - 1
 MAX_COUNT: Final = 2**31 - 1
 MAX_STRIDE: Final = 2**31 - 1
 
-LATEST_MS: Final = 2**53 - 1
-"""The latest time: Lua's and JSON's numbers are exact up to here."""
+MAX_SAFE_INTEGER: Final = 2**53 - 1
+"""The largest integer that Lua's and JSON's numbers hold exactly."""
+LATEST_MS: Final = MAX_SAFE_INTEGER
+"""The latest time."""
 
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:@-]{0,127}")
 _TOKEN: Final = re.compile(r"[A-Za-z0-9._-]{1,64}")
@@ -113,14 +117,18 @@ SpanMs = Annotated[int, Within(0, MAX_SPAN_MS)]
 Node = Annotated[int, Within(0, MAX_NODES - 1)]
 Integer = Annotated[int, Within(0, MAX_INTEGER)]
 Count = Annotated[int, Within(0, MAX_COUNT)]
-Serial = Annotated[int, Within(0, LATEST_MS)]
+Serial = Annotated[int, Within(0, MAX_SAFE_INTEGER)]
 
 
 @dataclass(frozen=True, slots=True)
 class Lease:
-    """The right to mint IDs of node number ``node`` whose own times lie in ``[floor_ms, until_ms)``.
+    """The right to mint IDs with node number ``node`` and times in ``[floor_ms, until_ms)``.
 
-    ``token`` proves the right to extend it, and so stays out of the repr; each extension brings another.
+    ``token`` proves the right to extend the lease; each extension replaces it. The repr does not show it.
+
+    >>> lease = Lease("orders", 7, floor_ms=1_000, until_ms=31_000, token="secret")
+    >>> lease
+    Lease(pool='orders', node=7, floor_ms=1000, until_ms=31000)
     """
 
     pool: str
@@ -129,21 +137,26 @@ class Lease:
     until_ms: int
     token: str = field(repr=False)
     previous: str = field(default="", repr=False)
-    """The token before: all that a server knows which forgot the last extension."""
+    """The token before this one. A server that forgot the last extension still knows it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """The integers ``first``, ``first + stride``, … ``last`` of a namespace, reserved for one owner."""
+    """The integers ``first``, ``first + stride``, … ``last`` of a namespace, reserved for one owner.
+
+    >>> segment = Segment("orders", 1, 9, stride=2)
+    >>> len(segment), list(segment.as_range())
+    (5, [1, 3, 5, 7, 9])
+    """
 
     namespace: str
     first: int
     last: int
     stride: int = 1
     floor: int = field(default=0, compare=False)
-    """No integer below is to be handed out any more: the namespace's floor when it was reserved; 0 is none."""
+    """The namespace's floor at the reservation: the owner hands out no integer below it. 0 means no floor."""
     serial: int = field(default=0, compare=False)
-    """The move of the namespace that reserved it: a client that gives its tail back proves by it which one it has."""
+    """The namespace's serial after the reservation. A client that gives the tail back names the segment by it."""
 
     def __len__(self) -> int:
         return (self.last - self.first) // self.stride + 1
@@ -155,46 +168,62 @@ class Segment:
 
 @dataclass(frozen=True, slots=True)
 class PoolRecord:
-    """What a store keeps of a pool of node numbers."""
+    """The record of a pool of node numbers.
+
+    >>> from mintage.store import open_store
+    >>> pool = open_store("memory:PoolRecord").create_pool("orders", layout="sno")
+    >>> pool.name, pool.layout, pool.span_ms
+    ('orders', 'sno', 30000)
+    """
 
     name: str
     layout: str
-    """What its node numbers mean: two generators share a pool only if this is the same for both."""
+    """The meaning of its node numbers. Generators share a pool only if their layouts are equal."""
     identity: str
     """The server that the pool was last written on."""
     span_ms: SpanMs
-    """The longest span that it grants: no window ends later than this after the clock limit. It never changes: a longer
-    one that a server forgot would outlast the quarantine."""
+    """The longest span that it grants: every window ends at most this long after the clock limit. It never changes, as
+    a longer span that a server forgot would outlast the quarantine."""
     floor_ms: Ms = 0
-    """No window begins before."""
+    """The earliest start of a window."""
     quarantine_until_ms: Ms = 0
-    """Until then, by the store's clock, nothing is granted."""
+    """The end of the quarantine, by the store's clock: the pool grants nothing before it."""
     history_lost: bool = False
-    """True if the store may have forgotten grants, so that no node number is known never to have minted."""
+    """True if the store may have forgotten grants. Then every node number may have been used."""
     changes: Count = 0
-    """How often it was found on another server. So a server that comes back is not the one it was."""
+    """The number of changes of the server. It tells a server that comes back from the same server before."""
 
 
 @dataclass(frozen=True, slots=True)
 class NodeRecord:
-    """What a store keeps of a node number that was granted at least once."""
+    """The record of a node number that was granted at least once.
+
+    >>> from mintage.store import open_store
+    >>> store = open_store("memory:NodeRecord")
+    >>> lease = store.acquire(
+    ...     "orders", nodes=range(64), layout="sno", holder="host 1", now_ms=store.now_ms(), span_ms=30_000
+    ... )
+    >>> [record] = store.list_leases("orders")
+    >>> record.node, record.holder, record.until_ms == lease.until_ms
+    (0, 'host 1', True)
+    """
 
     pool: str
     node: Node
     floor_ms: Ms
     until_ms: Ms
-    """End of the last window. The next one begins here or later."""
+    """The end of the last window. The next window begins here or later."""
     span_ms: SpanMs
     identity: str
     """The server that it was last written on."""
     token: str | None = field(repr=False)
     """``None`` once released or revoked."""
     holder: str | None
-    """Who holds or held it; for people."""
+    """The current or last holder, as text for people."""
     cloned_ms: Ms = 0
-    """When, by the store's clock, a copy of the holder last came with a token of before; 0 if none did. For people."""
+    """The time, by the store's clock, at which a copy of the holder last sent an older token; 0 if none did."""
     changes: Count = 0
-    """The pool's, when it was last written."""
+    """The pool's ``changes`` when this record was last written."""
 
     def as_lease(self, previous: str = "") -> Lease:
         """Return the lease of its holder, who had the token ``previous`` before."""
@@ -203,38 +232,43 @@ class NodeRecord:
 
 @dataclass(frozen=True, slots=True)
 class NamespaceRecord:
-    """What a store keeps of a namespace of integers."""
+    """The record of a namespace of integers.
+
+    >>> from mintage.store import open_store
+    >>> namespace = open_store("memory:NamespaceRecord").create_namespace("invoices", start=1000)
+    >>> namespace.high_water, namespace.maximum == 2**63 - 1
+    (999, True)
+    """
 
     name: str
     high_water: Annotated[int, Within(-MAX_STRIDE, MAX_INTEGER)]
-    """The last integer reserved; one stride before the first where there is none yet."""
+    """The last integer reserved. Before the first reservation it is one stride below the first integer."""
     maximum: Integer
     stride: Annotated[int, Within(1, MAX_STRIDE)]
     largest: Count
-    """The largest count that was ever reserved at once."""
+    """The largest count ever reserved at once."""
     identity: str
     """The server that it was last written on."""
     floor: Integer = 0
-    """No integer below is reserved or taken back any more; 0 is none."""
+    """The smallest integer that may still be reserved or taken back; 0 means no floor."""
     serial: Serial = 0
-    """Goes up by 1 when integers are reserved or taken back, and begins anew on another server.
-
-    Nothing has the same serial twice.
+    """The number of the last change: each reservation and each segment taken back adds 1. Another server begins with
+    another serial. No two changes have the same serial.
     """
     serial_before: Serial = 0
-    """What ``serial`` was when the last integers were reserved: the one of the reservation before, as a rule."""
+    """The serial before the last reservation: as a rule, the serial of the reservation before that."""
     retired: bool = False
-    """True if it has ended for good: nothing is reserved or taken back any more, and its name never starts again."""
+    """True if the namespace was ended for good: its name never starts again."""
 
 
-# --- checks: what comes in ----------------------------------------------------------------------------------------
+# --- checks of arguments ----------------------------------------------------------------------------------------
 
 
-def check_whole(value: int, what: str, least: int | None = None, most: int | None = None) -> None:
-    """A whole number within limits, if any.
+def check_int(value: int, what: str, least: int | None = None, most: int | None = None) -> None:
+    """Check that ``value`` is an int, and within ``least`` to ``most`` if both are given.
 
-    :raises ArgumentError: ``argument.type``: it is not int; bool is not.
-    :raises FieldError: ``field.range``.
+    :raises ArgumentError: ``argument.type``: it is not an int, or a bool.
+    :raises FieldError: ``field.range``: it is outside the limits.
     """
     if not isinstance(value, int) or isinstance(value, bool):
         raise ArgumentError(f"{what} {_shown(value)} is {type(value).__name__}, not int", code="argument.type")
@@ -243,10 +277,10 @@ def check_whole(value: int, what: str, least: int | None = None, most: int | Non
 
 
 def check_text(value: str, what: str, least: int, most: int) -> None:
-    """Text of so many characters, none of them NUL, that can be written as UTF-8.
+    """Check that ``value`` is text of ``least`` to ``most`` characters without NUL that UTF-8 can encode.
 
-    :raises ArgumentError: ``argument.type``: it is not str.
-    :raises FieldError: ``field.range``.
+    :raises ArgumentError: ``argument.type``: it is not a str.
+    :raises FieldError: ``field.range``: its length or a character is not allowed.
     """
     if not isinstance(value, str):
         raise ArgumentError(f"{what} {_shown(value)} is {type(value).__name__}, not str", code="argument.type")
@@ -256,7 +290,7 @@ def check_text(value: str, what: str, least: int, most: int) -> None:
 
 
 def _shown(value: object) -> str:
-    # Python writes no number of more than 4,300 digits.
+    # Python refuses to write a number of more than 4,300 digits.
     try:
         text = repr(value)
     except ValueError:
@@ -265,25 +299,28 @@ def _shown(value: object) -> str:
 
 
 def check_lease(lease: Lease) -> None:
-    """A lease that somebody can hold.
+    """Check that a client can hold this lease.
 
     :raises ArgumentError: ``argument.type``.
     :raises ConfigError: ``config.name``.
-    :raises LeaseError: ``lease.lost``: its node number is none that a pool has.
+    :raises LeaseError: ``lease.lost``: no pool has its node number.
     """
     if not isinstance(lease, Lease):
         raise ArgumentError(f"lease {_shown(lease)} is {type(lease).__name__}, not Lease", code="argument.type")
     check_name(lease.pool, "pool")
     for value, what in ((lease.node, "node"), (lease.floor_ms, "floor_ms"), (lease.until_ms, "until_ms")):
-        check_whole(value, what)
+        check_int(value, what)
     if not isinstance(lease.token, str) or not isinstance(lease.previous, str):
         raise ArgumentError("a lease's token is not str", code="argument.type")
     if not 0 <= lease.node < MAX_NODES:
-        raise LeaseError(f"a lease of pool {lease.pool!r} is lost: its node number is none", code="lease.lost")
+        raise LeaseError(
+            f"a lease of pool {lease.pool!r} is lost: node {_shown(lease.node)} is outside 0..{MAX_NODES - 1}",
+            code="lease.lost",
+        )
 
 
 def check_segment(segment: Segment) -> None:
-    """A segment that somebody can have reserved.
+    """Check that a client can have reserved this segment.
 
     :raises ArgumentError: ``argument.type``.
     :raises FieldError: ``field.range``.
@@ -292,14 +329,14 @@ def check_segment(segment: Segment) -> None:
     if not isinstance(segment, Segment):
         raise ArgumentError(f"segment {_shown(segment)} is {type(segment).__name__}, not Segment", code="argument.type")
     check_name(segment.namespace, "namespace")
-    check_whole(segment.first, "first", 0, MAX_INTEGER)
-    check_whole(segment.last, "last", 0, MAX_INTEGER)
-    check_whole(segment.stride, "stride", 1, MAX_STRIDE)
-    check_whole(segment.serial, "serial", 0, LATEST_MS)
+    check_int(segment.first, "first", 0, MAX_INTEGER)
+    check_int(segment.last, "last", 0, MAX_INTEGER)
+    check_int(segment.stride, "stride", 1, MAX_STRIDE)
+    check_int(segment.serial, "serial", 0, MAX_SAFE_INTEGER)
 
 
 def check_name(name: str, what: str) -> None:
-    """A pool's or namespace's name: 1 to 128 letters, digits and ``. _ : @ -``, the first a letter or digit.
+    """Check the name of a pool or namespace: 1 to 128 letters, digits and ``. _ : @ -``, the first a letter or digit.
 
     :raises ConfigError: ``config.name``.
     """
@@ -312,7 +349,7 @@ def check_name(name: str, what: str) -> None:
 
 
 def check_nodes(nodes: range) -> None:
-    """Node numbers to choose from: a range of step 1 within 0 to 2^44, not empty.
+    """Check that ``nodes`` is a range of step 1 within 0 to 2^44 that is not empty.
 
     :raises ConfigError: ``config.node``.
     """
@@ -321,47 +358,59 @@ def check_nodes(nodes: range) -> None:
 
 
 def check_span(span_ms: int) -> None:
-    """:raises ConfigError: ``config.span``."""
-    check_whole(span_ms, "span_ms")
+    """Check that ``span_ms`` is 1,000 to 86,400,000 milliseconds.
+
+    :raises ConfigError: ``config.span``.
+    """
+    check_int(span_ms, "span_ms")
     if not MIN_SPAN_MS <= span_ms <= MAX_SPAN_MS:
         raise ConfigError(f"span_ms {_shown(span_ms)} is outside {MIN_SPAN_MS}..{MAX_SPAN_MS}", code="config.span")
 
 
 def check_count(count: int) -> None:
-    """:raises FieldError: ``field.range``: outside 1 to 2^31 - 1."""
-    check_whole(count, "count", 1, MAX_COUNT)
+    """Check that ``count`` is 1 to 2^31 - 1.
+
+    :raises FieldError: ``field.range``.
+    """
+    check_int(count, "count", 1, MAX_COUNT)
 
 
 def check_value(value: int) -> None:
-    """:raises FieldError: ``field.range``: outside 0 to 2^63 - 1."""
-    check_whole(value, "value", 0, MAX_INTEGER)
+    """Check that ``value`` is 0 to 2^63 - 1.
+
+    :raises FieldError: ``field.range``.
+    """
+    check_int(value, "value", 0, MAX_INTEGER)
 
 
 def check_token(token: str) -> None:
-    """A lease's next token: 1 to 64 letters, digits and ``. _ -``.
+    """Check that the next token of a lease is 1 to 64 letters, digits and ``. _ -``.
 
-    :raises FieldError: ``field.range``. The token is not shown.
+    :raises FieldError: ``field.range``. The message does not show the token.
     """
     if not isinstance(token, str) or not _TOKEN.fullmatch(token):
         raise FieldError("the next token is not 1 to 64 letters, digits and . _ -", code="field.range")
 
 
 def check_clock(now_ms: int, store_now_ms: int, limit_ms: int = CLOCK_LIMIT_MS) -> None:
-    """Refuse a caller whose clock is far from the store's: it would burn a node number for as long.
+    """Refuse a caller whose clock is far from the store's: the difference would be wasted time of a node number.
 
     :raises LeaseError: ``lease.clock``.
     """
     ahead = now_ms - store_now_ms
     if abs(ahead) > limit_ms:
         raise LeaseError(
-            f"this clock is {abs(ahead)} ms {'ahead of' if ahead > 0 else 'behind'} the store's, the limit is "
+            f"this clock is {abs(ahead)} ms {'ahead of' if ahead > 0 else 'behind'} the store's; the limit is "
             f"{limit_ms} ms: set the clock (NTP), then try again",
             code="lease.clock",
         )
 
 
 def check_layout(pool: PoolRecord, layout: str) -> None:
-    """:raises ConfigError: ``config.pool``: the pool's node numbers mean something else."""
+    """Check that the pool has this layout.
+
+    :raises ConfigError: ``config.pool``: it has another layout.
+    """
     if pool.layout != layout:
         raise ConfigError(
             f"pool {pool.name!r} holds node numbers of {pool.layout!r}, not of {layout!r}: name another pool",
@@ -372,28 +421,28 @@ def check_layout(pool: PoolRecord, layout: str) -> None:
 # --- leases -------------------------------------------------------------------------------------------------------
 
 
-def create_pool(name: str, layout: str, span_ms: int, identity: str, *, quarantine_until_ms: int = 0) -> PoolRecord:
+def create_pool(name: str, layout: str, span_ms: int, server_id: str, *, quarantine_until_ms: int = 0) -> PoolRecord:
     """Return a pool that has granted nothing.
 
-    ``quarantine_until_ms`` is for a store that cannot tell a new pool from one that it has lost.
+    A store that cannot tell a new pool from a lost one passes ``quarantine_until_ms``.
     """
     lost = quarantine_until_ms > 0
-    return PoolRecord(name, layout, identity, max(span_ms, SPAN_MS), quarantine_until_ms, quarantine_until_ms, lost)
+    return PoolRecord(name, layout, server_id, max(span_ms, SPAN_MS), quarantine_until_ms, quarantine_until_ms, lost)
 
 
-def note_server(pool: PoolRecord, identity: str, store_now_ms: int, limit_ms: int = CLOCK_LIMIT_MS) -> PoolRecord:
-    """Return the pool as it stands on this server.
+def note_server(pool: PoolRecord, server_id: str, store_now_ms: int, limit_ms: int = CLOCK_LIMIT_MS) -> PoolRecord:
+    """Return the pool after it has noted the server that it is on.
 
-    If that is another than the one it was written on, the last writes may be lost. Nothing is granted, and no window
-    begins, before every window that may have been forgotten has ended.
+    If another server wrote the record, the last writes may be lost. Then the pool grants nothing, and no window begins,
+    before the end of every window that the server may have forgotten.
     """
-    if pool.identity == identity:
+    if pool.identity == server_id:
         return pool
-    # Windows may begin as late as the floor of an earlier quarantine that was lifted.
+    # A window may begin as late as the floor of an earlier quarantine that was ended by create_pool.
     end = max(store_now_ms, pool.floor_ms) + pool.span_ms + limit_ms + CLOCK_MARGIN_MS
     return replace(
         pool,
-        identity=identity,
+        identity=server_id,
         floor_ms=max(pool.floor_ms, end),
         quarantine_until_ms=max(pool.quarantine_until_ms, end),
         history_lost=True,
@@ -402,19 +451,23 @@ def note_server(pool: PoolRecord, identity: str, store_now_ms: int, limit_ms: in
 
 
 def check_quarantine(pool: PoolRecord, store_now_ms: int, *, never_used: bool) -> None:
-    """:raises LeaseError: ``lease.none_free``."""
+    """Check that the pool is not in quarantine, and has its history if ``never_used`` needs it.
+
+    :raises LeaseError: ``lease.none_free``.
+    """
     left = pool.quarantine_until_ms - store_now_ms
     if left > 0:
         raise LeaseError(
-            f"pool {pool.name!r} is new on this server, or the server lost data or changed: its node numbers may still "
-            f"be in use for {-(-left // 1000)} s; wait, or make new pools before their first use: mintage pools create",
+            f"pool {pool.name!r} is in quarantine for {-(-left // 1000)} s, as it is new on this server, or the server "
+            "changed or lost data: its node numbers may still be in use; wait, or create new pools before their first "
+            "use: mintage pools create",
             code="lease.none_free",
             retry_after_ms=left,
         )
     if never_used and pool.history_lost:
         raise LeaseError(
-            f"pool {pool.name!r} may have lost its history, so no node number is known to be never used: "
-            "make a pool of another name for this",
+            f"pool {pool.name!r} may have lost its history, so every node number may have been used: "
+            "create a pool with another name",
             code="lease.none_free",
         )
 
@@ -422,17 +475,18 @@ def check_quarantine(pool: PoolRecord, store_now_ms: int, *, never_used: bool) -
 def choose(
     pool: PoolRecord, nodes: range, oldest: NodeRecord | None, unused: int | None, now_ms: int, *, never_used: bool
 ) -> int:
-    """Return which node number to grant.
+    """Return the node number to grant.
 
     ``oldest`` is the record in ``nodes`` whose window ended first, ``unused`` the lowest number without a record.
-    A number that has rested comes first, then one never used, then any whose window has ended.
+    A number after its cool-down comes first, then one never used, then any whose window has ended.
 
-    :raises LeaseError: ``lease.none_free``, with the earliest moment that one comes free.
+    :raises LeaseError: ``lease.none_free``, with the time until the first number comes free.
     """
     if never_used:
         if unused is None:
             raise LeaseError(
-                f"pool {pool.name!r} has no node number in {nodes.start}..{nodes.stop - 1} that was never used",
+                f"pool {pool.name!r} has no node number in {nodes.start}..{nodes.stop - 1} that was never used: "
+                "create a pool with another name",
                 code="lease.none_free",
             )
         return unused
@@ -454,18 +508,18 @@ def choose(
 def grant(
     pool: PoolRecord, record: NodeRecord | None, node: int, *, token: str, holder: str, now_ms: int, span_ms: int
 ) -> NodeRecord:
-    """Grant a node number from the end of its last window on.
+    """Return the record of a node number that is granted from the end of its last window.
 
-    :raises ConfigError: ``config.span``: longer than the pool grants.
+    :raises ConfigError: ``config.span``: ``span_ms`` is longer than the pool allows.
     """
     if span_ms > pool.span_ms:
         raise ConfigError(
-            f"span_ms {span_ms} is longer than the {pool.span_ms} that pool {pool.name!r} was made for: use at "
-            f"most that; a new pool is made for longer ones by: mintage pools create NAME --span-ms {span_ms}",
+            f"span_ms is {span_ms}; pool {pool.name!r} allows at most {pool.span_ms}: ask for less, or create a "
+            f"pool by: mintage pools create NAME --span-ms {span_ms}",
             code="config.span",
         )
     floor_ms = max(pool.floor_ms, record.until_ms if record is not None else 0)
-    # A caller's clock may be a little behind the last window's end: it gets a window, and waits for its floor.
+    # A caller whose clock is a little behind the last window's end gets a window and waits for its floor.
     until_ms = max(floor_ms, now_ms) + span_ms
     return NodeRecord(pool.name, node, floor_ms, until_ms, span_ms, pool.identity, token, holder, 0, pool.changes)
 
@@ -480,56 +534,59 @@ def extend(
     lease: Lease,
     *,
     next_token: str,
-    identity: str,
+    server_id: str,
     changes: int = 0,
     now_ms: int,
     store_now_ms: int,
     limit_ms: int = CLOCK_LIMIT_MS,
 ) -> NodeRecord:
-    """Move the end of a window forward to a span from now, never back, and the token to ``next_token``.
+    """Return the record with its window extended to a span from now, and with ``next_token`` as its token.
 
-    A request with an older token is refused, be it a copy of the holder's. One that comes again with the same next
-    token, as the answer was lost, is answered again.
+    The end of a window never moves back. The rule refuses a request with an older token, which a copy of the holder may
+    have. A request that is repeated with the same next token, because its answer was lost, gets the same answer.
 
-    ``changes`` is the pool's, as it stands on this server. If the server changed since the record was written, a
-    grant of the same number to somebody else may be forgotten. That cannot be where the holder's window is unbroken:
-    it was never free. The last extension may be forgotten as well, and then the record has the token before the
-    holder's: it is taken, and moves, so the next copy of the holder finds neither of its own.
+    ``changes`` is the pool's on this server. If the server changed since the record was written, it may have forgotten
+    a grant of the number to another holder. That is impossible if this holder's window has not ended: the number was
+    never free. The server may also have forgotten the last extension; then the record has the holder's previous token.
+    The rule accepts that token and replaces it, so the next copy of the holder finds neither of its tokens.
 
     :raises LeaseError: ``lease.lost``.
     """
     if record is not None and record.token is not None and record.token == next_token:
         return record
-    is_elsewhere = record is not None and (record.identity, record.changes) != (identity, changes)
+    is_elsewhere = record is not None and (record.identity, record.changes) != (server_id, changes)
     known = {lease.token, lease.previous} if is_elsewhere else {lease.token}
     if not record or not record.token or record.token not in known:
         why = "it was granted to another, released or revoked"
-        if is_of_a_clone(record, lease, identity, changes):
+        if is_of_a_clone(record, lease, server_id, changes):
             why = "another copy of its holder goes on with it, as the process was cloned, or restored from a snapshot"
         raise _lost(lease.pool, lease.node, record, why)
     if is_elsewhere and lease.until_ms <= store_now_ms + limit_ms + CLOCK_MARGIN_MS:
         raise _lost(lease.pool, lease.node, record, "its window ran out while the server changed or lost data")
-    # What the server forgot of the window, but no more than it can have granted.
+    # The end that the holder knows and the server may have forgotten, but not later than the server can have granted.
     claimed_ms = min(lease.until_ms, store_now_ms + limit_ms + CLOCK_MARGIN_MS + record.span_ms)
     until_ms = max(record.until_ms, claimed_ms, now_ms + record.span_ms)
-    return replace(record, until_ms=until_ms, identity=identity, token=next_token, changes=changes)
+    return replace(record, until_ms=until_ms, identity=server_id, token=next_token, changes=changes)
 
 
-def is_of_a_clone(record: NodeRecord | None, lease: Lease, identity: str, changes: int = 0) -> bool:
-    """Return whether a lease is of the record's own grant, but not of its last extension.
+def is_of_a_clone(record: NodeRecord | None, lease: Lease, server_id: str, changes: int = 0) -> bool:
+    """Return True if the lease belongs to the record's grant, but not to its last extension.
 
-    Grants of one node number begin at different times; on another server, an extension may have been forgotten.
+    The grants of one node number have different floors. On another server the last extension may be forgotten, so the
+    answer is False there.
     """
     return (
         record is not None
         and record.token not in {None, lease.token}
         and record.floor_ms == lease.floor_ms
-        and (record.identity, record.changes) == (identity, changes)
+        and (record.identity, record.changes) == (server_id, changes)
     )
 
 
 def release(record: NodeRecord | None, lease: Lease, *, used_until_ms: int) -> NodeRecord:
-    """End a lease: the next holder may start at ``used_until_ms``, the first time that was not minted in.
+    """Return the record after the end of the lease.
+
+    The next window may begin at ``used_until_ms``, the first unused time in milliseconds.
 
     :raises LeaseError: ``lease.lost``.
     """
@@ -540,7 +597,7 @@ def release(record: NodeRecord | None, lease: Lease, *, used_until_ms: int) -> N
 
 
 def revoke(record: NodeRecord) -> NodeRecord:
-    """Take the lease from its holder: the window cannot grow any more, and the number comes free when it ends."""
+    """Return the record without its token: nobody can extend the window, and the number comes free when it ends."""
     return replace(record, token=None)
 
 
@@ -548,44 +605,46 @@ def revoke(record: NodeRecord) -> NodeRecord:
 
 
 def create_namespace(
-    name: str, identity: str, *, start: int = 1, maximum: int = MAX_INTEGER, stride: int = 1, offset: int = 0
+    name: str, server_id: str, *, start: int = 1, maximum: int = MAX_INTEGER, stride: int = 1, offset: int = 0
 ) -> NamespaceRecord:
     """Return a namespace of the integers from ``start`` to ``maximum`` that are ``offset`` modulo ``stride``.
 
-    Two independent databases with stride 2 and offsets 0 and 1 hand out even and odd numbers, and either may be down.
+    Two independent databases with stride 2 and offsets 0 and 1 hand out even and odd integers. Each works without the
+    other.
 
     :raises FieldError: ``field.range``.
     """
-    check_whole(start, "start", 0, MAX_INTEGER)
-    check_whole(maximum, "maximum", 0, MAX_INTEGER)
-    check_whole(stride, "stride", 1, MAX_STRIDE)
-    check_whole(offset, "offset", 0, stride - 1)
+    check_int(start, "start", 0, MAX_INTEGER)
+    check_int(maximum, "maximum", 0, MAX_INTEGER)
+    check_int(stride, "stride", 1, MAX_STRIDE)
+    check_int(offset, "offset", 0, stride - 1)
     first = start + (offset - start) % stride
     if first > maximum:
         raise FieldError(f"maximum {maximum} is below the first integer {first}", code="field.range")
-    return NamespaceRecord(name, first - stride, maximum, stride, 0, identity)
+    return NamespaceRecord(name, first - stride, maximum, stride, 0, server_id)
 
 
-def note_server_of_namespace(namespace: NamespaceRecord, identity: str) -> NamespaceRecord:
-    """Return the namespace as it stands on this server: if that is another than before, it skips what may be forgotten.
+def note_server_of_namespace(namespace: NamespaceRecord, server_id: str) -> NamespaceRecord:
+    """Return the namespace after it has noted the server that it is on.
 
-    Its serials begin anew, so that nothing is taken back that was reserved on another server, not even at the maximum.
+    If another server wrote the record, the namespace skips the integers that this server may have forgotten. Its
+    serials start again, so it takes back no segment that another server reserved, not even at the maximum.
     """
-    if namespace.identity == identity:
+    if namespace.identity == server_id:
         return namespace
     skip = GAP * max(1, namespace.largest)
     high_water = _capped(namespace, namespace.high_water + skip * namespace.stride)
-    serial = _first_serial(identity)
-    return replace(namespace, high_water=high_water, identity=identity, serial=serial, serial_before=0)
+    serial = _first_serial(server_id)
+    return replace(namespace, high_water=high_water, identity=server_id, serial=serial, serial_before=0)
 
 
-def _first_serial(identity: str) -> int:
-    """Return the serial with which a server begins that takes over: 52 bits of its identity's SHA-1.
+def _first_serial(server_id: str) -> int:
+    """Return the first serial on a server that takes over: 52 bits of the SHA-1 of its id.
 
-    Two servers that take over from one replica begin at the same integer. Integers that were given back do not move the
-    high-water mark, so no count of moves would tell a segment of the one from that of the other.
+    Two servers that take over from one replica begin at the same integer, and a count of changes may be equal on both.
+    So only a serial that depends on the server tells their segments apart.
     """
-    return int(hashlib.sha1(identity.encode(), usedforsecurity=False).hexdigest()[:13], 16)
+    return int(hashlib.sha1(server_id.encode(), usedforsecurity=False).hexdigest()[:13], 16)
 
 
 def _capped(namespace: NamespaceRecord, high_water: int) -> int:
@@ -595,27 +654,31 @@ def _capped(namespace: NamespaceRecord, high_water: int) -> int:
 
 
 def check_not_retired(namespace: NamespaceRecord) -> None:
-    """:raises GenerationError: ``namespace.retired``."""
+    """Check that the namespace is not retired.
+
+    :raises GenerationError: ``namespace.retired``.
+    """
     if namespace.retired:
         raise retired_error(namespace.name)
 
 
 def retired_error(name: str) -> GenerationError:
-    """Return what is said of a namespace that was retired."""
+    """Return the error for a namespace that is retired."""
     return GenerationError(
-        f"namespace {name!r} was retired for good: its name never starts again, take another", code="namespace.retired"
+        f"namespace {name!r} was retired for good: its name never starts again; use another name",
+        code="namespace.retired",
     )
 
 
 def retire(namespace: NamespaceRecord) -> NamespaceRecord:
-    """End a namespace for good. The record stays, as it is what keeps its name from starting again."""
+    """Return the namespace, ended for good. Its record stays, so that the name never starts again."""
     return replace(namespace, retired=True)
 
 
 def reserve(namespace: NamespaceRecord, count: int) -> tuple[NamespaceRecord, Segment]:
-    """Reserve the next ``count`` integers, or as many as are left.
+    """Return the namespace and a segment of its next ``count`` integers, or of all that are left.
 
-    :raises GenerationError: ``sequence.exhausted``: none are; ``namespace.retired``.
+    :raises GenerationError: ``sequence.exhausted``: no integer is left; ``namespace.retired``.
     """
     check_not_retired(namespace)
     high_water = max(namespace.high_water, _below(namespace, namespace.floor))
@@ -624,7 +687,7 @@ def reserve(namespace: NamespaceRecord, count: int) -> tuple[NamespaceRecord, Se
     if last < first:
         raise GenerationError(
             f"namespace {namespace.name!r} is used up: its last integer is {high_water}, its maximum "
-            f"{namespace.maximum}",
+            f"{namespace.maximum}; create another namespace",
             code="sequence.exhausted",
         )
     largest, serial = max(namespace.largest, count), namespace.serial + 1
@@ -633,12 +696,12 @@ def reserve(namespace: NamespaceRecord, count: int) -> tuple[NamespaceRecord, Se
 
 
 def _below(namespace: NamespaceRecord, value: int) -> int:
-    """Return the last integer of the namespace below ``value``, or as far as it goes."""
+    """Return the last integer of the namespace below ``value``; its last integer if all are below."""
     return _capped(namespace, value - 1)
 
 
 def raise_floor(namespace: NamespaceRecord, value: int) -> NamespaceRecord:
-    """Let no integer below ``value`` be reserved or taken back any more; never moves back.
+    """Return the namespace with its floor at ``value`` or higher. Integers below it are not reserved or taken back.
 
     :raises GenerationError: ``namespace.retired``.
     """
@@ -648,13 +711,14 @@ def raise_floor(namespace: NamespaceRecord, value: int) -> NamespaceRecord:
 
 
 def give_back(namespace: NamespaceRecord, segment: Segment, first_unused: int) -> NamespaceRecord | None:
-    """Take back the unused tail of a segment if it is still the last that was reserved; ``None`` if it is not.
+    """Return the namespace without the unused tail of its last segment; ``None`` if the segment is not the last one.
 
-    So each reservation is given back once, and only while nobody else has any of it. Where its serial is the
-    namespace's, nothing was reserved or taken back since. Where it is the one before, one reservation was made since,
-    and as the high-water mark is where that began, all of it was taken back. With what is taken back goes its serial.
+    So each reservation is given back once, and only while no other client has any of its integers. If the segment's
+    serial equals the namespace's, nothing was reserved or taken back since. If it equals the one before, one
+    reservation was made since; as the high-water mark is where that one began, all of it was taken back. The serial
+    changes with each tail that is taken back.
 
-    Of a tail that begins below the floor, the rest is taken back.
+    If the tail begins below the floor, only the part above the floor is taken back.
 
     :raises GenerationError: ``namespace.retired``.
     """

@@ -123,7 +123,9 @@ def test_next_prints_the_remaining_integers_and_then_exhaustion(shell: Shell) ->
     shell.output("namespaces", "create", "few", "--start", "8", "--maximum", "10")
     done = shell.run("next", "few", "-n", "5")
     assert (done.stdout, done.returncode) == ("8\n9\n10\n", CATALOGUE["sequence.exhausted"].exit)
-    assert done.stderr.startswith("mintage: namespace 'few' is used up: its last integer is 10, its maximum 10\n")
+    assert done.stderr.startswith(
+        "mintage: namespace 'few' is used up: its last integer is 10, its maximum 10; create another namespace\n"
+    )
 
 
 def test_reserve_prints_the_first_and_the_last_integer(shell: Shell) -> None:

@@ -188,10 +188,11 @@ def broken_continuity(patch: pytest.MonkeyPatch) -> None:
     """Extend an ended window after a failover."""
     extend = rules.extend
 
-    def anyway(record: NodeRecord | None, lease: Lease, *, identity: str, **now: Any) -> NodeRecord:
+    def anyway(record: NodeRecord | None, lease: Lease, *, server_id: str, **now: Any) -> NodeRecord:
         changes = {"changes": record.changes} if record else {}
         return replace(
-            extend(record, lease, identity=record.identity if record else identity, **now | changes), identity=identity
+            extend(record, lease, server_id=record.identity if record else server_id, **now | changes),
+            identity=server_id,
         )
 
     patch.setattr(rules, "extend", anyway)
@@ -211,7 +212,7 @@ def broken_note(patch: pytest.MonkeyPatch) -> None:
     """Do not record the server of an extension in the pool."""
 
     def changes(_: Ledger, t: Transaction, name: str, __: Server) -> int:
-        pool = t.look(PoolRecord, name)
+        pool = t.get_unlocked(PoolRecord, name)
         return pool.changes if pool else 0
 
     patch.setattr(Ledger, "_changes", changes)

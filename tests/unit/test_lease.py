@@ -30,6 +30,7 @@ from mintage.rules import (
     Segment,
     check_clock,
     check_count,
+    check_int,
     check_layout,
     check_lease,
     check_name,
@@ -40,7 +41,6 @@ from mintage.rules import (
     check_text,
     check_token,
     check_value,
-    check_whole,
     choose,
     create_namespace,
     create_pool,
@@ -68,8 +68,10 @@ moments = st.integers(NOW - 200_000, NOW + 200_000)
 spans = st.integers(MIN_SPAN_MS, 100_000)
 
 
-def extend(record: NodeRecord | None, lease: Lease, *, next_token: str = "next", **options: Any) -> NodeRecord:
-    return rules.extend(record, lease, next_token=next_token, **options)
+def extend(
+    record: NodeRecord | None, lease: Lease, *, identity: str, next_token: str = "next", **options: Any
+) -> NodeRecord:
+    return rules.extend(record, lease, next_token=next_token, server_id=identity, **options)
 
 
 def node(until_ms: int, number: int = 0) -> NodeRecord:
@@ -133,12 +135,12 @@ GOOD_SEGMENT = Segment("n", 1, 10)
 @pytest.mark.parametrize(
     ("check", "code", "says"),
     [
-        (lambda: check_whole("5", "node"), "argument.type", "node '5' is str, not int"),  # type: ignore[arg-type]
-        (lambda: check_whole(True, "node"), "argument.type", "node True is bool, not int"),
-        (lambda: check_whole(0, "node", 1, 4), "field.range", "node 0 is outside 1..4"),
-        (lambda: check_whole(10**59, "node", 1, 4), "field.range", f"node {10**59} is outside 1..4"),
-        (lambda: check_whole(10**60, "node", 1, 4), "field.range", f"node {10**59}… is outside 1..4"),
-        (lambda: check_whole(10**5000, "node", 1, 4), "field.range", "node of that many digits is outside 1..4"),
+        (lambda: check_int("5", "node"), "argument.type", "node '5' is str, not int"),  # type: ignore[arg-type]
+        (lambda: check_int(True, "node"), "argument.type", "node True is bool, not int"),
+        (lambda: check_int(0, "node", 1, 4), "field.range", "node 0 is outside 1..4"),
+        (lambda: check_int(10**59, "node", 1, 4), "field.range", f"node {10**59} is outside 1..4"),
+        (lambda: check_int(10**60, "node", 1, 4), "field.range", f"node {10**59}… is outside 1..4"),
+        (lambda: check_int(10**5000, "node", 1, 4), "field.range", "node of that many digits is outside 1..4"),
         (lambda: check_text(b"a", "layout", 1, 2), "argument.type", "layout b'a' is bytes, not str"),  # type: ignore[arg-type]
         *(
             (
@@ -168,7 +170,7 @@ GOOD_SEGMENT = Segment("n", 1, 10)
                 (replace(GOOD_LEASE, until_ms=None), "argument.type", "until_ms None"),  # type: ignore[arg-type]
                 (replace(GOOD_LEASE, token=b""), "argument.type", "a lease's token is not str"),  # type: ignore[arg-type]
                 (replace(GOOD_LEASE, previous=None), "argument.type", "a lease's token is not str"),  # type: ignore[arg-type]
-                (replace(GOOD_LEASE, node=-1), "lease.lost", "a lease of pool 'p' is lost: its node number is none"),
+                (replace(GOOD_LEASE, node=-1), "lease.lost", "a lease of pool 'p' is lost: node -1 is outside 0.."),
                 (replace(GOOD_LEASE, node=2**44), "lease.lost", "a lease of pool 'p' is lost"),
             ]
         ),
@@ -187,8 +189,8 @@ GOOD_SEGMENT = Segment("n", 1, 10)
                 (replace(GOOD_SEGMENT, serial=2**53), "field.range", f"serial {2**53} is outside"),
             ]
         ),
-        (lambda: check_clock(5_001, 0), "lease.clock", "this clock is 5001 ms ahead of the store's, the limit is 5000"),
-        (lambda: check_clock(0, 5_001), "lease.clock", "this clock is 5001 ms behind the store's, the limit is 5000"),
+        (lambda: check_clock(5_001, 0), "lease.clock", "this clock is 5001 ms ahead of the store's; the limit is 5000"),
+        (lambda: check_clock(0, 5_001), "lease.clock", "this clock is 5001 ms behind the store's; the limit is 5000"),
         (lambda: check_layout(POOL, "other"), "config.pool", "pool 'p' holds node numbers of 'test', not of 'other'"),
     ],
 )  # fmt: skip
@@ -200,7 +202,7 @@ def test_refusal_names_the_value_and_its_limits(check: Callable[[], None], code:
 
 def test_limits_themselves_are_valid() -> None:
     for whole in (1, 4):
-        check_whole(whole, "node", 1, 4)
+        check_int(whole, "node", 1, 4)
     for text in ("a", "éa", "\ud7ff\ue000"):
         check_text(text, "layout", 1, 2)
     for token in ("a", "A.b_c-9", "t" * 64):
@@ -337,17 +339,17 @@ def test_grant_counts_server_changes_and_no_copy() -> None:
     [
         (
             lambda: check_quarantine(replace(POOL, quarantine_until_ms=NOW + 7), NOW, never_used=False),
-            ("pool 'p' is new on this server, or the server lost data or changed: its node numbers may still be in use "
-            "for 1 s; wait, or make new pools before their first use: mintage pools create"),
+            ("pool 'p' is in quarantine for 1 s, as it is new on this server, or the server changed or lost data: its "
+            "node numbers may still be in use; wait, or create new pools before their first use: mintage pools create"),
         ),
         (
             lambda: check_quarantine(replace(POOL, history_lost=True), NOW, never_used=True),
-            ("pool 'p' may have lost its history, so no node number is known to be never used: make a pool of another "
-            "name for this"),
+            ("pool 'p' may have lost its history, so every node number may have been used: create a pool with another "
+            "name"),
         ),
         (
             lambda: choose(POOL, range(2, 8), None, None, NOW, never_used=True),
-            "pool 'p' has no node number in 2..7 that was never used",
+            "pool 'p' has no node number in 2..7 that was never used: create a pool with another name",
         ),
         (
             lambda: choose(POOL, range(2, 8), node(NOW + 7), None, NOW, never_used=False),
@@ -356,8 +358,8 @@ def test_grant_counts_server_changes_and_no_copy() -> None:
         ),
         (
             lambda: grant(POOL, None, 0, token="t", holder="h", now_ms=NOW, span_ms=SPAN + 1),
-            ("span_ms 30001 is longer than the 30000 that pool 'p' was made for: use at most that; a new pool is made "
-            "for longer ones by: mintage pools create NAME --span-ms 30001"),
+            ("span_ms is 30001; pool 'p' allows at most 30000: ask for less, or create a pool by: mintage pools create "
+            "NAME --span-ms 30001"),
         ),
     ],
     ids=["quarantine", "lost history", "never used", "all leased", "longer span"],
@@ -568,7 +570,9 @@ def test_namespace_may_have_one_integer() -> None:
     assert segment == Segment("n", 0, 0)
     with pytest.raises(GenerationError) as caught:
         reserve(namespace, 1)
-    assert str(caught.value) == "namespace 'n' is used up: its last integer is 0, its maximum 0"
+    assert (
+        str(caught.value) == "namespace 'n' is used up: its last integer is 0, its maximum 0; create another namespace"
+    )
 
 
 @given(start=values, stride=strides, offset=st.integers(0, MAX_STRIDE - 1))

@@ -1080,7 +1080,7 @@ def test_copies_begin_apart_and_avoid_recorded_numbers(
         else:
             window_of(locked_node(pool, numbers))
             monkeypatch.setattr(RestoreDetector, "check", lambda _: Verdict.MAYBE)
-            registry.numbers.copy_state()
+            registry.numbers.restore_state()
         return [first, next(registry.locks._order(pool, numbers))]
 
     found = [known, *in_child(restored), *in_child(restored)]

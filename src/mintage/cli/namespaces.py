@@ -69,7 +69,7 @@ def reserve(args: argparse.Namespace) -> int:
     Nobody else gets these integers. If fewer are left than you ask for, the command reserves none. In a namespace with
     a stride, the integers are a stride apart, which --json prints.
     """
-    from mintage.store import whole as all_or_nothing
+    from mintage.store import all_or_nothing
 
     with opened(args) as store:
         segment = all_or_nothing(store, store.reserve(args.namespace, args.count), args.count)

@@ -17,7 +17,7 @@ from mintage.errors import FieldError, GenerationError, MintError, StoreError
 from mintage.lease.keeper import Task, as_fresh_error, say
 from mintage.process.forks import fork_lock
 from mintage.rules import GAP, LATEST_MS, MAX_COUNT, MAX_INTEGER, MAX_STRIDE, Segment
-from mintage.store import whole
+from mintage.store import all_or_nothing
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -284,7 +284,7 @@ class SegmentClient(Task):
                 segment = self._reserve(count)
                 # Otherwise another copy of this process may have received the same answer.
                 if self.resets == resets and self.generation.is_current():
-                    return whole(self.store, segment, count)
+                    return all_or_nothing(self.store, segment, count)
 
     def reserve_all(self, count: int) -> list[range]:
         """Reserve integers in ranges as large as the store gives, all of one size but the last.

@@ -1,7 +1,7 @@
-"""Snapshots of processes: what is to be done before one is taken, and after one was restored.
+"""The hooks that run before a snapshot of this process and after a restore.
 
-A process that is restored twice is two processes with one memory: one lease, one token, segments half used. Where a
-platform tells of it, these two functions are its hooks; ``snapshot_restore_py``, of AWS Lambda, is told by itself.
+A process that is restored twice becomes two processes with one memory: the same lease, token and segments. A platform
+with hooks calls these two functions; mintage registers them with ``snapshot_restore_py``, of AWS Lambda, itself.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from contextlib import suppress
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from mintage._core import start_generation
 from mintage.errors import StoreError
+from mintage.process.generation import start_generation
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,22 +26,22 @@ _HOOKS = "snapshot_restore_py"
 
 def _keeper() -> Keeper | None:
     """Return this process's keeper, if it has ever leased anything."""
-    # It may be half imported by another thread, which then has leased nothing either.
+    # Another thread may be importing the module; then it has leased nothing yet.
     current: Callable[[], Keeper] | None = getattr(sys.modules.get("mintage.lease.keeper"), "current", None)
     return None if current is None else current()
 
 
 def release_all() -> None:
-    """Give back all leases and the unused tails of all segments of this process, and close its connections to stores.
+    """Release all leases and the unused tails of all segments of this process, and close its connections to stores.
 
-    Call it at a graceful end that runs no ``atexit`` handlers: in the lifespan of an application under uvicorn. Threads
-    that mint later lease anew. Windows that a store cannot take back, as it is away, end by themselves. Waits at most
-    two seconds, and raises nothing.
+    Call it at a graceful end that runs no ``atexit`` handlers, as in the lifespan of an application under uvicorn. A
+    thread that mints later gets a new lease. If a store is unreachable, its windows end when they expire. The function
+    waits for at most two seconds, and raises nothing.
 
     >>> from mintage import release_all, snowflake
     >>> first = snowflake.new()
     >>> release_all()
-    >>> snowflake.new() > first  # leased anew
+    >>> snowflake.new() > first  # with a new lease
     True
     """
     keeper = _keeper()
@@ -51,19 +51,26 @@ def release_all() -> None:
 
 
 def before_snapshot() -> None:
-    """Give everything back, as :func:`release_all` does, before a snapshot of this process is taken.
+    """Release all leases and segments, as :func:`release_all` does, before a snapshot of this process.
 
-    To be called when no thread mints any more: what mints after it leases and reserves anew.
+    Call it when no thread mints. A thread that mints afterwards gets new leases and segments.
+
+    >>> from mintage import before_snapshot
+    >>> before_snapshot()
     """
     release_all()
 
 
 def after_restore() -> None:
-    """Have this process start over, as a forked child does: it leases and reserves anew before its next ID, and random
-    numbers are drawn anew.
+    """Start a new generation of this process, as in a forked child.
 
-    To be called in each restored process before it mints. A generator that was given its number refuses to mint from
-    now on (``fork.shared_node``), as all that were restored have that number. Asks no store, and raises nothing.
+    Call it in each restored process before it mints. Before its next ID, each generator gets new leases, segments and
+    random numbers. A generator with an explicit node number refuses to mint from now on (``fork.shared_node``), as all
+    restored processes have that number. The function asks no store, and raises nothing.
+
+    >>> from mintage import after_restore, snowflake
+    >>> after_restore()  # doctest: +SKIP
+    >>> id = snowflake.new()  # with a new lease after a restore
     """
     keeper = _keeper()
     if keeper is None:
@@ -76,10 +83,10 @@ _registered = False
 
 
 def register() -> None:
-    """Tell ``snapshot_restore_py`` of both, once, if it can be imported.
+    """Register both hooks with ``snapshot_restore_py``, once, if it can be imported.
 
-    It runs hooks before a snapshot in the reverse order of their registration, and after a restore in that order. So
-    the first of them gives back when all others are done, and starts over before any of them mints.
+    The package runs hooks before a snapshot in the reverse order of their registration, and after a restore in that
+    order. So the hooks that are registered first release after all others, and start over before any of them mints.
     """
     global _registered  # noqa: PLW0603 - one a process
     if _registered:

@@ -1,1 +1,1 @@
-"""What became of this process: its generation, forks, and restores from a snapshot."""
+"""The state of this process: its generation, its forks, and restores from a snapshot."""

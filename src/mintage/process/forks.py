@@ -1,9 +1,9 @@
 """The fork lock, which delays a fork until no thread imports a module or asks a store.
 
 A forked child inherits the locks that its parent's other threads hold, and no thread of the child releases them. So
-code that imports what leases need, or asks a store, holds :func:`fork_lock`. A fork from Python waits for it, at most
-five seconds. A fork in C does not wait, as it may not hold the GIL: its child gets a lock of its own, and whatever the
-parent had not finished belongs to an earlier generation.
+code that imports modules for leases, or asks a store, holds :func:`fork_lock`. A fork from Python waits for the lock
+for at most five seconds. A fork in C does not wait, as it may run without the GIL; its child gets a new lock, and
+objects that the parent had not finished belong to an earlier generation.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from _thread import RLock, get_ident
 
 from mintage._core import fork_generation
 
-# Type checkers take this for true; importing the real one from typing would cost more than all of mintage.
+# Type checkers treat this name as true; the import of typing would cost more than the rest of mintage.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import ModuleType
@@ -26,23 +26,23 @@ _LONGEST_S = 5.0
 _locks: dict[int, RLock] = {}
 _forking: dict[int, RLock] = {}
 _waiting: list[int] = []
-"""The process of each fork that waits for the lock; a child finds those of its parent's other threads."""
+"""The generation of each process with a fork that waits for the lock; a child also finds those of its parent."""
 
 
 def fork_lock() -> RLock:
-    """Return this process's lock; one of its parent's may be shut for good."""
+    """Return the lock of this process. Another thread may have held the parent's lock at the fork, for ever."""
     here = fork_generation()
     return _locks.get(here) or _locks.setdefault(here, _new_lock())
 
 
 def _new_lock() -> RLock:
-    # Where gevent or eventlet have patched threading, its locks are held by greenlets: of one thread, too, others wait.
+    # gevent and eventlet patch the locks of threading, so that greenlets own them and wait for each other.
     threading = sys.modules.get("threading")
     return RLock() if threading is None else threading.RLock()
 
 
 def give_way() -> None:
-    """Let forks that wait go first: a lock that is taken again at once is never had by anyone who waits for it."""
+    """Wait for pending forks: a thread that takes the lock again at once would starve them."""
     while fork_generation() in _waiting:
         time.sleep(0.001)
 
@@ -67,7 +67,7 @@ if hasattr(os, "register_at_fork"):
 
 
 def load(module: str) -> ModuleType:
-    """Import a module, whole or not at all in a child: a lock of an import that a fork cuts in two stays shut."""
+    """Import and return a module under the fork lock, as an interrupted import stays locked in a child."""
     with fork_lock():
         from importlib import import_module
 

@@ -1,6 +1,6 @@
-"""The generation of this process, which moves on at each fork and at each restore from a snapshot.
+"""The generation of this process, which grows at each fork and at each restore from a snapshot.
 
-What belongs to an earlier generation is another process's: a lease, a buffer of integers, a connection, a lock.
+A lease, a buffer, a connection or a lock of an earlier generation belongs to another process.
 """
 
 from __future__ import annotations
@@ -16,23 +16,27 @@ __all__ = ["Generation", "fork_generation", "generation", "start_generation"]
 
 
 class Generation(NamedTuple):
-    """The generation in which something was made."""
+    """The generation in which an object was created.
+
+    >>> Generation.current().is_current()
+    True
+    """
 
     number: int
-    """Moves on at each fork and at each restore, of this process or of one that it was forked from."""
+    """The number of the generation. It grows at each fork and restore of this process and of its ancestors."""
     fork: int
-    """The number that this process began with: it moves on at a fork alone."""
+    """The number with which the process began. It grows at forks only."""
 
     @classmethod
     def current(cls) -> Self:
-        """Return the generation of this process now."""
+        """Return the current generation of this process."""
         number = generation()
         return cls(number, fork_generation())
 
     def is_current(self) -> bool:
-        """Return True if this process was neither forked nor restored since."""
+        """Return True if there was no fork or restore since."""
         return self.number == generation()
 
     def has_forked(self) -> bool:
-        """Return True in a child that was forked since."""
+        """Return True in a child that was forked since then."""
         return self.fork != fork_generation()

@@ -1,6 +1,6 @@
-"""Detection of a restore from a snapshot, by what a restore cannot hide.
+"""Detection of a restore from a snapshot, by signs that a restore cannot hide.
 
-:func:`judge` is pure: it compares two fingerprints of a process. :class:`RestoreDetector` takes them.
+:func:`judge` is a pure function that compares two fingerprints of a process. :class:`RestoreDetector` takes them.
 """
 
 from __future__ import annotations
@@ -19,44 +19,52 @@ from mintage._core import clocks
 __all__ = ["Fingerprint", "RestoreDetector", "Verdict", "judge", "started_s"]
 
 JUMP_NS: Final = 200_000_000
-"""By how much clocks may come apart between two looks. Slewing changes none of the distances, as it changes the pace of
-all; so does no leap second that is smeared. A step of NTP looks like a restore, and is treated as one."""
+"""The largest change of the difference of two clocks between two checks, in nanoseconds. Slewing and a smeared leap
+second change the pace of all clocks, so they change no difference. A step by NTP looks like a restore, and counts as
+one."""
 _TRIES: Final = 5
 _UEVENTS: Final = 15
-"""The family of netlink in which the kernel announces what happens to devices."""
+"""The netlink family of the kernel's device events."""
 _NEW_GENERATION: Final = b"NEW_VMGENID=1"
-"""What the kernel (6.10 and newer) says where its virtual machine was restored."""
+"""The message of the kernel (6.10 or newer) after its virtual machine was restored."""
 _PROC: Final = Path("/proc")
 _DRIVER: Final = Path("/sys/bus/platform/drivers/vmgenid")
 
 
 class Verdict(Enum):
-    """What two looks say."""
+    """The result of a comparison of two fingerprints."""
 
     SAME = "same"
     MAYBE = "maybe"
-    """A clock jumped: a restore, or somebody set the clock, or the machine slept."""
+    """A clock jumped: the process was restored, somebody set the clock, or the machine slept."""
     RESTORED = "restored"
 
 
 @dataclass(frozen=True, slots=True)
 class Fingerprint:
-    """One look. Times are nanoseconds of the kernel's clocks; what the platform does not show is 0 or empty."""
+    """The signs of a process at one time.
+
+    Times are nanoseconds of the kernel's clocks. A sign that the platform does not show is 0 or empty.
+    """
 
     realtime_ns: int = 0
     monotonic_ns: int = 0
     boottime_ns: int = 0
     boot_id: str = ""
-    """The kernel's, another after each start of it."""
+    """The id of the kernel's boot."""
     pid: int = 0
     started: int = 0
-    """When this process started, in ticks since the kernel did."""
+    """The start of this process, in ticks since the boot."""
     generations: int = 0
-    """How often the kernel was told that its virtual machine was restored, since the first look."""
+    """The number of restores of the virtual machine that the kernel announced since the first check."""
 
 
 def judge(before: Fingerprint, now: Fingerprint) -> Verdict:
-    """Return what became of a process between two looks of its own."""
+    """Return the verdict on two fingerprints of one process.
+
+    >>> judge(Fingerprint(boot_id="a", pid=7), Fingerprint(boot_id="b", pid=7))
+    <Verdict.RESTORED: 'restored'>
+    """
     if (
         before.pid != now.pid
         or _differ(before.started, now.started)
@@ -74,16 +82,16 @@ def judge(before: Fingerprint, now: Fingerprint) -> Verdict:
 
 
 def _differ(before: object, now: object) -> bool:
-    """Return whether both are known, and not the same."""
+    """Return True if both values are known and differ."""
     return bool(before) and bool(now) and before != now
 
 
 def started_ticks(stat: str) -> int:
-    """Return when a process started, from its ``/proc/PID/stat``: the 22nd field.
+    """Return the start of a process in ticks since the boot: the 22nd field of its ``/proc/PID/stat``.
 
-    The second, its name in parentheses, may hold blanks and parentheses of its own.
+    The second field, the name in parentheses, may contain spaces and parentheses.
 
-    :raises ValueError: it is no such line.
+    :raises ValueError: ``stat`` is not such a line.
     """
     _, end, fields = stat.rpartition(")")
     numbers = fields.split()
@@ -100,16 +108,16 @@ def _started() -> int:
 
 def _boot_id() -> str:
     with suppress(OSError):
-        # UTF-8 is there for a process that may read no more of Python's own files, too; others need not be.
+        # Use UTF-8: a process that may no longer read Python's files cannot load other codecs.
         return (_PROC / "sys/kernel/random/boot_id").read_bytes().decode(errors="replace").strip()
     return ""
 
 
 def _clocks() -> tuple[int, int, int]:
-    """Return the three clocks at one moment, as nearly as can be had: of some readings the quickest."""
+    """Return the three clocks at nearly the same time: the quickest of a few readings."""
     best, shortest = (0, 0, 0), -1
     for _ in range(_TRIES):
-        # Not those of the module time: a test that travels is no restore.
+        # Not the clocks of the module time: a test that patches them is not a restore.
         *read, took = clocks()
         if shortest < 0 or took < shortest:
             best, shortest = (read[0], read[1], read[2]), took
@@ -119,7 +127,7 @@ def _clocks() -> tuple[int, int, int]:
 
 
 def started_s() -> int:
-    """Return when this process started, in seconds since the Unix epoch, as far as it can be known."""
+    """Return the start of this process in seconds since the Unix epoch, as exactly as the platform shows it."""
     boottime = getattr(time, "CLOCK_BOOTTIME", None)
     if boottime is None or not (ticks := _started()):
         return round(time.time() - time.process_time())
@@ -127,7 +135,7 @@ def started_s() -> int:
 
 
 class RestoreDetector:
-    """Looks at the signs of this process, now and then. For one thread at a time; any may call :meth:`close`."""
+    """A detector of restores of this process. Use it from one thread at a time; any thread may call :meth:`close`."""
 
     def __init__(self) -> None:
         self._before: Fingerprint | None = None
@@ -137,41 +145,41 @@ class RestoreDetector:
         self._no_uevents = False
 
     def check(self) -> Verdict:
-        """Return what became of this process since the last look."""
+        """Return the verdict on the time since the last check."""
         before, self._before = self._before, self.fingerprint()
         return Verdict.SAME if before is None else judge(before, self._before)
 
     def fingerprint(self) -> Fingerprint:
-        """Return how this process stands now."""
+        """Return the fingerprint of this process now."""
         self._poll_uevents()
         real, monotonic, boot = _clocks()
         return Fingerprint(real, monotonic, boot, _boot_id(), os.getpid(), _started(), self._generations)
 
     def _poll_uevents(self) -> None:
-        """Count what the kernel announced since: only where it has a driver for it."""
+        """Count the restores that the kernel announced, if it has the driver."""
         uevents = self._uevents
         if uevents is None:
             if self._no_uevents or not _DRIVER.exists():
                 self._no_uevents = True
                 return
             try:
-                # The C type: sockets of gevent and eventlet ignore SOCK_NONBLOCK, and wait.
+                # Use the C type: the sockets of gevent and eventlet ignore SOCK_NONBLOCK and block.
                 kind = _socket.SOCK_DGRAM | _socket.SOCK_NONBLOCK
                 self._uevents = uevents = _socket.socket(_socket.AF_NETLINK, kind, _UEVENTS)
                 uevents.bind((0, 1))
                 self._inode = os.fstat(uevents.fileno()).st_ino
             except OSError:
-                # A sandbox may not allow it.
+                # A sandbox may forbid it.
                 self.close()
                 self._no_uevents = True
                 return
         with suppress(OSError):
-            # A program may close what it does not know, and then the number is another's.
+            # A program may close unknown descriptors; then the number may belong to another file.
             while os.fstat(uevents.fileno()).st_ino == self._inode:
                 self._generations += is_generation(uevents.recv(1 << 16, _socket.MSG_DONTWAIT))
 
     def close(self) -> None:
-        """Close what it listens with, until the next look: a checkpoint need not keep it."""
+        """Close the netlink socket until the next check, so that a checkpoint need not save it."""
         uevents, self._uevents = self._uevents, None
         if uevents is not None:
             with suppress(OSError):
@@ -183,8 +191,8 @@ class RestoreDetector:
 
 
 def is_generation(message: bytes) -> bool:
-    """Return whether a message of the kernel's says that its virtual machine was restored.
+    """Return True if a message of the kernel announces a restore of its virtual machine.
 
-    What a user has the kernel say is marked as such, and does not.
+    The kernel marks messages that a user triggers, and these do not count.
     """
     return _NEW_GENERATION in message.split(b"\0")

@@ -172,7 +172,7 @@ class ServiceProtocol:
         if url.password is not None and not _KEY.fullmatch(url.password):
             raise ConfigError("the URL's key is not 1 to 512 printable characters of ASCII", code="config.store")
         self.url = url
-        self.timeout_ms = url.whole("timeout_ms", 2000, 1, 60_000)
+        self.timeout_ms = url.parse_int("timeout_ms", 2000, 1, 60_000)
         self._key = url.password
         # The host that answered last comes first.
         self._hosts = [

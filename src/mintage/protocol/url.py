@@ -98,7 +98,7 @@ class StoreUrl:
                 has = f"it has {', '.join(known)}" if known else "it has none"
                 raise ConfigError(f"a store of kind {self.scheme} has no option {name!r}: {has}", code="config.store")
 
-    def whole(self, option: str, default: int, least: int, most: int) -> int:
+    def parse_int(self, option: str, default: int, least: int, most: int) -> int:
         """Return an option that is a whole number.
 
         :raises ConfigError: ``config.store``.

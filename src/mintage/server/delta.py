@@ -23,7 +23,7 @@ from mintage.errors import CATALOGUE, ConfigError, FieldError, GenerationError, 
 from mintage.rules import MAX_INTEGER
 from mintage.server.keys import token_of
 from mintage.server.operation import Exchange, answered, exchange_of, read_body, read_json
-from mintage.store import whole
+from mintage.store import all_or_nothing
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -230,7 +230,7 @@ class Definitions:
         definition, serial = self._find(store, sequence)
         name = _namespace(sequence)
         try:
-            segment = whole(store, store.reserve(name, count), count)
+            segment = all_or_nothing(store, store.reserve(name, count), count)
         except GenerationError as error:
             if error.code != "namespace.retired":
                 raise

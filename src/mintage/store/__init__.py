@@ -1,7 +1,7 @@
-"""Stores: where leases and segments are recorded before anybody mints from them.
+"""Stores record leases and segments before a process mints from them.
 
-:func:`open_store` makes a store of a URL. All stores have the verbs of :class:`Store`, and all pass one contract suite.
-Verbs are synchronous: one is needed once in thousands of IDs, so async callers hop to a thread.
+:func:`open_store` opens the store that a URL names. All stores have the verbs of :class:`Store` and pass one contract
+suite. Verbs are synchronous: a process needs one in thousands of IDs, so async callers use a thread.
 """
 
 from __future__ import annotations
@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, Self, TypeVar
 
-from mintage._core import generation, kernel_random
+from mintage._core import kernel_random
 from mintage.errors import ConfigError, GenerationError
 from mintage.installation import install_line
+from mintage.process.generation import generation
 from mintage.protocol.url import StoreUrl
 from mintage.rules import CLOCK_LIMIT_MS, SPAN_MS
 from mintage.store.checks import guard
@@ -23,45 +24,56 @@ if TYPE_CHECKING:
 
     from mintage.rules import Lease, NamespaceRecord, NodeRecord, PoolRecord, Segment
 
-__all__ = ["Description", "Forwarding", "PerProcess", "Store", "new_token", "open_store"]
+__all__ = ["Description", "Forwarding", "PerProcess", "Store", "all_or_nothing", "new_token", "open_store"]
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
 class Description:
-    """What a store says of itself."""
+    """The description of a store and of its server.
+
+    >>> description = open_store("memory:Description").describe()
+    >>> description.url, description.promise, description.warnings
+    ('memory:Description', 'process', ())
+    """
 
     url: str
-    """Without the password."""
+    """The store's URL without the password."""
     promise: str
-    """How far uniqueness reaches: ``"process"``, ``"host"`` or ``"shared"``."""
+    """The scope of uniqueness: ``"process"``, ``"host"`` or ``"shared"``."""
     server: str
-    """Product and version."""
+    """The server's product and version."""
     identity: str
-    """What tells this server from one that took over from it."""
+    """The id of this server. A server that takes over from it has another id."""
     now_ms: int
     """The store's clock, in milliseconds since the Unix epoch."""
     warnings: tuple[str, ...] = ()
-    """What weakens the promise, each with what to do about it."""
+    """Settings that weaken the promise, each with its remedy."""
 
 
 class Store(ABC):
-    """Where leases and segments are recorded. Threads may share one; a forked child gets connections of its own.
+    """The base of all stores. Threads may share a store; a forked child gets connections of its own.
 
-    Every verb is atomic and durable: once it has returned, neither a crash nor a restart of the store undoes it. Every
-    verb raises StoreError: ``store.unavailable`` where the store cannot be reached (whether it took effect is then not
-    known, and does no harm: what may have been reserved is skipped), ``store.refused`` where it answered with an
-    error, ``store.schema`` where its tables were made by a newer mintage. Before that, every verb raises ArgumentError,
-    ``argument.type``, for an argument of another type, and FieldError, ``field.range``, for one outside its limits.
+    Every verb is atomic and durable: after it has returned, neither a crash nor a restart of the store undoes it. Every
+    verb raises StoreError: ``store.unavailable`` if the store is unreachable, ``store.refused`` if it answers with an
+    error, ``store.schema`` if a newer mintage made its tables. After ``store.unavailable`` the caller does not know
+    whether the verb took effect; that is harmless, as integers that may be reserved are skipped. Before a verb asks the
+    store, it raises ArgumentError, ``argument.type``, for an argument of another type, and FieldError, ``field.range``,
+    for an argument outside its limits.
+
+    >>> with open_store("memory:Store") as store:
+    ...     segment = store.reserve("orders", 1000)
+    >>> segment.first, segment.last
+    (1, 1000)
     """
 
     url: StoreUrl
     promise: ClassVar[str]
     clock_limit_ms: int = CLOCK_LIMIT_MS
-    """How far a caller's clock may be from the store's."""
+    """The largest difference between a caller's clock and the store's, in milliseconds."""
     is_ascending: bool = False
-    """True if each segment of a namespace is above all that were reserved before and not given back."""
+    """True if each segment of a namespace lies above all segments that were reserved before and not given back."""
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -79,10 +91,11 @@ class Store(ABC):
         span_ms: int,
         never_used: bool = False,
     ) -> Lease:
-        """Grant a node number of ``nodes`` that nobody can still be using, until ``span_ms`` after ``now_ms``.
+        """Grant a node number of ``nodes`` that no other holder can still use, until ``span_ms`` after ``now_ms``.
 
-        ``layout`` says what the pool's node numbers mean; the first acquire makes the pool. ``holder`` is for people to
-        read. ``never_used`` asks for a number that has never been granted.
+        ``now_ms`` is the caller's clock, in milliseconds since the Unix epoch; ``span_ms`` is 1,000 to 86,400,000.
+        ``layout`` is the meaning of the pool's node numbers; the first acquire creates the pool. ``holder`` is text for
+        people. ``never_used`` asks for a number that was never granted.
 
         :raises LeaseError: ``lease.none_free`` with ``retry_after_ms``, ``lease.clock``.
         :raises ConfigError: ``config.pool``, ``config.name``, ``config.node``, ``config.span``.
@@ -90,43 +103,42 @@ class Store(ABC):
 
     @abstractmethod
     def extend(self, lease: Lease, *, now_ms: int, next_token: str) -> Lease:
-        """The same lease with its window until one span from now, and another token; a window never gets shorter.
+        """Return the lease with a window that ends one span from now, and with ``next_token``. A window never shrinks.
 
-        ``next_token`` takes the token's place: 1 to 64 letters, digits and ``. _ -``. Draw it from the kernel for each
-        extension, never from a state in memory, which a clone of this process shares: then one of them goes on at most.
-        While it is not known what came of it (``store.unavailable``), ask again with the same one; the answer is then
-        the same.
+        ``next_token`` is 1 to 64 letters, digits and ``. _ -``. Draw it from the kernel for each extension (see
+        :func:`new_token`). A token from a state in memory would be the same in a clone of this process, and both would
+        continue. After ``store.unavailable``, retry with the same token; the answer is then the same.
 
         :raises LeaseError: ``lease.lost``, ``lease.clock``.
-        :raises FieldError: ``field.range``: ``next_token`` is not of its form.
+        :raises FieldError: ``field.range``: ``next_token`` is malformed.
         """
 
     @abstractmethod
     def release(self, lease: Lease, *, used_until_ms: int) -> None:
-        """End a lease; the next holder may start at ``used_until_ms``.
+        """End a lease. The next holder may start at ``used_until_ms``, the first unused time.
 
         :raises LeaseError: ``lease.lost``.
         """
 
     @abstractmethod
     def revoke(self, pool: str, node: int) -> NodeRecord:
-        """Take a lease from its holder, which mints to the end of its window and then raises ``lease.lost``.
+        """Take a lease from its holder. The holder mints to the end of its window, and then raises ``lease.lost``.
 
         :raises LeaseError: ``lease.unknown``: the node number was never granted.
         """
 
     @abstractmethod
     def create_pool(self, pool: str, *, layout: str, span_ms: int = SPAN_MS) -> PoolRecord:
-        """Make a pool, or frees an existing one from its quarantine: nothing that minted from it may still run.
+        """Create a pool, or end the quarantine of an existing one. No process that minted from the pool may still run.
 
-        ``span_ms`` is the longest span that a new pool grants; that of an existing one stays as it is.
+        ``span_ms`` is the longest span that a new pool grants. An existing pool keeps its own.
 
-        :raises ConfigError: ``config.pool``: it exists with another layout; ``config.name``, ``config.span``.
+        :raises ConfigError: ``config.pool``: the pool exists with another layout; ``config.name``, ``config.span``.
         """
 
     @abstractmethod
     def reserve(self, namespace: str, count: int) -> Segment:
-        """Reserve the next ``count`` integers, or as many as are left; makes a namespace that does not exist.
+        """Reserve the next ``count`` integers, or all that are left. Create the namespace if it does not exist.
 
         :raises GenerationError: ``sequence.exhausted``, ``namespace.retired``.
         :raises FieldError: ``field.range``: ``count`` is outside 1 to 2^31 - 1.
@@ -135,11 +147,11 @@ class Store(ABC):
 
     @abstractmethod
     def give_back(self, segment: Segment, first_unused: int) -> bool:
-        """Take back the unused tail of a segment if it is still the last that was reserved; returns whether it was.
+        """Take back the unused tail of a segment if no later segment was reserved; return True if it was taken back.
 
-        The segment bears the serial of its reservation, and of each a tail is taken back once: afterwards its integers
-        may be reserved again by others. So to ask again, as the answer was lost, does no harm; and the caller uses
-        none of the tail any more, whatever the answer.
+        The segment carries the serial of its reservation, and the store takes back the tail of each reservation once.
+        Then another client may reserve the integers. So a retry after a lost answer is harmless. The caller must not
+        use the tail after the call, whatever the answer is.
 
         :raises GenerationError: ``namespace.retired``.
         """
@@ -148,19 +160,20 @@ class Store(ABC):
     def create_namespace(
         self, namespace: str, *, start: int = 1, maximum: int = 2**63 - 1, stride: int = 1, offset: int = 0
     ) -> NamespaceRecord:
-        """Make a namespace of the integers from ``start`` to ``maximum`` that are ``offset`` modulo ``stride``.
+        """Create a namespace of the integers from ``start`` to ``maximum`` that are ``offset`` modulo ``stride``.
 
-        :raises ConfigError: ``config.namespace``: it exists; ``config.name``.
+        :raises ConfigError: ``config.namespace``: the namespace exists; ``config.name``.
         :raises FieldError: ``field.range``.
         :raises GenerationError: ``namespace.retired``.
         """
 
     @abstractmethod
     def raise_floor(self, namespace: str, value: int) -> NamespaceRecord:
-        """Let no integer below ``value`` be reserved any more; never moves back. Makes a missing namespace.
+        """Raise the floor of a namespace: the store reserves no integer below ``value`` from now on.
 
-        Nor is one taken back that a segment from before still has. A holder of such a segment learns of the floor
-        with its next one, and then hands out nothing below it.
+        A floor never moves back. A missing namespace is created. The store takes back no integer below the floor
+        either. A client with an older segment learns the floor with its next segment, and then hands out no integer
+        below it.
 
         :raises FieldError: ``field.range``.
         :raises ConfigError: ``config.name``.
@@ -169,30 +182,30 @@ class Store(ABC):
 
     @abstractmethod
     def retire(self, namespace: str) -> NamespaceRecord:
-        """End a namespace for good: from then on every verb on it raises ``namespace.retired``. Nothing undoes this.
+        """End a namespace for good: every later verb on it raises ``namespace.retired``. This cannot be undone.
 
-        A holder of a segment hands out the rest of it, which nobody else has or will have. The record stays, so that
-        the name never starts again. That goes for a namespace that does not exist, too; one that was retired before
-        stays as it is. A pool of the same name is another matter.
+        A client with a segment hands out its remaining integers, which are the client's alone. The record stays, so
+        that the name never starts again. A namespace that does not exist is created as retired; one that is retired
+        stays as it is. A pool of the same name is not affected.
 
         :raises ConfigError: ``config.name``.
         """
 
     @abstractmethod
     def list_pools(self) -> Sequence[PoolRecord]:
-        """Return all pools, by name."""
+        """Return the records of all pools, by name."""
 
     @abstractmethod
     def list_leases(self, pool: str | None = None) -> Sequence[NodeRecord]:
-        """Return all node numbers that were granted at least once, by pool and number."""
+        """Return the records of all node numbers that were granted at least once, by pool and number."""
 
     @abstractmethod
     def list_namespaces(self) -> Sequence[NamespaceRecord]:
-        """Return all namespaces, by name, retired ones too."""
+        """Return the records of all namespaces, by name; retired ones are included."""
 
     @abstractmethod
     def describe(self) -> Description:
-        """Return what the store is, and what weakens its promise."""
+        """Return the description of the store, with the settings that weaken its promise."""
 
     @abstractmethod
     def now_ms(self) -> int:
@@ -200,10 +213,10 @@ class Store(ABC):
 
     @abstractmethod
     def close(self) -> None:
-        """Close this process's connections; closing twice does nothing.
+        """Close the connections of this process. A second call does nothing.
 
-        It is no end: the next verb opens what it needs again, and finds all as it was. A process that was restored from
-        a snapshot goes on with the stores that were closed before it, and so does other code that uses the same store.
+        The next verb opens them again, and finds all records. So a process that was restored from a snapshot, or other
+        code that uses the same store, continues after ``close()``.
         """
 
     def __enter__(self) -> Self:
@@ -217,7 +230,11 @@ class Store(ABC):
 
 
 def new_token() -> str:
-    """Return a token of a lease: 128 bits of the kernel's, which no copy of this process draws as well."""
+    """Return a token for a lease: 128 random bits from the kernel, which differ in every copy of this process.
+
+    >>> len(new_token())
+    32
+    """
     return kernel_random(16).hex()
 
 
@@ -230,7 +247,7 @@ def _forwarded(name: str) -> Any:
 
 
 class Forwarding(Store):
-    """Another store, with something added: what a subclass does not say otherwise, the store inside does."""
+    """A store that wraps another one. A subclass overrides some verbs; the inner store handles the others."""
 
     acquire = _forwarded("acquire")
     extend = _forwarded("extend")
@@ -256,39 +273,43 @@ class Forwarding(Store):
         self.is_ascending = inner.is_ascending
 
     def forward(self, verb: str, *args: Any, **kwargs: Any) -> Any:
-        """Ask the store inside."""
+        """Call a verb of the inner store."""
         return getattr(self.inner, verb)(*args, **kwargs)
 
     def close(self) -> None:
+        """Close the connections of this process."""
         self.inner.close()
 
 
 class PerProcess(Generic[T]):
-    """What a forked child must not share with its parent, such as a connection: made at first use in each process."""
+    """An object that a forked child must not share with its parent, such as a connection.
+
+    Each process makes its own at first use.
+    """
 
     def __init__(self, make: Callable[[], T]) -> None:
         self._make = make
-        # The parent's is kept, never closed: closing it here would say goodbye in the parent's name.
+        # A child keeps its parent's object and never closes it: closing would end the parent's session.
         self._made: dict[int, T] = {}
 
     def get(self) -> T:
-        """Return this process's own."""
+        """Return the object of this process."""
         try:
             return self._made[generation()]
         except KeyError:
             return self._made.setdefault(generation(), self._make())
 
     def pop(self) -> T | None:
-        """Forget this process's own and return it, if it was made."""
+        """Remove the object of this process and return it; ``None`` if there is none."""
         return self._made.pop(generation(), None)
 
 
 STORE_KINDS: Final[dict[str, tuple[str, str, str | None]]] = {
     "memory": ("mintage.store.memory", "MemoryStore", None),
     "sqlite": ("mintage.store.sqlite", "SqliteStore", None),
-    "mysql": ("mintage.store.database", "MySqlStore", "mysql"),
-    "mariadb": ("mintage.store.database", "MySqlStore", "mysql"),
-    "postgresql": ("mintage.store.database", "PostgreSqlStore", "postgresql"),
+    "mysql": ("mintage.store.mysql", "MySqlStore", "mysql"),
+    "mariadb": ("mintage.store.mysql", "MySqlStore", "mysql"),
+    "postgresql": ("mintage.store.postgresql", "PostgreSqlStore", "postgresql"),
     "redis": ("mintage.store.redis", "RedisStore", "redis"),
     "rediss": ("mintage.store.redis", "RedisStore", "redis"),
     "redis+sentinel": ("mintage.store.redis", "RedisStore", "redis"),
@@ -299,11 +320,11 @@ STORE_KINDS: Final[dict[str, tuple[str, str, str | None]]] = {
     "http": ("mintage.store.http", "HttpStore", "client"),
     "https": ("mintage.store.http", "HttpStore", "client"),
 }
-"""What a URL's scheme is made with: module, class, and the extra that brings its driver."""
+"""The module, the class and the extra with the driver, for each scheme of a URL."""
 
 
 def kinds_like(scheme: str) -> str:
-    """Return which kind may be meant by a scheme that is none, and all that there are."""
+    """Return the remedy for an unknown scheme: the most similar kind, and all kinds."""
     from difflib import get_close_matches
 
     meant = get_close_matches(scheme.partition("+")[0], STORE_KINDS, 1)
@@ -311,14 +332,18 @@ def kinds_like(scheme: str) -> str:
 
 
 def open_store(url: str) -> Store:
-    """Return the store that a URL names. Connects at first use.
+    """Return the store that a URL names. The store connects at first use.
 
     ``memory:`` · ``sqlite:///ids.db`` · ``mysql://user:password@host/database`` · ``mariadb://…`` · ``postgresql://…``
     · ``redis://…`` · ``etcd://…`` · ``mysql://…?cache=redis://…`` · ``http://:key@host:8080``, the service. Options are
     a query, such as ``?timeout_ms=500``.
 
-    :raises ArgumentError: ``url`` is not str.
-    :raises ConfigError: ``config.store``: the URL is malformed; ``config.driver``: its driver is not installed.
+    :raises ArgumentError: ``url`` is not a str.
+    :raises ConfigError: ``config.store``: the URL is malformed; ``config.driver``: the driver is not installed.
+
+    >>> store = open_store("memory:open_store")
+    >>> store.reserve("orders", 3).as_range()
+    range(1, 4)
     """
     parsed = StoreUrl.parse(url)
     if parsed.scheme not in STORE_KINDS:
@@ -339,8 +364,8 @@ def open_store(url: str) -> Store:
     return make(parsed)
 
 
-def whole(store: Store, segment: Segment, count: int) -> Segment:
-    """Return the segment, if it has as many integers as were asked for. Otherwise it is given back.
+def all_or_nothing(store: Store, segment: Segment, count: int) -> Segment:
+    """Return the segment if it has ``count`` integers; give it back if it has fewer.
 
     :raises GenerationError: ``sequence.exhausted``: it has fewer.
     """
@@ -349,15 +374,15 @@ def whole(store: Store, segment: Segment, count: int) -> Segment:
     kept = store.give_back(segment, segment.first)
     raise GenerationError(
         f"namespace {segment.namespace!r} has {len(segment)} integers left, not {count}"
-        + ("" if kept else ", and these are skipped: the server changed before they were given back"),
+        + ("" if kept else "; they are skipped, as the server changed before they were given back"),
         code="sequence.exhausted",
     )
 
 
 def load_driver(module: str, extra: str | None) -> Any:
-    """Import a module that needs the packages of an extra.
+    """Import and return a module that needs the packages of an extra.
 
-    :raises ConfigError: ``config.driver``, with the line that installs them.
+    :raises ConfigError: ``config.driver``: a package is missing; the message has the line that installs it.
     """
     try:
         return import_module(module)

@@ -1,23 +1,24 @@
-"""``mysql://…?cache=redis://…``: a database, with Redis in front of it for segments.
+"""``mysql://…?cache=redis://…`` puts Redis in front of a database for segments.
 
 The database reserves *blocks* of integers, as large as many segments; a script cuts segments out of a block in Redis.
-So the database is asked once in hundreds of segments, and either of the two may be away for a while. Node numbers, and
-all that is not a segment, are the database's alone.
+So clients ask the database once in hundreds of segments, and either server may be unreachable for a while. Only the
+database handles node numbers and everything else.
 
-Nothing is reserved twice, by construction:
+No integer is reserved twice, by construction:
 
-- Blocks never overlap: the database reserved them before anybody else heard of them.
-- The process that reserved a block sends it to Redis once. If it cannot know whether it arrived, it leaves it alone for
-  good.
-- A block in Redis bears the identity of the server that it was put into: its run id, which a restart changes, and
-  its replication id, which every promotion changes. The script compares both with those of the server that it runs on.
-  So what comes out of a dump, an append-only file, a replica that took over, or a master that followed one and came
-  back, never counts. Within one run and one history a server's memory does not go back: it has the block as
-  it was left, or not at all.
+- Blocks never overlap: the database reserves a block before the cache receives it.
+- The process that reserved a block sends it to Redis once. If the process does not know whether the block arrived, it
+  never uses it.
+- A block in Redis has the id of the server that received it: its run id, which a restart changes, and its replication
+  id, which every promotion changes. The script compares both with those of the server that it runs on. So the script
+  ignores a block from a dump, from an append-only file, from a replica that took over, or from a master that followed
+  one and came back. Within one run and one replication history, the memory of a server does not go back: it has the
+  block as the last script left it, or not at all.
 
-What does not count is retired: the next block comes from the database, and the rest of the old one is skipped. Redis
-needs no persistence for that, and the database no record of what Redis did. What remains: an old copy of a block must
-not be handed to the very server that runs on, by RESTORE or by a snapshot of its machine's memory.
+The script drops a block that it ignores: the next block comes from the database, and the remaining integers of the old
+one are skipped. So Redis needs no persistence, and the database needs no record of the actions of Redis. One condition
+remains: nobody may give an old copy of a block to the same running server, by RESTORE or by a snapshot of its machine's
+memory.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ __all__ = ["CachedStore"]
 DATABASES: Final = ("mysql", "mariadb", "postgresql", "sqlite")
 CACHES: Final = ("redis", "rediss", "redis+sentinel", "redis+cluster", "valkey")
 PAUSE_S: Final = 5.0
-"""For how long a cache that did not answer is left alone."""
+"""The time in seconds for which a client does not ask a cache that did not answer."""
 
 log = logging.getLogger("mintage")
 
@@ -56,51 +57,52 @@ class Cut(NamedTuple):
 
 
 class NeedBlock(NamedTuple):
-    """The block of the cache is too short: the holder of this token may put another in."""
+    """The block of the cache is too short. The client with this token may add another block."""
 
     token: str
 
 
 class Reply(Enum):
-    """An answer of the cache that carries nothing else."""
+    """An answer of the cache without data."""
 
     AWAY = "away"
-    """There is no answer."""
+    """The cache did not answer."""
     RETIRED = "retired"
     """The namespace is retired."""
     DONE = "done"
     REFUSED = "refused"
-    """Another process was faster, or the cache does not know what was given back."""
+    """Another process was faster, or the cache does not know the segment that was given back."""
 
 
 Answer: TypeAlias = Cut | NeedBlock | Reply
 
 
 class CachedStore(Forwarding):
-    """A database with Redis in front of it: ``mysql://user:password@host/database?cache=redis://user:password@host:6379``.
+    """A database with Redis in front of it.
 
-    The options of the cache follow it. Option of the database: ``block``, how many segments a block has (100).
-    A raised floor needs both of them to be there. A process goes on while the database is away if it has met it before:
-    only then does it know whose blocks it sees.
+    The URL is ``mysql://user:password@host/database?cache=redis://user:password@host:6379``.
+    The options of the cache follow its URL. The database has the option ``block``, the number of segments in a block
+    (100). To raise a floor, both servers must be reachable. While the database is unreachable, only a process that has
+    reached it before continues: only such a process knows the id of the database that owns the blocks.
     """
 
     def __init__(self, url: StoreUrl) -> None:
         if url.scheme not in DATABASES:
             raise ConfigError(
-                f"a store of kind {url.scheme} has no cache: those of {', '.join(DATABASES)} have", code="config.store"
+                f"a store of kind {url.scheme} has no cache; use one of {', '.join(DATABASES)}", code="config.store"
             )
         try:
             cache = StoreUrl.parse(url.options["cache"])
         except ConfigError as error:
             raise ConfigError(f"option cache of the store's URL: {error}", code="config.store") from None
         if cache.scheme not in CACHES:
-            raise ConfigError(f"a store of kind {cache.scheme} cannot be a cache: redis can", code="config.store")
-        self._segments = url.whole("block", 100, 1, 1_000_000)
+            raise ConfigError(f"a store of kind {cache.scheme} cannot be a cache; use redis", code="config.store")
+        self._segments = url.parse_int("block", 100, 1, 1_000_000)
         options = {name: text for name, text in url.options.items() if name not in {"cache", "block"}}
         module, name, extra = STORE_KINDS[url.scheme]
         database: Store = getattr(load_driver(module, extra), name)(replace(url, options=options))
         super().__init__(database)
-        # While the cache is away the database reserves beyond the block, which goes on when the cache is back.
+        # While the cache is unreachable, the database reserves above the block, which is used again afterwards.
         self.is_ascending = False
         self.url = url
         module, _, extra = STORE_KINDS[cache.scheme]
@@ -111,6 +113,7 @@ class CachedStore(Forwarding):
     # --- segments -------------------------------------------------------------------------------------------------
 
     def reserve(self, namespace: str, count: int) -> Segment:
+        """Reserve the next integers of a namespace."""
         database_id = self._database_id or self._identify_database()
         match self._ask("cut", namespace, database_id, count=count):
             case Cut(segment):
@@ -123,15 +126,15 @@ class CachedStore(Forwarding):
                 return self.inner.reserve(namespace, count)
 
     def _reserve_block(self, namespace: str, count: int, token: str, database_id: str) -> Segment:
-        """Reserve a block in the database, put it into the cache, and return the first segment of it."""
+        """Reserve a block in the database, send it to the cache, and return its first segment."""
         try:
             block = self.inner.reserve(namespace, min(count * self._segments, rules.MAX_COUNT))
         except GenerationError:
-            remainder = self._ask("cut_rest", namespace, database_id, count=count)
+            remainder = self._ask("cut_remainder", namespace, database_id, count=count)
             if not isinstance(remainder, Cut):
                 raise
             return remainder.segment
-        # Another server of the database may have answered: then the block is not put in.
+        # If another server of the database has answered meanwhile, the cache does not accept the block.
         database_id = self._identify_database()
         answer = self._ask(
             "put",
@@ -148,13 +151,13 @@ class CachedStore(Forwarding):
             case Cut(segment):
                 return segment
             case Reply.AWAY:
-                # The block may have arrived.
+                # The block may have arrived, so never use it.
                 return self.inner.reserve(namespace, count)
             case _:
                 return self._keep(block, count)
 
     def _keep(self, block: Segment, count: int) -> Segment:
-        """Return the beginning of a block that was not put in, as others were faster or the floor was raised."""
+        """Return the start of a block that the cache refused, as another process was faster or raised the floor."""
         if len(block) <= count:
             return block
         first_unused = block.first + count * block.stride
@@ -162,6 +165,7 @@ class CachedStore(Forwarding):
         return replace(block, last=first_unused - block.stride)
 
     def give_back(self, segment: Segment, first_unused: int) -> bool:
+        """Take back the unused tail of the segment reserved last."""
         if first_unused not in segment.as_range():
             return False
         answer = self._ask(
@@ -178,6 +182,7 @@ class CachedStore(Forwarding):
         return answer is Reply.DONE
 
     def raise_floor(self, namespace: str, value: int) -> NamespaceRecord:
+        """Raise the smallest integer that a namespace may still hand out."""
         record = self.inner.raise_floor(namespace, value)
         database_id = self._identify_database()
         try:
@@ -191,6 +196,7 @@ class CachedStore(Forwarding):
         return record
 
     def retire(self, namespace: str) -> NamespaceRecord:
+        """End a namespace for good."""
         record = self.inner.retire(namespace)
         database_id = self._identify_database()
         try:
@@ -204,14 +210,14 @@ class CachedStore(Forwarding):
         return record
 
     def _identify_database(self) -> str:
-        """Return what tells this database from others: databases that share a cache must not share blocks."""
+        """Return the id of this database. Databases that share a cache must not share blocks."""
         database = self.inner.describe()
         host = platform.node() if database.promise == "host" else ""
         self._database_id = " ".join([database.identity, host, self.url.path])
         return self._database_id
 
     def _ask(self, verb: str, namespace: str, database_id: str, **arguments: object) -> Answer:
-        """Return the answer of the cache; :attr:`Reply.AWAY` if there is none, whether or not it did what was asked."""
+        """Return the answer of the cache; :attr:`Reply.AWAY` if there is none, even if the cache ran the script."""
         if time.monotonic() < self._away_until_s:
             return Reply.AWAY
         try:
@@ -233,9 +239,10 @@ class CachedStore(Forwarding):
         )
         return _read(namespace, answer)
 
-    # --- what the database does alone --------------------------------------------------------------------------------
+    # --- verbs of the database alone --------------------------------------------------------------------------------
 
     def describe(self) -> Description:
+        """Return the description of the store."""
         database = self.inner.describe()
         server, warnings = database.server, database.warnings
         try:
@@ -245,12 +252,13 @@ class CachedStore(Forwarding):
         return replace(database, url=str(self.url), server=server, warnings=warnings)
 
     def close(self) -> None:
+        """Close the connections of this process."""
         self.inner.close()
         self._cache.close()
 
 
 def _read(namespace: str, answer: dict[str, Any]) -> Answer:
-    """Return the answer of blocks.lua, by the members that its JSON object has."""
+    """Return the answer of blocks.lua as a value of its own type."""
     match answer:
         case {"first": first, "last": last, "stride": stride, "floor": floor, "serial": serial}:
             return Cut(Segment(namespace, *map(int, (first, last, stride, floor, serial))))

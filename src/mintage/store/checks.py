@@ -1,6 +1,6 @@
-"""What every verb of every store takes: types and limits, looked at before the store is asked.
+"""The checks of every verb's arguments: types and limits, before the store is asked.
 
-:class:`mintage.store.Store` puts these in front of the verbs of each subclass, so that no store can forget one.
+:class:`mintage.store.Store` adds them to the verbs of each subclass, so that no store can omit one.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def _acquire(
     rules.check_nodes(nodes)
     rules.check_text(layout, "layout", 1, 500)
     rules.check_text(holder, "holder", 0, 200)
-    rules.check_whole(now_ms, "now_ms", 0, LATEST_MS)
+    rules.check_int(now_ms, "now_ms", 0, LATEST_MS)
     rules.check_span(span_ms)
     if not isinstance(never_used, bool):
         raise ArgumentError(f"never_used is {type(never_used).__name__}, not bool", code="argument.type")
@@ -35,21 +35,23 @@ def _acquire(
 
 def _extend(lease: Lease, *, now_ms: int, next_token: str) -> None:
     rules.check_lease(lease)
-    rules.check_whole(now_ms, "now_ms", 0, LATEST_MS)
+    rules.check_int(now_ms, "now_ms", 0, LATEST_MS)
     rules.check_token(next_token)
 
 
 def _release(lease: Lease, *, used_until_ms: int) -> None:
     rules.check_lease(lease)
-    rules.check_whole(used_until_ms, "used_until_ms")
+    rules.check_int(used_until_ms, "used_until_ms")
 
 
 def _revoke(pool: str, node: int) -> None:
     rules.check_name(pool, "pool")
-    rules.check_whole(node, "node")
+    rules.check_int(node, "node")
     if not 0 <= node < rules.MAX_NODES:
         raise LeaseError(
-            f"a node number outside 0..{rules.MAX_NODES - 1} of pool {pool!r} was never leased", code="lease.unknown"
+            f"a node number outside 0..{rules.MAX_NODES - 1} of pool {pool!r} was never leased; "
+            "see mintage leases list",
+            code="lease.unknown",
         )
 
 
@@ -66,7 +68,7 @@ def _reserve(namespace: str, count: int) -> None:
 
 def _give_back(segment: Segment, first_unused: int) -> None:
     rules.check_segment(segment)
-    rules.check_whole(first_unused, "first_unused")
+    rules.check_int(first_unused, "first_unused")
 
 
 def _create_namespace(
@@ -106,7 +108,7 @@ _CHECKS: Final[dict[str, Callable[..., None]]] = {
 
 
 def guard(store: type[Any]) -> None:
-    """Put the checks in front of the verbs that a class defines."""
+    """Wrap the verbs that a class defines with the checks of their arguments."""
     for name, check in _CHECKS.items():
         if name in vars(store):
             setattr(store, name, _guarded(vars(store)[name], check))

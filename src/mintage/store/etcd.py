@@ -1,8 +1,8 @@
-"""``etcd://`` keeps its records in etcd, through its JSON gateway. Made with httpx; etcd 3.4 or newer.
+"""``etcd://`` keeps its records in etcd 3.4 or newer, through its JSON gateway. It uses httpx.
 
-A verb reads keys, and writes with one transaction that etcd carries out only if none of those keys changed meanwhile.
-The gateway is described in https://etcd.io/docs/v3.4/dev-guide/api_grpc_gateway/ and the messages in
-https://etcd.io/docs/v3.4/dev-guide/api_reference_v3/.
+A verb reads keys, and writes in one transaction that etcd executes only if none of these keys changed meanwhile.
+https://etcd.io/docs/v3.4/dev-guide/api_grpc_gateway/ describes the gateway, and
+https://etcd.io/docs/v3.4/dev-guide/api_reference_v3/ the messages.
 """
 
 from __future__ import annotations
@@ -41,19 +41,20 @@ _NOT_ALLOWED: Final = (
     "invalid auth",
 )
 PAGE: Final = 1_000
-"""How many records a list asks for at once."""
+"""The number of records that a list requests at a time."""
 
 
 class EtcdStore(Ledger):
     """A store in etcd: ``etcd://host``, ``etcds://host`` with TLS, ``etcd://user:password@host1:2379,host2:2379``.
 
-    Of several hosts the first that can be reached is used. Options: ``prefix`` of the keys (``mintage/``),
-    ``timeout_ms`` for each request (2000), and with TLS ``ca``, the file of the authority that signed the servers'
-    certificates (the system's authorities), and ``cert`` and ``cert_key``, the files of a certificate to show.
+    If the URL has several hosts, the store uses the first reachable one. Options: ``prefix`` of the keys
+    (``mintage/``), ``timeout_ms`` for each request (2000), and with TLS ``ca``, the file of the authority that signed
+    the servers' certificates (the system's authorities), and ``cert`` and ``cert_key``, the files of a client
+    certificate.
 
-    etcd has no clock to ask for, so the store's clock is that of the member that answers, which HTTP tells to the
-    second: a caller's is judged half a second less exactly. What tells one cluster from another is its id. It is new
-    after a snapshot was restored only if the restored cluster has a new token, so restore with
+    etcd has no request for its time, so the store's clock is the ``Date`` of the member that answers, which has a
+    resolution of one second: the check of a caller's clock is half a second less exact. The id of a cluster is the id
+    of the server. A restored snapshot has a new id only if the restored cluster has a new token, so restore with
     ``--initial-cluster-token`` and a word never used before.
     """
 
@@ -65,7 +66,7 @@ class EtcdStore(Ledger):
             raise ConfigError(f"a store of kind {url.scheme} has no path: {url}", code="config.store")
         self.url = url
         self._prefix = url.options.get("prefix", "mintage/")
-        self._timeout_ms = url.whole("timeout_ms", 2000, 1, 60_000)
+        self._timeout_ms = url.parse_int("timeout_ms", 2000, 1, 60_000)
         self._connection = PerProcess(lambda: Connection(url, self._timeout_ms))
 
     @contextmanager
@@ -75,11 +76,13 @@ class EtcdStore(Ledger):
         keys.commit()
 
     def describe(self) -> Description:
+        """Return the description of the store."""
         version = self._connection.get().ask("maintenance/status", {})[0].get("version")
         server = self._run(lambda t: t.server())
         return Description(str(self.url), self.promise, f"etcd {version}", server.identity, server.now_ms)
 
     def close(self) -> None:
+        """Close the connections of this process."""
         connection = self._connection.pop()
         if connection is not None:
             connection.client.close()
@@ -95,11 +98,11 @@ class Connection:
         hosts = [(f"[{host}]" if ":" in host else host, port) for host, port in url.hosts or (("127.0.0.1", None),)]
         self._members = [f"{scheme}://{host}:{port or PORT}/v3/" for host, port in hosts]
         self._token: dict[str, str] = {}
-        # No proxy or password of the environment: a store is where its URL says.
+        # Ignore proxies and passwords of the environment: the URL alone names the store.
         self.client = httpx.Client(timeout=timeout_ms / 1000, verify=url.tls(), trust_env=False)
 
     def ask(self, path: str, body: dict[str, Any]) -> tuple[dict[str, Any], httpx.Headers]:
-        """Return what a member answers.
+        """Send a request to a member and return its answer and headers.
 
         :raises StoreError: as the verbs of a store.
         """
@@ -109,7 +112,7 @@ class Connection:
         if self._token and (
             answer.status_code == httpx.codes.UNAUTHORIZED or "revision in header is old" in answer.text
         ):
-            # Tokens end. What came with one that ended was not carried out.
+            # The token expired. etcd did not execute the request, so a retry is safe.
             self._log_in()
             answer = self._post(path, body, self._token)
         return self._checked(answer), answer.headers
@@ -123,7 +126,7 @@ class Connection:
             try:
                 return self.client.post(member + path, json=body, headers=headers)
             except (httpx.ConnectError, httpx.ConnectTimeout) as error:
-                # Nothing was sent: the next one may be asked the same.
+                # Nothing was sent, so the next member may get the same request.
                 self._pass_over(member)
                 failed: httpx.HTTPError = error
             except httpx.HTTPError as error:
@@ -137,7 +140,7 @@ class Connection:
         ) from failed
 
     def _pass_over(self, member: str) -> None:
-        """Ask another member next time."""
+        """Move a member to the end of the list, so that the next request goes to another."""
         self._members = [*(other for other in self._members if other != member), member]
 
     def _checked(self, answer: httpx.Response) -> dict[str, Any]:
@@ -152,7 +155,7 @@ class Connection:
             raise StoreError(f"{self._url}: {why}", code="store.refused")
         why = str(body.get("message") or body.get("error") or f"HTTP {answer.status_code}")
         if "compacted" in why:
-            # The moment that this transaction reads.
+            # etcd has dropped the revision that this transaction reads.
             raise ConflictError
         full = "space exceeded" in why
         passing = not full and (answer.is_server_error or answer.status_code == httpx.codes.TOO_MANY_REQUESTS)
@@ -165,26 +168,28 @@ class Connection:
 
 
 class Keys:
-    """The keys of a transaction: those read, with their revisions, and those to be written."""
+    """The keys of a transaction: the keys that it read, with their revisions, and the keys that it writes."""
 
     def __init__(self, connection: Connection, prefix: str) -> None:
         self._connection = connection
         self._prefix = prefix
         self._server: Server | None = None
         self._revision = "0"
-        """What was read is of this one moment; 0 means now."""
+        """The revision that all reads of the transaction use; 0 means the current one."""
         self._read: dict[str, str] = {}
-        """The revision of each key that was."""
+        """The revision of each key that exists."""
         self._written: dict[str, str] = {}
 
     def _ask(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
         answer, headers = self._connection.ask(path, body)
         header = answer["header"]
         try:
-            # The time of the second's middle.
+            # The middle of the second.
             now_ms = int(parsedate_to_datetime(headers["Date"]).timestamp()) * 1000 + 500
         except (KeyError, ValueError):
-            raise StoreError("etcd's answer tells no Date: no proxy may remove it", code="store.refused") from None
+            raise StoreError(
+                "etcd's answer has no header Date: configure the proxy to keep it", code="store.refused"
+            ) from None
         server = Server(header["cluster_id"], now_ms)
         if self._server is not None and self._server.identity != server.identity:
             raise StoreError("etcd was replaced by another cluster meanwhile: try again", code="store.unavailable")
@@ -197,12 +202,13 @@ class Keys:
         return self._ask("kv/range", body if stop is None else {**body, "range_end": _encoded(stop)})
 
     def server(self) -> Server:
+        """Return the server of this transaction and its clock."""
         if self._server is None:
             self._range(self._prefix, count_only=True)
         return cast("Server", self._server)
 
     def _key(self, kind: type[Record], *key: str | int) -> str:
-        # Numbers of one width, in their order.
+        # Numbers have one width, so that keys sort by number.
         parts = (f"{part:014}" if isinstance(part, int) else part for part in key)
         return self._prefix + "/".join((name_of(kind), *parts))
 
@@ -214,34 +220,41 @@ class Keys:
         return None
 
     def get(self, kind: type[R], *key: str | int) -> R | None:
+        """Return the record with this key, locked; ``None`` if there is none."""
         return self._one(kind, self._range(self._key(kind, *key)))
 
-    look = get
+    get_unlocked = get
 
     def put(self, record: Record) -> None:
+        """Write a record, new or not."""
         values = asdict(record)
         if isinstance(record, NodeRecord):
             values = {"order": f"{record.until_ms:019} {record.node:014}", **values}
         self._written[self._key(type(record), *key_of(record))] = json.dumps(values)
 
     def all(self, kind: type[R]) -> Sequence[R]:
-        # The `/` that ends a pool's name comes after some of the characters of names.
+        """Return all records of a kind, by key."""
+        # The `/` after a pool's name sorts above some of the characters of names.
         return sorted(self._all(kind, self._key(kind, "")), key=key_of)
 
     def nodes(self, pool: str) -> Sequence[NodeRecord]:
+        """Return all node records of a pool, by number."""
         return self._all(NodeRecord, self._key(NodeRecord, pool, ""))
 
     def oldest(self, pool: str, nodes: range) -> NodeRecord | None:
-        # A record's value begins with its `until_ms` and its number, so that etcd can sort by it.
+        """Return the record in ``nodes`` whose window ended first, locked."""
+        # A record's value begins with its `until_ms` and its number, so that etcd can sort by value.
         first, stop = self._key(NodeRecord, pool, nodes.start), self._key(NodeRecord, pool, nodes.stop)
         return self._one(NodeRecord, self._range(first, stop, sort_target="VALUE", sort_order="ASCEND", limit=1))
 
     def unused(self, pool: str, nodes: range) -> int | None:
+        """Return the lowest of ``nodes`` without a record; ``None`` if all have one."""
+
         def used(count: int) -> int:
             first, stop = self._key(NodeRecord, pool, nodes.start), self._key(NodeRecord, pool, nodes.start + count)
             return int(self._range(first, stop, count_only=True).get("count", 0)) if count else 0
 
-        # Where a number is used in vain, all before it are: the first that is not is found by halving.
+        # All numbers before a gap are used, so a binary search finds the first gap.
         most = used(nodes.stop - nodes.start)
         at = bisect.bisect_left(range(most), 1, key=lambda at: at + 1 - used(at + 1))
         return nodes[at] if at < nodes.stop - nodes.start else None
@@ -258,14 +271,14 @@ class Keys:
         return found
 
     def commit(self) -> None:
-        """Write what is to be written, if nothing that was read has changed.
+        """Write the records of the transaction, if no key that it read has changed.
 
-        :raises ConflictError: something has.
+        :raises ConflictError: a key has changed.
         """
         if not self._written:
             return
         compare = [
-            # What is written without having been there must still not be.
+            # A key that is new to this transaction must still be missing.
             {"key": _encoded(key), "target": "MOD", "result": "EQUAL", "mod_revision": self._read.get(key, "0")}
             for key in {**self._read, **self._written}
         ]
@@ -282,12 +295,12 @@ def _record(kind: type[R], pair: dict[str, str]) -> R:
         record: R = read(kind, values)
     except (ValueError, AttributeError, RecursionError) as error:
         raise StoreError(
-            f"etcd's key {_decoded(pair['key'])} holds no record: {error}: give what else is kept there another prefix",
+            f"etcd's key {_decoded(pair['key'])} holds no record: {error}: use another prefix for other data",
             code="store.refused",
         ) from None
     if values.keys() - {*columns(cast("type[Record]", kind)), "order"}:
         raise StoreError(
-            f"etcd's key {_decoded(pair['key'])} holds more than this mintage knows: upgrade mintage",
+            f"etcd's key {_decoded(pair['key'])} has fields that this mintage does not know: upgrade mintage",
             code="store.schema",
         )
     return record

@@ -1,7 +1,7 @@
-"""``http://`` asks a service (``mintage serve``), which keeps the records in a store of its own. Made with httpx.
+"""``http://`` uses the store of a service (``mintage serve``). It uses httpx.
 
-What it asks, and how it reads the answers, is in :mod:`mintage.protocol.calls`. Here are two senders, one for
-threads and one for asyncio, and the store.
+:mod:`mintage.protocol.calls` has the requests and reads the answers. This module has the store and two senders, one for
+threads and one for asyncio.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ __all__ = ["AsyncSender", "HttpStore", "Sender"]
 T = TypeVar("T")
 
 LONGEST_LIST: Final = 2**26
-"""The most bytes of a list."""
+"""The largest accepted list, in bytes."""
 _TOKEN: Final = r"[A-Za-z0-9._-]{1,64}"  # noqa: S105 - the form of one
-#: Longer than segments last as a rule, shorter than the service keeps a silent connection.
+#: In seconds. Longer than a segment lasts as a rule, and shorter than the service keeps an idle connection.
 _KEEP_S: Final = 60
-#: Requests under way at a time. More of them wait before they are sent, so that none waits for a connection.
+#: Pending requests at a time. Others wait before they are sent, so that no sent request waits for a connection.
 _MOST_AT_ONCE: Final = 64
-#: A host's name may be none.
+#: UnicodeError: the name of the host is invalid.
 _UNSENT: Final = (httpx.ConnectError, httpx.ConnectTimeout, httpx.InvalidURL, UnicodeError)
 _FAILURES: Final = (httpx.HTTPError, TimeoutError, *_UNSENT)
 
@@ -50,25 +50,25 @@ _FAILURES: Final = (httpx.HTTPError, TimeoutError, *_UNSENT)
 
 
 class _Connections(NamedTuple):
-    """The connections of a process, and what bounds the threads that use them at a time."""
+    """The connections of a process, and the semaphore that limits the threads that use them."""
 
     client: httpx.Client
     room: BoundedSemaphore
 
 
 class Sender:
-    """Asks a service. Threads may share one; a forked child gets connections of its own."""
+    """A sender of requests for threads. Threads may share it; a forked child gets connections of its own."""
 
     def __init__(self, service: ServiceProtocol) -> None:
         self._service = service
         self._connections = PerProcess(
             lambda: _Connections(httpx.Client(**_arguments(service)), BoundedSemaphore(_MOST_AT_ONCE))
         )
-        # Stores are seldom closed: one URL is one store for all of a process.
+        # Most programs never close a store: a process has one store for each URL.
         weakref.finalize(self, _close, self._connections)
 
     def ask(self, call: Call[T]) -> T:
-        """Return what the service answers.
+        """Send a call to the service and return its result.
 
         :raises MintError: as :meth:`ServiceProtocol.steps`.
         """
@@ -100,7 +100,7 @@ class Sender:
 
 
 class AsyncSender:
-    """The same for asyncio, within one event loop and one process."""
+    """A sender of requests for asyncio, within one event loop and one process."""
 
     def __init__(self, service: ServiceProtocol) -> None:
         self._service = service
@@ -109,9 +109,9 @@ class AsyncSender:
         self._is_closed = False
 
     async def ask(self, call: Call[T]) -> T:
-        """Return what the service answers.
+        """Send a call to the service and return its result.
 
-        :raises GenerationError: ``generator.closed``: it was closed, maybe while this call waited.
+        :raises GenerationError: ``generator.closed``: the sender was closed, perhaps while this call waited.
         :raises MintError: as :meth:`ServiceProtocol.steps`.
         """
         steps = self._service.steps(call)
@@ -135,7 +135,7 @@ class AsyncSender:
                         body.add(chunk)
                 return Answer(response.status_code, response.headers, body.content())
             except _FAILURES as error:
-                # close() ends what is under way.
+                # close() ends pending requests.
                 self._check_open()
                 return _lost(error)
 
@@ -159,9 +159,9 @@ def _arguments(service: ServiceProtocol) -> dict[str, Any]:
     is_secure = service.url.scheme == "https"
     return {
         "timeout": httpx.Timeout(service.timeout_ms / 1000, pool=None),
-        # Without TLS nobody need be trusted; to read the system's authorities takes a while.
+        # Without TLS no authority is needed, and reading the system's takes a while.
         "verify": service.url.tls() if is_secure else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT),
-        # No proxy or password of the environment: a store is where its URL says.
+        # Ignore proxies and passwords of the environment: the URL alone names the store.
         "trust_env": False,
         "limits": httpx.Limits(max_connections=None, keepalive_expiry=_KEEP_S),
     }
@@ -179,13 +179,13 @@ def _lost(error: Exception) -> Lost:
 class HttpStore(Store):
     """The service as a store: ``http://:KEY@host:8080``, ``https://…``, ``http://:KEY@host1:8080,host2:8080``.
 
-    Of several hosts, which must serve one and the same store, the first that answers is used. Options: ``timeout_ms``
-    for each request (2000), and with ``https`` ``ca``, the file of the authority that signed the service's certificate
-    (the system's authorities), and ``cert`` and ``cert_key``, the files of a certificate to show. The key needs the
-    rights ``reserve`` and ``lease`` for what it is to hand out and mint; ``describe``, ``create`` and ``admin`` for the
-    other verbs.
+    If the URL has several hosts, they must serve the same store; the client uses the first one that answers. Options:
+    ``timeout_ms`` for each request (2000), and with ``https`` ``ca``, the file of the authority that signed the
+    service's certificate (the system's authorities), and ``cert`` and ``cert_key``, the files of a client certificate.
+    The key needs the right ``reserve`` to reserve integers and ``lease`` to lease node numbers; the other verbs need
+    ``describe``, ``create`` and ``admin``.
 
-    Tokens of leases are not listed: those of leases that are held are empty.
+    A list of leases has no tokens: the token of a held lease is empty.
     """
 
     promise: ClassVar[str] = "shared"
@@ -220,10 +220,12 @@ class HttpStore(Store):
         span_ms: int,
         never_used: bool = False,
     ) -> Lease:
+        """Grant a node number of the pool."""
+
         def read(answer: Answer) -> Lease:
             lease = _lease(answer.members(), pool)
             if lease.node not in nodes or lease.until_ms > max(lease.floor_ms, now_ms) + span_ms:
-                raise AnswerError("is another lease than was asked for")
+                raise AnswerError("is another lease than was requested")
             return lease
 
         body = {
@@ -234,10 +236,12 @@ class HttpStore(Store):
             "span_ms": span_ms,
             "never_used": never_used,
         }
-        # A lease whose answer is lost ends by itself.
+        # A lease whose answer is lost expires.
         return self._ask(Call("POST", f"/v1/leases/{pool}", read, body=body))
 
     def extend(self, lease: Lease, *, now_ms: int, next_token: str) -> Lease:
+        """Extend the window of a lease and replace its token."""
+
         def read(answer: Answer) -> Lease:
             longer = replace(_lease(answer.members(), lease.pool), previous=lease.token)
             is_same = (longer.node, longer.token) == (lease.node, next_token) and longer.floor_ms >= lease.floor_ms
@@ -253,11 +257,12 @@ class HttpStore(Store):
             "next_token": next_token,
             "previous_token": lease.previous,
         }
-        # Asked again with the same next token, it is answered again.
+        # A retry with the same next token gets the same answer.
         return self._ask(Call("PATCH", _path(lease), read, body=body, token=lease.token))
 
     def release(self, lease: Lease, *, used_until_ms: int) -> None:
-        # No time of a window is outside, so this changes nothing but what the service would not read.
+        """End a lease."""
+        # Every time of a window is within these limits, and the service refuses other values.
         used_until_ms = min(max(used_until_ms, 0), rules.LATEST_MS)
         call = Call(
             "DELETE",
@@ -265,14 +270,17 @@ class HttpStore(Store):
             lambda _: None,
             query={"used_until_ms": used_until_ms},
             token=lease.token,
-            # A second time it would be lost.
+            # A retry would raise lease.lost.
             is_repeatable=False,
         )
         self._ask(call)
 
     def revoke(self, pool: str, node: int) -> NodeRecord:
+        """Take a lease from its holder."""
         if not 0 <= node < rules.MAX_NODES:
-            raise LeaseError(f"node {node} of pool {pool!r} was never leased", code="lease.unknown")
+            raise LeaseError(
+                f"node {node} of pool {pool!r} was never leased: see mintage leases list", code="lease.unknown"
+            )
 
         def read(answer: Answer) -> NodeRecord:
             record = _node(answer.members())
@@ -283,6 +291,8 @@ class HttpStore(Store):
         return self._ask(Call("POST", f"/v1/leases/{pool}/{node}:revoke", read))
 
     def create_pool(self, pool: str, *, layout: str, span_ms: int = rules.SPAN_MS) -> PoolRecord:
+        """Create a pool, or end the quarantine of an existing one."""
+
         def read(answer: Answer) -> PoolRecord:
             record = _pool(answer.members())
             if (record.name, record.layout) != (pool, layout):
@@ -290,21 +300,25 @@ class HttpStore(Store):
             return record
 
         body = {"layout": layout, "span_ms": span_ms}
-        # A second time it might lift another quarantine.
+        # A retry could end a later quarantine.
         return self._ask(Call("PUT", f"/v1/pools/{pool}", read, body=body, is_repeatable=False))
 
     def list_pools(self) -> Sequence[PoolRecord]:
+        """Return the records of all pools, by name."""
         return self._list("pools", _pool)
 
     def list_leases(self, pool: str | None = None) -> Sequence[NodeRecord]:
+        """Return the records of all node numbers that were ever granted."""
         return self._list("leases", _node, {} if pool is None else {"pool": pool})
 
     # --- segments -------------------------------------------------------------------------------------------------
 
     def reserve(self, namespace: str, count: int) -> Segment:
+        """Reserve the next integers of a namespace."""
         return self._ask(reserve(namespace, count))
 
     def give_back(self, segment: Segment, first_unused: int) -> bool:
+        """Take back the unused tail of the segment reserved last."""
         if first_unused not in segment.as_range():
             return False
         body = {
@@ -319,7 +333,7 @@ class HttpStore(Store):
             f"/v1/sequences/{segment.namespace}:give-back",
             lambda answer: answer.members().flag("taken_back"),
             body=body,
-            # The second time it would be refused, whatever came of the first.
+            # The store refuses a retry, whatever the result of the first request was.
             is_repeatable=False,
         )
         return self._ask(call)
@@ -333,15 +347,19 @@ class HttpStore(Store):
         stride: int = 1,
         offset: int = 0,
     ) -> NamespaceRecord:
+        """Create a namespace of integers."""
         rules.create_namespace(namespace, "", start=start, maximum=maximum, stride=stride, offset=offset)
         body = {"start": str(start), "maximum": str(maximum), "stride": stride, "offset": offset}
-        # A second time it would be there already.
+        # A retry would find the namespace.
         return self._ask(self._put_namespace(namespace, body, is_repeatable=False))
 
     def raise_floor(self, namespace: str, value: int) -> NamespaceRecord:
+        """Raise the smallest integer that a namespace may still hand out."""
         return self._ask(self._put_namespace(namespace, {"floor": str(value)}, is_repeatable=True))
 
     def retire(self, namespace: str) -> NamespaceRecord:
+        """End a namespace for good."""
+
         def read(answer: Answer) -> NamespaceRecord:
             record = read_namespace(answer.members(), namespace)
             if not record.retired:
@@ -357,6 +375,7 @@ class HttpStore(Store):
         return Call("PUT", f"/v1/sequences/{namespace}", read, body=body, is_repeatable=is_repeatable)
 
     def list_namespaces(self) -> Sequence[NamespaceRecord]:
+        """Return the records of all namespaces, by name."""
         return self._list("sequences", read_namespace)
 
     def _list(self, name: str, read: Callable[[Members], T], query: dict[str, int | str] | None = None) -> list[T]:
@@ -368,6 +387,7 @@ class HttpStore(Store):
     # --- the store itself -----------------------------------------------------------------------------------------
 
     def describe(self) -> Description:
+        """Return the description of the store."""
         found = self._ask(Call("GET", "/v1/store", self._description))
         self.promise = found.promise  # type: ignore[misc]
         return found
@@ -390,20 +410,21 @@ class HttpStore(Store):
         )
 
     def now_ms(self) -> int:
+        """Return the store's clock, in milliseconds since the Unix epoch."""
         return self._ask(Call("GET", "/v1/store", lambda answer: answer.members().number("now_ms", 0, rules.LATEST_MS)))
 
     def close(self) -> None:
+        """Close the connections of this process."""
         self._sender.close()
 
 
 def _path(lease: Lease) -> str:
-    """Of a lease that somebody can hold.
+    """Return the path of a lease.
 
-    :raises LeaseError: ``lease.lost``.
+    :raises LeaseError: ``lease.lost``: no client can hold this lease.
     """
     rules.check_name(lease.pool, "pool")
     if not 0 <= lease.node < rules.MAX_NODES or not re.fullmatch(_TOKEN, lease.token):
-        # Nobody ever held it.
         rules.release(None, lease, used_until_ms=0)
     return f"/v1/leases/{lease.pool}/{lease.node}"
 

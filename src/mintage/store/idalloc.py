@@ -1,4 +1,4 @@
-"""Takes over the counters of an idalloc service, so that no integer that it handed out is handed out again.
+"""Import of the counters of an idalloc service, so that mintage hands out none of its integers again.
 
 idalloc (https://github.com/daemon-coder/idalloc, read at commit 5895afc) keeps one counter for each service, twice:
 
@@ -7,12 +7,12 @@ idalloc (https://github.com/daemon-coder/idalloc, read at commit 5895afc) keeps 
 - MySQL: ``tbl_alloc_info (service_name VARCHAR(64) PRIMARY KEY, last_alloc_value BIGINT UNSIGNED, data_version BIGINT
   UNSIGNED)`` (``resource/tables.sql``).
 
-Each time a server needs integers it adds ``RedisBatchAllocNum`` (10,000) to the hash, and hands them out at once. MySQL
-hears of it afterwards, only every ``WriteDBEveryNVersion`` (10) times, and a write that fails is not repeated. So the
-table is up to 90,000 behind as a rule, and further once a write was lost. The hash is never behind, unless Redis lost
-it: then it begins at the table's value, or at 0. Hence the larger of both, and a margin beyond it.
+Each time a server needs integers, it adds ``RedisBatchAllocNum`` (10,000) to the hash and hands them out at once. The
+server updates MySQL afterwards, only every ``WriteDBEveryNVersion`` (10) times, and does not repeat a write that fails.
+So the table is as a rule up to 90,000 behind, and more after a lost write. The hash is never behind unless Redis lost
+it; then it begins at the table's value, or at 0. So the import uses the larger value, plus a margin.
 
-Stop every idalloc server before reading: what one hands out afterwards nobody here can know.
+Stop every idalloc server before you read its counters: the import cannot see integers that a server hands out later.
 """
 
 from __future__ import annotations
@@ -31,34 +31,37 @@ if TYPE_CHECKING:
 __all__ = ["MARGIN", "Import", "import_idalloc", "read_idalloc_hashes", "read_idalloc_table"]
 
 MARGIN: Final = 100_000
-"""How far a floor is beyond the last integer on record: idalloc's defaults, ``RedisBatchAllocNum`` times
-``WriteDBEveryNVersion``. A user who changed those gives their product."""
+"""The distance from the last integer on record to the new floor: the product of idalloc's defaults of
+``RedisBatchAllocNum`` and ``WriteDBEveryNVersion``. If you changed these settings, pass their product."""
 
-_MYSQL: Final = ("mintage.store.database", "mysql")
+_MYSQL: Final = ("mintage.store.mysql", "mysql")
 _REDIS: Final = ("mintage.store.redis", "redis")
 
 
 @dataclass(frozen=True, slots=True)
 class Import:
-    """What became of the services of an idalloc."""
+    """The result of an import."""
 
     floors: dict[str, int]
-    """By namespace, its service's name: below this no integer will be reserved."""
+    """The new floor of each namespace, by the name of its service: no integer below it will be reserved."""
     refused: dict[str, str]
-    """Services that mintage has no namespace for, and why: a name or a value outside its limits. Nothing was done."""
+    """The services that were not imported, with the reason: a name or a value outside the limits of mintage."""
 
 
 def read_idalloc_table(url: str) -> dict[str, int]:
-    """The last integer of each service, from idalloc's MySQL or MariaDB; ``mysql://user:password@host/database``.
+    """Return the last integer of each service, from idalloc's table in MySQL or MariaDB.
+
+    ``url`` is ``mysql://user:password@host/database``.
 
     :raises ConfigError: ``config.store``, ``config.driver``.
-    :raises StoreError: ``store.unavailable``; ``store.refused``, also where there is no such table.
+    :raises StoreError: ``store.unavailable``; ``store.refused``, also if the table is missing.
     """
     parsed = StoreUrl.parse(url)
     if parsed.scheme not in {"mysql", "mariadb"}:
         raise ConfigError(f"idalloc keeps its table in mysql:, not in {parsed.scheme}:", code="config.store")
     load_driver(*_MYSQL)
-    from mintage.store.database import MissingTableError, MySqlStore
+    from mintage.store.database import MissingTableError
+    from mintage.store.mysql import MySqlStore
 
     with MySqlStore(parsed) as store:
         try:
@@ -74,7 +77,7 @@ def read_idalloc_hashes(url: str, *, prefix: str = "idalloc:") -> dict[str, int]
     """Return the last integer of each service, from idalloc's Redis; ``redis://user:password@host/0``.
 
     :raises ConfigError: ``config.store``, ``config.driver``.
-    :raises StoreError: ``store.unavailable``; ``store.refused``, also where a hash holds no whole number.
+    :raises StoreError: ``store.unavailable``; ``store.refused``, also if the value of a hash is not an integer.
     """
     parsed = StoreUrl.parse(url)
     if parsed.scheme not in {"redis", "rediss", "redis+sentinel", "redis+cluster", "valkey"}:
@@ -86,6 +89,7 @@ def read_idalloc_hashes(url: str, *, prefix: str = "idalloc:") -> dict[str, int]
 
     class Hashes(Scripts):
         def key(self, kind: str, name: str, part: str = "") -> str:
+            """Return the key of a counter of idalloc."""
             return f"{prefix}{kind}_{name}{part}"
 
     hashes = Hashes(parsed)
@@ -99,16 +103,20 @@ def read_idalloc_hashes(url: str, *, prefix: str = "idalloc:") -> dict[str, int]
 
 
 def import_idalloc(store: Store, *found: Mapping[str, int], margin: int = MARGIN) -> Import:
-    """Raise the floor of a namespace for each service above all that ``found`` says it handed out, plus ``margin``.
+    """Raise the floor of each service's namespace above the integers in ``found``, plus ``margin``.
 
-    ``found`` is what :func:`read_idalloc_table` and :func:`read_idalloc_hashes` return; give both. A floor only ever
-    rises, so that an import may be repeated.
+    ``found`` are the results of :func:`read_idalloc_table` and :func:`read_idalloc_hashes`; pass both. A floor never
+    moves back, so you may repeat an import.
 
     :raises FieldError: ``field.range``: ``margin`` is negative.
-    :raises StoreError: as the verbs of a store; what was raised until then stays raised.
+    :raises StoreError: as the verbs of a store. Floors that were raised before the error stay raised.
+
+    >>> from mintage.store import open_store
+    >>> import_idalloc(open_store("memory:idalloc"), {"orders": 10_000}, {"orders": 40_000}).floors
+    {'orders': 140001}
     """
     if margin < 0:
-        raise FieldError(f"margin {margin} is below 0", code="field.range")
+        raise FieldError(f"margin {margin} is below 0; use 0 or more", code="field.range")
     floors, refused = {}, {}
     for service in sorted({service for services in found for service in services}):
         floor = max(services.get(service, 0) for services in found) + margin + 1

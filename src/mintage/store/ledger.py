@@ -1,6 +1,6 @@
-"""The verbs of every store that has transactions: read the records, apply a rule of :mod:`mintage.lease`, write them.
+"""The verbs of all stores with transactions: read the records, apply a rule of :mod:`mintage.rules`, write them.
 
-A store of this kind only says how a transaction begins and how records are read and written in it.
+A store of this kind implements only the begin of a transaction, and the reads and writes of records in it.
 """
 
 from __future__ import annotations
@@ -28,32 +28,37 @@ __all__ = ["ATTEMPTS", "ConflictError", "Ledger", "Server", "Transaction"]
 T = TypeVar("T")
 
 ATTEMPTS: Final = 20
-"""How often a verb is tried while others keep getting in between."""
+"""The number of times that a verb is tried if other transactions conflict with it."""
 
 
 class ConflictError(Exception):
-    """Another transaction got in between: nothing was written, try again."""
+    """Another transaction conflicted with this one. Nothing was written; a retry may succeed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """What the server of a transaction says of itself."""
+    """The server of a transaction."""
 
     identity: str
+    """The id of the server; a server that takes over has another one."""
     now_ms: int
+    """The server's clock, in milliseconds since the Unix epoch."""
 
 
 class Transaction(Protocol):
-    """Records, while nobody else can change those that were read. All is written when it ends, or nothing."""
+    """The records within a transaction. No other client can change the records that it has read.
+
+    All writes take effect when the transaction ends, or none of them.
+    """
 
     def server(self) -> Server:
-        """Return the server that this very transaction runs on, and its clock."""
+        """Return the server that this transaction runs on, and its clock."""
 
     def get(self, kind: type[R], *key: str | int) -> R | None:
-        """Return a record, locked: acquires of one pool come one after another."""
+        """Return a record and lock it, so that the acquires of a pool are serialized."""
 
-    def look(self, kind: type[R], *key: str | int) -> R | None:
-        """Return a record, not locked where that would have others wait."""
+    def get_unlocked(self, kind: type[R], *key: str | int) -> R | None:
+        """Return a record, without a lock in stores where a lock makes other transactions wait."""
 
     def put(self, record: Record) -> None:
         """Write a record, new or not."""
@@ -72,7 +77,7 @@ class Transaction(Protocol):
 
 
 class Ledger(Store):
-    """A store whose verbs are transactions over records."""
+    """A store whose verbs are transactions over records. A subclass implements :meth:`_begin`."""
 
     is_ascending = True
 
@@ -80,7 +85,7 @@ class Ledger(Store):
     def _begin(self) -> AbstractContextManager[Transaction]:
         """Return a transaction. It commits durably when the block ends, and rolls back if the block raises.
 
-        :raises ConflictError: another got in between.
+        :raises ConflictError: another transaction conflicted.
         :raises StoreError: as the verbs.
         """
 
@@ -90,10 +95,10 @@ class Ledger(Store):
                 with self._begin() as transaction:
                     return verb(transaction)
             except ConflictError:
-                # Full jitter: those who collided once should not meet again.
+                # Full jitter: transactions that collided once should not collide again.
                 time.sleep(random.uniform(0, 0.002 * 2 ** min(attempt, 6)))  # noqa: S311
         raise StoreError(
-            f"{self.url}: {ATTEMPTS} attempts collided with others: try again, or spread the load over more pools",
+            f"{self.url}: {ATTEMPTS} attempts collided with other transactions: try again, or use more pools",
             code="store.unavailable",
         )
 
@@ -108,6 +113,8 @@ class Ledger(Store):
         span_ms: int,
         never_used: bool = False,
     ) -> Lease:
+        """Grant a node number of the pool."""
+
         def verb(t: Transaction) -> Lease:
             server = t.server()
             rules.check_clock(now_ms, server.now_ms, self.clock_limit_ms)
@@ -123,7 +130,7 @@ class Ledger(Store):
         return self._refused_after_commit(verb)
 
     def _refused_after_commit(self, verb: Callable[[Transaction], T]) -> T:
-        """Run a verb whose refusal must not undo what it found out: that the server changed."""
+        """Run a verb and commit even if it refuses, so that a change of the server stays recorded."""
 
         def commit(t: Transaction) -> T | LeaseError:
             try:
@@ -137,7 +144,7 @@ class Ledger(Store):
         return outcome
 
     def _pool(self, t: Transaction, name: str, layout: str, span_ms: int, server: Server) -> PoolRecord:
-        """Return the pool as it stands on this server, made if need be."""
+        """Return the pool after it has noted this server; create a missing pool."""
         known = t.get(PoolRecord, name)
         if known is None:
             begin = self._lost_pool if self._has_lost(t, PoolRecord) else self._new_pool
@@ -150,19 +157,21 @@ class Ledger(Store):
         return record
 
     def _new_pool(self, name: str, layout: str, span_ms: int, server: Server) -> PoolRecord:
-        """Return a pool that was not there. In a durable store that means: it never was."""
+        """Return a new pool. In a durable store, a pool without a record never existed."""
         return rules.create_pool(name, layout, span_ms, server.identity)
 
     def _lost_pool(self, name: str, layout: str, span_ms: int, server: Server) -> PoolRecord:
-        """Return a pool that may have been there: what it granted may still be in use."""
+        """Return a new pool in quarantine: a lost pool of its name may have granted leases that are in use."""
         ends_ms = server.now_ms + max(span_ms, rules.SPAN_MS) + self.clock_limit_ms + rules.CLOCK_MARGIN_MS
         return rules.create_pool(name, layout, span_ms, server.identity, quarantine_until_ms=ends_ms)
 
     def _has_lost(self, t: Transaction, kind: type[Record]) -> bool:  # noqa: ARG002
-        """Return whether records of that kind are gone, so that one that is not there may have been."""
+        """Return True if records of that kind were lost, so that a missing record may have existed."""
         return False
 
     def extend(self, lease: Lease, *, now_ms: int, next_token: str) -> Lease:
+        """Extend the window of a lease and replace its token."""
+
         def verb(t: Transaction) -> Lease:
             server = t.server()
             rules.check_clock(now_ms, server.now_ms, self.clock_limit_ms)
@@ -173,7 +182,7 @@ class Ledger(Store):
                     record,
                     lease,
                     next_token=next_token,
-                    identity=server.identity,
+                    server_id=server.identity,
                     changes=changes,
                     now_ms=now_ms,
                     store_now_ms=server.now_ms,
@@ -190,10 +199,10 @@ class Ledger(Store):
         return self._refused_after_commit(verb)
 
     def _changes(self, t: Transaction, name: str, server: Server) -> int:
-        """Return how often the pool was found on another server than before, this time included."""
-        pool = t.look(PoolRecord, name)
+        """Return the number of changes of the pool's server, including a change that this transaction finds."""
+        pool = t.get_unlocked(PoolRecord, name)
         if pool is not None and pool.identity != server.identity:
-            # Locked from here on: it may have been noted meanwhile.
+            # Lock it now; another transaction may have noted the change meanwhile.
             pool = t.get(PoolRecord, name)
             if pool is not None:
                 pool = rules.note_server(pool, server.identity, server.now_ms, self.clock_limit_ms)
@@ -201,12 +210,16 @@ class Ledger(Store):
         return 0 if pool is None else pool.changes
 
     def release(self, lease: Lease, *, used_until_ms: int) -> None:
+        """End a lease."""
+
         def verb(t: Transaction) -> None:
             t.put(rules.release(t.get(NodeRecord, lease.pool, lease.node), lease, used_until_ms=used_until_ms))
 
         self._run(verb)
 
     def revoke(self, pool: str, node: int) -> NodeRecord:
+        """Take a lease from its holder."""
+
         def verb(t: Transaction) -> NodeRecord:
             record = t.get(NodeRecord, pool, node)
             if record is None:
@@ -220,6 +233,8 @@ class Ledger(Store):
         return self._run(verb)
 
     def create_pool(self, pool: str, *, layout: str, span_ms: int = rules.SPAN_MS) -> PoolRecord:
+        """Create a pool, or end the quarantine of an existing one."""
+
         def verb(t: Transaction) -> PoolRecord:
             server = t.server()
             record = t.get(PoolRecord, pool)
@@ -235,6 +250,8 @@ class Ledger(Store):
         return self._run(verb)
 
     def reserve(self, namespace: str, count: int) -> Segment:
+        """Reserve the next integers of a namespace."""
+
         def verb(t: Transaction) -> Segment:
             record, segment = rules.reserve(self._namespace(t, namespace, is_implied=True), count)
             t.put(record)
@@ -243,10 +260,12 @@ class Ledger(Store):
         return self._run(verb)
 
     def give_back(self, segment: Segment, first_unused: int) -> bool:
+        """Take back the unused tail of the segment reserved last."""
+
         def verb(t: Transaction) -> bool:
             record = t.get(NamespaceRecord, segment.namespace)
             taken = rules.give_back(record, segment, first_unused) if record is not None else None
-            # Another server may have forgotten that it reserved more.
+            # Another server may have forgotten a later reservation.
             if taken is None or taken.identity != t.server().identity:
                 return False
             t.put(taken)
@@ -263,14 +282,19 @@ class Ledger(Store):
         stride: int = 1,
         offset: int = 0,
     ) -> NamespaceRecord:
+        """Create a namespace of integers."""
+
         def verb(t: Transaction) -> NamespaceRecord:
             known = t.get(NamespaceRecord, namespace)
             if known is not None:
                 rules.check_not_retired(known)
-                raise ConfigError(f"namespace {namespace!r} exists: only its floor can change", code="config.namespace")
-            identity = t.server().identity
+                raise ConfigError(
+                    f"namespace {namespace!r} exists: only its floor can change; use another name",
+                    code="config.namespace",
+                )
+            server_id = t.server().identity
             record = rules.create_namespace(
-                namespace, identity, start=start, maximum=maximum, stride=stride, offset=offset
+                namespace, server_id, start=start, maximum=maximum, stride=stride, offset=offset
             )
             t.put(record)
             return record
@@ -278,6 +302,8 @@ class Ledger(Store):
         return self._run(verb)
 
     def raise_floor(self, namespace: str, value: int) -> NamespaceRecord:
+        """Raise the smallest integer that a namespace may still hand out."""
+
         def verb(t: Transaction) -> NamespaceRecord:
             record = rules.raise_floor(self._namespace(t, namespace), value)
             t.put(record)
@@ -286,6 +312,8 @@ class Ledger(Store):
         return self._run(verb)
 
     def retire(self, namespace: str) -> NamespaceRecord:
+        """End a namespace for good."""
+
         def verb(t: Transaction) -> NamespaceRecord:
             record = rules.retire(self._namespace(t, namespace))
             t.put(record)
@@ -294,30 +322,36 @@ class Ledger(Store):
         return self._run(verb)
 
     def _namespace(self, t: Transaction, name: str, *, is_implied: bool = False) -> NamespaceRecord:
-        """Return the namespace as it stands on this server, made if need be.
+        """Return the namespace after it has noted this server; create a missing namespace.
 
-        :raises StoreError: ``store.refused``: that it begins at 1 ``is_implied`` only, and it may have begun before.
+        ``is_implied`` is True if the caller did not ask to create it.
+
+        :raises StoreError: ``store.refused``: the namespace is missing, ``is_implied``, and may have existed before.
         """
-        record, identity = t.get(NamespaceRecord, name), t.server().identity
+        record, server_id = t.get(NamespaceRecord, name), t.server().identity
         if record is not None:
-            return rules.note_server_of_namespace(record, identity)
+            return rules.note_server_of_namespace(record, server_id)
         if is_implied and self._has_lost(t, NamespaceRecord):
             raise StoreError(
-                f"{self.url}: namespace {name!r} is not there, and the store has lost namespaces, as its tables were "
-                "dropped, emptied or replaced by a dump: make it above all that it handed out, by: mintage namespaces "
-                f"create {name} --start N; mintage doctor says how to end this",
+                f"{self.url}: namespace {name!r} is missing, and the store has lost namespaces, as its tables were "
+                "dropped, emptied or replaced by a dump: create it above all its integers, by: mintage namespaces "
+                f"create {name} --start N; mintage doctor shows how to end this state",
                 code="store.refused",
             )
-        return rules.create_namespace(name, identity)
+        return rules.create_namespace(name, server_id)
 
     def list_pools(self) -> Sequence[PoolRecord]:
+        """Return the records of all pools, by name."""
         return self._run(lambda t: t.all(PoolRecord))
 
     def list_leases(self, pool: str | None = None) -> Sequence[NodeRecord]:
+        """Return the records of all node numbers that were ever granted."""
         return self._run(lambda t: t.all(NodeRecord) if pool is None else t.nodes(pool))
 
     def list_namespaces(self) -> Sequence[NamespaceRecord]:
+        """Return the records of all namespaces, by name."""
         return self._run(lambda t: t.all(NamespaceRecord))
 
     def now_ms(self) -> int:
+        """Return the store's clock, in milliseconds since the Unix epoch."""
         return self._run(lambda t: t.server().now_ms)

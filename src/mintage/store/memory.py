@@ -1,4 +1,4 @@
-"""``memory:`` keeps its records in this process: for tests, and for trying things out."""
+"""``memory:`` keeps its records in this process. It is for tests and experiments."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ import warnings
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
-from mintage._core import fork_generation, generation, system_ns
+from mintage._core import system_ns
 from mintage.errors import StoreError, UniquenessWarning
+from mintage.process.generation import fork_generation, generation
 from mintage.protocol.records import KEYS, key_of
 from mintage.protocol.url import StoreUrl
 from mintage.rules import NodeRecord
@@ -27,12 +28,16 @@ __all__ = ["MemoryStore"]
 
 
 class MemoryStore(Ledger):
-    """A store in this process's memory. ``memory:`` and ``memory:name`` name one and the same store each.
+    """A store in the memory of this process. All stores with one URL, ``memory:`` or ``memory:name``, share records.
 
-    ``clock`` returns the store's time in milliseconds since the Unix epoch; the system's by default.
+    ``clock`` returns the store's time in milliseconds since the Unix epoch. By default, it is the system's time.
 
-    A store of a URL warns with :class:`~mintage.errors.UniquenessWarning` in a child process: the workers of a server
-    would have such a store each, and mint equal IDs.
+    A store with a URL warns with :class:`~mintage.errors.UniquenessWarning` in a child process: each worker of a server
+    would have a store of its own, and mint equal IDs.
+
+    >>> store = MemoryStore(clock=lambda: 1_700_000_000_000)
+    >>> store.now_ms()
+    1700000000000
     """
 
     promise: ClassVar[str] = "process"
@@ -53,7 +58,7 @@ class MemoryStore(Ledger):
     def _begin(self) -> Iterator[Records]:
         records = self._records
         if records.epoch != generation():
-            # A copy of it: both would grant the same.
+            # These records are a copy of the parent's: both would grant the same node numbers.
             raise StoreError(
                 "memory: belongs to the process that forked this one: use sqlite: or a shared store",
                 code="store.refused",
@@ -63,6 +68,7 @@ class MemoryStore(Ledger):
             yield records
 
     def describe(self) -> Description:
+        """Return the description of the store."""
         return Description(str(self.url), self.promise, "memory", self._records.identity, self.now_ms())
 
     def close(self) -> None:
@@ -70,7 +76,7 @@ class MemoryStore(Ledger):
 
 
 class Records:
-    """The records. Nothing is undone when a verb is refused: rules refuse before anything is written."""
+    """The records. A refused verb needs no rollback, as the rules refuse before the first write."""
 
     def __init__(self) -> None:
         self.epoch = generation()
@@ -80,29 +86,36 @@ class Records:
         self.tables: dict[type[Record], dict[tuple[Any, ...], Any]] = {kind: {} for kind in KEYS}
 
     def server(self) -> Server:
+        """Return the server of this transaction and its clock."""
         return Server(self.identity, self.clock())
 
     def get(self, kind: type[R], *key: str | int) -> R | None:
+        """Return the record with this key, locked; ``None`` if there is none."""
         return self.tables[kind].get(key)
 
-    look = get
+    get_unlocked = get
 
     def put(self, record: Record) -> None:
+        """Write a record, new or not."""
         self.tables[type(record)][key_of(record)] = record
 
     def all(self, kind: type[R]) -> Sequence[R]:
+        """Return all records of a kind, by key."""
         return [record for _, record in sorted(self.tables[kind].items())]
 
     def nodes(self, pool: str) -> Sequence[NodeRecord]:
+        """Return all node records of a pool, by number."""
         return [record for record in self.all(NodeRecord) if record.pool == pool]
 
     def oldest(self, pool: str, nodes: range) -> NodeRecord | None:
+        """Return the record in ``nodes`` whose window ended first, locked."""
         records = [record for record in self.nodes(pool) if record.node in nodes]
         return min(records, key=lambda record: (record.until_ms, record.node), default=None)
 
     def unused(self, pool: str, nodes: range) -> int | None:
+        """Return the lowest of ``nodes`` without a record; ``None`` if all have one."""
         used = [record.node for record in self.nodes(pool) if record.node in nodes]
-        # Where a number is used in vain, all before it are: the first that is not is found by halving.
+        # All numbers before a gap are used, so a binary search finds the first gap.
         at = bisect.bisect_left(range(len(used)), 1, key=lambda at: used[at] - nodes.start - at)
         return nodes[at] if at < len(nodes) else None
 
@@ -113,30 +126,30 @@ _named: dict[str, Records] = {}
 # --- child processes ----------------------------------------------------------------------------------------------
 
 _FORKED_ONLY: Final = 0x40
-"""Linux's PF_FORKNOEXEC: a process that was forked, and has executed no program since."""
+"""Linux's flag PF_FORKNOEXEC: the process was forked and has executed no program since."""
 
 
 def _kind_of_child() -> str:
-    """Return what makes this process a child that may have siblings of the same program, or nothing."""
+    """Return the reason why this process may have siblings of the same program; empty if it has none."""
     multiprocessing = sys.modules.get("multiprocessing.process")
     if multiprocessing is not None and multiprocessing.parent_process() is not None:
         return f"is a child of process {os.getppid()} by multiprocessing"
-    # 1 is the process that imported mintage; a server may import the program after the fork.
+    # The process that imported mintage has generation 1; a server may import the program after the fork.
     if fork_generation() > 1 or _flags() & _FORKED_ONLY:
         return f"was forked from process {os.getppid()}"
     return ""
 
 
 def _flags() -> int:
-    """Return the kernel's flags of this process; 0 where it does not show them."""
+    """Return the kernel's flags of this process; 0 if the kernel does not show them."""
     with suppress(OSError, ValueError, IndexError), open("/proc/self/stat", encoding="utf-8", errors="replace") as stat:
-        # The name before the last parenthesis may have spaces in it.
+        # The name before the last parenthesis may contain spaces.
         return int(stat.read().rpartition(")")[2].split()[6])
     return 0
 
 
 def _warn(text: str) -> None:
-    """Warn at the first line outside of mintage."""
+    """Issue the warning at the first line of the caller outside mintage."""
     level, frame = 1, sys._getframe()
     while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "mintage":
         level, frame = level + 1, frame.f_back

@@ -1,11 +1,12 @@
-"""``redis:`` keeps its records in Redis or Valkey, alone, behind Sentinel or as a cluster. Made with redis-py.
+"""``redis:`` keeps its records in Redis or Valkey, alone, behind Sentinel or as a cluster. It uses redis-py.
 
-Every verb is one Lua script (``lua/*.lua``): it applies the rules of :mod:`mintage.lease` on the server, which runs
-one script at a time, and reads the server's identity in the same breath. What a script refuses is refused again here,
-by the Python rule and on the records that the script saw, so that every message has one source.
+Every verb is one Lua script (``lua/*.lua``). The script applies the rules of :mod:`mintage.rules` on the server, which
+runs one script at a time, and reads the server's id in the same step. If a script refuses, the Python rule refuses the
+records that the script saw, so that every message has one source.
 
-The server's identity is its run id and its replication id. Either changes when it restarts, takes over from another
-or has followed another: then its last writes may be lost, and the rules let node numbers rest and namespaces skip.
+The server's id is its run id and its replication id. One of them changes when the server restarts, takes over from
+another server or has followed another one. Then its last writes may be lost, so pools are quarantined and namespaces
+skip integers.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ PARTS: Final = {
     "segments": ("server", "integers", "segments"),
     "blocks": ("server", "integers", "blocks"),
 }
-"""Which files of ``lua/`` make up a script."""
+"""The files of ``lua/`` that a script consists of."""
 
 OPTIONS: Final = (
     "prefix",
@@ -67,29 +68,29 @@ _AWAY: Final = (
     exceptions.RedisClusterException,
     OSError,
 )
-#: What a script says of a record that is none.
+#: The errors of a script that reads an invalid record.
 _LUA: Final = re.compile(r"(?:user_script:\d+: |^)((?:damaged|attempt|bad argument|Expected|WRONGTYPE)[^\n]*)")
 _AWAY_PREFIXES: Final = ("BUSY ", "LOADING ", "MASTERDOWN ", "NOREPLICAS ")
 
 
 @cache
 def _script(name: str) -> tuple[str, str]:
-    """Return the text of a script, and the hash that the server knows it by."""
+    """Return the text of a script, and its SHA-1, by which the server caches it."""
     folder = files(__package__) / "lua"
     text = "\n".join((folder / f"{part}.lua").read_text(encoding="utf-8") for part in PARTS[name])
     return text, sha1(text.encode(), usedforsecurity=False).hexdigest()
 
 
 class Scripts:
-    """Runs the scripts of ``lua/`` on the server that a URL names."""
+    """A client that runs the scripts of ``lua/`` on the server that a URL names."""
 
     def __init__(self, url: StoreUrl, *more_options: str) -> None:
         url.check_options(*OPTIONS, *more_options)
         self.url = url
         self.prefix = url.options.get("prefix", "mintage")
         rules.check_name(self.prefix, "prefix")
-        self.wait_replicas = url.whole("wait_replicas", 0, 0, 100)
-        self._timeout_ms = url.whole("timeout_ms", 2000, 1, 60_000)
+        self.wait_replicas = url.parse_int("wait_replicas", 0, 0, 100)
+        self._timeout_ms = url.parse_int("timeout_ms", 2000, 1, 60_000)
         self._arguments = self._connection_arguments()
         self._service, self._database = self._path()
         self._client = PerProcess(self._connect)
@@ -99,7 +100,7 @@ class Scripts:
         return {
             "socket_timeout": self._timeout_ms / 1000,
             "socket_connect_timeout": self._timeout_ms / 1000,
-            # A verb that is sent twice would do twice what it does.
+            # A verb that is sent twice could take effect twice.
             "retry": Retry(NoBackoff(), 0),
             "username": self.url.user,
             "password": self.url.password,
@@ -110,7 +111,7 @@ class Scripts:
         }
 
     def _path(self) -> tuple[str, int]:
-        """Sentinel's name for the master, and the number of the database."""
+        """Return Sentinel's name of the master, and the number of the database."""
         kind, service, database = self.url.scheme, "", self.url.path
         if kind == "redis+sentinel":
             service, _, database = self.url.path.partition("/")
@@ -122,7 +123,9 @@ class Scripts:
         elif len(self.url.hosts) > 1:
             raise ConfigError(f"{kind} has one server; for more there is redis+sentinel", code="config.store")
         if not re.fullmatch(r"[0-9]{0,9}", database):
-            raise ConfigError(f"the path of {kind} ends with the number of a database, such as /0", code="config.store")
+            raise ConfigError(
+                f"the path of {kind} must end with the number of a database, such as /0", code="config.store"
+            )
         return service, int(database or 0)
 
     def _connect(self) -> redis.Redis | RedisCluster:
@@ -141,30 +144,30 @@ class Scripts:
         return [(host, given or port) for host, given in self.url.hosts or ((self.url.host, None),)]
 
     def key(self, kind: str, name: str, part: str = "") -> str:
-        """Return a key; those of one pool or namespace are on one server of a cluster."""
+        """Return a key. All keys of a pool or namespace are on one server of a cluster."""
         return f"{self.prefix}:{{{kind}:{name}}}{part}"
 
     def run(self, name: str, keys: Sequence[str], **arguments: Any) -> dict[str, Any]:
-        """Return what a script answers.
+        """Run a script and return its answer.
 
         :raises StoreError: as the verbs of a store.
-        :raises ConfigError: ``config.volatile``: with ``volatile=False``, where the server may forget.
+        :raises ConfigError: ``config.volatile``: the server may forget writes, and ``volatile`` is False.
         """
         text, sha = _script(name)
-        rest = (len(keys), *keys, json.dumps(arguments))
+        script_arguments = (len(keys), *keys, json.dumps(arguments))
         try:
             client = self._client.get()
             try:
-                answer = self._ask(client, "EVALSHA", sha, *rest)
+                answer = self._ask(client, "EVALSHA", sha, *script_arguments)
             except exceptions.NoScriptError:
-                answer = self._ask(client, "EVAL", text, *rest)
+                answer = self._ask(client, "EVAL", text, *script_arguments)
         except Exception as error:
             raise self._translate(error, keys[0]) from error
         seen: dict[str, Any] = json.loads(answer)
         if "volatile" in seen:
             raise ConfigError(
-                f"{self.url} can lose what it acknowledged: {seen['volatile']}; repair that, or add volatile=1 to "
-                "the URL to use it nevertheless",
+                f"{self.url} can lose acknowledged writes: {seen['volatile']}; correct that, or add volatile=1 to "
+                "the URL if repeated IDs are acceptable",
                 code="config.volatile",
             )
         return seen
@@ -172,7 +175,7 @@ class Scripts:
     def _ask(self, client: Any, *command: Any) -> Any:
         if not self.wait_replicas:
             return client.execute_command(*command)
-        # On one connection, as WAIT speaks of that one's writes.
+        # One connection for both commands, as WAIT covers the writes of its own connection.
         with client.pipeline(transaction=False) as pipeline:
             pipeline.execute_command(*command)
             pipeline.execute_command("WAIT", self.wait_replicas, max(1, self._timeout_ms // 2))
@@ -187,10 +190,10 @@ class Scripts:
     def _translate(self, error: Exception, key: str = "") -> Exception:
         away = isinstance(error, _AWAY) and not isinstance(error, _REFUSED)
         if isinstance(error, exceptions.ReadOnlyError):
-            # It has been demoted: look for the master anew.
+            # The server was demoted: find the new master.
             self.close()
         if isinstance(error, exceptions.RedisClusterException):
-            # Its message may repeat the command.
+            # Do not show its message, which may repeat the command.
             if "cluster mode is not enabled" in str(error).lower():
                 return StoreError(
                     f"{self.url}: the server is not one of a cluster: begin the URL with redis:", code="store.refused"
@@ -199,7 +202,7 @@ class Scripts:
         else:
             text = str(error)
         if away and self._arguments.get("ssl"):
-            text += "; a server without TLS does not answer one who speaks it: is this its TLS port?"
+            text += "; a server does not answer TLS on a port without it: is this its TLS port?"
         if away or text.startswith(_AWAY_PREFIXES):
             return StoreError(f"{self.url}: {text}", code="store.unavailable")
         if found := _LUA.search(text):
@@ -211,7 +214,7 @@ class Scripts:
         return error
 
     def scan(self, kind: str) -> Iterator[str]:
-        """Return the names of all pools or namespaces, by name. Walks all keys of the server."""
+        """Return the names of all pools or namespaces, sorted. It scans all keys of the server."""
         pattern = self.key(kind, "*")
         before, after = pattern.split("*")
         try:
@@ -228,7 +231,7 @@ class Scripts:
             raise self._translate(error) from error
 
     def fsync(self) -> str | None:
-        """Return when the append-only file is written to the disk, where the server tells."""
+        """Return the setting ``appendfsync``; ``None`` if the server does not show it."""
         try:
             settings = self._client.get().config_get("appendfsync")
         except exceptions.ResponseError:
@@ -238,21 +241,22 @@ class Scripts:
         return settings.get("appendfsync")
 
     def close(self) -> None:
-        """Close this process's connections; the next verb opens them again."""
+        """Close the connections of this process; the next verb opens them again."""
         client = self._client.pop()
         if client is not None:
             client.close()
 
 
 class RedisStore(Store):
-    """A store in Redis: ``redis://user:password@host:6379/0``, ``rediss://`` for TLS, ``valkey://``,
+    """A store in Redis or Valkey.
+
+    URLs: ``redis://user:password@host:6379/0``, ``rediss://`` for TLS, ``valkey://``,
     ``redis+sentinel://host:26379,host:26379/service/0``, ``redis+cluster://host:6379,host:6379``.
 
-    The server must have an append-only file and must not evict keys. Options: ``volatile=1`` uses one that may forget;
-    ``wait_replicas``, how many replicas must have a write before it counts (0; more than half of them where Sentinel
-    or anything else fails over, so that a master cut off from the rest cannot go on alone); ``prefix`` of all
-    keys (mintage); ``timeout_ms`` (2000); ``tls=1``, ``ssl_ca_certs``, ``ssl_certfile``, ``ssl_keyfile``;
-    ``sentinel_password``.
+    The server must have an append-only file and must not evict keys. Options: ``volatile=1`` accepts a server that may
+    forget; ``wait_replicas`` is the number of replicas that must confirm a write (0; with failover, use more than half
+    of them, so that a master that is cut off from the others cannot continue alone); ``prefix`` of all keys (mintage);
+    ``timeout_ms`` (2000); ``tls=1``, ``ssl_ca_certs``, ``ssl_certfile``, ``ssl_keyfile``; ``sentinel_password``.
     """
 
     promise: ClassVar[str] = "shared"
@@ -273,7 +277,7 @@ class RedisStore(Store):
             "volatile": self._volatile,
             "limit_ms": self.clock_limit_ms,
             "margin_ms": rules.CLOCK_MARGIN_MS,
-            "rest_ms": rules.COOLDOWN_MS,
+            "cooldown_ms": rules.COOLDOWN_MS,
         }
         return Seen(pool, self._scripts.run("leases", keys, **arguments))
 
@@ -288,6 +292,7 @@ class RedisStore(Store):
         span_ms: int,
         never_used: bool = False,
     ) -> Lease:
+        """Grant a node number of the pool."""
         seen = self._leases(
             "acquire",
             pool,
@@ -313,6 +318,7 @@ class RedisStore(Store):
         raise self._disagree("acquire")
 
     def extend(self, lease: Lease, *, now_ms: int, next_token: str) -> Lease:
+        """Extend the window of a lease and replace its token."""
         seen = self._leases(
             "extend",
             lease.pool,
@@ -331,7 +337,7 @@ class RedisStore(Store):
             seen.record,
             lease,
             next_token=next_token,
-            identity=seen.identity,
+            server_id=seen.server_id,
             changes=0 if seen.pool is None else seen.pool.changes,
             now_ms=now_ms,
             store_now_ms=seen.now_ms,
@@ -340,12 +346,14 @@ class RedisStore(Store):
         raise self._disagree("extend")
 
     def release(self, lease: Lease, *, used_until_ms: int) -> None:
+        """End a lease."""
         seen = self._leases("release", lease.pool, node=lease.node, token=lease.token, used_until_ms=used_until_ms)
         if not seen.done:
             rules.release(seen.record, lease, used_until_ms=used_until_ms)
             raise self._disagree("release")
 
     def revoke(self, pool: str, node: int) -> NodeRecord:
+        """Take a lease from its holder."""
         record = self._leases("revoke", pool, node=node).record
         if record is None:
             raise LeaseError(
@@ -354,6 +362,7 @@ class RedisStore(Store):
         return record
 
     def create_pool(self, pool: str, *, layout: str, span_ms: int = rules.SPAN_MS) -> PoolRecord:
+        """Create a pool, or end the quarantine of an existing one."""
         longest_ms = rules.create_pool(pool, layout, span_ms, "").span_ms
         seen = self._leases("create_pool", pool, layout=layout, pool_span_ms=longest_ms)
         if seen.pool is not None:
@@ -362,10 +371,12 @@ class RedisStore(Store):
         raise self._disagree("create_pool")
 
     def list_pools(self) -> Sequence[PoolRecord]:
+        """Return the records of all pools, by name."""
         pools = ((name, self._scripts.hash(self._scripts.key("pool", name))) for name in self._scripts.scan("pool"))
         return [_record(PoolRecord, fields["pool"], name=name) for name, fields in pools if "pool" in fields]
 
     def list_leases(self, pool: str | None = None) -> Sequence[NodeRecord]:
+        """Return the records of all node numbers that were ever granted."""
         names = self._scripts.scan("pool") if pool is None else [pool]
         pools = ((name, self._scripts.hash(self._scripts.key("pool", name))) for name in names)
         return [
@@ -378,12 +389,13 @@ class RedisStore(Store):
     # --- segments -------------------------------------------------------------------------------------------------
 
     def _segments(self, verb: str, namespace: str, **arguments: Any) -> dict[str, Any]:
-        # What a namespace is made of that does not exist.
+        # The script creates a missing namespace from this record.
         arguments.setdefault("record", _texts(rules.create_namespace(namespace, "")))
         keys = [self._scripts.key("namespace", namespace)]
         return self._scripts.run("segments", keys, verb=verb, volatile=self._volatile, gap=rules.GAP, **arguments)
 
     def reserve(self, namespace: str, count: int) -> Segment:
+        """Reserve the next integers of a namespace."""
         seen = self._segments("reserve", namespace, count=count)
         record = _namespace(namespace, seen["record"])
         if "first" in seen:
@@ -393,6 +405,7 @@ class RedisStore(Store):
         raise self._disagree("reserve")
 
     def give_back(self, segment: Segment, first_unused: int) -> bool:
+        """Take back the unused tail of the segment reserved last."""
         if first_unused not in segment.as_range():
             return False
         seen = self._segments(
@@ -416,15 +429,19 @@ class RedisStore(Store):
         stride: int = 1,
         offset: int = 0,
     ) -> NamespaceRecord:
+        """Create a namespace of integers."""
         record = rules.create_namespace(namespace, "", start=start, maximum=maximum, stride=stride, offset=offset)
         seen = self._segments("create_namespace", namespace, record=_texts(record))
         record = _namespace(namespace, seen["record"])
         if "done" not in seen:
             rules.check_not_retired(record)
-            raise ConfigError(f"namespace {namespace!r} exists: only its floor can change", code="config.namespace")
+            raise ConfigError(
+                f"namespace {namespace!r} exists: only its floor can change; use another name", code="config.namespace"
+            )
         return record
 
     def raise_floor(self, namespace: str, value: int) -> NamespaceRecord:
+        """Raise the smallest integer that a namespace may still hand out."""
         seen = self._segments("raise_floor", namespace, value=str(value))
         record = _namespace(namespace, seen["record"])
         if "done" not in seen:
@@ -433,9 +450,11 @@ class RedisStore(Store):
         return record
 
     def retire(self, namespace: str) -> NamespaceRecord:
+        """End a namespace for good."""
         return _namespace(namespace, self._segments("retire", namespace)["record"])
 
     def list_namespaces(self) -> Sequence[NamespaceRecord]:
+        """Return the records of all namespaces, by name."""
         names = self._scripts.scan("namespace")
         records = ((name, self._scripts.hash(self._scripts.key("namespace", name))) for name in names)
         return [_namespace(name, fields) for name, fields in records if fields]
@@ -446,6 +465,7 @@ class RedisStore(Store):
         return self._scripts.run("describe", [self._scripts.key("server", "")], volatile=self._volatile)
 
     def describe(self) -> Description:
+        """Return the description of the store."""
         seen = self._server()
         warnings = []
         if self._volatile:
@@ -454,39 +474,42 @@ class RedisStore(Store):
             )
         elif (fsync := self._scripts.fsync()) not in {None, "always"}:
             warnings.append(
-                f"appendfsync is {fsync}: if the server's host crashes, its last second may be lost; node numbers then "
-                f"rest and namespaces skip {rules.GAP} times their largest step, but integers repeat if more than that "
-                "was reserved in that second. Set appendfsync always"
+                f"appendfsync is {fsync}: if the server's host crashes, its last second may be lost; pools are then in "
+                f"quarantine and namespaces skip {rules.GAP} times their largest step, but integers repeat if more "
+                "than that was reserved in that second. Set appendfsync always"
             )
         if seen["replicas"] and not self._scripts.wait_replicas and self.url.scheme != "redis+cluster":
             warnings.append(
                 f"replicas follow this server ({seen['replicas']}): one that takes over may lack the last writes, "
-                "and a master that is cut off from the others may go on beside it; set wait_replicas to more than half"
+                "and a master that is cut off from the others may continue beside it; set wait_replicas to more "
+                "than half"
             )
         return Description(
             str(self.url), self.promise, seen["server"], seen["identity"], int(seen["now_ms"]), tuple(warnings)
         )
 
     def now_ms(self) -> int:
+        """Return the store's clock, in milliseconds since the Unix epoch."""
         return int(self._server()["now_ms"])
 
     def close(self) -> None:
+        """Close the connections of this process."""
         self._scripts.close()
 
     def _disagree(self, verb: str) -> StoreError:
         return StoreError(
-            f"{self.url}: the server refused to {verb} what the rules allow: is another version of mintage using it?",
+            f"{self.url}: the server refused {verb}, which the rules allow: use one version of mintage in all clients",
             code="store.refused",
         )
 
 
 class Seen:
-    """The records that a script for leases saw or made."""
+    """The records that a script for leases read or wrote."""
 
     def __init__(self, pool: str, seen: dict[str, Any]) -> None:
         self.done: bool = seen["done"]
         self.now_ms = int(seen["now_ms"])
-        self.identity: str = seen["identity"]
+        self.server_id: str = seen["identity"]
         self.pool = _record(PoolRecord, seen["pool"], name=pool) if "pool" in seen else None
         self.node: str | None = seen.get("node")
         self.record = _record(NodeRecord, seen["record"], pool=pool, node=seen["node"]) if "record" in seen else None
@@ -509,12 +532,12 @@ def _namespace(name: str, fields: dict[str, str]) -> NamespaceRecord:
 
 def _damaged(key: str, why: object) -> StoreError:
     return StoreError(
-        f"what is kept of {key} is damaged: {why}: restore it from a backup, or delete it where nothing uses it",
+        f"the record of {key} is damaged: {why}: restore it from a backup, or delete it if nothing uses it",
         code="store.refused",
     )
 
 
 def _texts(record: NamespaceRecord) -> dict[str, str]:
-    """Of 64-bit integers; JSON's numbers would not come through whole. True is 1."""
+    """Return the fields as text, as JSON's numbers cannot hold 64-bit integers. True is 1."""
     values = {name: getattr(record, name) for name in columns(NamespaceRecord) if name != "name"}
     return {name: value if isinstance(value, str) else f"{value:d}" for name, value in values.items()}

@@ -1,4 +1,4 @@
-"""``sqlite:`` keeps its records in a file: for the processes of one host. Made with the standard library."""
+"""``sqlite:`` keeps its records in a file for the processes of one host. It uses the standard library."""
 
 from __future__ import annotations
 
@@ -36,16 +36,16 @@ __all__ = ["SqliteStore"]
 
 SQL: Final = statements("sqlite")
 DENIED: Final = frozenset({sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM, sqlite3.SQLITE_AUTH})
-"""What SQLite says where it may not open a file, or not write it."""
+"""The codes of SQLite for a file that it may not open or write."""
 ATTEMPTS: Final = 3
-"""How often a file is opened that may be closed for a moment only."""
+"""The number of attempts to open a file that may be inaccessible for a moment only."""
 
 
 class SqliteStore(Ledger):
     """A store in a file: ``sqlite:///ids.db`` in the working directory, ``sqlite:////var/lib/ids.db`` anywhere.
 
-    The file is in WAL mode with ``synchronous=FULL``: what was committed survives a power failure. It must not be on a
-    network file system, whose locks cannot be trusted. Option: ``timeout_ms``, how long to wait for other processes
+    The file is in WAL mode with ``synchronous=FULL``, so committed records survive a power failure. It must not be on a
+    network file system, whose locks are unreliable. Option: ``timeout_ms``, the longest wait for other processes
     (2000).
     """
 
@@ -62,12 +62,12 @@ class SqliteStore(Ledger):
             raise ConfigError("the path of the store's file has a zero byte (%00)", code="config.store")
         self.url = url
         self.path = Path(url.path).absolute()
-        self._timeout_ms = url.whole("timeout_ms", 2000, 1, 60_000)
+        self._timeout_ms = url.parse_int("timeout_ms", 2000, 1, 60_000)
 
     @contextmanager
     def _begin(self) -> Iterator[Records]:
-        # SQLite keeps its locks on files in the process's memory. A child that inherits an open connection inherits the
-        # belief that it holds them, and both may write at once. So no connection outlives its verb.
+        # SQLite keeps the state of its file locks in the process's memory. A forked child that inherits an open
+        # connection assumes that it has the locks, and both may write at once. So each verb opens and closes one.
         with fork_lock(), ExitStack() as stack:
             path = os.path.realpath(self.path)
             _check_names(self.url, path)
@@ -78,10 +78,10 @@ class SqliteStore(Ledger):
             except OSError as error:
                 raise StoreError(f"{self.url}: {error}: try again", code="store.unavailable") from error
             try:
-                without_log = _lives_without_log(path) if _has_log(path) else None
+                without_log = _incarnations_without_log(path) if _has_log(path) else None
                 with closing(self._open()) as connection:
                     file = File(connection, path, witness, without_log)
-                    records = Records(self.url, connection, file.life)
+                    records = Records(self.url, connection, file.incarnation)
                     try:
                         records.skip(file.missing)
                         yield records
@@ -99,8 +99,8 @@ class SqliteStore(Ledger):
     def _open(self) -> sqlite3.Connection:
         """Return a connection with a transaction.
 
-        SQLite makes two files beside the store's for the user alone, and opens them to the others in its next step: who
-        comes in between is denied what it has a moment later.
+        SQLite creates two files beside the store's file with access for one user, and gives access to others in its
+        next step. A process of another user that opens them in between is denied, so retry.
         """
         for _ in range(ATTEMPTS - 1):
             try:
@@ -136,22 +136,24 @@ class SqliteStore(Ledger):
             return ConflictError()
         if code in DENIED and (closed := _closed_beside(self.path)):
             return StoreError(
-                f"{self.url}: {error}: {closed} is of another user, who makes it now or for nobody else: try again",
+                f"{self.url}: {error}: {closed} is of another user, who creates it now or denies access: try again",
                 code="store.unavailable",
             )
         match code:
             case sqlite3.SQLITE_ERROR:
-                hint = "its tables are not those that this mintage makes: take another file"
+                hint = "its tables are not those that this mintage makes: use another file"
             case sqlite3.SQLITE_NOTADB | sqlite3.SQLITE_CORRUPT:
-                hint = f"{self.path} is no SQLite database or a damaged one: take another file, or a backup of it"
+                hint = f"{self.path} is no SQLite database or a damaged one: use another file, or restore a backup"
             case _:
                 hint = f"check that {self.path} is a writable database on a local disk with free space"
         refused = StoreError(f"{self.url}: {error}: {hint}", code="store.refused")
-        # SQLite says the same of a file that may not be written, and where there is no descriptor left.
+        # SQLite has one code for a file that is not writable and for a lack of file descriptors.
         refused.is_lasting = code == sqlite3.SQLITE_NOTADB or (code in DENIED and not _may_write(self.path))
         return refused
 
     def describe(self) -> Description:
+        """Return the description of the store."""
+
         def verb(t: Any) -> Description:
             server = t.server()
             return Description(
@@ -161,17 +163,17 @@ class SqliteStore(Ledger):
         return self._run(verb)
 
     def close(self) -> None:
-        """Do nothing: the file is open during verbs only."""
+        """Do nothing, as the file is open during verbs only."""
 
     def _namespace(self, t: Any, name: str, *, is_implied: bool = False) -> NamespaceRecord:
         return self._admitted(t, super()._namespace(t, name, is_implied=is_implied))
 
     def _admitted(self, records: Records, namespace: NamespaceRecord) -> NamespaceRecord:
-        """Return a namespace that is not in the file may have been in what the file lost."""
-        return namespace if records.has(namespace) else _skipped(namespace, records.life.lost)
+        """Return the namespace; a namespace that is not in the file skips the integers that the file may have lost."""
+        return namespace if records.has(namespace) else _skipped(namespace, records.incarnation.lost)
 
     def _new_pool(self, name: str, layout: str, span_ms: int, server: Server) -> PoolRecord:
-        # As above: its windows may be in use.
+        # The file may have lost this pool, so its windows may be in use.
         began_ms = server.began_ms if isinstance(server, FileServer) else None
         if began_ms is None:
             return super()._new_pool(name, layout, span_ms, server)
@@ -182,106 +184,114 @@ class SqliteStore(Ledger):
 
 @dataclass(frozen=True, slots=True)
 class FileServer(Server):
-    """The file as the server of a transaction."""
+    """The file in its role as the server of a transaction."""
 
     began_ms: int | None = None
-    """When its life began, if the file may lack something since."""
+    """The start of its incarnation in milliseconds; ``None`` if the file lacks nothing since."""
 
 
 class Records:
-    """The records, in a transaction."""
+    """The records in a transaction."""
 
-    def __init__(self, url: StoreUrl, connection: sqlite3.Connection, life: Life) -> None:
+    def __init__(self, url: StoreUrl, connection: sqlite3.Connection, incarnation: Incarnation) -> None:
         self._url = url
         self._connection = connection
-        self.life = life
+        self.incarnation = incarnation
         self.has_written = False
         self.moved = 0
-        """By how many integers namespaces moved on."""
+        """The number of integers by which this verb moved namespaces forward."""
         self._namespaces: dict[str, NamespaceRecord] = {}
 
     def _rows(self, statement: str, /, **values: object) -> list[Any]:
         return self._connection.execute(SQL[statement], values).fetchall()
 
     def server(self) -> Server:
-        return FileServer(self.life.name, system_ns() // 1_000_000, self.life.began_ms)
+        """Return the server of this transaction and its clock."""
+        return FileServer(self.incarnation.name, system_ns() // 1_000_000, self.incarnation.began_ms)
 
     def _read(self, kind: type[R], rows: list[Any]) -> list[R]:
         return [read_row(self._url, kind, row) for row in rows]
 
     def get(self, kind: type[R], *key: str | int) -> R | None:
+        """Return the record with this key, locked; ``None`` if there is none."""
         found = self._read(kind, self._rows(f"get_{name_of(kind)}", **dict(zip(KEYS[kind], key, strict=True))))
         if found and isinstance(found[0], NamespaceRecord):
             self._namespaces[found[0].name] = found[0]
         return found[0] if found else None
 
-    look = get
+    get_unlocked = get
 
     def has(self, namespace: NamespaceRecord) -> bool:
-        """Return whether the namespace was in the file when it was asked for."""
+        """Return True if the file had the namespace when this transaction read it."""
         return namespace.name in self._namespaces
 
     def skip(self, count: int) -> None:
-        """Move all namespaces on over what the file lost of them."""
+        """Move all namespaces forward by ``count`` integers, which the file may have lost."""
         for namespace in self.all(NamespaceRecord) if count else ():
             self._rows("put_namespace", **asdict(_skipped(namespace, count)))
 
     def put(self, record: Record) -> None:
+        """Write a record, new or not."""
         self.has_written = True
         if isinstance(record, NamespaceRecord):
             known = self._namespaces.get(record.name)
             if known is None:
                 if not record.floor:
-                    record = _skipped(record, self.life.lost)
+                    record = _skipped(record, self.incarnation.lost)
                 self.moved += record.largest + record.floor // record.stride
             else:
                 self.moved += max(0, record.high_water - known.high_water) // record.stride
         self._rows(f"put_{name_of(type(record))}", **asdict(record))
 
     def all(self, kind: type[R]) -> Sequence[R]:
+        """Return all records of a kind, by key."""
         return self._read(kind, self._rows(f"all_{name_of(kind)}"))
 
     def nodes(self, pool: str) -> Sequence[NodeRecord]:
+        """Return all node records of a pool, by number."""
         return self._read(NodeRecord, self._rows("nodes", pool=pool))
 
     def oldest(self, pool: str, nodes: range) -> NodeRecord | None:
+        """Return the record in ``nodes`` whose window ended first, locked."""
         found = self._read(NodeRecord, self._rows("oldest", pool=pool, first=nodes.start, stop=nodes.stop))
         return found[0] if found else None
 
     def unused(self, pool: str, nodes: range) -> int | None:
+        """Return the lowest of ``nodes`` without a record; ``None`` if all have one."""
         node: int | None = self._rows("unused", pool=pool, first=nodes.start, stop=nodes.stop)[0][0]
         return node
 
 
-class Life(NamedTuple):
-    """A part of a file's history: from when it was made, or last took another's place, to when that happened again."""
+class Incarnation(NamedTuple):
+    """A part of a file's history, from its creation or replacement to its next replacement."""
 
     name: str
     serial: int
-    """How often the file was written in this life and those before."""
+    """The number of writes to the file in this incarnation and those before."""
     moved: int = 0
-    """How many integers namespaces moved on in them: no namespace lost more than the difference of two of these."""
+    """The integers by which namespaces moved in them. No namespace lost more than the difference of two such
+    numbers."""
     lost: int = 0
-    """How many of them the file may lack: those of a namespace that is not in it."""
+    """The number of integers that a namespace which is not in the file may have lost."""
     began_ms: int | None = None
-    """When it began, if the file may lack something since."""
+    """The start in milliseconds since the Unix epoch; ``None`` if the file lacks nothing since."""
     place: str | None = None
     """Device and inode of the file."""
     created_ns: int | None = None
-    """When that inode was made, where the file system tells."""
+    """The creation time of that inode; ``None`` if the file system does not record it."""
 
 
 class File:
-    """The file itself, in a transaction: whether it is the one that was used last.
+    """The store's file in a transaction, which checks that the file was not replaced by an older copy.
 
-    Its life is its identity. A new one begins where the file is at another inode than its life was, as a copy is, or
-    where it lacks what anything remembers of it, as it does when an older copy was written over it.
+    Its incarnation is the id of the server. A new incarnation begins if the file is at another inode, as a copy is, or
+    if the file lacks writes that a mark remembers, as it does when an older copy was written over it.
 
-    :raises ConflictError: it is gone.
+    :raises ConflictError: the file is gone.
     """
 
     def __init__(
-        self, connection: sqlite3.Connection, path: str, witness: Witness, without_log: list[Life] | None
+        self, connection: sqlite3.Connection, path: str, witness: Witness, without_log: list[Incarnation] | None
     ) -> None:
         self._connection = connection
         self._path = path
@@ -292,50 +302,54 @@ class File:
         witness.follow()
         self._place, self._created_ns = place, created
         self._written = _written(path)
-        lives = _lives(connection)
-        self.life = lives[-1] if lives else Life("", 0)
+        incarnations = _incarnations(connection)
+        self.incarnation = incarnations[-1] if incarnations else Incarnation("", 0)
         is_moved = not self._is_in_place()
-        # A file that was just made follows on another only if this very process used that: who removes a file to begin
-        # anew has ended those who use it. Any other follows on what it takes the place of, not on a file elsewhere that
-        # has the same name.
-        is_new = not (self.life.serial or self.life.place)
+        # A new file replaces an older one only if this process used that one: a user who removes a file to start again
+        # stops the processes that use it first. Any other file replaces the file that was at its place, not a file
+        # elsewhere with the same name.
+        is_new = not (self.incarnation.serial or self.incarnation.place)
         takes_over = witness.is_known if is_new else is_moved
         known = [marks for marks in witness.recall(place) if takes_over or (not is_new and marks.place == place)]
-        lost = [marks.whole for marks in known if not _covers(lives, marks.whole)]
+        lost = [marks.with_log for marks in known if not _covers(incarnations, marks.with_log)]
         is_mixed = without_log is not None and any(
-            marks.base is not None and not _covers(without_log, marks.base) for marks in known
+            marks.without_log is not None and not _covers(without_log, marks.without_log) for marks in known
         )
         if is_mixed:
             _check_pages(connection, path)
-        self._base = _mark(without_log) if without_log is not None else _mark(lives) if self.life.place else None
+        self._mark_without_log = (
+            _mark(without_log) if without_log is not None else _mark(incarnations) if self.incarnation.place else None
+        )
         self.missing = 0
-        """How many integers the file lost of any namespace, at most."""
+        """The largest number of integers that the file lost of any namespace."""
         if lost or is_mixed or is_moved:
-            self._begin_life(lost, _moved(without_log) if is_mixed else self.life.moved)
-        elif (self.life.place, self.life.created_ns) != (place, created or self.life.created_ns):
-            self._put(self.life._replace(place=place, created_ns=created))  # It was migrated, or is new.
+            self._begin_incarnation(lost, _moved(without_log) if is_mixed else self.incarnation.moved)
+        elif (self.incarnation.place, self.incarnation.created_ns) != (place, created or self.incarnation.created_ns):
+            self._put(self.incarnation._replace(place=place, created_ns=created))  # The file is new or was migrated.
 
     def _is_in_place(self) -> bool:
-        place, created = self.life.place, self.life.created_ns
+        place, created = self.incarnation.place, self.incarnation.created_ns
         is_same_inode = created is None or self._created_ns is None or created == self._created_ns
-        return bool(self.life.name) and (place is None or (place == self._place and is_same_inode))
+        return bool(self.incarnation.name) and (place is None or (place == self._place and is_same_inode))
 
-    def _begin_life(self, lost: list[Mark], moved: int) -> None:
-        """Begin a life that follows on what was lost as well: others who remember that find it noticed.
+    def _begin_incarnation(self, lost: list[Mark], moved: int) -> None:
+        """Begin an incarnation that also follows the lost ones, so that other processes find their marks recorded.
 
-        ``moved`` is how far the records in the file had come.
+        ``moved`` is the number of integers by which namespaces had moved in the file's records.
         """
-        own = self.life
-        lives = {life.name: life for life in _lives(self._connection)}
+        own = self.incarnation
+        incarnations = {each.name: each for each in _incarnations(self._connection)}
         for mark in sorted(lost):
-            known = lives.get(mark.life, Life(mark.life, 0))
-            lives[mark.life] = known._replace(serial=max(mark.serial, known.serial), moved=max(mark.moved, known.moved))
-            self._put(lives[mark.life])
-        serial = max((life.serial for life in lives.values()), default=0) + 1
-        most = max((life.moved for life in lives.values()), default=0)
+            known = incarnations.get(mark.incarnation, Incarnation(mark.incarnation, 0))
+            incarnations[mark.incarnation] = known._replace(
+                serial=max(mark.serial, known.serial), moved=max(mark.moved, known.moved)
+            )
+            self._put(incarnations[mark.incarnation])
+        serial = max((each.serial for each in incarnations.values()), default=0) + 1
+        most = max((each.moved for each in incarnations.values()), default=0)
         self.missing = max(0, most - moved)
         self._put(
-            Life(
+            Incarnation(
                 name=kernel_random(16).hex(),
                 serial=serial,
                 moved=min(max(most, own.moved + self.missing), rules.MAX_INTEGER),
@@ -346,67 +360,69 @@ class File:
             )
         )
 
-    def _put(self, life: Life) -> None:
-        self.life = life
-        self._connection.execute(SQL["put_life"], life._asdict())
+    def _put(self, incarnation: Incarnation) -> None:
+        self.incarnation = incarnation
+        self._connection.execute(SQL["put_incarnation"], incarnation._asdict())
 
     def count(self, moved: int) -> None:
-        """Count a verb that wrote."""
-        moved = min(self.life.moved + moved, rules.MAX_INTEGER)
-        self._put(self.life._replace(serial=self.life.serial + 1, moved=moved))
+        """Record that a verb wrote, and the integers by which it moved namespaces."""
+        moved = min(self.incarnation.moved + moved, rules.MAX_INTEGER)
+        self._put(self.incarnation._replace(serial=self.incarnation.serial + 1, moved=moved))
 
     def check_place(self, records: Records) -> None:
-        """Make sure that what was committed is in the file, before anybody uses it.
+        """Check that the file has the committed records, before a caller uses them.
 
-        :raises ConflictError: a copy took its place, or was written over it, during the verb.
+        :raises ConflictError: a copy replaced the file, or was written over it, during the verb.
         """
         if place_of(self._path) != self._place:
             raise ConflictError
-        if _written(self._path) == self._written or self._base is None:
+        if _written(self._path) == self._written or self._mark_without_log is None:
             return
-        # Others may have moved the log into the file; or it went back, and now gets what this verb wrote on top.
-        lives = _lives_without_log(self._path)
+        # Another process may have moved the log into the file; or an older copy was written over it during the verb.
+        incarnations = _incarnations_without_log(self._path)
         for _ in range(ATTEMPTS):
-            if lives:
+            if incarnations:
                 break
-            time.sleep(0.01)  # It is being copied.
-            lives = _lives_without_log(self._path)
-        if lives is None or not _covers(lives, self._base):
+            time.sleep(0.01)  # A copy is in progress.
+            incarnations = _incarnations_without_log(self._path)
+        if incarnations is None or not _covers(incarnations, self._mark_without_log):
             self._connection.execute("BEGIN IMMEDIATE")
-            self._begin_life([], _moved(lives))
+            self._begin_incarnation([], _moved(incarnations))
             records.skip(self.missing)
             self._connection.execute("COMMIT")
             raise ConflictError
 
     def remember(self) -> None:
-        """Remember how far the file has come; when its connection is closed, as that moves the log into the file."""
-        whole = Mark(self.life.name, self.life.serial, self.life.moved)
-        self._witness.keep(Marks(whole, self._base if _has_log(self._path) else whole, self._place))
+        """Keep the marks of the last write; closing the connection first moves the log into the file."""
+        with_log = Mark(self.incarnation.name, self.incarnation.serial, self.incarnation.moved)
+        self._witness.keep(Marks(with_log, self._mark_without_log if _has_log(self._path) else with_log, self._place))
 
 
-def _lives(connection: sqlite3.Connection) -> list[Life]:
-    return [Life(*row) for row in connection.execute(SQL["lives"])]
+def _incarnations(connection: sqlite3.Connection) -> list[Incarnation]:
+    return [Incarnation(*row) for row in connection.execute(SQL["incarnations"])]
 
 
-def _mark(lives: list[Life]) -> Mark | None:
-    return Mark(lives[-1].name, lives[-1].serial, lives[-1].moved) if lives else None
+def _mark(incarnations: list[Incarnation]) -> Mark | None:
+    return Mark(incarnations[-1].name, incarnations[-1].serial, incarnations[-1].moved) if incarnations else None
 
 
-def _moved(lives: list[Life] | None) -> int:
-    return lives[-1].moved if lives else 0
+def _moved(incarnations: list[Incarnation] | None) -> int:
+    return incarnations[-1].moved if incarnations else 0
 
 
 def _skipped(namespace: NamespaceRecord, count: int) -> NamespaceRecord:
-    """Return the namespace, so many integers further on."""
+    """Return the namespace moved forward by ``count`` integers."""
     if namespace.retired or not count:
         return namespace
     value = namespace.high_water + count * namespace.stride + 1
     return rules.raise_floor(namespace, min(value, rules.MAX_INTEGER))
 
 
-def _covers(lives: list[Life], mark: Mark) -> bool:
-    """Return whether a file with these lives has all that the mark says."""
-    return any(life.name == mark.life and life.serial >= mark.serial for life in lives)
+def _covers(incarnations: list[Incarnation], mark: Mark) -> bool:
+    """Return True if a file with these incarnations has all writes that the mark counts."""
+    return any(
+        incarnation.name == mark.incarnation and incarnation.serial >= mark.serial for incarnation in incarnations
+    )
 
 
 def _has_log(path: str) -> bool:
@@ -424,69 +440,72 @@ def _written(path: str) -> tuple[int, int] | None:
     return found.st_size, found.st_mtime_ns
 
 
-def _lives_without_log(path: str) -> list[Life] | None:
-    """Return the lives of the file alone, without what its log has; ``None`` where it cannot be read.
+def _incarnations_without_log(path: str) -> list[Incarnation] | None:
+    """Return the incarnations in the file without its log; ``None`` if SQLite cannot read the file.
 
-    SQLite applies a log to whatever file it is left beside, so the two together may seem to go on where they do not.
+    SQLite applies a log to any file beside it, so the two together may hide that the file is an older copy.
     """
     uri = f"file:{quote(os.fsencode(path))}?mode=ro&immutable=1"
     try:
         with closing(sqlite3.connect(uri, uri=True)) as connection:
-            return _lives(connection)
+            return _incarnations(connection)
     except sqlite3.Error as error:
-        # There are no tables yet, or those of version 1.
+        # The file has no tables yet, or those of version 1.
         return [] if getattr(error, "sqlite_errorcode", 0) == sqlite3.SQLITE_ERROR else None
 
 
 def _may_write(path: Path) -> bool:
-    """Return whether this user may write a file, or make it."""
+    """Return True if this user may write or create a file."""
     return os.access(path.parent, os.W_OK) and (not path.exists() or os.access(path, os.W_OK))
 
 
 def _check_pages(connection: sqlite3.Connection, path: str) -> None:
-    """:raises StoreError: ``store.refused``: pages of an older file and of a newer log do not fit together."""
+    """Check that the pages of the file and of its log fit together.
+
+    :raises StoreError: ``store.refused``: they do not, as the file was replaced.
+    """
     tables = [f"mintage_{name_of(kind)}" for kind in KEYS]
     if any(connection.execute(f"PRAGMA quick_check({table})").fetchall() != [("ok",)] for table in tables):
         raise StoreError(
-            f"{path} was replaced while its log {path}-wal was left, and the two do not fit: stop what uses it, remove "
-            f"{path}-wal and {path}-shm, and put the copy in place again",
+            f"{path} was replaced without its log {path}-wal, and the two do not fit: stop the processes that use it, "
+            f"remove {path}-wal and {path}-shm, and restore the copy again",
             code="store.refused",
         )
 
 
 def _check_names(url: StoreUrl, path: str) -> None:
-    """SQLite keeps what it has not yet put into a file beside it, under the name by which it was opened.
+    """Check that the file has one name. SQLite names its log after the name by which a process opened the file.
 
-    :raises StoreError: ``store.refused``: others may know the file by another name, and not see what is written here.
+    :raises StoreError: ``store.refused``: a process may open the file by another name, and miss the writes in the log.
     """
     try:
         found = os.stat(path)
     except OSError:
-        return  # It is to be made, or SQLite says what is wrong.
+        return  # SQLite creates the file, or reports the error.
     if not stat.S_ISREG(found.st_mode):
         return
     if found.st_nlink > 1:
         raise StoreError(
-            f"{url}: {path} has {found.st_nlink} names (hard links), and who opens it by one does not see what is "
-            "written by another: leave it one name",
+            f"{url}: {path} has {found.st_nlink} names (hard links), and a process that opens it by one name misses "
+            "writes by another: leave it one name",
             code="store.refused",
         )
     if _is_mounted(path):
         raise StoreError(
-            f"{url}: {path} is mounted as a file by itself, and who opens it elsewhere does not see what is written "
-            "here: mount the directory that it is in",
+            f"{url}: {path} is mounted as a single file, and a process that opens it elsewhere misses writes here: "
+            "mount the directory that it is in",
             code="store.refused",
         )
 
 
 def _closed_beside(path: Path) -> Path | None:
-    """One of the files that SQLite makes beside the store's, if it is there and may not be written."""
+    """Return a file that SQLite created beside the store's and this user may not write; ``None`` if there is none."""
     beside = [path.with_name(path.name + ending) for ending in ("-wal", "-shm")]
     return next((file for file in beside if file.exists() and not os.access(file, os.R_OK | os.W_OK)), None)
 
 
 def _is_mounted(path: str) -> bool:
-    """Return whether the file itself is mounted somewhere, where the kernel tells."""
+    """Return True if the kernel lists the file itself as a mount point."""
     try:
         mounts = Path("/proc/self/mountinfo").read_bytes()
     except OSError:
@@ -502,11 +521,11 @@ def _migrate(connection: sqlite3.Connection, path: Path) -> None:
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     if version > newest:
         raise StoreError(
-            f"{path} has schema version {version}, this mintage knows {newest}: upgrade mintage", code="store.schema"
+            f"{path} has schema version {version}; this mintage knows {newest}: upgrade mintage", code="store.schema"
         )
     if version == newest:
         return
-    # Others may be doing the same: the first one does it.
+    # Other processes may do the same; the first one wins.
     connection.execute("BEGIN IMMEDIATE")
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     for number, steps in known:

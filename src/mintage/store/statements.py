@@ -1,10 +1,10 @@
-"""The SQL of a dialect, read from its files: ``sql/<dialect>/statements.sql`` and ``sql/<dialect>/NNN_*.sql``.
+"""The SQL statements of a dialect, from the files ``sql/<dialect>/statements.sql`` and ``sql/<dialect>/NNN_*.sql``.
 
-A line ``-- name: get`` begins a statement; parameters are written ``:name``. One with ``{kind}`` is there once for each
-kind of record, as ``get_pool``, ``get_node``, …, with its ``{columns}``, ``{values}``, ``{changes}``, ``{key}`` and
-``{is_key}``; ``{node}`` are the columns of a node number's record, and ``{schema}`` stands before the name of a table
-that may be in a schema of its own. The numbered files are the schema's migrations: each brings it from the version
-before to its own. Their statements end with a semicolon at a line's end.
+A line ``-- name: get`` begins a statement; parameters are written ``:name``. A statement with ``{kind}`` is repeated
+for each kind of record, as ``get_pool``, ``get_node``, …, and has its ``{columns}``, ``{values}``, ``{changes}``,
+``{key}`` and ``{is_key}``. ``{node}`` stands for the columns of a node number's record, ``{schema}`` for the prefix of
+a table that has its own schema. The numbered files are the migrations of the schema: each upgrades it from the version
+before. Their statements end with a semicolon at the end of a line.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def _filled(sql: str, kind: type[Record]) -> str:
 def read_row(url: StoreUrl, kind: type[R], row: Sequence[Any]) -> R:
     """Return the record of a row.
 
-    :raises StoreError: ``store.refused``: it is none, as somebody else wrote it.
+    :raises StoreError: ``store.refused``: the row is not a valid record.
     """
     values = dict(zip(columns(kind), row, strict=True))
     try:
@@ -74,7 +74,7 @@ def read_row(url: StoreUrl, kind: type[R], row: Sequence[Any]) -> R:
 
 @cache
 def migrations(dialect: str, schema: str = "") -> list[tuple[int, list[str]]]:
-    """Return the migrations of a dialect's schema in order: the version that each brings, and its statements."""
+    """Return the migrations of a dialect's schema in order: the version of each, and its statements."""
     folder = files(__package__) / "sql" / dialect
     found = sorted(
         (file.name, file.read_text(encoding="utf-8").replace("{schema}", schema))

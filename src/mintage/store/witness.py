@@ -1,12 +1,11 @@
-"""What is known of an SQLite store from outside its file: who uses it now, and how far it had come.
+"""Marks outside an SQLite store's file, which detect an older copy; and the lock of the file.
 
-An older copy that takes a file's place brings along all that is in the file, so nothing in it can show that it went
-back. So each verb counts in the file, and what it counted to is remembered in three places: in this process, in a file
-beside the store's, and in memory that the user's processes share until the machine restarts. No copy overwrites all of
-them at once.
+If an older copy replaces a file, nothing in the file can show that it went back. So each verb that writes adds to a
+counter in the file, and keeps a mark of it in three places: in this process, in a file beside the store's, and in
+memory that the user's processes share until the machine restarts. No copy overwrites all three at once.
 
-The file beside, which ends with ``-guard``, is locked during each verb as well. SQLite's own locks are those of POSIX,
-and a process loses them when any part of it opens and closes the store's file.
+The file beside the store's, whose name ends with ``-guard``, is also locked during each verb. SQLite's own locks are
+POSIX locks, which a process loses when any part of it opens and closes the store's file.
 """
 
 from __future__ import annotations
@@ -33,39 +32,39 @@ __all__ = ["Mark", "Marks", "Witness", "link_new", "place_of", "watched"]
 
 _SHARED: Final = Path("/dev/shm")  # noqa: S108 - only a folder that is this user's own
 _ENDING: Final = "-guard"
-_SIZE: Final = 512
-"""Bytes of marks: one sector, written at once."""
+_MARKS_BYTES: Final = 512
+"""The size of a file of marks in bytes: one sector, which is written at once."""
 _MOST: Final = 1000
-"""How many stores are remembered in memory; those that were used last."""
+"""The number of stores whose marks stay in memory; the last used ones are kept."""
 _SHORTAGE: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM})
 _NOFOLLOW: Final = getattr(os, "O_NOFOLLOW", 0)
 
 
 class Mark(NamedTuple):
-    """How far a file had come: its life, and how often it was written in it and those before."""
+    """The state of a file: its incarnation, and the number of writes in it and those before."""
 
-    life: str
+    incarnation: str
     serial: int
     moved: int = 0
-    """How many integers namespaces had moved on."""
+    """The number of integers by which namespaces had moved."""
 
 
 class Marks(NamedTuple):
-    """What is remembered of a file."""
+    """The marks of a file."""
 
-    whole: Mark
+    with_log: Mark
     """The file with its log."""
-    base: Mark | None
-    """The file without its log, where that is known: an older file beside this log lacks it."""
+    without_log: Mark | None
+    """The file without its log, if known. An older file beside the same log lacks these writes."""
     place: str
-    """Where the file was: see :func:`place_of`."""
+    """The place of the file: see :func:`place_of`."""
 
 
 _remembered: dict[str, Marks] = {}
 
 
 def place_of(path: str) -> str | None:
-    """Device and inode of the file; ``None`` where there is none."""
+    """Return the device and inode of the file; ``None`` if it is missing."""
     try:
         found = os.stat(path)
     except OSError:
@@ -74,7 +73,7 @@ def place_of(path: str) -> str | None:
 
 
 class Witness:
-    """The places that remember a file, while its guard is locked."""
+    """The places that keep the marks of a file, while its guard is locked."""
 
     def __init__(self, path: str, guard: int | None) -> None:
         self._path = path
@@ -87,10 +86,10 @@ class Witness:
         return self._path in _remembered
 
     def recall(self, place: str) -> set[Marks]:
-        """Return what is remembered of the file that is at this place now; the places may differ.
+        """Return the marks of the file that is at this place now. Their places may differ.
 
-        What the guard remembers is of this very directory. All else goes by the path, of which there may be two files:
-        what containers that share their memory call by one name are two, at two places.
+        The guard is in the file's directory, so its marks belong to this file. The other marks belong to the path,
+        which may name two files: containers that share memory may have different files at one path.
         """
         beside, shared = (_read(file) for file in (self._guard, self._shared))
         if beside is not None:
@@ -98,9 +97,9 @@ class Witness:
         return {each for each in (beside, shared, _remembered.get(self._path)) if each is not None}
 
     def keep(self, marks: Marks) -> None:
-        """Remember how far the file has come, in all places.
+        """Keep the marks in all places.
 
-        Called after the commit: what is remembered may fall behind the file in a crash, never get ahead of it.
+        Call it after the commit: after a crash, the marks may be behind the file, but never ahead of it.
         """
         _remembered.pop(self._path, None)
         _remembered[self._path] = marks
@@ -111,12 +110,12 @@ class Witness:
                 _write(file, marks)
 
     def follow(self) -> None:
-        """Let the guard be opened by all who may open the store's file."""
+        """Give the guard the owner and mode of the store's file."""
         if self._guard is not None:
             _follow(self._guard, self._path)
 
     def close(self) -> None:
-        """Unlock the guard, in a child that was forked meanwhile too."""
+        """Unlock the guard, also in a child that was forked meanwhile."""
         for file in (self._guard, self._shared):
             if file is not None:
                 with suppress(OSError, ImportError):
@@ -129,11 +128,11 @@ class Witness:
 
 @contextmanager
 def watched(path: str, timeout_ms: int) -> Iterator[Witness]:
-    """A witness of the file at ``path``, whose guard nobody else has meanwhile.
+    """Yield a witness of the file at ``path`` while this process has locked the guard.
 
-    Where no guard can be had, as in a directory that is not there, SQLite's own locks and the other places remain.
+    Without a guard, as in a missing directory, SQLite's own locks and the other places remain.
 
-    :raises TimeoutError: another had it for longer than ``timeout_ms``.
+    :raises TimeoutError: another process had the lock for longer than ``timeout_ms``.
     :raises OSError: no file descriptors or memory are left.
     """
     witness = Witness(path, _lock(f"{path}{_ENDING}", timeout_ms))
@@ -154,11 +153,11 @@ def _lock(path: str, timeout_ms: int) -> int | None:
             return None
         try:
             found = os.fstat(file)
-            is_ours = stat.S_ISREG(found.st_mode) and found.st_nlink <= 1  # or somebody else's, by whatever name
+            is_ours = stat.S_ISREG(found.st_mode) and found.st_nlink <= 1  # otherwise another user put it there
             if is_ours:
                 _wait_for(file, end_ns)
                 if _is_at(path, found):
-                    return file  # One that was removed meanwhile keeps nobody away.
+                    return file  # A guard that was removed meanwhile locks out nobody.
         except BaseException:
             os.close(file)
             raise
@@ -168,20 +167,20 @@ def _lock(path: str, timeout_ms: int) -> int | None:
 
 
 def _open_or_make(path: str) -> int:
-    """Open the guard; make it first where there is none, with the mode that the store's file has."""
+    """Open the guard; create a missing one with the mode of the store's file."""
     with suppress(FileNotFoundError):
         return os.open(path, os.O_RDWR | _NOFOLLOW)
-    # Another user who found it closed would use the store without it.
+    # A process of another user that may not open the guard would use the store without it.
     with suppress(AttributeError, OSError):
         link_new(path, lambda file: _follow(file, path.removesuffix(_ENDING)))
     return os.open(path, os.O_RDWR | os.O_CREAT | _NOFOLLOW, 0o644)
 
 
 def link_new(path: str, prepare: Callable[[int], object]) -> None:
-    """Make an empty file that appears when it is prepared, with its mode and owner; nothing where there is one.
+    """Create an empty file that appears only after ``prepare`` has set its mode and owner. Keep an existing file.
 
-    :raises OSError: it cannot be made, or not in this way on this file system.
-    :raises AttributeError: nor on this system, which is not Linux.
+    :raises OSError: the file system does not allow it.
+    :raises AttributeError: the system is not Linux.
     """
     directory, name = os.path.split(path)
     folder = os.open(directory, os.O_RDONLY | os.O_CLOEXEC)
@@ -199,7 +198,7 @@ def link_new(path: str, prepare: Callable[[int], object]) -> None:
 
 
 def _follow(file: int, path: str) -> None:
-    """Let a file be opened by all who may open the store's file at ``path``, as SQLite does with its log."""
+    """Give a file the owner and mode of the store's file at ``path``, as SQLite does with its log."""
     with suppress(AttributeError, OSError):
         guard, store = os.fstat(file), os.stat(path)
         if os.geteuid() == 0 and (guard.st_uid, guard.st_gid) != (store.st_uid, store.st_gid):
@@ -216,13 +215,16 @@ def _is_at(path: str, found: os.stat_result) -> bool:
 
 
 def _wait_for(file: int, end_ns: int) -> None:
-    """:raises TimeoutError: another had it until then."""
+    """Wait for the lock until ``end_ns``.
+
+    :raises TimeoutError: another process had the lock until then.
+    """
     for attempt in count():
         if _flock(file):
             return
         if _now_ns() >= end_ns:
             raise TimeoutError
-        # Full jitter, and never long: a verb takes milliseconds.
+        # Full jitter with short waits, as a verb takes milliseconds.
         time.sleep(random.uniform(0, 0.0002 * 2 ** min(attempt, 4)))  # noqa: S311
 
 
@@ -231,9 +233,9 @@ def _now_ns() -> int:
 
 
 def _flock(file: int) -> bool:
-    """Return whether nobody else has the file; true where it cannot be locked.
+    """Lock the file; return False if another process has the lock, and True if the file cannot be locked at all.
 
-    A lock of this kind belongs to the open file, so nobody loses it by closing another.
+    A lock of this kind belongs to the open file, so a process does not lose it by closing another one.
     """
     try:
         import fcntl
@@ -247,12 +249,12 @@ def _flock(file: int) -> bool:
 
 
 def _open_shared(name: str) -> int | None:
-    """Return a file in memory, in a folder of this user's own."""
+    """Return an open file in shared memory, in a directory of this user; ``None`` if there is none."""
     try:
         own = _SHARED / f"mintage-{os.geteuid()}"
         own.mkdir(mode=0o700, exist_ok=True)
         found = own.lstat()
-        # Anybody may have put it there, or a link.
+        # Another user may have created it, or a link.
         if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid():
             return None
         path = own / f"{name}.marks"
@@ -274,16 +276,16 @@ def _forget_oldest(own: Path) -> None:
 
 
 def _read(file: int | None) -> Marks | None:
-    """Return the marks in a file; ``None`` where there are none, or a power failure left half of them."""
+    """Return the marks in a file; ``None`` if it has none, or if a power failure left half of them."""
     if file is None:
         return None
     try:
-        line, _, _ = os.pread(file, _SIZE, 0).partition(b"\n")
+        line, _, _ = os.pread(file, _MARKS_BYTES, 0).partition(b"\n")
         check, _, text = line.partition(b" ")
         if int(check, 16) != zlib.crc32(text):
             return None
-        whole, base, place = json.loads(text)
-        return Marks(Mark(*whole), Mark(*base) if base else None, place)
+        with_log, without_log, place = json.loads(text)
+        return Marks(Mark(*with_log), Mark(*without_log) if without_log else None, place)
     except (OSError, ValueError, TypeError, AttributeError):
         return None
 
@@ -292,8 +294,8 @@ def _write(file: int, marks: Marks) -> None:
     text = json.dumps(marks).encode()
     line = b"%08x %s\n" % (zlib.crc32(text), text)
     try:
-        os.pwrite(file, line.ljust(_SIZE), 0)
+        os.pwrite(file, line.ljust(_MARKS_BYTES), 0)
     except (AttributeError, OSError):
-        # Better nothing than what is outdated: a life that ended would count as lost each time.
+        # No mark is better than an outdated one: an incarnation that ended would count as lost each time.
         with suppress(OSError):
             os.ftruncate(file, 0)

@@ -447,7 +447,7 @@ class Numbered:
 
     def _reserve(self, count: int) -> range:
         """Reserve consecutive integers that no row has."""
-        from mintage.store import whole as all_or_nothing
+        from mintage.store import all_or_nothing
 
         with self._open_store() as store:
             reserved = all_or_nothing(store, store.reserve(self._namespace, count), count).as_range()

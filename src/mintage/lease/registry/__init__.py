@@ -1,4 +1,4 @@
-"""The machine-local registry: where processes of one host agree on node numbers when no store is named."""
+"""The machine-local registry, by which the processes of a host agree on node numbers if no store is named."""
 
 from mintage.lease.registry.locks import LockedNode
 from mintage.lease.registry.numbers import (

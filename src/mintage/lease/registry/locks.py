@@ -1,4 +1,4 @@
-"""A node number that locks hold, where this process cannot write the registry."""
+"""Node numbers that locks hold, for processes that cannot write the registry."""
 
 from __future__ import annotations
 
@@ -16,12 +16,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from mintage import rules
-from mintage._core import generation, kernel_random, system_ns
+from mintage._core import kernel_random, system_ns
 from mintage.errors import GenerationError, LeaseError, UniquenessWarning
 from mintage.lease.lease_client import MIN_GROWTH_MS
-from mintage.lease.registry.numbers import copy_state, first_index, was_copied
+from mintage.lease.registry.numbers import first_index, is_restored, restore_state
 from mintage.lease.registry.place import ADVICE, TRANSIENT_ERRNOS, as_unavailable, shown_home, uid, warn
 from mintage.process.forks import fork_lock
+from mintage.process.generation import generation
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -31,44 +32,44 @@ if TYPE_CHECKING:
 __all__ = ["LockedNode"]
 
 FIRST_SPAN_MS: Final = 100
-"""How far ahead of use a locked number's files are written at first, and so what a process that is killed soon costs of
-the number's time; twice as far each time."""
+"""The first window of a locked number in milliseconds, and so the time that a process wastes if it is killed soon. Each
+extension doubles it."""
 LOCK_SPAN_MS: Final = 1_000
-"""How far at most, for a generator that is not ahead of its clock."""
+"""The longest window in milliseconds for a generator that is not ahead of its clock."""
 UNRECORDED_MS: Final = 500
-"""How far at most where no file can be had: a number's next holder waits for so long."""
+"""The longest window in milliseconds without a file: the next holder of the number waits this long."""
 
-_FOLDERS: Final = ("/dev/shm", "/tmp")  # noqa: S108 - whatever TMPDIR says, and only a folder that is this user's own
+_FOLDERS: Final = ("/dev/shm", "/tmp")  # noqa: S108 - not TMPDIR, and only a directory of this user in it
 _TRIES: Final = 4096
 _RECORD: Final = re.compile(rb"[0-9]{16}\n")
 
 
 class _Lock(NamedTuple):
-    """A file or socket that holds a number while any process has it open."""
+    """A file or socket that holds a number while a process has it open."""
 
     descriptor: int
     device: int
     inode: int
     has_time: bool
-    """True if it is a file, which keeps the first unused time."""
+    """True for a file, which keeps the first unused time; False for a socket."""
 
-    def is_there(self) -> bool:
-        """Return whether it is open still, which a daemon may have closed, and the file is where others find it."""
+    def is_intact(self) -> bool:
+        """Return True if the descriptor is open, which a daemon may have closed, and the file has a name."""
         found = self._found()
         return found is not None and found.st_nlink > 0
 
     def write(self, until_ms: int) -> None:
         """Write the first unused time, if this is a file.
 
-        :raises OSError: it cannot be written, or is not ours any more.
+        :raises OSError: the file is not writable, or the lock is lost.
         """
         if self.has_time:
-            if not self.is_there():
+            if not self.is_intact():
                 raise OSError(errno.EBADF, os.strerror(errno.EBADF))
             os.pwrite(self.descriptor, _record(until_ms), 0)
 
     def close(self) -> None:
-        """Let go, unless the descriptor is another's meanwhile."""
+        """Release the lock, unless the descriptor belongs to another file now."""
         if self._found() is not None:
             with suppress(OSError):
                 os.close(self.descriptor)
@@ -82,40 +83,41 @@ class _Lock(NamedTuple):
 
 
 class _Held(NamedTuple):
-    """A number that this process holds, and its window."""
+    """A node number that this process holds, and its window."""
 
-    copies: tuple[int, int]
-    """What :func:`copy_state` returned."""
+    restore_state: tuple[int, int]
+    """The value of :func:`restore_state` when the number was taken."""
     serial: int
     node: int
     name: str
     locks: Sequence[_Lock]
     floor_ms: int
     until_ms: int
-    """What the files say: written before anything is minted up to it. The floor while there is no window yet."""
+    """The time in the files, which is written before the generator mints up to it. Without a window it is the floor."""
     span_ms: int
-    """How far the last extension went."""
+    """The length of the last extension in milliseconds."""
 
     @property
-    def epoch(self) -> int:
-        """The epoch that it is held in."""
-        return self.copies[0]
+    def generation(self) -> int:
+        """The generation in which a generator of this process took it."""
+        return self.restore_state[0]
 
-    def remembers(self) -> bool:
-        """Return whether the next holder will know this window."""
+    def has_file(self) -> bool:
+        """Return True if a file keeps this window for the next holder."""
         return any(lock.has_time for lock in self.locks)
 
 
 class LockedNode:
-    """A node number without a registry: held by locks where that is possible, else drawn at random.
+    """A node number without a registry. Locks hold it if possible; otherwise it is random.
 
-    It is held in every place that can be had, so two processes share no number if they share any of the places: the
-    network namespace (for all users), ``/dev/shm`` and ``/tmp`` (for one user). Locks end with the process.
+    The process locks the number in every available place. So two processes have different numbers if they share one of
+    the places: the network namespace (for all users), ``/dev/shm`` or ``/tmp`` (for one user). Locks end with the
+    process.
 
-    A number is leased as from a store: its files are the records. Each keeps the first time that may not have been
-    minted in, which is written ahead of use; the next holder begins there. So neither the end of the process nor its
-    clock can make a window begin twice. A generator that comes to the end of its window extends it in its own thread,
-    in some microseconds: no keeper has to.
+    A number is leased as from a store, and its files are the records. Each file keeps the first unused time, which is
+    written before use; the next holder begins there. So neither the end of the process nor its clock can make two
+    windows overlap. A generator at the end of its window extends it in its own thread, in a few microseconds, without
+    the keeper.
     """
 
     def __init__(
@@ -135,9 +137,9 @@ class LockedNode:
         self._closed = False
 
     def _now_ms(self) -> int:
-        """Return the generator's time.
+        """Return the generator's time in milliseconds since the Unix epoch.
 
-        :raises LeaseError: ``lease.clock``: it is far from the system's, and would burn a number for as long.
+        :raises LeaseError: ``lease.clock``: it is far from the system's; the difference would be wasted time.
         """
         system_ms = system_ns() // 1_000_000
         if self._clock is None:
@@ -147,18 +149,20 @@ class LockedNode:
         return now_ms
 
     def window(self, max_wait_ms: int) -> Window:
-        """Return a window that the generator's clock is not at the end of, as :meth:`LeaseClient.window` does.
+        """Return a window that has not ended by the generator's clock, as :meth:`LeaseClient.window` does.
 
-        :raises LeaseError: ``lease.none_free``: living processes hold all numbers, or minted ahead of this clock;
+        ``max_wait_ms`` is the longest wait in milliseconds.
+
+        :raises LeaseError: ``lease.none_free``: running processes hold all numbers, or minted ahead of this clock;
             ``lease.clock``.
-        :raises StoreError: ``store.unavailable``: no file descriptors are left, or a file cannot be written.
+        :raises StoreError: ``store.unavailable``: no file descriptors are left, or a file is not writable.
         :raises GenerationError: ``generator.closed``.
         """
         deadline = time.monotonic() + max_wait_ms / 1000
         while True:
-            # Before the clock is read: what it said may be old when there is an answer, on a machine that stalls.
+            # Compute this before the clock is read: on a machine that stalls, its time may be old afterwards.
             left_s = deadline - time.monotonic()
-            # A clock of the user's own may fork this process: all else is looked at after it was read.
+            # A custom clock may fork this process, so read it before any other state.
             now_ms = self._now_ms()
             with fork_lock():
                 try:
@@ -171,15 +175,15 @@ class LockedNode:
             time.sleep(wait_s)
 
     def _open_window(self, now_ms: int) -> Window:
-        # Published as a whole, when all is decided: other threads and forked children see none of it before.
+        # Assign the result once, at the end: other threads and forked children must not see a partial state.
         if self._closed:
             raise GenerationError("the generator is closed; create a new one", code="generator.closed")
         held = self._held
         if held is not None:
             is_lost = now_ms >= held.until_ms and self._is_lost(held)
-            # A child has its parent's locks open as well: the number is free when both have closed it.
-            if is_lost or held.epoch != generation():
-                self._let_go()
+            # A child has its parent's locks open too: the number comes free when both have closed them.
+            if is_lost or held.generation != generation():
+                self._release_number()
                 held = None
         if held is None:
             held = self._held = self._choose(now_ms)
@@ -187,7 +191,7 @@ class LockedNode:
             left = held.floor_ms - now_ms
             raise LeaseError(
                 f"node {held.node} is held by a lock that remembers no times: its holder before may have minted "
-                f"for {left} ms from now",
+                f"for {left} ms from now; wait {left} ms",
                 code="lease.none_free",
                 retry_after_ms=left,
             )
@@ -197,32 +201,32 @@ class LockedNode:
         return held.serial, held.node, held.floor_ms, held.until_ms, due_ms
 
     def grow(self, until_ms: int, _max_wait_ms: int) -> None:
-        """Extend a window that ends at ``until_ms`` for a generator that ran ahead of its clock.
+        """Extend the window that ends at ``until_ms``, for a generator that is ahead of its clock.
 
         :raises MintError: as :meth:`window`.
         """
         now_ms = self._now_ms()
         with fork_lock():
             held = self._held
-            if held is None or held.epoch != generation() or held.until_ms > until_ms:
+            if held is None or held.generation != generation() or held.until_ms > until_ms:
                 return
             if self._is_lost(held):
-                self._let_go()
+                self._release_number()
             else:
                 self._extend(held, now_ms, self._span_ms)
 
     def _is_lost(self, held: _Held) -> bool:
-        """Return whether the number may be another's: its locks are gone, or this process is a copy."""
-        return copy_state() != held.copies or not all(lock.is_there() for lock in held.locks)
+        """Return True if another process may have the number: its locks are gone, or this process is a copy."""
+        return restore_state() != held.restore_state or not all(lock.is_intact() for lock in held.locks)
 
     def _next_span_ms(self, held: _Held, most_ms: int) -> int:
-        # One that has minted for long is likely to go on; one that is killed at once leaves a short window behind.
-        return min(2 * held.span_ms, most_ms if held.remembers() else UNRECORDED_MS)
+        # A process that has minted for long is likely to continue; one that is killed soon wastes a short window.
+        return min(2 * held.span_ms, most_ms if held.has_file() else UNRECORDED_MS)
 
     def _extend(self, held: _Held, now_ms: int, most_ms: int) -> _Held:
-        """Write a later end of the window down, then open it.
+        """Write a later end of the window to the files, then use it.
 
-        :raises StoreError: ``store.unavailable``: it cannot be written.
+        :raises StoreError: ``store.unavailable``: a file is not writable.
         """
         span_ms = self._next_span_ms(held, most_ms)
         until_ms = max(held.until_ms, now_ms + span_ms)
@@ -236,32 +240,32 @@ class LockedNode:
         return held
 
     def release(self, used_until_ms: int) -> None:
-        """Let the number go: the next holder may start at ``used_until_ms``. In a child, only its own."""
+        """Release the number. The next holder may start at ``used_until_ms``. A child releases only its own number."""
         with fork_lock():
             self._closed = True
-            self._let_go(used_until_ms)
+            self._release_number(used_until_ms)
 
     def abandon(self, used_until_ms: int) -> None:
-        """As :meth:`release`, for a generator that is gone. Takes no lock."""
-        self._let_go(used_until_ms)
+        """Release the number of a generator that was garbage-collected, without the fork lock."""
+        self._release_number(used_until_ms)
 
-    def _let_go(self, used_until_ms: int | None = None) -> None:
-        """Let the number go, which begins for the next holder where its window ends, or where its use is known to."""
+    def _release_number(self, used_until_ms: int | None = None) -> None:
+        """Release the number. The next window begins at ``used_until_ms``, or at the end of this one if it is None."""
         held, self._held = self._held, None
         if held is None:
             return
-        if used_until_ms is not None and held.epoch == generation():
+        if used_until_ms is not None and held.generation == generation():
             first_ms = min(held.until_ms, max(held.floor_ms, used_until_ms))
             _untils[held.name] = first_ms
             for lock in held.locks:
                 with suppress(OSError):
                     lock.write(first_ms)
-        _free(held.name, held.locks, held.epoch)
+        _free(held.name, held.locks, held.generation)
 
     def _choose(self, now_ms: int) -> _Held:
         numbers = self._nodes()
         ahead_ms: list[int] = []
-        copies = copy_state(only_first=True)
+        state = restore_state(only_first=True)
         for node in _order(self._pool, numbers):
             name = f"{self._pool}-{node}"
             try:
@@ -269,18 +273,19 @@ class LockedNode:
             except BlockingIOError:
                 continue
             if floor_ms > now_ms:
-                _free(name, locks, copies[0])
+                _free(name, locks, state[0])
                 ahead_ms.append(floor_ms - now_ms)
                 continue
             if locks and not any(lock.has_time for lock in locks):
-                # Where the clock did not go back, its holder before has minted no further than this.
+                # If the clock did not go back, the previous holder has minted no later than this.
                 floor_ms = now_ms + UNRECORDED_MS
             serial = next(self._serials)
-            held = _Held(copies, serial, node, name, locks, floor_ms, floor_ms, FIRST_SPAN_MS // 2)
+            held = _Held(state, serial, node, name, locks, floor_ms, floor_ms, FIRST_SPAN_MS // 2)
             try:
-                warn(f"mintage cannot write its registry in {shown_home()}: {_at_stake(held, len(numbers))}; {ADVICE}")
+                fallback = _describe_fallback(held, len(numbers))
+                warn(f"mintage cannot write its registry in {shown_home()}: {fallback}; {ADVICE}")
             except UniquenessWarning:
-                _free(held.name, locks, held.epoch)
+                _free(held.name, locks, held.generation)
                 raise
             return held
         why = "living processes hold"
@@ -294,9 +299,9 @@ class LockedNode:
         )
 
     def _hold(self, node: int) -> tuple[int, list[_Lock]]:
-        """Lock a number in all places that can be had; return the first time that may be unused, and the locks.
+        """Lock a number in all available places; return the first unused time, and the locks.
 
-        :raises BlockingIOError: it is held by another in one of them, or one does not say since when it is unused.
+        :raises BlockingIOError: another process has one of the locks, or a file has no valid time.
         """
         name = f"{self._pool}-{node}"
         if _holders.get(name) == generation():
@@ -325,22 +330,22 @@ class LockedNode:
 
 
 _untils: dict[str, int] = {}
-"""By the name of a number: the first time that this process is not known to have minted in with it."""
+"""The first time that this process has not used, by the name of the number."""
 _holders: dict[str, int] = {}
-"""By the name of a number: the epoch in which a generator of this process holds it."""
+"""The generation in which a generator of this process took the number, by its name."""
 
 
-def _free(name: str, locks: Sequence[_Lock], of_epoch: int) -> None:
+def _free(name: str, locks: Sequence[_Lock], of_generation: int) -> None:
     for lock in locks:
         lock.close()
-    # What a parent held may be another generator's here.
-    if _holders.get(name) == of_epoch:
+    # In a child, another generator may have the parent's number.
+    if _holders.get(name) == of_generation:
         del _holders[name]
 
 
-def _at_stake(held: _Held, numbers: int) -> str:
-    if held.remembers():
-        return f"node {held.node} is held by a lock instead, of which other users, containers and hosts know nothing"
+def _describe_fallback(held: _Held, numbers: int) -> str:
+    if held.has_file():
+        return f"node {held.node} is held by a lock instead, which other users, containers and hosts do not see"
     if held.locks:
         return (
             f"node {held.node} is held by a lock instead, and no file remembers its times, so IDs may repeat if the "
@@ -353,10 +358,10 @@ def _at_stake(held: _Held, numbers: int) -> str:
 
 
 def _order(pool: str, numbers: range) -> Iterator[int]:
-    """Yield the numbers in the order to try them: those that have files first, so that no more are made than needed."""
+    """Yield the numbers in the order to try them; first those with files, to create few files."""
     start = first_index()
-    # A copy finds the files of what it was copied from, as all of its copies do.
-    known = set() if was_copied() else _known(pool, numbers)
+    # All copies of a process would find the same files, so a copy begins anywhere.
+    known = set() if is_restored() else _known(pool, numbers)
     ordered, at = sorted(known), start % max(1, len(known))
     yield from ordered[at:]
     yield from ordered[:at]
@@ -367,7 +372,7 @@ def _order(pool: str, numbers: range) -> Iterator[int]:
 
 
 def _known(pool: str, numbers: range) -> set[int]:
-    """Return the numbers that have a file."""
+    """Return the numbers with a file."""
     pattern = re.compile(re.escape(pool) + r"-([0-9]{1,14})\.lock")
     found = set()
     for folder in _FOLDERS:
@@ -377,14 +382,14 @@ def _known(pool: str, numbers: range) -> set[int]:
 
 
 def _places(name: str) -> Iterator[tuple[Callable[[], int], bool]]:
-    """Yield what holds a number in each place, and whether it keeps the time."""
+    """Yield the function that locks a number in each place, and True if that place keeps the time."""
     yield lambda: _bound(name), False
     for folder in _FOLDERS:
         yield lambda folder=folder: _flocked(Path(folder), name), True  # type: ignore[misc]
 
 
 def _bound(name: str) -> int:
-    """An abstract socket's name: of all users of a network namespace, in no directory, gone with its last holder."""
+    """Bind an abstract socket, which all users of a network namespace share and which ends with its last holder."""
     if sys.platform != "linux":
         raise OSError(errno.EOPNOTSUPP, "no abstract sockets")
     if len(name) > 90:  # a socket's name has 107 bytes at most
@@ -405,20 +410,20 @@ def _own_folder(folder: str | Path) -> Path:
 
 
 def _flocked(folder: Path, name: str) -> int:
-    """Lock a file in a folder of this user's own.
+    """Lock a file in a directory of this user.
 
-    :raises BlockingIOError: another has it; or it is there, but cannot be opened, so that nobody knows what it says.
+    :raises BlockingIOError: another process has the lock; or the file cannot be opened, so its time is unknown.
     """
     import fcntl
 
     own = _own_folder(folder)
     own.mkdir(mode=0o700, exist_ok=True)
     found = own.lstat()
-    # Anybody may have put it there, or a link.
+    # Another user may have created it, or a link.
     if not stat.S_ISDIR(found.st_mode) or found.st_uid != uid():
         raise PermissionError(errno.EPERM, "another user's", str(own))
     path = own / f"{name}.lock"
-    file = _opened(path) or _made(path) or _opened(path)
+    file = _open(path) or _create(path) or _open(path)
     if file is None:
         raise BlockingIOError(errno.EWOULDBLOCK, "it comes and goes", str(path))
     try:
@@ -429,8 +434,8 @@ def _flocked(folder: Path, name: str) -> int:
     return file
 
 
-def _opened(path: Path) -> int | None:
-    """Open a number's file; ``None`` where there is none."""
+def _open(path: Path) -> int | None:
+    """Open the file of a number; ``None`` if there is none."""
     try:
         return os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except FileNotFoundError:
@@ -441,8 +446,8 @@ def _opened(path: Path) -> int | None:
         raise BlockingIOError(error.errno, "its time cannot be read", str(path)) from error
 
 
-def _made(path: Path) -> int | None:
-    """Make a number's file with a time in it: at no moment is it there without one. ``None`` where another made it."""
+def _create(path: Path) -> int | None:
+    """Create the file of a number with a time in it at once; ``None`` if another process has created it."""
     new = path.with_name(f"{path.name}.{kernel_random(8).hex()}")
     file = os.open(new, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     try:
@@ -467,7 +472,7 @@ def _record(until_ms: int) -> bytes:
 def _read(file: int) -> int:
     """Return the first unused time that a number's file keeps.
 
-    :raises BlockingIOError: it keeps none, or another user wrote it: the number is not to be used.
+    :raises BlockingIOError: it has no valid time, or another user wrote it, so the number must not be used.
     """
     found = os.fstat(file)
     text = os.pread(file, 18, 0) if stat.S_ISREG(found.st_mode) and found.st_uid == uid() else b""

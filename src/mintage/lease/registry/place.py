@@ -1,14 +1,14 @@
-"""The machine-local registry: where processes of one host agree when no store is named.
+"""The place of the machine-local registry, by which the processes of a host agree if no store is named.
 
-It is an SQLite file: in ``MINTAGE_HOME``, else in :data:`MACHINE` where root has made that for all users, else in the
-user's state directory. Registries do not know of each other, whether of two users or of two hosts; so that they at
-least start apart, each begins with a block of node numbers that a hash of host, user and directory chooses.
+The registry is an SQLite file: in ``MINTAGE_HOME``, or in :data:`MACHINE` if root has created it for all users, or in
+the user's state directory. The registries of two users or hosts do not know each other. To make equal node numbers less
+likely, each begins with a block of node numbers that a hash of host, user and directory selects.
 
-Where the file cannot be made or opened for writing, a node number is held by locks: no two living processes of the
-host share it, and the locked files say where its next holder begins. Those numbers are the last of a layout, which the
-registry never leases, so a process with a lock meets none with a lease. Where no lock can be had either, it is drawn at
-random from these. Both warn. Nothing else falls back: a registry that is busy is waited for, and one that is full,
-broken or newer than this mintage is an error.
+If a process cannot create the file or open it for writing, it holds a node number by locks: no two running processes of
+the host share the number, and the locked files say where its next holder begins. Those numbers are the last of a
+layout, which the registry never leases, so a locked number is never a leased one. Without any lock, the number is a
+random one of these. mintage warns in both cases. There is no other fallback: a process waits for a busy registry, and a
+registry that is full, damaged or newer than this mintage is an error.
 """
 
 from __future__ import annotations
@@ -46,9 +46,9 @@ __all__ = [
 ]
 
 MACHINE: Final = Path("/var/lib/mintage-registry")
-"""The registry of all users of a machine: used where root owns it and this process may write it."""
+"""The registry of all users of a machine. A process uses it if root owns it and the process may write it."""
 
-#: What gets better by waiting, and says nothing about a directory.
+#: Errors that may pass, and that say nothing about a directory.
 TRANSIENT_ERRNOS: Final = frozenset(
     {errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOBUFS, errno.ENOLCK, errno.EINTR}
 )
@@ -60,7 +60,7 @@ def home() -> Path:
     """Return the directory of the registry: ``MINTAGE_HOME``, or the machine's, or the user's.
 
     :raises ConfigError: ``config.home``: ``MINTAGE_HOME`` is not an absolute path.
-    :raises StoreError: ``store.refused``: nobody knows this user's home directory.
+    :raises StoreError: ``store.refused``: this user has no home directory.
     """
     if chosen := os.environ.get("MINTAGE_HOME"):
         if not os.path.isabs(chosen):
@@ -80,12 +80,12 @@ def home() -> Path:
 
 
 def is_outsider() -> bool:
-    """Return whether there is a registry of the machine that this process was not told to leave, and may not write."""
+    """Return True if the machine has a registry that this process may not write, and MINTAGE_HOME is not set."""
     return not os.environ.get("MINTAGE_HOME") and _is_for_all_users() and not _may_write(MACHINE)
 
 
 def warn_outsider() -> None:
-    """Warn a process that is not in the registry of the machine."""
+    """Warn if this process does not use the registry of the machine."""
     if is_outsider():
         warn(
             f"the registry of all users of this machine is in {MACHINE}, which this process may not write: it has "
@@ -94,7 +94,7 @@ def warn_outsider() -> None:
 
 
 def _absolute(variable: str) -> Path | None:
-    """A directory that the environment names; one that is relative counts as none, as the XDG specification says."""
+    """Return the directory that a variable names; None if the path is relative, as the XDG specification demands."""
     value = os.environ.get(variable, "")
     return Path(value) if os.path.isabs(value) else None
 
@@ -117,7 +117,7 @@ def _is_for_all_users() -> bool:
         found = os.lstat(MACHINE)
     except OSError:
         return False
-    # What anybody may write, anybody may replace.
+    # If anybody may write it, anybody may replace it.
     return stat.S_ISDIR(found.st_mode) and found.st_uid == 0 and not found.st_mode & stat.S_IWOTH
 
 
@@ -136,7 +136,7 @@ def url() -> str:
 
 
 def is_registry(store: Store) -> bool:
-    """Return whether a store that was named is the registry."""
+    """Return True if the store is the registry."""
     try:
         return getattr(store, "path", None) == _file()
     except (ConfigError, StoreError):
@@ -144,9 +144,9 @@ def is_registry(store: Store) -> bool:
 
 
 def prepare() -> None:
-    """Make the registry's directory; and the machine's file, for all who may write there.
+    """Create the registry's directory, and the file of the machine's registry for all users of its group.
 
-    :raises StoreError: ``store.refused``; ``store.unavailable`` where that may get better by waiting.
+    :raises StoreError: ``store.refused``; ``store.unavailable`` if the error may pass.
     :raises ConfigError: ``config.home``.
     """
     directory = home()
@@ -161,7 +161,7 @@ def prepare() -> None:
 
 
 def _make_file(directory: Path) -> None:
-    """Make the file that SQLite would make for its user alone: at no moment is it there and closed to the others."""
+    """Create the file with access for the group at once; SQLite would create it for one user."""
     from mintage.store.witness import link_new
 
     if not (directory / "registry.db").exists():
@@ -169,11 +169,11 @@ def _make_file(directory: Path) -> None:
 
 
 def is_writable() -> bool:
-    """Return whether the registry's file can be made and opened for writing, which no waiting changes.
+    """Return True if this process may create the registry's file and open it for writing.
 
-    One that others hold or make, full, broken or of a newer mintage is: what is wrong with it, its first verb says.
+    The answer is also True for a file that is busy, full, damaged or of a newer mintage: its first verb reports that.
 
-    :raises StoreError: ``store.unavailable``: this process has no file descriptors or memory left to find out.
+    :raises StoreError: ``store.unavailable``: this process has no file descriptors or memory left for the check.
     :raises ConfigError: ``config.home``.
     """
     from mintage.store import open_store
@@ -181,7 +181,7 @@ def is_writable() -> bool:
 
     try:
         prepare()
-        # One that is busy does not say whether it could be written.
+        # A busy file does not show whether it is writable.
         if not _may_write(home()) or (_file().exists() and not _may_write(_file())):
             return False
         with open_store(f"{url()}?timeout_ms=1") as store:
@@ -191,7 +191,7 @@ def is_writable() -> bool:
             raise
         denied = isinstance(error.__cause__, (OSError, KeyError))
         if error.code == "store.refused" and getattr(error.__cause__, "sqlite_errorcode", 0) & 0xFF in DENIED:
-            # SQLite says the same where there are no descriptors left, or no room for another file.
+            # SQLite has the same code for a lack of file descriptors or of space.
             _check_room()
             denied = True
         return not denied
@@ -214,6 +214,7 @@ def _check_room() -> None:
 
 
 def as_unavailable(error: OSError) -> StoreError:
+    """Return the error for a registry that cannot be opened now."""
     return StoreError(
         f"this machine's registry cannot be opened now: {error}: try again",
         code="store.unavailable",
@@ -222,10 +223,12 @@ def as_unavailable(error: OSError) -> StoreError:
 
 
 def uid() -> int:
+    """Return the effective user id; 0 on Windows."""
     return os.geteuid() if sys.platform != "win32" else 0
 
 
 def shown_home() -> str:
+    """Return the directory of the registry for messages."""
     try:
         return str(home())
     except (ConfigError, StoreError):

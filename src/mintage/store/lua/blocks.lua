@@ -1,16 +1,16 @@
--- Cuts segments out of a block that a database reserved. KEYS[1] is a hash, the namespace's block: the integers from
--- `next` to `last`, `stride` apart, as integers.lua writes them, and
+-- Cuts segments out of a block that a database reserved. KEYS[1] is a hash with the block of the namespace: the
+-- integers from `next` to `last`, `stride` apart, in the text form of integers.lua, and
 --
---   identity   the server that the block was put into. Everywhere else, and on the same server after it lost its memory
---              or followed another, the block counts for nothing.
---   database   whose block it is
---   floor      the namespace's, as far as it is known here; 0 is none
+--   identity   the id of the server that received the block. Every other server, and the same server after it lost its
+--              memory or followed another one, ignores the block.
+--   database   the id of the database that reserved the block
+--   floor      the floor of the namespace, as far as the cache knows it; 0 is none
 --   serial, serial_before
---              as a namespace's in mintage/rules.py, of what is cut and given back here. They begin at random, so that
---              what was cut before the key was lost is not taken for what was cut after it
---   retired    1 once the namespace is
---   token      changes with every block. A new block is put in only by who reserved it after reading the token, so
---              that none from before a raised floor or a lost key comes late.
+--              as those of a namespace in mintage/rules.py, for the segments that this script cuts and takes back. They
+--              begin at random, so that a segment from before the loss of the key has no valid serial after it
+--   retired    1 if the namespace is retired
+--   token      changes with every block. The script accepts a new block only from a client that reserved it after it
+--              read the token, so no block from before a raised floor or a lost key arrives late.
 
 local function get_block()
   local flat, block = redis.call('HGETALL', KEYS[1]), {}
@@ -29,12 +29,12 @@ local function get_block()
   return block
 end
 
--- The integer so many strides on.
+-- Returns the integer that is `count` strides above `from`.
 local function ahead(from, stride, count)
   return linear(integer(from), 1, integer(stride), count)
 end
 
--- Leaves out what lies below the floor.
+-- Raises the floor, and skips the integers of the block below it.
 local function raise(block, floor)
   if less(integer(block.floor), integer(floor)) then
     block.floor = floor
@@ -42,7 +42,7 @@ local function raise(block, floor)
   end
   local value = integer(block.floor)
   if block.next and less(integer(block.next), value) then
-    local stride = tonumber(whole(block.stride))
+    local stride = tonumber(integer_text(block.stride))
     local behind = modulo(linear(value, 1, integer(block.next), -1), stride)
     local wanted, ends = linear(value, 1, ONE, (stride - behind) % stride), ahead(block.last, block.stride, 1)
     block.next = text(less(wanted, ends) and wanted or ends)
@@ -79,13 +79,13 @@ end
 
 local verbs = {}
 
--- All integers that are asked for, or a token.
+-- Cuts all requested integers, or returns the token.
 function verbs.cut()
   return cut(get_block(), a.count)
 end
 
--- What is left, if anything is.
-function verbs.cut_rest()
+-- Cuts the requested integers, or all that are left.
+function verbs.cut_remainder()
   return cut(get_block(), 1)
 end
 
@@ -122,7 +122,7 @@ function verbs.give_back()
   return cjson.encode({ done = less(integer(block.next), before) or nil })
 end
 
--- After the database: what it reserves from now on lies above. What it reserved before comes too late with its token.
+-- Call it after the database raised the floor: later blocks lie above it, and earlier blocks have an old token.
 function verbs.raise_floor()
   local block = get_block()
   redis.call('HSET', KEYS[1], 'token', a.fresh)
@@ -130,7 +130,7 @@ function verbs.raise_floor()
   return cjson.encode({})
 end
 
--- After the database, which reserves nothing any more: what is left of the block is skipped.
+-- Call it after the database retired the namespace. The remaining integers of the block are skipped.
 function verbs.retire()
   get_block()
   redis.call('HSET', KEYS[1], 'token', a.fresh, 'retired', 1)

@@ -1,4 +1,4 @@
--- The server, for people. KEYS[1] only says which server of a cluster is asked.
+-- Returns the description of the server. KEYS[1] only selects the server of a cluster.
 
 return cjson.encode({
   identity = identity,

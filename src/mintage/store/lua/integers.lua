@@ -1,11 +1,11 @@
--- Integers of 64 bits and a little more; Lua's own numbers are exact to 2^53 only. Four limbs of six decimal digits,
--- the lowest first; the highest bears the sign. All products of a limb and a factor below 2^31 are exact.
+-- Integers of 64 bits and a few more, as Lua's own numbers are exact only up to 2^53. An integer has four limbs of six
+-- decimal digits, the lowest first; the highest has the sign. All products of a limb and a factor below 2^31 are exact.
 
 local BASE = 1000000
 local ZERO = { 0, 0, 0, 0 }
 local ONE = { 1, 0, 0, 0 }
 
--- p * x + q * y
+-- Returns p * x + q * y.
 local function linear(x, p, y, q)
   local sum, carry = {}, 0
   for i = 1, 3 do
@@ -17,8 +17,8 @@ local function linear(x, p, y, q)
   return sum
 end
 
--- The text of an integer, as it must be.
-local function whole(text)
+-- Returns the text of an integer if it is valid.
+local function integer_text(text)
   if type(text) ~= 'string' or not string.match(text, '^%-?%d+$') or #text > 20 then
     error('damaged: ' .. tostring(text) .. ' is no integer')
   end
@@ -26,7 +26,7 @@ local function whole(text)
 end
 
 local function integer(text)
-  local digits = string.match(whole(text), '%d+')
+  local digits = string.match(integer_text(text), '%d+')
   digits = string.rep('0', 24 - #digits) .. digits
   local x = {}
   for i = 1, 4 do
@@ -53,9 +53,9 @@ local function less(x, y)
 end
 
 local function modulo(x, divisor)
-  local rest = 0
+  local remainder = 0
   for i = 4, 1, -1 do
-    rest = (rest * BASE + x[i]) % divisor
+    remainder = (remainder * BASE + x[i]) % divisor
   end
-  return rest
+  return remainder
 end

@@ -1,11 +1,12 @@
--- The rules of mintage/rules.py for leases, under the same names, so that one can be read beside the other.
--- What is refused here is refused by those rules too: the reply holds what they need to say why.
+-- The rules of mintage/rules.py for leases, under the same names, so that a reader can compare them.
+-- If this script refuses, those rules refuse too: the reply has the records that they need to state the reason.
 --
--- KEYS[1] is a hash: under `pool` the pool's record, under each node number the record of that, as JSON. It decides.
--- KEYS[2] has the node numbers in the order of until_ms, KEYS[3] in their own. These are indexes, made anew if lost.
+-- KEYS[1] is a hash with the records as JSON: the pool's under `pool`, and that of each node number under the number.
+-- KEYS[2] has the node numbers in the order of until_ms, KEYS[3] in their own order. These are indexes of KEYS[1]; the
+-- script rebuilds them if they are lost.
 --
--- Times and node numbers are below 2^53, so that Lua's numbers are exact; JSON holds them as text, as its numbers
--- are cut to 14 digits.
+-- Times and node numbers are below 2^53, so Lua's numbers hold them exactly. JSON has them as text, as cjson cuts
+-- numbers to 14 digits.
 
 local function encoded(record)
   local texts = {}
@@ -28,7 +29,7 @@ local function decoded(text)
   return record
 end
 
--- Of one width, so that equal scores are in the order of numbers.
+-- Returns a number in a fixed width, so that members with equal scores sort by number.
 local function field(node)
   return string.format('%014.0f', node)
 end
@@ -55,7 +56,7 @@ local function put_node(node, record)
   index(node, record)
 end
 
-local function mend_indexes()
+local function repair_indexes()
   local nodes = redis.call('HLEN', KEYS[1]) - 1
   if redis.call('ZCARD', KEYS[2]) == nodes and redis.call('ZCARD', KEYS[3]) == nodes then
     return
@@ -68,8 +69,8 @@ local function mend_indexes()
   end
 end
 
--- The node number in the range whose window ended first: nearly always among the first few, unless others' ranges are
--- full of older ones.
+-- Returns the node number in the range whose window ended first. As a rule, it is among the first few members, unless
+-- other ranges have many older ones.
 local function oldest()
   local first, stop, at, step = field(a.first), field(a.stop), 0, 100
   repeat
@@ -83,8 +84,8 @@ local function oldest()
   until #nodes < step
 end
 
--- The lowest node number in the range without a record. Where a number is used and none before it is missing, none
--- is missing before those either: the first that is missing is found by halving.
+-- Returns the lowest node number in the range without a record. All numbers before the first gap are used, so a binary
+-- search finds it.
 local function unused()
   local before = redis.call('ZCOUNT', KEYS[3], '-inf', '(' .. a.first)
   local low, high = 0, redis.call('ZCOUNT', KEYS[3], a.first, '(' .. a.stop)
@@ -131,7 +132,7 @@ local function choose(old, record, new)
   if a.never_used then
     return new
   end
-  if record and record.until_ms <= a.now_ms - a.rest_ms then
+  if record and record.until_ms <= a.now_ms - a.cooldown_ms then
     return old
   end
   return new or (record and record.until_ms <= a.now_ms and old) or nil
@@ -158,14 +159,14 @@ function verbs.acquire()
   if pool then
     note_server(pool)
   else
-    -- New, or lost: a holder of a lease may mint to the end of its window.
+    -- The pool is new or lost: if it is lost, a holder may mint to the end of its window.
     pool = create_pool(store_now_ms + a.pool_span_ms + a.limit_ms + a.margin_ms)
   end
   put_pool(pool)
   if pool.quarantine_until_ms > store_now_ms or (a.never_used and pool.history_lost) then
     return reply(pool)
   end
-  mend_indexes()
+  repair_indexes()
   local old = oldest()
   local record = old and get_node(old)
   local node = choose(old, record, unused())
@@ -218,7 +219,7 @@ function verbs.extend()
   if is_elsewhere and a.until_ms <= store_now_ms + a.limit_ms + a.margin_ms then
     return reply(pool, a.node, record)
   end
-  -- What the server forgot of the window, but no more than it can have granted.
+  -- The end that the holder knows and the server may have forgotten, but not later than it can have granted.
   local claimed_ms = math.min(a.until_ms, store_now_ms + a.limit_ms + a.margin_ms + record.span_ms)
   record.until_ms = math.max(record.until_ms, claimed_ms, a.now_ms + record.span_ms)
   record.identity = identity

@@ -1,19 +1,19 @@
--- The rules of mintage/rules.py for segments, under the same names, so that one can be read beside the other.
+-- The rules of mintage/rules.py for segments, under the same names, so that a reader can compare them.
 --
--- KEYS[1] is a hash, the namespace's record. `high_water`, `maximum` and `floor` are integers of integers.lua, `stride`
--- and `largest` are below 2^31, `serial` and `serial_before` below 2^53, `retired` is 0 or 1.
+-- KEYS[1] is a hash with the record of the namespace. `high_water`, `maximum` and `floor` are integers of integers.lua,
+-- `stride` and `largest` are below 2^31, `serial` and `serial_before` below 2^53, `retired` is 0 or 1.
 
 local function decoded(record)
   return {
     high_water = integer(record.high_water),
     maximum = integer(record.maximum),
-    stride = tonumber(whole(record.stride)),
-    largest = tonumber(whole(record.largest)),
+    stride = tonumber(integer_text(record.stride)),
+    largest = tonumber(integer_text(record.largest)),
     identity = record.identity,
     floor = integer(record.floor),
-    serial = tonumber(whole(record.serial)),
-    serial_before = tonumber(whole(record.serial_before)),
-    retired = tonumber(whole(record.retired)),
+    serial = tonumber(integer_text(record.serial)),
+    serial_before = tonumber(integer_text(record.serial_before)),
+    retired = tonumber(integer_text(record.retired)),
   }
 end
 
@@ -48,12 +48,12 @@ local function put_namespace(namespace)
   redis.call('HSET', KEYS[1], unpack(fields))
 end
 
--- namespace.high_water + count * namespace.stride
+-- Returns namespace.high_water + count * namespace.stride.
 local function ahead(namespace, count)
   return linear(namespace.high_water, 1, linear(ONE, namespace.stride, ZERO, 0), count)
 end
 
--- The last integer of the namespace at or below high_water.
+-- Returns the last integer of the namespace at or below high_water.
 local function capped(namespace, high_water)
   local top = less(high_water, namespace.maximum) and high_water or namespace.maximum
   return linear(top, 1, ONE, -modulo(linear(top, 1, namespace.high_water, -1), namespace.stride))
@@ -63,7 +63,7 @@ local function larger(x, y)
   return less(x, y) and y or x
 end
 
--- The last integer of the namespace below a value, or as far as it goes.
+-- Returns the last integer of the namespace below a value; its last integer if all are below.
 local function below(namespace, value)
   return capped(namespace, linear(value, 1, ONE, -1))
 end
@@ -80,7 +80,7 @@ local function note_server_of_namespace(namespace)
   end
 end
 
--- The namespace as it stands on this server, made if need be.
+-- Returns the namespace after it has noted this server; creates a missing one.
 local function noted_namespace()
   local namespace = get_namespace()
   if not namespace then
@@ -91,7 +91,7 @@ local function noted_namespace()
   return namespace
 end
 
--- What was done, or with a record alone: why nothing was.
+-- Returns the result, or without `done` the record that explains the refusal.
 local function reply(namespace, done, first, last)
   return cjson.encode({
     record = namespace and texts(namespace),
@@ -131,7 +131,7 @@ function verbs.give_back()
   if not is_known or text(namespace.high_water) ~= a.last or namespace.stride ~= a.stride then
     return reply()
   end
-  -- Another server may have forgotten that it reserved more.
+  -- Another server may have forgotten a later reservation.
   if namespace.identity ~= identity then
     return reply()
   end

@@ -1,5 +1,5 @@
 -- Pools of node numbers, their node numbers, and namespaces of integers. Times are Unix milliseconds.
--- A schema statement commits by itself: one that was interrupted must be repeatable.
+-- MySQL commits each schema statement at once, so an interrupted migration must be repeatable.
 
 CREATE TABLE IF NOT EXISTS mintage_pool (
   name VARCHAR(128) NOT NULL PRIMARY KEY,
@@ -40,7 +40,7 @@ CREATE TABLE IF NOT EXISTS mintage_namespace (
   retired BOOLEAN NOT NULL
 ) ENGINE = InnoDB CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
 
--- Tables that were dropped and made anew are not those that were.
+-- Its name tells tables that were dropped and created again from the older ones.
 CREATE TABLE IF NOT EXISTS mintage_life (
   life INTEGER NOT NULL PRIMARY KEY,
   name VARCHAR(36) NOT NULL

@@ -1,11 +1,11 @@
--- What stands in braces is filled in by statements.py, from the records of rules.py.
+-- statements.py replaces the names in braces, by the records of rules.py.
 
 -- name: server
--- MariaDB has no server_uuid: what its administrator must make different for each server stands in. Either server skips
--- the comment that is meant for the other: MariaDB finds tables faster one by one, MySQL together. A table's time changes
--- when it is dropped and made anew or restored from a dump; and with OPTIMIZE and ALTER TABLE, which look the same. What
--- stands behind EXISTS keeps the tables from being exchanged before the transaction ends. NOW() would be in a time zone
--- whose clocks go back.
+-- MariaDB has no server_uuid, so the statement uses settings that its administrator must make different for each
+-- server. Each server skips the comment for the other one: MariaDB finds tables faster one by one, MySQL together. The
+-- time of a table changes when it is dropped and created again or restored from a dump, and also with OPTIMIZE and
+-- ALTER TABLE, as they look the same. The queries in EXISTS prevent an exchange of the tables before the transaction
+-- ends. NOW() would use a time zone whose clocks go back.
 SELECT
   CONCAT_WS(
     ':',
@@ -42,7 +42,7 @@ SELECT
   EXISTS (SELECT 1 FROM mintage_pool, mintage_node, mintage_namespace WHERE FALSE);
 
 -- name: may_write
--- Nothing happens, but for the account's rights to be looked at.
+-- It changes nothing, but the server checks the rights of the account.
 UPDATE mintage_pool, mintage_node, mintage_namespace
 SET mintage_pool.span_ms = 0, mintage_node.span_ms = 0, mintage_namespace.largest = 0 WHERE 1 = 0;
 
@@ -64,7 +64,7 @@ SELECT
   );
 
 -- name: lock_schema
--- The lock of this name ends with the connection. A name is 64 characters at most.
+-- The lock with this name ends with the connection. A name has at most 64 characters.
 SELECT GET_LOCK(CONCAT('mintage.', LEFT(SHA2(DATABASE(), 256), 40)), :seconds);
 
 -- name: create_schema
@@ -80,7 +80,7 @@ INSERT INTO mintage_schema (version) VALUES (:version);
 SELECT COUNT(*) FROM information_schema.tables WHERE table_schema = DATABASE() AND table_name = 'mintage_existed';
 
 -- name: keep_history
--- A view: what drops and empties tables leaves it where it is.
+-- A view stays when tables are dropped or emptied.
 CREATE SQL SECURITY INVOKER VIEW mintage_existed AS
 SELECT 'mintage made tables here: if they are gone, so is what they remembered' AS note;
 
@@ -114,7 +114,7 @@ SELECT namespaces > (SELECT COUNT(*) FROM mintage_namespace) FROM mintage_schema
 -- name: get
 SELECT {columns} FROM mintage_{kind} WHERE {is_key} FOR UPDATE;
 
--- name: look
+-- name: get_unlocked
 SELECT {columns} FROM mintage_{kind} WHERE {is_key};
 
 -- name: all
@@ -135,7 +135,7 @@ FROM mintage_node WHERE pool = :pool AND node >= :first AND node < :stop
 ORDER BY until_ms, node LIMIT 1;
 
 -- name: unused
--- The range's first number, or the first that follows a used one and is not used itself.
+-- The first number of the range, or the first unused number after a used one.
 SELECT node FROM (
   SELECT CAST(:first AS SIGNED) AS node FROM DUAL
   WHERE NOT EXISTS (SELECT 1 FROM mintage_node WHERE pool = :pool AND node = :first)

@@ -1,4 +1,4 @@
--- How many pools and namespaces were ever made: where fewer are there, records are gone, and an unknown name may be old.
+-- The number of pools and namespaces ever created. With fewer records, some are lost, and an unknown name may be old.
 
 ALTER TABLE {schema}mintage_schema
   ADD COLUMN pools BIGINT NOT NULL DEFAULT 0,

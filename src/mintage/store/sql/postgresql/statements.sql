@@ -1,12 +1,12 @@
--- What stands in braces is filled in by statements.py, from the records of rules.py.
+-- statements.py replaces the names in braces, by the records of rules.py.
 
 -- name: server
--- A table's file has another number once the table was dropped and made anew, restored from a dump or emptied; and after
--- VACUUM FULL or CLUSTER, which look the same. What stands behind EXISTS keeps the tables from being exchanged before the
--- transaction ends. A database that was made from another as its template has tables of the same numbers, and another
--- number itself. The timeline, the first eight digits of a log file's name, changes when a replica takes over or a
--- backup is restored. The settings are the transaction's own. A client that stops in the middle of one must not stop all
--- others.
+-- The number of a table's file changes when the table is dropped and created again, restored from a dump or emptied,
+-- and also with VACUUM FULL or CLUSTER, as they look the same. The queries in EXISTS prevent an exchange of the tables
+-- before the transaction ends. A database that was created from a template has tables with the same numbers, but
+-- another number itself. The timeline, the first eight digits of a log file's name, changes when a replica takes over
+-- or a backup is restored. The settings apply to the transaction only: a client that stops within one must not block
+-- the others.
 SELECT
   system_identifier || ':' || CASE
     WHEN pg_is_in_recovery() THEN 'replica'
@@ -32,10 +32,11 @@ FROM pg_control_system();
 -- name: describe
 SELECT
   current_setting('server_version'), nspname, current_setting('fsync'), current_setting('full_page_writes')
-FROM pg_class JOIN pg_namespace ON pg_namespace.oid = relnamespace WHERE pg_class.oid = '{schema}mintage_schema'::regclass;
+FROM pg_class JOIN pg_namespace ON pg_namespace.oid = relnamespace WHERE pg_class.oid =
+'{schema}mintage_schema'::regclass;
 
 -- name: may_write
--- Nothing happens, but for the account's rights to be looked at.
+-- It changes nothing, but the server checks the rights of the account.
 UPDATE {schema}mintage_pool SET span_ms = 0 WHERE false;
 
 -- name: may_write_nodes
@@ -70,8 +71,9 @@ INSERT INTO {schema}mintage_schema (version) VALUES (:version);
 SELECT to_regclass('{schema}mintage_existed') IS NOT NULL;
 
 -- name: keep_history
--- A view: what drops and empties tables leaves it where it is.
-CREATE VIEW {schema}mintage_existed AS SELECT 'mintage made tables here: if they are gone, so is what they remembered' AS note;
+-- A view stays when tables are dropped or emptied.
+CREATE VIEW {schema}mintage_existed AS SELECT 'mintage made tables here: if they are gone, so is what they remembered'
+AS note;
 
 -- name: lose_history
 UPDATE {schema}mintage_schema SET
@@ -103,7 +105,7 @@ SELECT namespaces > (SELECT COUNT(*) FROM {schema}mintage_namespace) FROM {schem
 -- name: get
 SELECT {columns} FROM {schema}mintage_{kind} WHERE {is_key} FOR UPDATE;
 
--- name: look
+-- name: get_unlocked
 SELECT {columns} FROM {schema}mintage_{kind} WHERE {is_key};
 
 -- name: all
@@ -124,7 +126,7 @@ FROM {schema}mintage_node WHERE pool = :pool AND node >= :first AND node < :stop
 ORDER BY until_ms, node LIMIT 1;
 
 -- name: unused
--- The range's first number, or the first that follows a used one and is not used itself.
+-- The first number of the range, or the first unused number after a used one.
 SELECT node FROM (
   SELECT CAST(:first AS BIGINT) AS node
   WHERE NOT EXISTS (SELECT 1 FROM {schema}mintage_node WHERE pool = :pool AND node = :first)
@@ -133,7 +135,8 @@ SELECT node FROM (
     SELECT used.node + 1
     FROM {schema}mintage_node AS used
     WHERE used.pool = :pool AND used.node >= :first AND used.node < :stop - 1
-      AND NOT EXISTS (SELECT 1 FROM {schema}mintage_node AS after WHERE after.pool = used.pool AND after.node = used.node + 1)
+      AND NOT EXISTS (SELECT 1 FROM {schema}mintage_node AS after WHERE after.pool = used.pool AND after.node =
+      used.node + 1)
     ORDER BY used.node LIMIT 1
   )
 ) AS free ORDER BY node LIMIT 1;

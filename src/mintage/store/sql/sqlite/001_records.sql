@@ -40,7 +40,7 @@ CREATE TABLE mintage_namespace (
   retired INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 
--- A file that was removed and made anew may have the inode that the old one had.
+-- Its name tells a file from an older one that had the same inode.
 CREATE TABLE mintage_life (name TEXT NOT NULL) STRICT;
 
 INSERT INTO mintage_life VALUES (lower(hex(randomblob(16))));

@@ -1,12 +1,12 @@
--- The lives of a file, each with how far it came: see witness.py. The last one is the file's own, and its identity; those
--- before ended, or were lost, when the file went back to an older copy.
+-- The incarnations of a file, each with its counters: see witness.py. The last one is current, and its name is the id
+-- of the server. Earlier ones ended, or were lost, when an older copy replaced the file.
 
--- What records of version 1 were written on.
+-- The server id of records of version 1.
 UPDATE mintage_life SET name = mintage_place() || ':' || name;
 
 ALTER TABLE mintage_life ADD COLUMN serial INTEGER NOT NULL DEFAULT 0;
 
--- How many integers its namespaces moved on; how many of them the file may lack, since when.
+-- The integers by which namespaces moved; the number that the file may lack; the time since when.
 ALTER TABLE mintage_life ADD COLUMN moved INTEGER NOT NULL DEFAULT 0;
 
 UPDATE mintage_life SET moved = max(0, coalesce((SELECT max(high_water) FROM mintage_namespace), 0));
@@ -15,7 +15,7 @@ ALTER TABLE mintage_life ADD COLUMN lost INTEGER NOT NULL DEFAULT 0;
 
 ALTER TABLE mintage_life ADD COLUMN began_ms INTEGER;
 
--- Where the file was then: device and inode, and when that was made, as far as the file system tells.
+-- The place of the file, device and inode, and the creation time of the inode if the file system records it.
 ALTER TABLE mintage_life ADD COLUMN place TEXT;
 
 ALTER TABLE mintage_life ADD COLUMN created_ns INTEGER;

@@ -1,4 +1,4 @@
--- What stands in braces is filled in by statements.py, from the records of rules.py.
+-- statements.py replaces the names in braces, by the records of rules.py.
 
 -- name: get
 SELECT {columns} FROM mintage_{kind} WHERE {is_key};
@@ -18,7 +18,7 @@ FROM mintage_node WHERE pool = :pool AND node >= :first AND node < :stop
 ORDER BY until_ms, node LIMIT 1;
 
 -- name: unused
--- The range's first number, or the first that follows a used one and is not used itself.
+-- The first number of the range, or the first unused number after a used one.
 SELECT min(node) FROM (
   SELECT :first AS node
   WHERE NOT EXISTS (SELECT 1 FROM mintage_node WHERE pool = :pool AND node = :first)
@@ -29,10 +29,10 @@ SELECT min(node) FROM (
     AND NOT EXISTS (SELECT 1 FROM mintage_node AS next WHERE next.pool = used.pool AND next.node = used.node + 1)
 );
 
--- name: lives
+-- name: incarnations
 SELECT name, serial, moved, lost, began_ms, place, created_ns FROM mintage_life ORDER BY serial;
 
--- name: put_life
+-- name: put_incarnation
 INSERT INTO mintage_life (name, serial, moved, lost, began_ms, place, created_ns)
 VALUES (:name, :serial, :moved, :lost, :began_ms, :place, :created_ns)
 ON CONFLICT (name) DO UPDATE SET serial = :serial, moved = :moved, lost = :lost, began_ms = :began_ms,

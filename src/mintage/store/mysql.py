@@ -1,0 +1,134 @@
+"""``mysql:`` and ``mariadb:`` keep their records in MySQL or MariaDB. They use SQLAlchemy Core and PyMySQL."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any, ClassVar, Final
+
+from mintage.errors import ConfigError, StoreError
+from mintage.installation import install_line
+from mintage.store.database import PRIMARY_ADVICE, RIGHTS_ADVICE, Database, MissingTableError
+from mintage.store.ledger import ConflictError
+
+__all__ = ["MySqlStore"]
+
+IDLE_S: Final = 15
+"""The seconds after which the server ends an idle connection: fewer than remain of a lease when it is due."""
+
+
+@cache
+def _mysql_connection() -> Any:
+    """Return PyMySQL's class of connections, with TLS contexts that are made once.
+
+    Reading the system's certificate authorities costs more than the rest of a connection, and clients retry often while
+    a server is unreachable.
+    """
+    from pymysql.connections import Connection
+
+    contexts: dict[tuple[Any, ...], Any] = {}
+
+    class Connected(Connection):  # type: ignore[misc]
+        def _create_ssl_ctx(self, sslp: dict[str, Any]) -> Any:
+            key = tuple(sorted(sslp.items()))
+            if key not in contexts:
+                contexts[key] = super()._create_ssl_ctx(sslp)
+            return contexts[key]
+
+    return Connected
+
+
+class MySqlStore(Database):
+    """A store in MySQL or MariaDB: ``mysql://user:password@host:3306/database``, or ``mariadb://…``.
+
+    Options: ``ssl_ca``, the file of the authority that signed the server's certificate; with it, the client encrypts
+    the connection and checks the certificate and its host name. ``volatile=1`` accepts a server that loses transactions
+    when it crashes.
+    """
+
+    dialect = "mysql+pymysql"
+    options = ("ssl_ca", "volatile")
+    forgets = "innodb_flush_log_at_trx_commit is 0"
+    repeated = "1060"  # the column exists
+    unseen = "1142"
+    advice: ClassVar = {
+        "1044": "check the account's rights on the database",
+        "1045": "check user and password",
+        "1698": "check user and password",
+        "2026": "check ssl_ca, and that the certificate names this host",
+        "1049": "create the database",
+        "1142": RIGHTS_ADVICE,
+        "1143": RIGHTS_ADVICE,
+        "1290": PRIMARY_ADVICE,
+        "1792": PRIMARY_ADVICE,
+        "1836": PRIMARY_ADVICE,
+    }
+
+    def connect(self) -> Any:
+        """Return a new connection of the driver."""
+        seconds = self._timeout_ms / 1000
+        # A client that stops within a transaction must not block the others: MariaDB ends the transaction, and MySQL
+        # the connection, before clients that wait for the same record lose their leases. The strict mode makes the
+        # server refuse values that do not fit a column; its default may cut them.
+        session = (
+            f"SET SESSION innodb_lock_wait_timeout = {self._seconds}, lock_wait_timeout = {self._seconds}, "
+            f"sql_mode = 'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION', wait_timeout = {max(IDLE_S, self._seconds)} "
+            f"/*M!100300 , idle_transaction_timeout = {self._seconds} */"
+        )
+        authority = self.url.options.get("ssl_ca")
+        try:
+            return _mysql_connection()(
+                host=self.url.host,
+                port=self.url.port(3306),
+                user=self.url.user,
+                password=self.url.password or "",
+                database=self.url.path,
+                charset="utf8mb4",
+                connect_timeout=seconds,
+                read_timeout=seconds,
+                write_timeout=seconds,
+                init_command=session,
+                **({"ssl_ca": authority, "ssl_verify_cert": True, "ssl_verify_identity": True} if authority else {}),
+            )
+        except RuntimeError as error:  # PyMySQL needs another library to encrypt a password without TLS
+            raise ConfigError(f"{self.url}: {error}: {install_line('mysql')}", code="config.driver") from error
+        except OSError as error:
+            # PyMySQL's own errors are not OSErrors: this one concerns the file.
+            raise StoreError(f"{self.url}: option ssl_ca: {error}", code="store.refused") from error
+
+    def code(self, error: Any) -> str:
+        """Return the server's code for an error of the driver."""
+        number = error.args[0] if error.args else 0
+        if "CERTIFICATE_VERIFY_FAILED" in str(error):
+            return "2026"
+        # Codes from 2000 to 2999 are the driver's, for errors of connections.
+        is_servers = isinstance(number, int) and number != 0 and not 2000 <= number < 3000
+        return str(number) if is_servers else ""
+
+    def kind(self, code: str) -> type[Exception]:
+        """Return the class of errors that a code belongs to."""
+        if code in {"1213", "1062", "1020"}:  # deadlock, duplicate key, changed since it was read
+            return ConflictError
+        if code == "1146":
+            return MissingTableError
+        # A lock timeout, too many connections, a node outside its cluster, a shutdown, an abort, a kill, a timeout.
+        away = {"1205", "1040", "1203", "1226", "1047", "1053", "1152", "1317", "1927", "4031", "1969", "3024"}
+        return TimeoutError if code in away else StoreError
+
+    def about(self, row: Any) -> tuple[str, list[str]]:
+        """Return product and version, and warnings."""
+        version, flush, binary_log, sync, others = row
+        warnings = []
+        if flush != 1:
+            warnings.append(
+                f"innodb_flush_log_at_trx_commit is {flush}: a crash loses the last second's reservations; set it to 1"
+            )
+        if binary_log and sync != 1:
+            warnings.append(
+                f"sync_binlog is {sync}: a power failure may lose reservations that the binary log has not; set it to 1"
+            )
+        if others:
+            warnings.append(
+                "tables of mintage are not InnoDB, so nothing is atomic: ALTER TABLE each of them to ENGINE = InnoDB"
+            )
+        number, _, _ = version.partition("-")
+        return f"{'MariaDB' if 'mariadb' in version.lower() else 'MySQL'} {number}", warnings

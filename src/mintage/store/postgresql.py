@@ -1,0 +1,156 @@
+"""``postgresql:`` keeps its records in PostgreSQL. It uses SQLAlchemy Core and psycopg."""
+
+from __future__ import annotations
+
+import math
+import re
+import time
+from functools import cache
+from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar, cast
+
+import sqlalchemy as sa
+
+from mintage.errors import ConfigError, StoreError
+from mintage.store.database import PRIMARY_ADVICE, RIGHTS_ADVICE, Database, MissingTableError
+from mintage.store.ledger import ConflictError
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+
+    import psycopg
+
+    from mintage.protocol.url import StoreUrl
+
+__all__ = ["PostgreSqlStore"]
+
+T = TypeVar("T")
+
+
+class PostgreSqlStore(Database):
+    """A store in PostgreSQL: ``postgresql://user:password@host:5432/database``.
+
+    Options: libpq's ``sslmode`` and ``sslrootcert``; ``schema``, the schema of the tables; by default, it is the first
+    one of the account's ``search_path``. Commits wait for the disk, whatever the account's default is.
+    """
+
+    dialect = "postgresql+psycopg"
+    options = ("sslmode", "sslrootcert", "schema")
+    advice: ClassVar = {
+        "28": "check user, password, TLS, and the server's pg_hba.conf",
+        "3D": "create the database",
+        "42501": f"{RIGHTS_ADVICE}; and it needs USAGE on their schema",
+        "3F": "create the schema that the account's search_path names",
+        "42P07": "mintage_schema is missing or empty, and other tables of mintage are there: restore it from a backup; "
+        "or to start again, drop all tables of mintage and the view mintage_existed",
+        "25006": PRIMARY_ADVICE,
+    }
+    _REFUSALS: Final = (
+        "authentication", "password", "pg_hba.conf", "does not exist", "not permitted", "permission denied",
+        "certificate", "does not support SSL",
+    )  # fmt: skip
+    _SSL_MODES: Final = ("disable", "allow", "prefer", "require", "verify-ca", "verify-full")
+
+    def __init__(self, url: StoreUrl) -> None:
+        self._schema = url.options.get("schema")
+        if self._schema is not None:
+            if not re.fullmatch(r"(?!pg_)[a-z_][a-z0-9_]{0,62}", self._schema):
+                raise ConfigError(
+                    "option schema of the store's URL must be 1 to 63 lower-case letters, digits and _; it must not "
+                    "begin with a digit or pg_",
+                    code="config.store",
+                )
+            self.schema = f'"{self._schema}".'
+        super().__init__(url)
+        if url.options.get("sslmode", "prefer") not in self._SSL_MODES:
+            raise ConfigError(
+                f"option sslmode of the store's URL must be one of {', '.join(self._SSL_MODES)}", code="config.store"
+            )
+
+    def connect(self) -> Any:
+        """Return a new connection of the driver."""
+        options: dict[str, Any] = {name: self.url.options.get(name) for name in ("sslmode", "sslrootcert")}
+        return _bounded_connection().connect(
+            host=self.url.host,
+            port=self.url.port(5432),
+            user=self.url.user,
+            password=self.url.password,
+            dbname=self.url.path,
+            connect_timeout=self._seconds,
+            client_encoding="UTF8",
+            application_name="mintage",
+            prepare_threshold=None,  # A connection pooler may give each transaction another connection.
+            **options,
+        )
+
+    def make_schema(self, connection: sa.Connection) -> None:
+        """Create the schema that the tables belong to, if it is missing."""
+        if self._schema is None:
+            return
+        # The server refuses CREATE SCHEMA IF NOT EXISTS to accounts without the right, even if the schema exists.
+        exists = sa.text("SELECT EXISTS (SELECT FROM pg_namespace WHERE nspname = :name)")
+        if not connection.execute(exists, {"name": self._schema}).scalar_one():
+            connection.execute(sa.text(f'CREATE SCHEMA IF NOT EXISTS "{self._schema}"'))
+
+    def bound(self, connection: sa.Connection, deadline: float) -> None:
+        """Set the time at which the connection gives up."""
+        cast("Any", connection.connection.driver_connection).deadline = deadline
+
+    def code(self, error: Any) -> str:
+        """Return the server's code for an error of the driver."""
+        if error.sqlstate is not None:
+            return str(error.sqlstate)
+        if not isinstance(error, self._driver.OperationalError):
+            return "22000"  # psycopg refuses to send a value, such as text with a NUL
+        # A failed connection has a text but no code. With any other text, the network or the server is not ready.
+        text = str(error)
+        if "database" in text and "does not exist" in text:
+            return "3D000"
+        return "28000" if any(words in text for words in self._REFUSALS) else ""
+
+    def kind(self, code: str) -> type[Exception]:
+        """Return the class of errors that a code belongs to."""
+        if code in {"40001", "40P01", "23505"}:  # serialization failure, deadlock, duplicate key
+            return ConflictError
+        if code == "42P01":
+            return MissingTableError
+        # No connection, too many, a shutdown; a transaction that was idle for too long; a lock timeout.
+        is_away = code[:2] in {"08", "53", "57"} or code in {"25P03", "25P04", "55P03"}
+        return TimeoutError if is_away else StoreError
+
+    def about(self, row: Any) -> tuple[str, list[str]]:
+        """Return product and version, and warnings."""
+        version, schema, *settings = row
+        warnings = [
+            f"{name} is off: a crash of the machine loses or damages reservations; set it to on"
+            for name, value in zip(("fsync", "full_page_writes"), settings, strict=True)
+            if value == "off"
+        ]
+        return f"PostgreSQL {version.partition(' ')[0]}, schema {schema}", warnings
+
+
+@cache
+def _bounded_connection() -> type[psycopg.Connection[Any]]:
+    import psycopg
+
+    class BoundedConnection(psycopg.Connection[Any]):
+        """A connection with a deadline. libpq itself waits for ever for a frozen server."""
+
+        deadline = math.inf
+
+        def wait(self, gen: Generator[Any, Any, T], *args: Any, **kwargs: Any) -> T:
+            return super().wait(self._until_deadline(gen), *args, **kwargs)
+
+        def _until_deadline(self, gen: Generator[Any, Any, T]) -> Generator[Any, Any, T]:
+            try:
+                state = next(gen)
+                while True:
+                    ready = yield state
+                    if not ready and time.monotonic() > self.deadline:
+                        self.pgconn.finish()
+                        raise psycopg.OperationalError("the server did not answer in time")
+                    state = gen.send(ready)
+            except StopIteration as done:
+                result: T = done.value
+                return result
+
+    return BoundedConnection
