@@ -601,12 +601,12 @@ class Kept:
     def at(self, now_ms: int, identity: str) -> tuple[PoolRecord | None, list[NodeRecord]]:
         """Return the records as stored at that time; ``here`` becomes the id of that server."""
 
-        def settled(record: Any) -> Any:
+        def stable(record: Any) -> Any:
             here = identity if record.identity == "here" else record.identity
             times = [name for name in columns(type(record)) if name.endswith("_ms") and name != "span_ms"]
             return replace(record, identity=here, **{name: max(0, now_ms + getattr(record, name)) for name in times})
 
-        return self.pool and settled(self.pool), [settled(node) for node in self.nodes]
+        return self.pool and stable(self.pool), [stable(node) for node in self.nodes]
 
 
 @st.composite

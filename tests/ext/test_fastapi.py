@@ -21,8 +21,8 @@ from mintage.ext.sqlalchemy import SnoType, SnowflakeType
 from mintage.formats.kinds import TextID, TypeID, TypeIDs
 from mintage.store import Forwarding
 from mintage.store.memory import MemoryStore
-from tests.ext import forms
-from tests.ext.forms import each, minted
+from tests.ext import samples
+from tests.ext.samples import each, minted
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # it would like a client that is not there yet
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 WRONG = ["no-id", "9" * 5000, "ü" * 16, "1.5", "-1", "true"]
 
 
-def annotation(form: forms.Form) -> Any:
+def annotation(form: samples.Form) -> Any:
     if isinstance(form, TypeIDs):
         return typeid.ID if form.prefix is None else Annotated[typeid.ID, TypeID(form.prefix)]
     if form.layout is not None:
@@ -42,7 +42,7 @@ def annotation(form: forms.Form) -> Any:
     return Annotated[str, TextID(form.name)] if form.scheme.is_text else form.python
 
 
-def application(form: forms.Form) -> tuple[FastAPI, list[Any]]:
+def application(form: samples.Form) -> tuple[FastAPI, list[Any]]:
     """Return an application with an ID in each part of a request, and the values that its functions got."""
     of, app = annotation(form), FastAPI()
     got: list[Any] = []
@@ -75,9 +75,9 @@ def application(form: forms.Form) -> tuple[FastAPI, list[Any]]:
 
 
 @pytest.fixture(scope="module")
-def applications() -> dict[forms.Form, tuple[FastAPI, list[Any], TestClient]]:
+def applications() -> dict[samples.Form, tuple[FastAPI, list[Any], TestClient]]:
     made = {}
-    for form in forms.FORMS.values():
+    for form in samples.FORMS.values():
         app, got = application(form)
         made[form] = app, got, TestClient(app)
     return made
@@ -92,7 +92,7 @@ def calls(client: TestClient, text: str) -> Any:
 
 
 @each
-def test_id_is_read_from_every_part_of_a_request(form: forms.Form, applications: Any) -> None:
+def test_id_is_read_from_every_part_of_a_request(form: samples.Form, applications: Any) -> None:
     _, got, client = applications[form]
     one = minted(form)
     text = str(one)
@@ -107,7 +107,7 @@ def test_id_is_read_from_every_part_of_a_request(form: forms.Form, applications:
 
 
 @each
-def test_invalid_id_is_422_with_the_code_of_mintage(form: forms.Form, applications: Any) -> None:
+def test_invalid_id_is_422_with_the_code_of_mintage(form: samples.Form, applications: Any) -> None:
     _, got, client = applications[form]
     got.clear()
     for wrong in WRONG:
@@ -128,7 +128,7 @@ def test_invalid_id_is_422_with_the_code_of_mintage(form: forms.Form, applicatio
 
 
 @each
-def test_openapi_document_matches_the_parser_everywhere(form: forms.Form, applications: Any) -> None:
+def test_openapi_document_matches_the_parser_everywhere(form: samples.Form, applications: Any) -> None:
     *_, client = applications[form]
     document = client.get("/openapi.json").json()
     assert document["openapi"].startswith("3.1")

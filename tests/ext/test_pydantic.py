@@ -23,7 +23,7 @@ from mintage import sno, snowflake, typeid, ulid
 from mintage.errors import ArgumentError, ConfigError, FieldError, MintError
 from mintage.ext.pydantic import CUID, CUID2, NanoID, NullForZero, Snowflake, Str, TextID, TypeID
 from mintage.formats.kinds import KINDS, Kind, TypeIDs
-from tests.ext.forms import FORMS, Form, each, minted
+from tests.ext.samples import FORMS, Form, each, minted
 
 NAMED = {"nanoid": NanoID, "cuid": CUID, "cuid2": CUID2, "snowflake": Snowflake}
 

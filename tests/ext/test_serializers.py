@@ -24,7 +24,7 @@ from mintage.ext.cattrs import register
 from mintage.ext.click import IDType
 from mintage.ext.json import default
 from mintage.formats.kinds import KINDS, Kind, TextID, TypeID, TypeIDs, find_kind
-from tests.ext.forms import FORMS, Form, each, minted
+from tests.ext.samples import FORMS, Form, each, minted
 
 CLASSES = {
     name: form

@@ -28,14 +28,14 @@ if TYPE_CHECKING:
 
 ROOT: Final = Path(__file__).parents[2]
 EACH: Final = 150
-"""How many IDs a call mints: :data:`tests.runtimes.minting.EACH` of each of its kinds."""
+"""The number of IDs that a call mints: :data:`tests.runtimes.minting.EACH` of each of its kinds."""
 CLIENTS: Final = 6
 PATIENCE_S: Final = 60.0
 """A runtime that mints nothing or does not stop for this long hangs."""
 SETTLED_S: Final = 1.0
 """A replaced worker ends within this time."""
 TRIES: Final = 200
-"""How many requests in a row may be refused or reset, while workers are replaced."""
+"""The number of requests in a row that may be refused or reset, while workers are replaced."""
 
 
 @dataclass
@@ -45,7 +45,7 @@ class Tally:
     ids: int = 0
     equal: int = 0
     processes: int = 0
-    """How many minted."""
+    """The number of processes that minted."""
     hangs: list[str] = field(default_factory=list)
     failed: list[str] = field(default_factory=list)
     leases: list[str] = field(default_factory=list)

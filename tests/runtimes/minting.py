@@ -12,7 +12,7 @@ from typing import Final
 from mintage import Sequence, sno, snowflake
 
 EACH: Final = 50
-"""How many IDs of a kind one call mints."""
+"""The number of IDs of a kind that one call mints."""
 KINDS: Final = 3
 NODES: Final = range(64)
 """Few, so that workers that end without a release do not exhaust the pool."""

@@ -24,7 +24,7 @@ class Runtime:
     needs: tuple[str, ...] = ()
     """Packages, by the names that they are imported by."""
     processes: int = 1
-    """How many processes must have minted at least."""
+    """The least number of processes that must have minted."""
     store: str = "sqlite"
     """Or ``redis``, if the runtime replaces sockets."""
     is_early: bool = False

@@ -40,7 +40,7 @@ class Here:
         await until(lambda: not any(self.service.connections.values()))
 
 
-async def settled() -> None:
+async def until_idle() -> None:
     """Run the loop until the connections are closed."""
     for _ in range(100):
         await asyncio.sleep(0.001)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 import pytest
 
 from tests.servers.server import until as until_back
-from tests.service.here import here, reached, run, settled, until
+from tests.service.here import here, reached, run, until, until_idle
 from tests.service.running import certificate, running
 from tests.service.wire import PATIENCE_S, command, connect, head, until_closed
 
@@ -60,7 +60,7 @@ def test_disconnected_client_leaves_nothing(name: str, how: Callable[[socket.soc
                 how(connection)
                 del connection
             await service.until_closed()
-            await settled()
+            await until_idle()
             assert service.count() == 0
 
     run(test)
@@ -120,7 +120,7 @@ def test_unfinished_handshake_counts_against_the_connection_limit(tmp_path: Path
             await writer.wait_closed()
             del reader, writer
             await service.until_closed()
-            await settled()
+            await until_idle()
             assert service.count() == 0
 
     run(test)
@@ -140,7 +140,7 @@ def test_handshake_that_does_not_end_is_closed(tmp_path: Path, said: bytes) -> N
             with suppress(ConnectionResetError):
                 assert b"HTTP" not in await asyncio.wait_for(loop.sock_recv(connection, 10), PATIENCE_S)
             connection.close()
-            await settled()
+            await until_idle()
             assert service.count() == 0
 
     run(test)
@@ -166,7 +166,7 @@ def test_interrupted_handshakes_leave_nothing_to_the_collector(
                     how(connection)
                     del connection
                 await service.until_closed()
-                await settled()
+                await until_idle()
                 left = [type(each).__name__ for each in gc.get_objects()]
             finally:
                 gc.enable()

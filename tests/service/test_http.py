@@ -184,7 +184,7 @@ def test_lane_and_python_give_the_same_answers(service: Running, slow: Running) 
     for operation, request in requests.items():
         shapes = []
         for each in (service, slow):
-            # The first opens the namespace, and takes the slow way in either.
+            # The first opens the namespace, and takes the slow path in either.
             ask(each, request)
             before = timed(each, operation)
             answer = ask(each, request)

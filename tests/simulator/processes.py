@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 MS: Final = 1_000_000
 PATIENCE: Final = 100_000
-"""How often keepers may be asked in one event."""
+"""The number of requests of keepers in one event, at most."""
 
 
 class CirclesError(BaseException):

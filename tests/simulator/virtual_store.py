@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 DEEPEST: Final = 3
-"""How many processes can be stopped in the middle of a verb at once."""
+"""The number of processes that can be stopped in the middle of a verb at once."""
 
 
 class Ledgerbook(Records):

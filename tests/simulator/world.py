@@ -114,7 +114,7 @@ class World:
             made = draw.sample(made, draw.choice((1, 2, len(made))))
         self.processes = [Process(self, draw.choice(made)) for _ in range(count)]
         self.numbers = max(1, round(count / len(made) * draw.choice((0.3, 0.8, 1.5))))
-        """How many node numbers of a pool there are."""
+        """The number of node numbers of a pool."""
         self.pace = draw.choice((0.02, 0.1, 0.3)) * count
         """The number of events at one moment."""
         self.calm_until_ms = 0

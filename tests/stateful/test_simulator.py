@@ -253,10 +253,12 @@ def broken_serial(patch: pytest.MonkeyPatch) -> None:
     """Accept every segment that ends where the last reservation does."""
     give_back = rules.give_back
 
-    def whoever_ends_there(namespace: NamespaceRecord, segment: Segment, first_unused: int) -> NamespaceRecord | None:
+    def any_segment_that_ends_there(
+        namespace: NamespaceRecord, segment: Segment, first_unused: int
+    ) -> NamespaceRecord | None:
         return give_back(namespace, replace(segment, serial=namespace.serial), first_unused)
 
-    patch.setattr(rules, "give_back", whoever_ends_there)
+    patch.setattr(rules, "give_back", any_segment_that_ends_there)
 
 
 def broken_spending(patch: pytest.MonkeyPatch) -> None:

@@ -243,7 +243,7 @@ def dropped_tables(folder: Path, size: int) -> Tally:
 
 
 AT_A_TURN: Final = 3
-"""How many times integers are reserved before tables are dropped or restored."""
+"""The number of reservations before tables are dropped or restored."""
 
 
 def dropped_by_migrations(folder: Path, size: int) -> Tally:

@@ -162,7 +162,7 @@ def children(folder: Path, size: int, *, make: Callable[[], Any]) -> Tally:
 
 
 APART_NS: Final = 4_000_000_000
-"""How far a clock may be from the system's, and less."""
+"""The offset of a clock from the system's, within the allowed one."""
 
 
 def clock_set_back(folder: Path, size: int) -> Tally:

@@ -28,7 +28,7 @@ INTERVALS_S: Final = (1e-6, 1e-5, 1e-4, 1e-3, 5e-3)
 """Switch intervals of threads; the last is the default of Python."""
 THREADS: Final = 8
 EACH: Final = 5
-"""How many IDs and integers each thread mints."""
+"""The number of IDs and of integers that each thread mints."""
 AT_ONCE: Final = 16
 BOUND_S: Final = 120
 """Seconds after which a worker counts as stuck; never waited for otherwise."""

@@ -42,7 +42,7 @@ INTERVALS_S: Final = (1e-6, 1e-4, 5e-3)
 """Switch intervals of threads; the last is the default of Python."""
 TURNS: Final = 100
 AT_ONCE: Final = 512
-"""How many IDs a process mints in each of its turns; the others mint in the same milliseconds."""
+"""The number of IDs that a process mints in each of its turns; the others mint in the same milliseconds."""
 BOUND_S: Final = 120
 """Seconds after which a process counts as stuck; never waited for otherwise."""
 BACKUP_S: Final = 3.0
@@ -82,7 +82,7 @@ class Tally:
     shared: int = 0
     """Node numbers with which two processes minted; one after the other, where nothing is equal."""
     refused: dict[str, int] = field(default_factory=dict)
-    """How many threads, by the code of the error."""
+    """The number of threads, by the code of the error."""
     failed: int = 0
 
     def add(self, other: Tally) -> None:

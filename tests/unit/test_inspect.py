@@ -243,7 +243,7 @@ def test_ulid_has_the_recorded_fields_in_every_form(case: dict[str, Any]) -> Non
 
 CROCKFORD = {ord(each): each.upper() for each in ascii_lowercase}
 CROCKFORD |= dict.fromkeys(b"iIlL", "1") | dict.fromkeys(b"oO", "0")
-"""What the specification of base 32 has readers take for what."""
+"""The characters that readers of base 32 take for others, by its specification."""
 
 
 @pytest.mark.parametrize("case", recorded("ulid.oklog.parse"), ids=lambda case: ascii(case["input"]))

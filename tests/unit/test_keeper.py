@@ -1121,7 +1121,7 @@ def test_keeper_running_in_a_forked_child_requests_nothing(monkeypatch: pytest.M
             mine._generation = mine._generation._replace(fork=-1)
             return super().due_s()
 
-    def rest(seconds: float) -> None:
+    def raise_in_a_child(seconds: float) -> None:
         # The keepers of other tests sleep as well.
         if threading.current_thread() is here:
             raise InAChild
@@ -1131,7 +1131,7 @@ def test_keeper_running_in_a_forked_child_requests_nothing(monkeypatch: pytest.M
     mine.add(task)
     if forks == "before its turn":
         mine._generation = mine._generation._replace(fork=-1)
-    monkeypatch.setattr("mintage.lease.keeper.time.sleep", rest)
+    monkeypatch.setattr("mintage.lease.keeper.time.sleep", raise_in_a_child)
     with pytest.raises(InAChild):
         mine._run()
     assert asked == []

@@ -1,4 +1,4 @@
-"""Who may mint what, and when: the lease of a generator and the segments of a sequence.
+"""The lease of a generator and the segments of a sequence: the right to mint, and its limits.
 
 The records and the rules behind them are in :mod:`mintage.rules`, which stores run. This package acquires, extends and
 releases leases for this process.

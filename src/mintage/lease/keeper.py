@@ -118,7 +118,7 @@ class Task(ABC):
         self.generation = Generation.current()
         """The generation that its lease or its segments belong to."""
         self.resets = 0
-        """How often it has forgotten them. The answer to a request from before a reset is dropped."""
+        """The number of resets so far. The answer to a request from before a reset is dropped."""
         self.keeper: Keeper | None = None
         """The keeper that it is attached to."""
 

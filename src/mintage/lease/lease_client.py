@@ -132,6 +132,7 @@ class LeaseClient(Task):
         self._wait(grown, max_wait_ms, self._patience_ms)
 
     def due_s(self) -> float | None:
+        """Return in how many seconds the lease is to be acquired or extended."""
         if self._lease is None:
             return 0.0 if self.wanted else None
         if self._lost is not None:
@@ -142,6 +143,7 @@ class LeaseClient(Task):
         return (self._lease.until_ms - self.now_ms() - self._span_ms * 2 / 3) / 1000
 
     def plan(self) -> Callable[[], Callable[[], None]]:
+        """Return the request that acquires or extends the lease."""
         lease, now_ms, asked_s = self._lease, self.now_ms(), time.monotonic()
         if lease is None:
             return lambda: self._acquire(now_ms, asked_s)
@@ -234,11 +236,13 @@ class LeaseClient(Task):
         self._serial += new
 
     def refused(self, error: MintError) -> None:
+        """Mark the lease as lost if the store says so."""
         if self._lease is not None and isinstance(error, LeaseError) and error.code == "lease.lost":
             self._lost = error
             self.failure = None
 
     def has_resources(self) -> bool:
+        """Return True if there is a lease."""
         return self._lease is not None
 
     def _detach(self) -> int | None:
@@ -247,6 +251,7 @@ class LeaseClient(Task):
         return None if generator is None else generator._detach()
 
     def begin_release(self) -> Callable[[], None]:
+        """Detach the generator, and return the call that releases its lease."""
         lease, used_until_ms, is_lost = self._lease, self._detach(), self._lost is not None
         self._lease, self._lost, self._next_token = None, None, ""
         if lease is None or is_lost:
@@ -256,6 +261,7 @@ class LeaseClient(Task):
         return lambda: self.store.release(lease, used_until_ms=used)
 
     def reset(self) -> None:
+        """Forget the lease, and detach the generator if this process has it still."""
         self._lease, self._lost, self._next_token = None, None, ""
         if self.generation.is_current():
             self._detach()
@@ -280,6 +286,7 @@ class LeaseClient(Task):
             keeper.give_back(partial(self.store.release, lease, used_until_ms=used_until_ms))
 
     def end(self) -> None:
+        """Close the generator."""
         generator = self.generator and self.generator()
         if generator is not None:
             generator.close()

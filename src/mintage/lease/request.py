@@ -53,7 +53,7 @@ _MOVES: Final = {"raise": False, "move": True}
 
 
 def holder() -> str:
-    """Who holds a lease, for people: host, process, when that started, and its epoch, which tells a copy of it apart.
+    """Return the holder of a lease, for people: host, process, its start, and its generation, which tells copies apart.
 
     As ``web-1:4711:1732240000:1``; the start is in seconds since the Unix epoch.
     """
@@ -96,7 +96,7 @@ def registry_store() -> Store:
 
 
 class LeaseHandle(Protocol):
-    """What the extension asks of a generator's lease: a :class:`LeaseClient` or a :class:`registry.LockedNode`."""
+    """The lease of a generator as the extension uses it: a :class:`LeaseClient` or a :class:`registry.LockedNode`."""
 
     def window(self, max_wait_ms: int, /) -> Window:
         """Return a window that the generator's clock is not at the end of."""
@@ -116,7 +116,7 @@ class NodePlan(ABC):
     """The node numbers that a generator may have, in the order to try them."""
 
     size: int
-    """How many node numbers the layout has."""
+    """The number of node numbers of the layout."""
     chosen: range | None
     """The numbers that the user chose; ``None`` for any."""
     is_local: bool
@@ -208,7 +208,7 @@ class LeaseRequest:
     scheme: str
     layout: str
     size: int
-    """How many node numbers the layout has."""
+    """The number of node numbers of the layout."""
     store: object
     node: int | None
     """The first of the ``choices`` numbers that the user chose."""

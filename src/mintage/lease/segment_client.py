@@ -147,6 +147,7 @@ class SegmentClient(Task):
             return None if self.failure is None else as_fresh_error(self.failure, keeper.pause_s(self.store))
 
     def after_attempt(self) -> None:
+        """Call the callbacks of those that requested integers."""
         self._needed = 0
         callbacks, self._callbacks = self._callbacks, []
         failed: BaseException | None = None
@@ -166,10 +167,12 @@ class SegmentClient(Task):
         return False
 
     def due_s(self) -> float | None:
+        """Return 0 if a segment is to be fetched now; ``None`` if none is needed."""
         wants = (self.wanted or self._asked) and self._used_up is None
         return 0.0 if wants and (not self._buffer.has_next() or self._level() < self._needed) else None
 
     def plan(self) -> Callable[[], Callable[[], None]]:
+        """Return the request that reserves the next segment."""
         wanted, most = self._step, self._most
 
         def reserve() -> Callable[[], None]:
@@ -267,6 +270,7 @@ class SegmentClient(Task):
         return drained
 
     def refused(self, error: MintError) -> None:
+        """Remember that the namespace is used up, if the store says so."""
         if isinstance(error, GenerationError):
             self._used_up = error
 
@@ -325,9 +329,11 @@ class SegmentClient(Task):
             raise GenerationError(message, code="sequence.exhausted")
 
     def has_resources(self) -> bool:
+        """Return True if integers are buffered."""
         return bool(self._sizes)
 
     def begin_release(self) -> Callable[[], None]:
+        """Empty the buffer, and return the call that gives the unused segments back."""
         tails = self._tails()
         self._began_s, self._asked = None, False
         return lambda: self._give_back(tails)
@@ -349,6 +355,7 @@ class SegmentClient(Task):
                 return
 
     def reset(self) -> None:
+        """Empty the buffer, whose integers belong to an earlier generation."""
         self.begin_release()
         if self.generation.has_forked():
             self._callbacks = []

@@ -20,7 +20,7 @@ from tests.contract.every_store.stores import new_pool
 
 ROOT = Path(__file__).parents[3]
 TURNS = int(os.environ.get("MINTAGE_CONTRACT_TURNS", "10"))
-"""How often each client of a crowd gets a value; ``make deep`` has more."""
+"""The number of values that each client of a crowd gets; ``make deep`` has more."""
 
 
 @pytest.mark.parametrize(
