@@ -28,9 +28,9 @@ nitpick_ignore_regex = [
         r"(typing_extensions\.)?Buffer|(uuid\.)?UUID|ObjectId|(datetime\.)?datetime|(array\.)?array|builtins\..*",
     ),
     # Type variables and private protocols.
-    (r"py:.*", r"(mintage\.\w+\.T)|_Source|mintage\.ext\.cattrs\.C"),
+    (r"py:.*", r"(mintage\.[\w.]+\.T)|_Source|mintage\.ext\.cattrs\.C"),
     (r"py:.*", r"click\..*"),
-    (r"py:.*", r"SearchStrategy"),
+    (r"py:.*", r"SearchStrategy|ValidationError"),
     # Names of SQLAlchemy and of drivers.
     (r"py:.*", r"(sqlalchemy|psycopg)\..*|AdaptContext|ColumnElement|_CT"),
     # Names of column engines, and the aliases of mintage.ext.columns, which its page explains.

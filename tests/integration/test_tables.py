@@ -15,7 +15,7 @@ import sqlalchemy as sa
 from mintage import open_store, sno, snowflake, uuid
 from mintage.errors import FieldError, ParseError, StoreError
 from mintage.tables import InputError
-from mintage.tables.backfill import DATED_SCHEMES, NODE_SCHEMES, Dated, Filled, Numbered, Table, backfill
+from mintage.tables.backfill import DATED_SCHEMES, NODE_SCHEMES, Dated, Filled, SequenceIntegers, Table, backfill
 from mintage.tables.keys import Reader, kind_of
 from mintage.tables.repeats import Repeats
 from mintage.tables.sources import connect, open_csv, open_parquet, open_table, open_text
@@ -246,7 +246,7 @@ def test_a_store_leases_another_node_number_for_each_run(connection: Any, tmp_pa
 def test_integers_follow_the_order_of_the_times(connection: Any, tmp_path: Path) -> None:
     table = orders(connection, [BEGIN, BEGIN - timedelta(days=2), BEGIN - timedelta(days=1)])
     reserved: list[range] = []
-    ids = Numbered(table, "bills", partial(open_store, f"sqlite:{tmp_path / 'ids.db'}"), reserved.append)
+    ids = SequenceIntegers(table, "bills", partial(open_store, f"sqlite:{tmp_path / 'ids.db'}"), reserved.append)
     assert backfill(ids, batch_rows=2) == Filled(3)
     assert reserved == [range(1, 4)]
     assert ids_of(connection) == [3, 1, 2]

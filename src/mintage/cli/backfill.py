@@ -12,7 +12,7 @@ from mintage.cli.screen import is_watched, progress
 from mintage.cli.stores import STORE, advised, opened
 from mintage.errors import LeaseError, StoreError
 from mintage.formats.rows import listed
-from mintage.tables.backfill import DATED_SCHEMES, NODE_SCHEMES, TIME_UNITS, Dated, Filled, Numbered, Table
+from mintage.tables.backfill import DATED_SCHEMES, NODE_SCHEMES, TIME_UNITS, Dated, Filled, SequenceIntegers, Table
 from mintage.tables.backfill import backfill as fill
 from mintage.tables.sources import connect
 
@@ -88,12 +88,14 @@ def backfill(args: argparse.Namespace) -> int:
     return 0
 
 
-def _ids(args: argparse.Namespace, table: Table, stack: ExitStack) -> Dated | Numbered:
+def _ids(args: argparse.Namespace, table: Table, stack: ExitStack) -> Dated | SequenceIntegers:
     """Return the IDs that the arguments name."""
     if args.sequence is not None:
         if args.scheme or args.layout or args.node is not None:
             raise UsageError("--sequence gives integers: --scheme, --layout and --node belong to IDs of a time")
-        return Numbered(table, args.sequence, lambda: opened(args), lambda reserved: _print_reserved(args, reserved))
+        return SequenceIntegers(
+            table, args.sequence, lambda: opened(args), lambda reserved: _print_reserved(args, reserved)
+        )
     if args.scheme is None:
         raise UsageError("name the IDs with --scheme, or with --sequence to write consecutive integers")
     layout = layout_of(args)

@@ -17,8 +17,8 @@ below the prefix. This module has the types for IDs that have no class.
 >>> order.model_dump_json()
 '{"id":"brpk4q72xwf2m63l","customer":"454947766275222906"}'
 
-The other types are ``Annotated`` too, and for a layout or a prefix of your own there are :class:`Str`,
-:class:`TextID` and :class:`TypeID`:
+The other types are ``Annotated`` too, and for a layout or a prefix of your own there are ``Str``,
+``TextID`` and ``TypeID``:
 
 >>> from typing import Annotated
 >>> from mintage import typeid

@@ -90,7 +90,7 @@ def sql_time(layout: SchemeName, column: str, dialect: Dialect) -> str:
 
     :param layout: ``"snowflake"``, the name of a layout, or a :class:`~mintage.snowflake.Layout`.
     :param column: the name of a column of signed 64-bit integers, which this quotes; a dot follows the table's name.
-    :param dialect: one of :data:`DIALECTS`.
+    :param dialect: one of ``DIALECTS``.
     :raises ConfigError: ``config.policy``: the dialect is unknown, or the IDs are no integers.
     :raises FieldError: ``field.format``: the layout has no time, or the column has no name.
     """

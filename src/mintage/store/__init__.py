@@ -106,7 +106,7 @@ class Store(ABC):
         """Return the lease with a window that ends one span from now, and with ``next_token``. A window never shrinks.
 
         ``next_token`` is 1 to 64 letters, digits and ``. _ -``. Draw it from the kernel for each extension (see
-        :func:`new_token`). A token from a state in memory would be the same in a clone of this process, and both would
+        ``new_token()``). A token from a state in memory would be the same in a clone of this process, and both would
         continue. After ``store.unavailable``, retry with the same token; the answer is then the same.
 
         :raises LeaseError: ``lease.lost``, ``lease.clock``.

@@ -1,6 +1,7 @@
 """Give existing rows of a database IDs of their own time, or integers in the order of it.
 
-A :class:`Table` has the rows, and :class:`Dated` or :class:`Numbered` their IDs; :func:`backfill` writes them. Nothing
+A :class:`Table` has the rows, and :class:`Dated` or :class:`SequenceIntegers` their IDs; :func:`backfill` writes
+them. Nothing
 is recorded outside the table: a run that was stopped at any moment goes on with the rows whose ID is NULL.
 """
 
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from mintage.formats.kinds import Kind
     from mintage.store import Store
 
-__all__ = ["DATED_SCHEMES", "NODE_SCHEMES", "TIME_UNITS", "Dated", "Filled", "Numbered", "Table", "backfill"]
+__all__ = ["DATED_SCHEMES", "NODE_SCHEMES", "TIME_UNITS", "Dated", "Filled", "SequenceIntegers", "Table", "backfill"]
 
 TIME_UNITS: Final = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
 """Nanoseconds of each unit that a time column of numbers can have."""
@@ -365,7 +366,7 @@ def _check_node(scheme: str, node: int, store: object) -> None:
         )
 
 
-class Numbered:
+class SequenceIntegers:
     """Integers of one reservation, in the order of the rows' times.
 
     >>> from functools import partial
@@ -376,7 +377,7 @@ class Numbered:
     ...         _ = connection.exec_driver_sql("CREATE TABLE orders (n INT PRIMARY KEY, made INT, bill BIGINT UNIQUE)")
     ...         _ = connection.exec_driver_sql("INSERT INTO orders (n, made) VALUES (1, 1625040900), (2, 1577880000)")
     ...     orders = Table(connection, "orders", time_column="made", time_unit="s", id_column="bill")
-    ...     _ = backfill(Numbered(orders, "bills", partial(open_store, "memory:")))
+    ...     _ = backfill(SequenceIntegers(orders, "bills", partial(open_store, "memory:")))
     ...     connection.exec_driver_sql("SELECT bill FROM orders ORDER BY n").scalars().all()
     [2, 1]
 
@@ -478,7 +479,7 @@ class Filled(NamedTuple):
 
 
 def backfill(
-    ids: Dated | Numbered, *, batch_rows: int = 1000, report: Callable[[int, int], None] | None = None
+    ids: Dated | SequenceIntegers, *, batch_rows: int = 1000, report: Callable[[int, int], None] | None = None
 ) -> Filled:
     """Give the rows of a table that have no ID one of their own time.
 

@@ -303,7 +303,8 @@ def field_of(column: Any, scheme: Scheme, field: str) -> Any:
 
     :param column: as for :func:`time_of`.
     :param scheme: as for :func:`time_of`.
-    :param field: a name that :func:`mintage.inspect` shows, such as ``"meta"`` of sno, of a field of 57 bits at most.
+    :param field: a name that :func:`~mintage.formats.anatomy.inspect` shows, such as ``"meta"`` of sno, of a field of
+        57 bits at most.
         The value is that of the bits: a time or a counter is what they count, from the scheme's epoch.
     :raises ArgumentError: ``field`` is not str; and as :func:`time_of`.
     :raises FieldError: ``field.format``: the IDs have no such field, it has more bits, or IDs are text; and as
