@@ -37,7 +37,7 @@ DOCUMENTED: Final = ("src/*", "tests/*", "benchmarks/*", "checks/*")
 OWN: Final = ("checks/*", "tests/unit/test_plain.py")
 """These files name the words that they refuse."""
 
-_QUESTION: Final = re.compile(r"\s*(What|Whether|How|Whoever|Who)\b")
+_QUESTION: Final = re.compile(r"\s*(What|Whether|How|Who(?:ever)?)\b")
 _RUST_DOC: Final = re.compile(r"\s*(///|//!)(?![/!]) ?(.*)")
 _FENCE: Final = re.compile(r"\s*(`{3,}|~{3,})")
 _HEADING: Final = re.compile(r" {0,3}#{1,6}\s+(.+?)(?:\s+#+)?\s*")

@@ -250,6 +250,7 @@ class CommandLine(Generated):
 # --- autodoc ------------------------------------------------------------------------------------------------------
 
 
+# More than 60 lines: one branch a kind of definition in a stub.
 def _stubs() -> tuple[dict[str, tuple[str, str]], dict[str, str]]:
     """Return the signatures of all functions and the types of all properties, by the name that users import."""
     found: dict[str, tuple[str, str]] = {}

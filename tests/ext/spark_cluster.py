@@ -125,6 +125,7 @@ def read_thrice(spark: Any, store: str, names: list[str], count: int) -> dict[st
     return found
 
 
+# More than 60 lines: a program, one step after the other.
 def main(directory: Path, count: int, names: list[str]) -> None:
     (directory / "events").mkdir()
     settings = {

@@ -73,6 +73,7 @@ class UserClock:
         return process.clock.now_ns if process is not None else 0
 
 
+# It has 17 attributes: the state of a process that events change, of which snapshots take a copy.
 class Process:
     """A virtual process: at most one generator at a time, and a clock of its own."""
 

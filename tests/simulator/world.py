@@ -70,6 +70,7 @@ IN_A_CLOCK: Final = ("clock fails", "clock closes", "clock forks")
 """The side effects of the clock of a user."""
 
 
+# It has 36 attributes: the whole state of a simulation, so that one seed reproduces it.
 class World:
     """A store and the processes that share it, from a seed.
 
@@ -426,6 +427,7 @@ class World:
         with self.refusing(heir):
             self.mint(heir)
 
+    # More than 60 lines: one branch a kind of fault.
     def fault(self, process: Process) -> None:
         draw = self.random
         kinds = RARE if draw.random() < 0.1 else OWN

@@ -118,6 +118,7 @@ def answering(work: Callable[[Tally], array[int]]) -> bytes:
 GRANTED_S: Final = 4
 
 
+# More than 60 lines: a scenario, one step after the other.
 def switched_and_back(folder: Path, size: int) -> Tally:
     """Extend a lease on server B, lose the later grants of B, and switch back to A."""
     tally, each = Tally(), size // 2

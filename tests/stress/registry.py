@@ -215,6 +215,7 @@ def crowd(case: Case, interval_s: float) -> Tally:
 # --- the cases ------------------------------------------------------------------------------------------------------
 
 
+# More than 60 lines: one entry a case.
 def cases(folder: Path) -> dict[str, Case]:
     """Return all cases, of the size at which equal IDs were first seen, in folders of their own."""
     home, nowhere = folder / "home", folder / "file" / "home"

@@ -273,6 +273,7 @@ def _as_failure(store: Store, error: BaseException) -> MintError:
     return failure
 
 
+# It has 21 attributes, as all of them change under one condition: a part of its own would share that lock.
 class Keeper:
     """The thread that extends the leases and fetches the segments of one process.
 

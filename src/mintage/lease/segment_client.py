@@ -46,6 +46,7 @@ def next_step(step: int, rate: float, target_s: float, least: int, most: int) ->
     return round(min(max(wanted, step / 2, least), step * 8, most))
 
 
+# It has 18 attributes, as the buffer, the step and the requests change under one condition, at one event.
 class SegmentClient(Task):
     """The segments of one sequence, and the buffer that they fill.
 

@@ -68,6 +68,7 @@ class Inventory(Protocol):
         """Return the schemes whose node numbers are leased."""
 
 
+# It has 18 attributes: one a metric.
 class Metrics:
     """All metrics of one worker, in a registry of their own. Threads may share it.
 

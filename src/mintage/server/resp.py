@@ -85,6 +85,7 @@ class Command(NamedTuple):
     usage: str
 
 
+# It has 17 attributes: the state of one connection, which a protocol of asyncio keeps in one object.
 class RespProtocol(asyncio.Protocol):
     """The protocol of one connection."""
 
