@@ -1,4 +1,4 @@
-"""The base of the markers in ``Annotated``, for types that are not ID classes."""
+"""The base of the markers in ``Annotated``, through which Pydantic reads and writes types that are not ID classes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From the arguments of a generator to its lease: which store, which pool, which node numbers.
+"""Open the lease of a generator, or the segments of a sequence, from the user's arguments.
 
 The extension calls :func:`lease_client` and :func:`segment_client` at the first use of a generator or a sequence. The
 public interface does not include this module.

@@ -1,4 +1,4 @@
-"""Read and write the records of :mod:`mintage.lease` by the names of their fields, for stores, service and clients.
+"""Read and write the records of :mod:`mintage.rules` by the names of their fields, for stores, service and clients.
 
 A field is declared once, in its record. Its columns, its member in JSON and the check of its values follow from that.
 """

@@ -1,4 +1,4 @@
-"""The HTTP application: everything but the lane's hot path.
+"""The Starlette application: the HTTP requests that the lane, the fast path in Rust, leaves to Python.
 
 Every request gets one answer, in the form of its interface and with a trace id, and the metrics count it.
 """

@@ -1,4 +1,4 @@
-"""HTTP: the lane in front of uvicorn's own protocol.
+"""Connections of HTTP clients: the lane, the fast path in Rust, in front of uvicorn's own protocol.
 
 At the start of a request, the data of a read goes to the lane in one call. Requests that the lane does not answer at
 once go on to uvicorn, which keeps the connection until it has answered them.

@@ -1,4 +1,4 @@
-"""The Redis protocol (RESP2 and RESP3): any Redis client is an SDK, and ``INCR`` is durable.
+"""Connections of Redis clients (RESP2 and RESP3), and the table of commands; ``INCR`` is durable.
 
 The data of one read goes to the lane in one call, which answers as many commands as it can. Python answers the first
 other command, and the lane keeps the commands after it meanwhile; so replies are in the order of commands.

@@ -1,4 +1,4 @@
-"""The place of the machine-local registry, by which the processes of a host agree if no store is named.
+"""Where the file of the registry is, and whether this process may write it.
 
 The registry is an SQLite file: in ``MINTAGE_HOME``, or in :data:`MACHINE` if root has created it for all users, or in
 the user's state directory. The registries of two users or hosts do not know each other. To make equal node numbers less
