@@ -31,7 +31,8 @@ _COMMANDS: Final = {
     "cp -r of all": 'cp -r "$copy/." .',
     "tar -x --overwrite of all": 'tar -C "$copy" -c . | tar -x --overwrite',
     "rsync --inplace --delete of all": 'rsync -a --ignore-times --inplace --delete "$copy/" ./',
-    "rm -r, cp -r of all": 'cd .. && rm -r "$place" && cp -r "$copy" "$place"',
+    # Again, where the keeper made or removed a file meanwhile.
+    "rm -r, cp -r of all": 'cd .. && until rm -rf "$place"; do :; done && cp -r "$copy" "$place"',
 }
 
 
