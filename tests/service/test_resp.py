@@ -79,7 +79,7 @@ REPLIES: list[tuple[str, bytes, bytes | None]] = [
     ("GET nobody-made-this", b"$-1\r\n", b"_\r\n"),
     (
         "MINT typeid",
-        f"-ERR scheme 'typeid' is none of {', '.join(NAMES)} (request.malformed)\r\n".encode(),
+        f"-ERR scheme 'typeid' does not exist: use one of {', '.join(NAMES)} (request.malformed)\r\n".encode(),
         None,
     ),
     ("MINT sno COUNT 0", b"-ERR count 0 is outside 1..10000 (field.range)\r\n", None),
@@ -715,7 +715,7 @@ def test_info_shows_only_what_the_key_allows(kept: Running) -> None:
 
 def tries_again(replies: list[bytes]) -> bool:
     """Return True if these are refusals for the rate with a retry delay."""
-    pattern = rb"-TRYAGAIN .* more often than its rate allows.* \[retry_after_ms=(\d+)\] \(request\.rate\)"
+    pattern = rb"-TRYAGAIN .* has more requests than its rate allows.* \[retry_after_ms=(\d+)\] \(request\.rate\)"
     found = [re.fullmatch(pattern, reply) for reply in replies]
     return bool(replies) and all(each and 0 < int(each[1]) <= 1000 for each in found)
 

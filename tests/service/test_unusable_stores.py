@@ -72,7 +72,7 @@ def test_unwritable_file_is_refused_at_startup(tmp_path: Path) -> None:
     file = tmp_path / "ids.db"
     file.write_bytes(b"no database at all" * 100)
     code, said = ends(tmp_path, f"sqlite:///{file}")
-    assert (code, "take another file" in said) == (78, True)
+    assert (code, "use another file" in said) == (78, True)
     code, said = ends(tmp_path, "sqlite:////proc/nowhere/ids.db")
     assert (code, "check that" in said) == (78, True)
 
