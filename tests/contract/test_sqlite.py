@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import shutil
@@ -422,15 +423,16 @@ def copied(path: Path) -> Path:
     return copy
 
 
-def forget(*, process: bool = False, guard: Path | None = None, shared: bool = False) -> None:
+def forget(*, process: bool = False, guard: Path | None = None, shared: Path | None = None) -> None:
     """Erase the memory of the process, as in another process, and of the machine, as after a restart."""
     if process:
         witness._remembered.clear()
     if guard is not None:
         guard.with_name(f"{guard.name}-guard").unlink(missing_ok=True)
-    if shared:
-        for file in (witness._SHARED / f"mintage-{os.geteuid()}").glob("*.marks"):
-            file.unlink()
+    if shared is not None:
+        # Of this file alone: other tests run at the same time.
+        name = hashlib.sha256(os.fsencode(shared)).hexdigest()[:32]
+        (witness._SHARED / f"mintage-{os.geteuid()}" / f"{name}.marks").unlink()
 
 
 @pytest.mark.parametrize("is_another", [False, True], ids=["this process", "another"])
@@ -484,7 +486,9 @@ def test_each_process_notices_an_older_copy_by_itself(store: SqliteStore, path: 
     copy = copied(path)
     store.reserve("n", 100)
     file_copies.WAYS["cp over it"](path.parent, copy)
-    forget(process=only != "process", guard=None if only == "guard" else path, shared=only != "shared")
+    forget(
+        process=only != "process", guard=None if only == "guard" else path, shared=None if only == "shared" else path
+    )
     assert store.reserve("n", 100).first == segment.last + 100 + GAP * 100 + 1
 
 
@@ -498,7 +502,7 @@ def test_copy_at_another_inode_is_noticed_after_a_restart(anywhere: Path, way: s
         copy = copied(path)
         store.reserve("n", 100)
         file_copies.WAYS[way](anywhere, copy)
-        forget(process=True, guard=path, shared=True)
+        forget(process=True, guard=path, shared=path)
         assert store.reserve("n", 100).first == segment.last + GAP * 100 + 1
 
 
@@ -528,7 +532,7 @@ def test_creation_time_that_only_some_processes_see_changes_nothing(
     assert store.describe().identity == before
     # Processes that see it agree from then on.
     copy = copied(path)
-    forget(process=True, guard=path, shared=True)
+    forget(process=True, guard=path, shared=path)
     file_copies.WAYS["cp aside, mv"](path.parent, copy)
     assert store.describe().identity != before
 
@@ -624,7 +628,7 @@ def test_copy_is_noticed_again_only_by_who_remembers_more(store: SqliteStore, pa
         store.reserve("n", 100)
     late = dict(witness._remembered)
     file_copies.WAYS["cp -r of all"](path.parent, copy)
-    forget(shared=True)
+    forget(shared=path)
     witness._remembered.update(early)
     unnoticed = store.reserve("n", 1)  # as after a restart of the machine
     witness._remembered.update(late)
