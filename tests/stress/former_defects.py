@@ -92,10 +92,10 @@ class Tally:
         return f"{self.ids:,} IDs: {self.equal:,} equal{refused}{f', {self.failed} failed' if self.failed else ''}"
 
 
-def integers_of(tally: Tally, children: list[tuple[int, int]]) -> list[array[int]]:
+def integers_of(tally: Tally, children: list[tuple[int, int]], bound_s: float = BOUND_S) -> list[array[int]]:
     """Return the 64-bit integers that processes answer with, and before them the lines of their refusals."""
     found = []
-    for answer in answers(children):
+    for answer in answers(children, bound_s):
         refused, _, integers = answer.partition(b"\n")
         if not answer:
             tally.failed += 1
@@ -478,7 +478,9 @@ def read_as_well(folder: Path, size: int) -> Tally:
         return answer
 
     children = [forked(reserve) for _ in range(4)]
-    tally.count(integer for integers in integers_of(tally, children) for integer in integers)
+    # Two threads of each process read without a pause, so the writers are slow.
+    found = integers_of(tally, children, 10 * BOUND_S)
+    tally.count(integer for integers in found for integer in integers)
     return tally
 
 
