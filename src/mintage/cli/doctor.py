@@ -166,7 +166,7 @@ def _promise(place: str, promise: str) -> Finding:
         todo = "This process cannot write there: add its user to the directory's group."
     elif place == REGISTRY and registry.home() == registry.MACHINE:
         text = "IDs are unique among the processes of all users of this host that can write this registry"
-        todo = "For several hosts, set MINTAGE_STORE to a store that they share."
+        todo = "For several hosts, set MINTAGE_STORE to one that they share."
     elif place == REGISTRY:
         text = "IDs are unique among the processes of this user of this host; IDs of other users differ only by chance"
         todo = (
@@ -174,7 +174,7 @@ def _promise(place: str, promise: str) -> Finding:
             "that they share."
         )
     elif promise == "host":
-        todo = "For several hosts, set MINTAGE_STORE to a store that they share."
+        todo = "For several hosts, set MINTAGE_STORE to one that they share."
     return Finding("store", "promise", text, level, todo, {"promise": promise})
 
 
@@ -241,7 +241,7 @@ def _pool(moment: Moment, pool: PoolRecord, nodes: Sequence[NodeRecord]) -> Find
         "cloned": [str(each.node) for each in cloned],
     }
     if layout is None:
-        text = f"its layout {pool.layout!r} is not known to this version of mintage"
+        text = f"its layout {pool.layout!r} is unknown to this version"
         return Finding("pools", pool.name, text, "attention", "Upgrade mintage.", facts)
     count = layout.nodes if layout.text == "locality" else moment.blocks(layout.nodes)[-1].stop
     text = f"{len(held):,} of {count:,} node numbers held; this host holds {_few(here)}"
