@@ -27,9 +27,11 @@ def section(record: Record | None) -> str:
     versions = ", ".join(f"{name} {version}" for name, version in measured.items() if version)
     noted = [result for result in record.results if result.note]
     notes = {note: number for number, note in enumerate(dict.fromkeys(result.note for result in noted), start=1)}
+    again = "; ".join(facts.get("measured_again", ()))
     host = ", ".join(str(facts[fact]) for fact in ("cpu", "kernel", "python", "rustc", "go") if facts[fact])
     lines = [
-        f"Measured on {record.date[:10]}: {host}, {facts['cores']} cores; {versions}; commit {facts['commit']}.",
+        f"Measured on {record.date[:10]}: {host}, {facts['cores']} cores; {versions}; commit {facts['commit']}."
+        + (f" Measured again right after, on the same commit: {again}." if again else ""),
         "",
         _line(COLUMNS),
         "|" + " --- |" * len(COLUMNS),
