@@ -22,9 +22,8 @@ import sys
 from mintage import errors
 
 try:
-    from mintage import locality, sno, snowflake
     from mintage._core.sequence import Sequence
-    from mintage.process import forks
+    from mintage.process.forks import load as _load  # now, so that no fork happens in the middle of its import
 except ImportError as error:
     from mintage.installation import explain
 
@@ -40,11 +39,10 @@ if _is_gil_enabled is not None and not _is_gil_enabled():
     )
 del sys
 
-del forks  # imported early, so that no fork happens in the middle of its import
-
 # Type checkers read this as true. To import the one of typing would take longer than to import all of mintage.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from mintage import locality, sno, snowflake
     from mintage.client import AsyncClient, Client
     from mintage.clones import after_restore, before_snapshot, release_all
     from mintage.columns import column
@@ -93,18 +91,16 @@ _ELSEWHERE = {
 
 
 def __getattr__(name: str) -> object:
-    # To import these takes longer than to import all that minting needs.
+    # A process pays for the formats and functions that it uses.
     module = _ELSEWHERE.get(name)
     if module is not None:
-        from importlib import import_module
-
-        return getattr(import_module(module), name)
+        return getattr(_load(module), name)
+    if name in __all__:
+        return _load(f"mintage.{name}")
     from mintage.formats.rows import NAMES
 
     if name in NAMES:
-        from importlib import import_module
-
-        return import_module(f"mintage.{name}")
+        return _load(f"mintage.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

@@ -21,6 +21,7 @@ import pytest
 import mintage
 from mintage import _core, errors, locality, sno, snowflake, testing
 from mintage.formats import anatomy
+from mintage.formats.rows import NAMES
 from mintage.installation import install_line
 
 MODULES = [mintage, anatomy, errors, locality, sno, snowflake, testing]
@@ -185,6 +186,9 @@ HEAVY = {
 }
 
 
+FORMAT_MODULES = [f"mintage.{name}" for name in NAMES]
+
+
 def imported_by(statement: str) -> set[str]:
     """Return the modules that a statement imports, with only the standard library and mintage installed."""
     with TemporaryDirectory() as source:
@@ -211,6 +215,11 @@ def test_mintage_imports_no_heavy_module() -> None:
     imported = imported_by("import mintage; mintage.sno.Generator(1).new(); mintage.snowflake.Generator(1).new()")
     assert imported & HEAVY == set()
     assert not any(name.startswith(("mintage.formats.anatomy", "mintage.formats", "mintage.cli")) for name in imported)
+
+
+def test_a_process_imports_only_the_formats_that_it_uses() -> None:
+    assert imported_by("import mintage") & set(FORMAT_MODULES) == set()
+    assert imported_by("import mintage; mintage.sno") & set(FORMAT_MODULES) == {"mintage.sno"}
 
 
 def test_inspect_imports_only_the_standard_library() -> None:
