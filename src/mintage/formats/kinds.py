@@ -35,6 +35,9 @@ __all__ = [
 
 _UUID_BYTES: Final = 16
 
+#: The size of the largest integer that an error writes out.
+_SHOWN_BITS: Final = 128
+
 
 class Kind(NamedTuple):
     """The IDs of one scheme, and of one layout if they are snowflakes, which adapters read, write and store."""
@@ -173,7 +176,8 @@ class Kind(NamedTuple):
             message = f"{self.name} must be int or its digits, not {type_name(type(value))}"
             raise ArgumentError(message, code="argument.type")
         if not 0 <= value <= self.max:
-            raise FieldError(f"{self.name} {value:.6g} is outside 0..{self.max} of its layout", code="field.range")
+            shown = f"of {value.bit_length():,} bits" if value.bit_length() > _SHOWN_BITS else f"{value}"
+            raise FieldError(f"{self.name} {shown} is outside 0..{self.max} of its layout", code="field.range")
         return value
 
     def write(self, id: Any) -> str:
