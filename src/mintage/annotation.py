@@ -8,8 +8,6 @@ if TYPE_CHECKING:
     from types import ModuleType
     from typing import Any
 
-__all__ = ["Annotation", "pydantic"]
-
 
 def pydantic() -> ModuleType:
     """Return :mod:`mintage.ext.pydantic`, imported by name, as it lies in a higher layer.

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["explain", "install_line", "missing"]
-
 _CORE = "mintage._core"
 
 

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-__all__ = ["STANDARD", "data_files", "hidden_imports", "hook_directories"]
-
 STANDARD = ("array", "collections.abc", "datetime", "operator", "socket", "time", "types", "uuid")
 """The modules of the standard library that the extension imports by name."""
 

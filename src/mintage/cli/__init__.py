@@ -36,8 +36,6 @@ from mintage.tables import InputError
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-__all__ = ["main"]
-
 COMMANDS: Final = {
     each.name: each
     for each in (

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Callable
 
-__all__ = ["backfill"]
-
 _STORE_HELP: Final = (
     "the store that leases a node number which was never used, or that has the sequence (default: MINTAGE_STORE; "
     "of a sequence, else this machine's registry)"

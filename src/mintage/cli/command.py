@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["COLOR", "JSON", "Command", "Option", "UsageError", "command", "count", "group", "option", "parse_int"]
-
 
 class UsageError(Exception):
     """An error in the command line itself; the exit code is 2."""

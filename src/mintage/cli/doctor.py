@@ -15,11 +15,12 @@ from mintage import __version__
 from mintage.cli.command import COLOR, JSON, command, option
 from mintage.cli.namespaces import left, used
 from mintage.cli.pools import known_layout
-from mintage.cli.screen import ago, open_screen, printable
+from mintage.cli.screen import ago, open_screen
 from mintage.cli.stores import REGISTRY, STORE, advice, opened, source
 from mintage.errors import ConfigError, LeaseError, MintError
 from mintage.formats import catalogue, times
 from mintage.installation import install_line
+from mintage.tables.excerpts import printable
 
 if TYPE_CHECKING:
     import argparse
@@ -28,8 +29,6 @@ if TYPE_CHECKING:
     from mintage.cli.screen import Screen
     from mintage.rules import NamespaceRecord, NodeRecord, PoolRecord
     from mintage.store import Description, Store
-
-__all__ = ["doctor"]
 
 PROMISES: Final = {
     "process": "IDs are unique among the generators of one process, and only until it ends",

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from mintage.cli.screen import Glyphs, Screen, Span
     from mintage.formats.anatomy import Anatomy
 
-__all__ = ["inspect"]
-
 LIKELY: Final = 0.5
 """The least likelihood of a reading that is shown as likely."""
 POSSIBLE: Final = 0.1

@@ -12,8 +12,6 @@ from mintage.cli.command import JSON, UsageError, command, group, option
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-__all__ = ["keys"]
-
 
 def _grant(text: str) -> tuple[str, list[str]]:
     pattern, mark, rights = text.rpartition("=")

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from mintage.cli.screen import Screen, Span
     from mintage.rules import NamespaceRecord
 
-__all__ = ["left", "namespaces", "next_integers", "reserve", "used"]
-
 BATCH: Final = 65_536
 """The number of integers of one reservation, which an interrupted `next` may skip."""
 

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Callable, Iterable, Iterator
 
-__all__ = ["new"]
-
 BATCH: Final = 65_536
 JSON_BATCH: Final = 1_024  # small, so that the first lines are printed soon, although a line costs more
 

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from mintage.rules import NodeRecord, PoolRecord
     from mintage.store import Store
 
-__all__ = ["PoolLayout", "known_layout", "leases", "pools", "read_layout"]
-
 # --- layouts of pools ---------------------------------------------------------------------------------------------
 
 

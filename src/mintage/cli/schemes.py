@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     from mintage import snowflake
 
-__all__ = ["LAYOUT", "layout_of", "schemes"]
-
 LAYOUT: Final = option(
     "--layout",
     metavar="LAYOUT",

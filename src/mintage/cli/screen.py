@@ -22,22 +22,6 @@ if TYPE_CHECKING:
 
     from mintage.formats.anatomy import Field
 
-__all__ = [
-    "Glyphs",
-    "Screen",
-    "Span",
-    "ago",
-    "complain",
-    "is_watched",
-    "moment",
-    "open_screen",
-    "printable",
-    "progress",
-    "show_rows",
-    "styles_of",
-    "write",
-]
-
 Span = tuple[str, str]
 """Text and the name of its style."""
 

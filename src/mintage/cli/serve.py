@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterator
 
-__all__ = ["serve"]
-
 
 @command(
     "serve",

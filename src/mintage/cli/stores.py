@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     from mintage.store import Store
 
-__all__ = ["REGISTRY", "STORE", "Source", "advice", "advised", "opened", "source"]
-
 STORE: Final = option(
     "--store",
     metavar="URL",

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
 from mintage.cli.command import UsageError, command, option
 from mintage.cli.schemes import LAYOUT, layout_of
-from mintage.cli.screen import is_watched, printable, progress
+from mintage.cli.screen import is_watched, progress
 from mintage.formats.rows import NAMES, listed
 from mintage.tables import sources
+from mintage.tables.excerpts import printable
 from mintage.tables.verify import MIN_MEMORY_BYTES, Check
 
 if TYPE_CHECKING:
@@ -19,8 +20,6 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from mintage.tables.verify import Report
-
-__all__ = ["verify"]
 
 EXIT_FOUND: Final = 1
 

@@ -9,8 +9,6 @@ from mintage.errors import ArgumentError, ConfigError, FieldError
 from mintage.formats.rows import SCHEMES
 from mintage.formats.values import type_name
 
-__all__ = ["check_name", "generator_of", "refused"]
-
 
 def _default(name: str) -> Any:
     # The generator that `new` uses now: a test may have replaced it.

@@ -15,22 +15,6 @@ from mintage.formats.times import MS
 from mintage.formats.values import type_name
 from mintage.snowflake import Layout
 
-__all__ = [
-    "EPOCH",
-    "MICROSECOND",
-    "BitRange",
-    "Number",
-    "SchemeName",
-    "Shape",
-    "TimeBits",
-    "bounds",
-    "layout_of",
-    "node_sum",
-    "numbers",
-    "shape",
-    "time_sum",
-]
-
 SchemeName: TypeAlias = "str | Layout"
 """The IDs of a column: the name of a scheme (``"ulid"``), a format (``"uuid v6"``) or a layout (``"twitter"``), or
 a :class:`~mintage.snowflake.Layout`."""

@@ -12,8 +12,6 @@ from mintage.formats.values import raw, type_name
 if TYPE_CHECKING:
     from typing_extensions import Buffer
 
-__all__ = ["cast", "derive"]
-
 T = TypeVar("T")
 
 

@@ -1,4 +1,21 @@
-"""The formats that the core declares: the fields, texts and times of IDs."""
+"""The formats that the core declares: the fields, texts and times of IDs.
+
+>>> ulid = of_scheme("ulid")
+>>> isinstance(ulid, Format) and ulid in FORMATS and ulid in MINTED and ulid not in LAST_RESORTS
+True
+>>> [part.name for part in ulid.parts if isinstance(part, Part)]
+['time', 'random']
+>>> twitter = LAYOUTS["twitter"]
+>>> write_layout(twitter)
+'time:41 datacenter:5 worker:5 sequence:12 @1288834974657 1ms'
+>>> read_layout("twitter") == read_layout(write_layout(twitter)) == twitter
+True
+>>> _, numbers, end = read_pool_layout("twitter")
+>>> numbers, end.year
+(1024, 2080)
+>>> of_layout(twitter, "my layout").name
+'snowflake my layout'
+"""
 
 from __future__ import annotations
 

@@ -19,20 +19,6 @@ from mintage.formats.values import type_name
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-__all__ = [
-    "BY_CLASS",
-    "KINDS",
-    "NAMED",
-    "Kind",
-    "TextID",
-    "TypeID",
-    "TypeIDs",
-    "find_kind",
-    "kind_of",
-    "read_object",
-    "read_text",
-]
-
 _UUID_BYTES: Final = 16
 
 #: The size of the largest integer that an error writes out.

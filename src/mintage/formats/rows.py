@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from types import ModuleType
 
-__all__ = ["NAMES", "SCHEMES", "Generator", "Option", "Scheme", "listed"]
-
 
 def listed(names: Iterable[str], conjunction: str) -> str:
     """Return names as part of a sentence: ``a, b or c``."""

@@ -20,8 +20,6 @@ from mintage.formats.values import type_name
 if TYPE_CHECKING:
     from datetime import datetime
 
-__all__ = ["DIALECTS", "Dialect", "sql_field", "sql_minted_between", "sql_node", "sql_time"]
-
 Dialect: TypeAlias = Literal["postgresql", "mysql", "mariadb", "sqlite", "duckdb", "spark"]
 
 

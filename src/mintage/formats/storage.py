@@ -18,21 +18,6 @@ from mintage.formats.values import type_name
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
 
-__all__ = [
-    "CLASSES",
-    "WRITERS",
-    "Column",
-    "StorageForm",
-    "chosen",
-    "column_of",
-    "reader_of",
-    "readers",
-    "storage_form",
-    "storage_forms",
-    "uuid_of",
-    "writer_of",
-]
-
 StorageForm = Literal["bytes", "uuid", "text", "integer"]
 """A storage form: the bytes of IDs, their UUID, or their usual text; of snowflakes always the integer."""
 

@@ -7,8 +7,6 @@ from typing import Final
 
 from mintage.errors import ArgumentError, FieldError
 
-__all__ = ["MS", "SECOND", "stamp", "unix_ns", "utc"]
-
 MS: Final = 1_000_000
 """Nanoseconds in a millisecond."""
 SECOND: Final = 1_000 * MS

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from mintage.errors import ArgumentError
 
-__all__ = ["raw", "type_name"]
-
 
 def type_name(kind: type) -> str:
     """Return the name of a class for messages: ``ulid.ID``, ``UUID``, ``int``."""

@@ -36,9 +36,10 @@ from copy import copy
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
+from mintage._core import fork_generation, start_generation
 from mintage.errors import GenerationError, MintError, PassingError, StoreError
 from mintage.process.forks import fork_lock, give_way
-from mintage.process.generation import Generation, fork_generation, start_generation
+from mintage.process.generation import Generation
 from mintage.process.restore import RestoreDetector, Verdict
 
 if TYPE_CHECKING:
@@ -46,8 +47,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from mintage.store import Store
-
-__all__ = ["Keeper", "Task", "as_fresh_error", "current", "say", "use"]
 
 T = TypeVar("T")
 

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 
     Window: TypeAlias = tuple[int, int, int, int, int]
 
-__all__ = ["LeaseClient"]
-
 #: The age of a reading of the clock, in seconds, from which on a store's answer says nothing about that clock.
 CLOCK_EVIDENCE_MAX_AGE_S: Final = 1.0
 #: A generator that runs ahead of its clock asks for this much more of a window at once.

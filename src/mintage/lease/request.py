@@ -32,19 +32,6 @@ if TYPE_CHECKING:
 
     from mintage.lease.lease_client import Window
 
-__all__ = [
-    "LeaseHandle",
-    "LeaseRequest",
-    "NodePlan",
-    "attach",
-    "choose_store",
-    "lease_client",
-    "may_have_prior_holders",
-    "pool_of",
-    "registry_store",
-    "segment_client",
-]
-
 #: For the machine-local registry, which other processes hold for moments only, but for as long as the disk needs.
 _PATIENCE_MS: Final = 30_000
 #: Longer names are cut, so that services take them.
@@ -158,6 +145,7 @@ class LayoutNodes(NodePlan):
     """The node numbers of a layout, which all mean the same."""
 
     def lockable(self) -> range:
+        """Return the node numbers that are reserved for locks."""
         return registry.locked(self.size)
 
     def _any(self) -> Sequence[range]:
@@ -178,12 +166,14 @@ class LocalityNodes(NodePlan):
     """The MAC fragment that the user chose."""
 
     def candidates(self) -> Sequence[range]:
+        """Return the ranges of numbers to lease from, of which the first have preference."""
         if self.chosen is None and self.mac is not None:
             own = self._own()
             return self._leasable(range(own, own + 1))
         return super().candidates()
 
     def lockable(self) -> range:
+        """Return the node numbers that are reserved for locks, under the id of this process."""
         return registry.locked_fragments(locality_node(os.getpid(), uuid.getnode()))
 
     def _any(self) -> Sequence[range]:

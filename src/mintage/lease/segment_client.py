@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     #: Integers in a row: the first, how many, and how far apart.
     Part: TypeAlias = tuple[int, int, int]
 
-__all__ = ["SegmentClient", "above", "next_step"]
-
 
 def above(floor: int, first: int, count: int, stride: int) -> Part | None:
     """Return the part of integers in a row that is not below a floor; ``None`` if there is none."""

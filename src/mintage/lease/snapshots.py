@@ -11,15 +11,13 @@ from contextlib import suppress
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from mintage._core import start_generation
 from mintage.errors import StoreError
-from mintage.process.generation import start_generation
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from mintage.lease.keeper import Keeper
-
-__all__ = ["after_restore", "before_snapshot", "register", "release_all"]
 
 _HOOKS = "snapshot_restore_py"
 

@@ -20,8 +20,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import ModuleType
 
-__all__ = ["fork_lock", "give_way", "load"]
-
 _LONGEST_S = 5.0
 _locks: dict[int, RLock] = {}
 _forking: dict[int, RLock] = {}

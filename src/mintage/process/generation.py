@@ -7,12 +7,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from mintage._core import fork_generation, generation, start_generation
+from mintage._core import fork_generation, generation
 
 if TYPE_CHECKING:
     from typing import Self
-
-__all__ = ["Generation", "fork_generation", "generation", "start_generation"]
 
 
 class Generation(NamedTuple):

@@ -16,8 +16,6 @@ from typing import Final
 
 from mintage._core import clocks
 
-__all__ = ["Fingerprint", "RestoreDetector", "Verdict", "judge", "started_s"]
-
 JUMP_NS: Final = 200_000_000
 """The largest change of the difference of two clocks between two checks, in nanoseconds. Slewing and a smeared leap
 second change the pace of all clocks, so they change no difference. A step by NTP looks like a restore, and counts as

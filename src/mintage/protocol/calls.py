@@ -26,20 +26,6 @@ if TYPE_CHECKING:
 
     from mintage.protocol.url import StoreUrl
 
-__all__ = [
-    "Answer",
-    "Body",
-    "Call",
-    "Lost",
-    "Outcome",
-    "Request",
-    "ServiceProtocol",
-    "closed",
-    "describe_namespace",
-    "read_namespace",
-    "reserve",
-]
-
 T = TypeVar("T")
 
 LONGEST_WAIT_MS: Final = 86_400_000

@@ -11,8 +11,6 @@ from mintage.rules import MAX_INTEGER
 if TYPE_CHECKING:
     from mintage.protocol.records import R
 
-__all__ = ["AnswerError", "Members"]
-
 _INTEGER: Final = re.compile(r"-?[0-9]{1,19}")
 
 

@@ -14,8 +14,6 @@ from mintage.rules import LATEST_MS, NamespaceRecord, NodeRecord, PoolRecord, Wi
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["KEYS", "Record", "columns", "key_of", "name_of", "read", "to_json"]
-
 Record = PoolRecord | NodeRecord | NamespaceRecord
 R = TypeVar("R", PoolRecord, NodeRecord, NamespaceRecord)
 

@@ -12,8 +12,6 @@ from mintage.errors import ArgumentError, ConfigError
 if TYPE_CHECKING:
     import ssl
 
-__all__ = ["TLS_OPTIONS", "StoreUrl"]
-
 TLS_OPTIONS: Final = ("ca", "cert", "cert_key")
 """The options that :meth:`StoreUrl.tls` reads."""
 _SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")

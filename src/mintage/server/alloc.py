@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
     from mintage.server.service import Service
 
-__all__ = ["Alloc"]
-
 _INT64: Final = range(-(2**63), 2**63)
 _CODES: Final = {
     400: (400000, 200),

@@ -35,8 +35,6 @@ if TYPE_CHECKING:
 
     from mintage.server.service import Service
 
-__all__ = ["create_app"]
-
 log: Any = structlog.get_logger("mintage.server")
 
 

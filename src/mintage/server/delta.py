@@ -34,8 +34,6 @@ if TYPE_CHECKING:
     from mintage.server.service import Service
     from mintage.store import Store
 
-__all__ = ["PATH", "routes"]
-
 PATH: Final = "/delta/v1/catalogs/{catalog}/schemas/{schema}/tables/{table}/identities"
 """The path below the configured address. Names of tables may change, so the ID alone identifies a sequence."""
 MOST: Final = 128

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
     from mintage.server.service import Connection
 
-__all__ = ["Server", "TlsServer"]
-
 #: Most connections that all workers together accept in a row before open connections have their turn: the fastest
 #: worker must not take all.
 _AT_ONCE: Final = 100

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from mintage.server.metrics import Metrics
     from mintage.store import Store
 
-__all__ = ["Pace", "StoreProbe", "days_left", "every", "is_ready", "next_pace"]
-
 T = TypeVar("T")
 
 LOOK_S: Final = 2.0

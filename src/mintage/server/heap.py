@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from mintage.server.handshake import Server
     from mintage.server.service import Service
 
-__all__ = ["TRIM_INTERVAL_S", "Heap"]
-
 TRIM_INTERVAL_S: Final = 5.0
 """The pause between two checks: trimming takes some milliseconds."""
 #: The memory of fewer closed connections is not worth a trim.

@@ -33,8 +33,6 @@ if TYPE_CHECKING:
 
     from mintage.server.service import Service
 
-__all__ = ["MOST_HEADERS", "HttpProtocol"]
-
 MOST_HEADERS: Final = 100
 """The most headers of a request."""
 #: The most bytes that go to uvicorn at once: it parses every request in them before it answers the first.

@@ -27,18 +27,6 @@ if TYPE_CHECKING:
 
     from mintage._core.lane import Bucket
 
-__all__ = [
-    "RIGHTS",
-    "Caller",
-    "Entry",
-    "Keys",
-    "check_key_name",
-    "check_rights",
-    "digest",
-    "new_key",
-    "token_of",
-]
-
 RIGHTS: Final = {
     "next": "integers of a namespace",
     "reserve": "whole segments of a namespace, and giving their tails back: what the http:// store does",

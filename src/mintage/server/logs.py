@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
     from mintage.server.settings import Settings
 
-__all__ = ["Sampled", "configure", "is_console", "masked"]
-
 
 def _letter(letter: str) -> str:
     """Match a letter as it is, or percent-encoded, once or up to four times."""

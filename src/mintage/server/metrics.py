@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
     from mintage._core.lane import Lane
 
-__all__ = ["OPERATIONS", "Inventory", "Metered", "Metrics", "Workers"]
-
 HOT: Final = {"alloc": "http", "next": "http", "incr": "redis", "incrby": "redis"}
 """The operations of the hot path, and the interface of each."""
 OPERATIONS: Final = frozenset(

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from mintage.server.settings import Settings
     from mintage.store import Store
 
-__all__ = ["Minters"]
-
 _THREADS: Final = 4
 _NO_FILES: Final = frozenset({errno.EMFILE, errno.ENFILE})
 

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from mintage.server.threads import Threads
     from mintage.store import Store
 
-__all__ = ["Namespaces", "ServedNamespace"]
-
 T = TypeVar("T")
 
 #: A client holds a current and a next segment of each namespace.

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from mintage.server.service import Service
     from mintage.server.settings import Settings
 
-__all__ = ["COMMON", "PAGES", "codes_of", "document", "routes"]
-
 COMMON: Final = (
     "request.malformed",
     "request.key",

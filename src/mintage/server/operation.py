@@ -29,23 +29,6 @@ if TYPE_CHECKING:
     from mintage.server.keys import Caller
     from mintage.server.service import Service
 
-__all__ = [
-    "Ask",
-    "Body",
-    "Exchange",
-    "Header",
-    "Limit",
-    "Operation",
-    "Parameter",
-    "adapter",
-    "answered",
-    "exchange_of",
-    "operation",
-    "problem",
-    "read_body",
-    "read_json",
-]
-
 
 # --- a request and its answer -------------------------------------------------------------------------------------
 

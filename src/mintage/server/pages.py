@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
     from mintage.server.service import Service
 
-__all__ = ["routes"]
-
 _FRESH = {"Cache-Control": "no-store"}
 
 

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from pyinstrument.renderers import Renderer
     from pyinstrument.session import Session
 
-__all__ = ["LONGEST_S", "MOST_SAMPLES", "TYPES", "draw", "read_form", "read_seconds", "take"]
-
 LONGEST_S: Final = 60
 MOST_SAMPLES: Final = 10_000
 """A longer profile has coarser samples, so that its memory is bounded."""

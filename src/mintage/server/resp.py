@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from mintage.server.keys import Caller
     from mintage.server.service import Service
 
-__all__ = ["COMMANDS", "RespProtocol"]
-
 #: The version of Redis that clients are told, from which they derive the available commands.
 _REDIS_VERSION: Final = "7.4.0"
 _numbers = itertools.count(1)

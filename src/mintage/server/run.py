@@ -47,8 +47,6 @@ if TYPE_CHECKING:
     from mintage.server.service import Connection, Service
     from mintage.server.settings import Settings
 
-__all__ = ["Listeners", "listen", "serve"]
-
 _log = structlog.get_logger("mintage.server")
 
 BACKLOG: Final = 2048

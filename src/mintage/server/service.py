@@ -37,8 +37,6 @@ if TYPE_CHECKING:
     from mintage.server.settings import Settings
     from mintage.store import Store
 
-__all__ = ["FALLBACK_FLOOR", "Connection", "Room", "Service"]
-
 P = ParamSpec("P")
 T = TypeVar("T")
 FALLBACK_FLOOR: Final = 2**62

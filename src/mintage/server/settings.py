@@ -63,8 +63,6 @@ if TYPE_CHECKING:
     from mintage import snowflake
     from mintage.store import Store
 
-__all__ = ["GROUPS", "TABLES", "KeySettings", "Settings"]
-
 DAY_MS: Final = 86_400_000
 
 

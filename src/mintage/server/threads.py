@@ -13,8 +13,6 @@ from mintage.lease.keeper import LONGEST_PAUSE_S
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["Threads"]
-
 P = ParamSpec("P")
 T = TypeVar("T")
 

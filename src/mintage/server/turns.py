@@ -19,8 +19,6 @@ from mintage._core.lane import MAX_REPLY_BATCH
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["COMMAND", "FREE", "HIGH_WATER", "INTEGER", "REQUEST", "TURN", "Turns"]
-
 TURN: Final = 8 * MAX_REPLY_BATCH
 """The budget of one turn for requests that are read in it; requests that wait have the same budget again."""
 FREE: Final = 2048

@@ -11,8 +11,6 @@ from asyncio import get_running_loop
 from time import monotonic
 from typing import Final
 
-__all__ = ["MOMENT_S", "Wake"]
-
 MOMENT_S: Final = 20e-6
 """About the time that a wake-up takes."""
 

@@ -11,10 +11,9 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, Self, TypeVar
 
-from mintage._core import kernel_random
+from mintage._core import generation, kernel_random
 from mintage.errors import ConfigError, GenerationError
 from mintage.installation import install_line
-from mintage.process.generation import generation
 from mintage.protocol.url import StoreUrl
 from mintage.rules import CLOCK_LIMIT_MS, SPAN_MS
 from mintage.store.checks import guard

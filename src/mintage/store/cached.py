@@ -40,8 +40,6 @@ from mintage.store import STORE_KINDS, Description, Forwarding, Store, load_driv
 if TYPE_CHECKING:
     from mintage.rules import NamespaceRecord
 
-__all__ = ["CachedStore"]
-
 DATABASES: Final = ("mysql", "mariadb", "postgresql", "sqlite")
 CACHES: Final = ("redis", "rediss", "redis+sentinel", "redis+cluster", "valkey")
 PAUSE_S: Final = 5.0

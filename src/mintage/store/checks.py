@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
     from mintage.rules import Lease, Segment
 
-__all__ = ["guard"]
-
 
 def _acquire(
     pool: str, *, nodes: range, layout: str, holder: str, now_ms: int, span_ms: int, never_used: bool = False

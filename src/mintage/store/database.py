@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from mintage.protocol.records import R, Record
     from mintage.protocol.url import StoreUrl
 
-__all__ = ["PRIMARY_ADVICE", "RIGHTS_ADVICE", "Database", "MissingTableError", "Records"]
-
 CONNECTIONS: Final = 4
 """The most connections of a process at a time; half of them are kept open. More threads wait for their turn."""
 COUNTED: Final = (PoolRecord, NamespaceRecord)

@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from mintage.protocol.records import R, Record
     from mintage.protocol.url import StoreUrl
 
-__all__ = ["EtcdStore"]
-
 PORT: Final = 2379
 _NOT_ALLOWED: Final = (
     "authentication",

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from mintage.protocol.records import R, Record
     from mintage.rules import Lease, Segment
 
-__all__ = ["ATTEMPTS", "ConflictError", "Ledger", "Server", "Transaction"]
-
 T = TypeVar("T")
 
 ATTEMPTS: Final = 20

@@ -10,9 +10,8 @@ import warnings
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
-from mintage._core import system_ns
+from mintage._core import fork_generation, generation, system_ns
 from mintage.errors import StoreError, UniquenessWarning
-from mintage.process.generation import fork_generation, generation
 from mintage.protocol.records import KEYS, key_of
 from mintage.protocol.url import StoreUrl
 from mintage.rules import NodeRecord

@@ -10,8 +10,6 @@ from mintage.installation import install_line
 from mintage.store.database import PRIMARY_ADVICE, RIGHTS_ADVICE, Database, MissingTableError
 from mintage.store.ledger import ConflictError
 
-__all__ = ["MySqlStore"]
-
 IDLE_S: Final = 15
 """The seconds after which the server ends an idle connection: fewer than remain of a lease when it is due."""
 

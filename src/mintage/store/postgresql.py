@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
     from mintage.protocol.url import StoreUrl
 
-__all__ = ["PostgreSqlStore"]
-
 T = TypeVar("T")
 
 

@@ -37,8 +37,6 @@ if TYPE_CHECKING:
     from mintage.protocol.records import R
     from mintage.protocol.url import StoreUrl
 
-__all__ = ["RedisStore", "Scripts"]
-
 PARTS: Final = {
     "describe": ("server", "describe"),
     "leases": ("server", "leases"),

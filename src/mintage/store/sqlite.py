@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from mintage.rules import PoolRecord
     from mintage.store.witness import Witness
 
-__all__ = ["SqliteStore"]
-
 SQL: Final = statements("sqlite")
 DENIED: Final = frozenset({sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM, sqlite3.SQLITE_AUTH})
 """The codes of SQLite for a file that it may not open or write."""

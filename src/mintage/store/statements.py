@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from mintage.protocol.records import R, Record
     from mintage.protocol.url import StoreUrl
 
-__all__ = ["migrations", "read_row", "statements"]
-
 _NAME: Final = re.compile(r"^-- name: (\w+)$", re.MULTILINE)
 
 

@@ -28,8 +28,6 @@ from mintage._core import clocks
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-__all__ = ["Mark", "Marks", "Witness", "link_new", "place_of", "watched"]
-
 _SHARED: Final = Path("/dev/shm")  # noqa: S108 - only a folder that is this user's own
 _ENDING: Final = "-guard"
 _MARKS_BYTES: Final = 512

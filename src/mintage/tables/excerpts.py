@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Final
 
-__all__ = ["excerpt", "printable"]
-
 EXCERPT_CHARACTERS: Final = 40
 
 

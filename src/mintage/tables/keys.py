@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from mintage import snowflake
     from mintage.formats.kinds import Kind
 
-__all__ = ["Reader", "kind_of"]
-
 _QUOTED_CHARACTERS: Final = 40
 """The most characters of a value in a message."""
 

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
     from mintage.ext.columns import Scheme
 
-__all__ = ["field_of", "node_of", "parse", "text", "time_of"]
-
 WINDOW = 256
 """The number of rows that are parsed again if one of them is bad."""
 BLOCK = 1 << 14

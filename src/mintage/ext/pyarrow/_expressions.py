@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
     from mintage.ext.columns import Scheme
 
-__all__ = ["minted_between", "node_expr", "time_expr"]
-
 
 def _added(layout: Scheme, column: str, which: Literal["time", "node"]) -> tuple[Any, TimeBits]:
     found = layout_of(layout)

@@ -11,8 +11,6 @@ from mintage.errors import FieldError
 from mintage.ext._columns import check_name, generator_of, refused
 from mintage.formats.rows import SCHEMES
 
-__all__ = ["SIGNED", "TEXT_MAX", "is_array", "new_ids_column", "with_id"]
-
 SIGNED = (1 << 63) - 1
 """The largest signed integer of 64 bits."""
 TEXT_MAX = (1 << 31) - 1

@@ -1,4 +1,12 @@
-"""The machine-local registry, by which the processes of a host agree on node numbers if no store is named."""
+"""The machine-local registry, by which the processes of a host agree on node numbers if no store is named.
+
+A new process tries the first number of its block, then the rest of the block, then all numbers that are leased.
+
+>>> len(blocks(1024)[1]) == BLOCK
+True
+>>> MACHINE.name
+'mintage-registry'
+"""
 
 from mintage.lease.registry.locks import LockedNode
 from mintage.lease.registry.numbers import (

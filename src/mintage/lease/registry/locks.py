@@ -16,20 +16,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from mintage import rules
-from mintage._core import kernel_random, system_ns
+from mintage._core import generation, kernel_random, system_ns
 from mintage.errors import GenerationError, LeaseError, UniquenessWarning
 from mintage.lease.lease_client import MIN_GROWTH_MS
 from mintage.lease.registry.numbers import first_index, is_restored, restore_state
 from mintage.lease.registry.place import ADVICE, TRANSIENT_ERRNOS, as_unavailable, shown_home, uid, warn
 from mintage.process.forks import fork_lock
-from mintage.process.generation import generation
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from mintage.lease.lease_client import Window
-
-__all__ = ["LockedNode"]
 
 FIRST_SPAN_MS: Final = 100
 """The first window of a locked number in milliseconds, and so the time that a process wastes if it is killed soon. Each
@@ -118,6 +115,14 @@ class LockedNode:
     written before use; the next holder begins there. So neither the end of the process nor its clock can make two
     windows overlap. A generator at the end of its window extends it in its own thread, in a few microseconds, without
     the keeper.
+
+    >>> import warnings
+    >>> lease = LockedNode("example", lambda: range(896, 1024))
+    >>> with warnings.catch_warnings(action="ignore"):  # it warns that other hosts do not see its locks
+    ...     node = lease.window(0)[1]
+    >>> 896 <= node < 1024
+    True
+    >>> lease.release(0)
     """
 
     def __init__(

@@ -8,31 +8,14 @@ import socket
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from mintage._core import kernel_random
+from mintage._core import generation, kernel_random, start_generation
 from mintage._core.formats import MAC_FRAGMENTS
 from mintage.lease.registry.place import shown_home, uid
-from mintage.process.generation import generation, start_generation
 from mintage.process.restore import RestoreDetector, Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-
-__all__ = [
-    "BLOCK",
-    "all_fragments",
-    "blocks",
-    "first_index",
-    "fragments",
-    "host_id",
-    "is_restored",
-    "leased",
-    "locked",
-    "locked_fragments",
-    "restore_state",
-    "unlocked",
-    "unlocked_fragments",
-]
 
 BLOCK: Final = 32
 """The size of the block of node numbers that a registry tries first."""
@@ -43,7 +26,11 @@ LOCKED_FRAGMENTS: Final = 2**20
 
 
 def host_id() -> bytes:
-    """Return the id of this registry: a hash of host, user and directory."""
+    """Return the id of this registry: a hash of host, user and directory.
+
+    >>> len(host_id())
+    32
+    """
     try:
         machine = Path("/etc/machine-id").read_bytes().decode(errors="replace").strip()
     except OSError:
@@ -106,22 +93,38 @@ def _preferred_index(numbers: int) -> int:
 
 
 def leased(size: int) -> range:
-    """Return the node numbers that the registry leases, of a layout with ``size`` of them."""
+    """Return the node numbers that the registry leases, of a layout with ``size`` of them.
+
+    >>> leased(1024)
+    range(0, 896)
+    """
     return range(size - size // LOCKED)
 
 
 def locked(size: int) -> range:
-    """Return the node numbers that are reserved for locks; none if the layout has few."""
+    """Return the node numbers that are reserved for locks; none if the layout has few.
+
+    >>> locked(1024), locked(4)
+    (range(896, 1024), range(4, 4))
+    """
     return range(leased(size).stop, size)
 
 
 def unlocked(asked: range, size: int) -> Sequence[range]:
-    """Return the requested node numbers that the registry leases, of a layout with ``size`` of them."""
+    """Return the requested node numbers that the registry leases, of a layout with ``size`` of them.
+
+    >>> unlocked(range(890, 900), 1024)
+    [range(890, 896)]
+    """
     return _without_ends(asked, size, len(locked(size)))
 
 
 def unlocked_fragments(asked: range) -> Sequence[range]:
-    """Return the requested node numbers of locality that the registry leases."""
+    """Return the requested node numbers of locality that the registry leases.
+
+    >>> unlocked_fragments(range(3))
+    [range(0, 3)]
+    """
     return _without_ends(asked, MAC_FRAGMENTS, LOCKED_FRAGMENTS)
 
 
@@ -133,7 +136,11 @@ def _without_ends(asked: range, size: int, end: int) -> Sequence[range]:
 
 
 def blocks(size: int) -> Sequence[range]:
-    """Return the ranges of node numbers to try: the registry's first number, its block, then all that it leases."""
+    """Return the ranges of node numbers to try: the registry's first number, its block, then all that it leases.
+
+    >>> blocks(1024)[-1]
+    range(0, 896)
+    """
     numbers = leased(size)
     if len(numbers) <= BLOCK:
         return [numbers]
@@ -143,13 +150,21 @@ def blocks(size: int) -> Sequence[range]:
 
 
 def all_fragments(origin: int) -> range:
-    """Return locality's node numbers with the process id of ``origin`` and any MAC fragment."""
+    """Return locality's node numbers with the process id of ``origin`` and any MAC fragment.
+
+    >>> all_fragments(5)
+    range(0, 268435456)
+    """
     first = origin // MAC_FRAGMENTS * MAC_FRAGMENTS
     return range(first, first + MAC_FRAGMENTS)
 
 
 def fragments(origin: int) -> Sequence[range]:
-    """Return the ranges to try for locality: ``origin`` itself, then the other fragments that are leased."""
+    """Return the ranges to try for locality: ``origin`` itself, then the other fragments that are leased.
+
+    >>> fragments(5)
+    [range(5, 6), range(0, 267386880)]
+    """
     numbers = all_fragments(origin)[:-LOCKED_FRAGMENTS]
     if is_restored():
         origin = numbers[_preferred_index(len(numbers))]
@@ -157,7 +172,11 @@ def fragments(origin: int) -> Sequence[range]:
 
 
 def locked_fragments(origin: int) -> range:
-    """Return the node numbers of locality that are reserved for locks."""
+    """Return the node numbers of locality that are reserved for locks.
+
+    >>> locked_fragments(5)
+    range(267386880, 268435456)
+    """
     return all_fragments(origin)[-LOCKED_FRAGMENTS:]
 
 

@@ -27,24 +27,6 @@ from mintage.errors import ConfigError, StoreError, UniquenessWarning
 if TYPE_CHECKING:
     from mintage.store import Store
 
-__all__ = [
-    "ADVICE",
-    "FULL_ERRNOS",
-    "MACHINE",
-    "TRANSIENT_ERRNOS",
-    "as_unavailable",
-    "home",
-    "is_outsider",
-    "is_registry",
-    "is_writable",
-    "prepare",
-    "shown_home",
-    "uid",
-    "url",
-    "warn",
-    "warn_outsider",
-]
-
 MACHINE: Final = Path("/var/lib/mintage-registry")
 """The registry of all users of a machine. A process uses it if root owns it and the process may write it."""
 
@@ -58,6 +40,9 @@ ADVICE: Final = "set MINTAGE_HOME to a directory that can be written, or MINTAGE
 
 def home() -> Path:
     """Return the directory of the registry: ``MINTAGE_HOME``, or the machine's, or the user's.
+
+    >>> home().is_absolute()
+    True
 
     :raises ConfigError: ``config.home``: ``MINTAGE_HOME`` is not an absolute path.
     :raises StoreError: ``store.refused``: this user has no home directory.
@@ -80,12 +65,19 @@ def home() -> Path:
 
 
 def is_outsider() -> bool:
-    """Return True if the machine has a registry that this process may not write, and MINTAGE_HOME is not set."""
+    """Return True if the machine has a registry that this process may not write, and MINTAGE_HOME is not set.
+
+    >>> is_outsider()
+    False
+    """
     return not os.environ.get("MINTAGE_HOME") and _is_for_all_users() and not _may_write(MACHINE)
 
 
 def warn_outsider() -> None:
-    """Warn if this process does not use the registry of the machine."""
+    """Warn if this process does not use the registry of the machine.
+
+    >>> warn_outsider()
+    """
     if is_outsider():
         warn(
             f"the registry of all users of this machine is in {MACHINE}, which this process may not write: it has "
@@ -131,12 +123,21 @@ def _file() -> Path:
 
 
 def url() -> str:
-    """Return the registry's store URL."""
+    """Return the registry's store URL.
+
+    >>> url()
+    'sqlite:///.../registry.db'
+    """
     return f"sqlite:///{quote(str(_file()))}"
 
 
 def is_registry(store: Store) -> bool:
-    """Return True if the store is the registry."""
+    """Return True if the store is the registry.
+
+    >>> from mintage import open_store
+    >>> is_registry(open_store("memory:"))
+    False
+    """
     try:
         return getattr(store, "path", None) == _file()
     except (ConfigError, StoreError):
@@ -145,6 +146,10 @@ def is_registry(store: Store) -> bool:
 
 def prepare() -> None:
     """Create the registry's directory, and the file of the machine's registry for all users of its group.
+
+    >>> prepare()
+    >>> home().is_dir()
+    True
 
     :raises StoreError: ``store.refused``; ``store.unavailable`` if the error may pass.
     :raises ConfigError: ``config.home``.
@@ -172,6 +177,9 @@ def is_writable() -> bool:
     """Return True if this process may create the registry's file and open it for writing.
 
     The answer is also True for a file that is busy, full, damaged or of a newer mintage: its first verb reports that.
+
+    >>> is_writable()
+    True
 
     :raises StoreError: ``store.unavailable``: this process has no file descriptors or memory left for the check.
     :raises ConfigError: ``config.home``.

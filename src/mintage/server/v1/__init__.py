@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
     from mintage.server.service import Service
 
-__all__ = ["OPERATIONS", "Operations"]
-
 OPERATIONS: Final[tuple[Operation, ...]] = (
     *sequences.OPERATIONS,
     *ids.OPERATIONS,

@@ -12,9 +12,6 @@ from mintage.formats.rows import NAMES
 from mintage.server.operation import Ask, operation
 from mintage.server.v1.schemas import Count, check_int
 
-__all__ = ["OPERATIONS"]
-
-
 # --- parameters and bodies ------------------------------------------------------------------------------------------
 
 # Pydantic checks the names; a type checker cannot read the list.

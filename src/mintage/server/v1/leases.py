@@ -15,8 +15,6 @@ from mintage.server.v1.schemas import LATEST_MS, NAME, NAMED, Ms, check_int, nam
 if TYPE_CHECKING:
     from mintage.rules import NodeRecord, PoolRecord
 
-__all__ = ["OPERATIONS"]
-
 
 # --- parameters and bodies ------------------------------------------------------------------------------------------
 

@@ -10,8 +10,6 @@ from pydantic import AfterValidator, BeforeValidator, Field
 from mintage.rules import MAX_COUNT, check_name
 from mintage.server.operation import Limit
 
-__all__ = ["LATEST_MS", "NAME", "NAMED", "Count", "Ms", "check_int", "named"]
-
 
 def check_int(value: object) -> int:
     """Return an integer of JSON or of decimal digits. Pydantic would accept ``1_000``, ``5.0`` and ``True`` as well.

@@ -16,8 +16,6 @@ from mintage.server.v1.schemas import NAME, NAMED, Count, check_int, named
 if TYPE_CHECKING:
     from mintage.rules import NamespaceRecord
 
-__all__ = ["OPERATIONS"]
-
 
 # --- parameters and bodies ------------------------------------------------------------------------------------------
 

@@ -9,8 +9,6 @@ from typing_extensions import TypedDict
 
 from mintage.server.operation import Ask, operation
 
-__all__ = ["OPERATIONS"]
-
 
 class StoreFacts(TypedDict):
     """The description of the service's store."""
