@@ -44,6 +44,20 @@ _TOO_MANY: Final = frozenset({"field.range", "sequence.exhausted"})
 class Client:
     """A client of a service's integers and IDs. Threads may share it; a forked child gets connections of its own.
 
+    It needs the extra ``client``. The example starts a service, which needs the extra ``server``, on a free port:
+
+    >>> import json, subprocess, sys
+    >>> from mintage import Client
+    >>> options = "--http 127.0.0.1:0 --redis off --store memory:".split()
+    >>> with subprocess.Popen([sys.executable, "-m", "mintage", "serve", *options], stderr=subprocess.PIPE) as service:
+    ...     try:
+    ...         url = "http://" + json.loads(service.stderr.readline())["http"]
+    ...         with Client(url) as ids:
+    ...             ids.next("orders"), ids.batch("orders", 3), ids.mint("sno", meta=7)[0].meta
+    ...     finally:
+    ...         service.terminate()
+    (1, [2, 3, 4], 7)
+
     :param url: ``http://host:8080``, or ``https://``; with a key as password, ``http://:KEY@host:8080``; with several
         hosts, ``http://host1:8080,host2:8080``. Options: ``timeout_ms`` for each request (2000), and with ``https``
         ``ca``, the file of the authority that signed the service's certificate, and ``cert`` and ``cert_key``, the
@@ -144,6 +158,22 @@ class AsyncClient:
     """:class:`Client` for asyncio: the same methods, to be awaited. Each event loop has connections of its own.
 
     Tasks that call :meth:`next` for the same namespace share requests, so you may gather thousands of them.
+
+    It needs the extra ``client``. The example starts a service, which needs the extra ``server``, on a free port:
+
+    >>> import asyncio, json, subprocess, sys
+    >>> from mintage import AsyncClient
+    >>> async def take(url: str, count: int) -> list[int]:
+    ...     async with AsyncClient(url) as ids:
+    ...         return await asyncio.gather(*(ids.next("orders") for _ in range(count)))
+    >>> options = "--http 127.0.0.1:0 --redis off --store memory:".split()
+    >>> with subprocess.Popen([sys.executable, "-m", "mintage", "serve", *options], stderr=subprocess.PIPE) as service:
+    ...     try:
+    ...         url = "http://" + json.loads(service.stderr.readline())["http"]
+    ...         asyncio.run(take(url, 5))
+    ...     finally:
+    ...         service.terminate()
+    [1, 2, 3, 4, 5]
 
     :raises MintError: as :class:`Client`.
     """

@@ -57,7 +57,23 @@ class _Connections(NamedTuple):
 
 
 class Sender:
-    """A sender of requests for threads. Threads may share it; a forked child gets connections of its own."""
+    """A sender of requests for threads. Threads may share it; a forked child gets connections of its own.
+
+    The example starts a service, which needs the extra ``server``, on a free port:
+
+    >>> import json, subprocess, sys
+    >>> from contextlib import closing
+    >>> from mintage.protocol.url import StoreUrl
+    >>> options = "--http 127.0.0.1:0 --redis off --store memory:".split()
+    >>> with subprocess.Popen([sys.executable, "-m", "mintage", "serve", *options], stderr=subprocess.PIPE) as service:
+    ...     try:
+    ...         url = "http://" + json.loads(service.stderr.readline())["http"]
+    ...         with closing(Sender(ServiceProtocol(StoreUrl.parse(url)))) as sender:
+    ...             sender.ask(reserve("orders", 1000)).as_range()
+    ...     finally:
+    ...         service.terminate()
+    range(1, 1001)
+    """
 
     def __init__(self, service: ServiceProtocol) -> None:
         self._service = service
@@ -100,7 +116,26 @@ class Sender:
 
 
 class AsyncSender:
-    """A sender of requests for asyncio, within one event loop and one process."""
+    """A sender of requests for asyncio, within one event loop and one process.
+
+    The example starts a service, which needs the extra ``server``, on a free port:
+
+    >>> import asyncio, json, subprocess, sys
+    >>> from contextlib import aclosing
+    >>> from mintage.protocol.url import StoreUrl
+    >>> async def take(url: str) -> list[range]:
+    ...     async with aclosing(AsyncSender(ServiceProtocol(StoreUrl.parse(url)))) as sender:
+    ...         segments = await asyncio.gather(*(sender.ask(reserve("orders", 10)) for _ in range(2)))
+    ...     return sorted((segment.as_range() for segment in segments), key=min)
+    >>> options = "--http 127.0.0.1:0 --redis off --store memory:".split()
+    >>> with subprocess.Popen([sys.executable, "-m", "mintage", "serve", *options], stderr=subprocess.PIPE) as service:
+    ...     try:
+    ...         url = "http://" + json.loads(service.stderr.readline())["http"]
+    ...         asyncio.run(take(url))
+    ...     finally:
+    ...         service.terminate()
+    [range(1, 11), range(11, 21)]
+    """
 
     def __init__(self, service: ServiceProtocol) -> None:
         self._service = service
@@ -186,6 +221,21 @@ class HttpStore(Store):
     ``describe``, ``create`` and ``admin``.
 
     A list of leases has no tokens: the token of a held lease is empty.
+
+    :func:`~mintage.store.open_store` returns this store, which needs the extra ``client``. The example starts a
+    service, which needs the extra ``server``, on a free port:
+
+    >>> import json, subprocess, sys
+    >>> from mintage import Sequence, open_store
+    >>> options = "--http 127.0.0.1:0 --redis off --store memory:".split()
+    >>> with subprocess.Popen([sys.executable, "-m", "mintage", "serve", *options], stderr=subprocess.PIPE) as service:
+    ...     try:
+    ...         url = "http://" + json.loads(service.stderr.readline())["http"]
+    ...         with open_store(url) as store, Sequence("orders", store) as orders:
+    ...             isinstance(store, HttpStore), store.reserve("rows", 1000).as_range(), orders.next()
+    ...     finally:
+    ...         service.terminate()
+    (True, range(1, 1001), 1)
     """
 
     promise: ClassVar[str] = "shared"
