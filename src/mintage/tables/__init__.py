@@ -16,4 +16,12 @@ class InputError(ValueError):
     """An argument names something that is not there or does not fit, such as a table without the column.
 
     The message is one sentence with the value, the limit and the remedy. The command line ends with exit code 2.
+
+    >>> from mintage import snowflake
+    >>> from mintage.tables.verify import verify
+    >>> try:
+    ...     verify([["brpk4q72xwf2m63l"]], "sno", layout=snowflake.DISCORD)
+    ... except InputError as error:
+    ...     print(error)
+    a layout belongs to snowflake, not to sno
     """

@@ -1,8 +1,19 @@
 """Give existing rows of a database IDs of their own time, or integers in the order of it.
 
 A :class:`Table` has the rows, and :class:`Dated` or :class:`SequenceIntegers` their IDs; :func:`backfill` writes
-them. Nothing
-is recorded outside the table: a run that was stopped at any moment goes on with the rows whose ID is NULL.
+them. Nothing is recorded outside the table: a run that was stopped at any moment goes on with the rows whose ID is
+NULL.
+
+The constants are the values that a job can take as arguments:
+
+>>> from argparse import ArgumentParser
+>>> from mintage.tables.backfill import DATED_SCHEMES, NODE_SCHEMES, TIME_UNITS
+>>> job = ArgumentParser()
+>>> scheme = job.add_argument("scheme", choices=DATED_SCHEMES)
+>>> unit = job.add_argument("--time-unit", choices=TIME_UNITS)
+>>> arguments = job.parse_args(["sno", "--time-unit", "s"])
+>>> arguments.scheme in NODE_SCHEMES  # else the job needs a store, which leases a node number
+True
 """
 
 from __future__ import annotations
@@ -47,7 +58,16 @@ _MAX_TICKS: Final = 100_000
 
 
 class Table:
-    """A table of a database, with the rows that have no ID yet. The example of :func:`backfill` has one.
+    """A table of a database, with the rows that have no ID yet. This needs the extra ``tables``.
+
+    >>> from mintage.tables.sources import connect
+    >>> with connect("sqlite://") as connection:
+    ...     with connection.begin():
+    ...         _ = connection.exec_driver_sql("CREATE TABLE orders (n INT PRIMARY KEY, made INT, id BIGINT UNIQUE)")
+    ...         _ = connection.exec_driver_sql("INSERT INTO orders (n, made) VALUES (1, 1577880000), (2, 1625040900)")
+    ...     orders = Table(connection, "orders", time_column="made", time_unit="s", id_column="id")
+    ...     orders.count_without_id(), orders.batch(after=None, size=1000)
+    (2, [(1, 1577880000), (2, 1625040900)])
 
     :param connection: a connection of SQLAlchemy that has no open transaction, such as from
         :func:`mintage.tables.sources.connect`. Without that function, make MySQL answer in UTC yourself.
@@ -229,6 +249,18 @@ class Dated:
     """IDs of the rows' own times, from a generator whose node number nothing else mints with; see :meth:`open`.
 
     Within a run, no two IDs have the same tick and number. The table says which numbers earlier runs used.
+
+    >>> from mintage.tables.sources import connect
+    >>> with connect("sqlite://") as connection:
+    ...     with connection.begin():
+    ...         _ = connection.exec_driver_sql("CREATE TABLE orders (n INT PRIMARY KEY, made INT, id BIGINT UNIQUE)")
+    ...         _ = connection.exec_driver_sql("INSERT INTO orders (n, made) VALUES (1, 1577880000), (2, 1625040900)")
+    ...     orders = Table(connection, "orders", time_column="made", time_unit="s", id_column="id")
+    ...     with Dated.open(orders, "snowflake", store="memory:Dated") as ids:
+    ...         with connection.begin():
+    ...             ids.check()
+    ...         list(ids.batches(1)), ids.late
+    ([1, 1], 0)
 
     :param table: the rows.
     :param generator: a generator of one of ``DATED_SCHEMES``.
@@ -468,7 +500,12 @@ class SequenceIntegers:
 
 
 class Filled(NamedTuple):
-    """The result of a backfill."""
+    """The result of a backfill.
+
+    >>> filled = Filled(rows=5000, late=3)
+    >>> f"{filled.rows} rows have an ID, and {filled.late / filled.rows:.2%} of these have a later time than the row"
+    '5000 rows have an ID, and 0.06% of these have a later time than the row'
+    """
 
     rows: int
     """The number of rows that got an ID."""

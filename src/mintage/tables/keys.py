@@ -26,6 +26,10 @@ _QUOTED_CHARACTERS: Final = 40
 def kind_of(scheme: str, layout: snowflake.Layout | None = None) -> Kind:
     """Return the kind of the IDs of a scheme.
 
+    >>> from mintage import snowflake
+    >>> kind_of("sno").size, kind_of("snowflake", snowflake.JS_SAFE).max == 2**53 - 1
+    (10, True)
+
     :param scheme: the name of a scheme, such as ``"sno"``.
     :param layout: of snowflake; ``None`` for its default layout.
     :raises InputError: there is no such scheme, or it has no layouts.

@@ -1,4 +1,14 @@
-"""Exact duplicates among any number of keys, in bounded memory."""
+"""Exact duplicates among any number of keys, in bounded memory.
+
+The number of repeated rows is exact, but the lists of examples are limited:
+
+>>> from mintage.tables.repeats import MAX_EXAMPLES, Repeats
+>>> with Repeats(width=1, limit=1000) as repeats:
+...     repeats.add(b"a" * 500, rows=range(500))
+...     total, [repeat] = repeats.find()
+>>> total, repeat.times, len(repeat.rows) == MAX_EXAMPLES
+(499, 500, True)
+"""
 
 from __future__ import annotations
 
@@ -26,7 +36,14 @@ _READ_BYTES: Final = 1 << 19
 
 
 class Repeat(NamedTuple):
-    """A key that occurs more than once."""
+    """A key that occurs more than once.
+
+    >>> with Repeats(width=2, limit=1000) as repeats:
+    ...     repeats.add(b"aabbaa", rows=[1, 2, 3])
+    ...     total, [repeat] = repeats.find()
+    >>> f"{repeat.key.decode()} is in {repeat.times} rows, such as {repeat.rows}"
+    'aa is in 2 rows, such as [1, 3]'
+    """
 
     row: int
     """The row where the key occurs for the second time."""

@@ -26,7 +26,17 @@ MAX_LINE_BYTES: Final = 4096
 
 
 class Source(NamedTuple):
-    """A column: its values in batches, and how much of it is read."""
+    """A column: its values in batches, and how much of it is read.
+
+    You can make one of any other file, such as of JSON with one object a line:
+
+    >>> import json
+    >>> from mintage.tables.verify import verify
+    >>> lines = ['{"id": "17"}', '{"id": "18"}', '{"id": "17"}']
+    >>> source = Source([[json.loads(line)["id"] for line in lines]], total=len(lines))
+    >>> verify(source, "snowflake").duplicates.examples
+    [{'id': '17', 'rows': [1, 3], 'times': 2}]
+    """
 
     batches: Iterable[Sequence[object]]
     """The values, in the order of the rows."""
@@ -77,9 +87,14 @@ def open_text(file: str | BinaryIO) -> Iterator[Source]:
 
 
 def read_lines(stream: BinaryIO) -> Iterator[list[str]]:
-    """Yield the lines of a stream in batches, without the space around each.
+    r"""Yield the lines of a stream in batches, without the space around each.
 
     Of a line that is longer than any ID, only the start is kept in memory.
+
+    >>> import io
+    >>> from mintage.tables.verify import verify
+    >>> verify(read_lines(io.BytesIO(b"17\r\n 18\r\n17")), "snowflake").duplicates.count
+    1
     """
     pending, is_cut = b"", False
     while chunk := stream.read(READ_BYTES):
@@ -185,6 +200,15 @@ def _only(name: str, names: Sequence[str]) -> str:
 def open_parquet(file: str | BinaryIO, column: str) -> Iterator[Source]:
     """Open a column of a Parquet file. This needs pyarrow, from the extra ``arrow``.
 
+    >>> import io
+    >>> import pyarrow as pa
+    >>> import pyarrow.parquet as pq
+    >>> file = io.BytesIO()
+    >>> pq.write_table(pa.table({"id": [17, 18]}), file)
+    >>> with open_parquet(file, "id") as source:
+    ...     source.total, list(source.batches)
+    (2, [[17, 18]])
+
     :param file: the path of a file, or a stream of bytes that can seek, which stays open.
     :param column: the name of the column of IDs.
     :raises ConfigError: ``config.driver``: pyarrow is not installed.
@@ -280,6 +304,17 @@ def open_table(
     is_counted: bool = False,
 ) -> Iterator[Source]:
     """Open a column of a table in a database. This needs the extra ``tables``, and the extra of the database.
+
+    >>> import sqlite3
+    >>> from contextlib import closing
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as directory:
+    ...     with closing(sqlite3.connect(f"{directory}/shop.db")) as database, database:
+    ...         _ = database.execute("CREATE TABLE orders (id INTEGER, made TEXT)")
+    ...         _ = database.execute("INSERT INTO orders VALUES (18, '2026-05-02'), (17, '2026-05-01')")
+    ...     with open_table(f"sqlite:///{directory}/shop.db", "orders", "id", order_by="made") as source:
+    ...         list(source.batches)
+    [[17, 18]]
 
     :param url: ``sqlite:///FILE``, ``postgresql://…``, ``mysql://…`` or ``mariadb://…``.
     :param table: the name of the table.

@@ -1,4 +1,11 @@
-"""Verify a column of IDs: duplicates, values that are no IDs, and IDs outside a layout, a window or an order."""
+"""Verify a column of IDs: duplicates, values that are no IDs, and IDs outside a layout, a window or an order.
+
+A process with little memory can still verify any number of rows:
+
+>>> from mintage.tables.verify import MIN_MEMORY_BYTES, verify
+>>> verify([["17", "18"], ["19"]], "snowflake", memory_bytes=MIN_MEMORY_BYTES)
+<Report of 3 rows: 0 duplicates, 0 unreadable, 0 outside their layout, 0 outside the window, 0 out of order>
+"""
 
 from __future__ import annotations
 
@@ -30,6 +37,10 @@ _AHEAD: Final = timedelta(minutes=1)
 class Finding:
     """One kind of mistake: the number of rows that have it, and the first of them.
 
+    >>> finding = verify([["17", "ORD-17"]], "snowflake").unreadable
+    >>> finding, finding.examples[0]["row"]
+    (<Finding unreadable: 1>, 2)
+
     :param name: ``duplicates``, ``unreadable``, ``outside their layout``, ``outside the window`` or ``out of order``.
     :param is_mistake: False if such rows are counted, and are no mistake.
     :param is_checked: False if the IDs cannot have it, because they do not sort by time.
@@ -54,6 +65,12 @@ class Finding:
 
 class Report:
     """The result of a verification.
+
+    >>> report = verify([["17", "", "17"]], "snowflake")
+    >>> report.is_wrong, report.rows, report.ids, report.empty
+    (True, 3, 2, 1)
+    >>> [finding for finding in report.findings if finding.count]
+    [<Finding duplicates: 1>]
 
     :param findings: what :attr:`findings` returns.
     """
