@@ -56,7 +56,12 @@ _TOKEN: Final = re.compile(r"[A-Za-z0-9._-]{1,64}")
 
 @dataclass(frozen=True, slots=True)
 class Within:
-    """The limits of a record's number."""
+    """The limits of a record's number, as a part of its annotation.
+
+    >>> from typing import get_type_hints
+    >>> get_type_hints(NamespaceRecord, include_extras=True)["stride"].__metadata__
+    (Within(least=1, most=...),)
+    """
 
     least: int
     most: int

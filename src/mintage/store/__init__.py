@@ -246,7 +246,20 @@ def _forwarded(name: str) -> Any:
 
 
 class Forwarding(Store):
-    """A store that wraps another one. A subclass overrides some verbs; the inner store handles the others."""
+    """A store that wraps another one. A subclass overrides some verbs; the inner store handles the others.
+
+    >>> from mintage.lease import Segment
+    >>> class Printing(Forwarding):
+    ...     def reserve(self, namespace: str, count: int) -> Segment:
+    ...         segment = super().reserve(namespace, count)
+    ...         print(f"{namespace}: reserved {segment.first} to {segment.last}")
+    ...         return segment
+    >>> with Printing(open_store("memory:Forwarding")) as store:
+    ...     segment = store.reserve("orders", 1000)
+    ...     store.give_back(segment, 11)
+    orders: reserved 1 to 1000
+    True
+    """
 
     acquire = _forwarded("acquire")
     extend = _forwarded("extend")
@@ -284,6 +297,14 @@ class PerProcess(Generic[T]):
     """An object that a forked child must not share with its parent, such as a connection.
 
     Each process makes its own at first use.
+
+    >>> import sqlite3
+    >>> connections = PerProcess(lambda: sqlite3.connect(":memory:"))
+    >>> connections.get().execute("SELECT 17").fetchone()
+    (17,)
+    >>> connections.get() is connections.get()
+    True
+    >>> connections.pop().close()
     """
 
     def __init__(self, make: Callable[[], T]) -> None:
@@ -367,6 +388,16 @@ def all_or_nothing(store: Store, segment: Segment, count: int) -> Segment:
     """Return the segment if it has ``count`` integers; give it back if it has fewer.
 
     :raises GenerationError: ``sequence.exhausted``: it has fewer.
+
+    >>> store = open_store("memory:all_or_nothing")
+    >>> record = store.create_namespace("codes", maximum=99)
+    >>> all_or_nothing(store, store.reserve("codes", 60), 60).as_range()
+    range(1, 61)
+    >>> all_or_nothing(store, store.reserve("codes", 60), 60)
+    Traceback (most recent call last):
+    mintage.errors.GenerationError: namespace 'codes' has 39 integers left, not 60
+    >>> store.reserve("codes", 39).as_range()
+    range(61, 100)
     """
     if len(segment) == count:
         return segment

@@ -13,6 +13,13 @@ So the table is as a rule up to 90,000 behind, and more after a lost write. The 
 it; then it begins at the table's value, or at 0. So the import uses the larger value, plus a margin.
 
 Stop every idalloc server before you read its counters: the import cannot see integers that a server hands out later.
+
+If the servers updated MySQL 10 times as seldom as by default, the margin is 10 times :data:`MARGIN`:
+
+>>> from mintage import open_store
+>>> from mintage.store.idalloc import MARGIN, import_idalloc
+>>> import_idalloc(open_store("memory:MARGIN"), {"orders": 40_000}, margin=10 * MARGIN).floors
+{'orders': 1040001}
 """
 
 from __future__ import annotations
@@ -40,7 +47,13 @@ _REDIS: Final = ("mintage.store.redis", "redis")
 
 @dataclass(frozen=True, slots=True)
 class Import:
-    """The result of an import."""
+    """The result of an import.
+
+    >>> from mintage import open_store
+    >>> result = import_idalloc(open_store("memory:Import"), {"orders": 40_000, "old orders": 500})
+    >>> result.floors, list(result.refused)
+    ({'orders': 140001}, ['old orders'])
+    """
 
     floors: dict[str, int]
     """The new floor of each namespace, by the name of its service: no integer below it will be reserved."""
@@ -51,10 +64,22 @@ class Import:
 def read_idalloc_table(url: str) -> dict[str, int]:
     """Return the last integer of each service, from idalloc's table in MySQL or MariaDB.
 
-    ``url`` is ``mysql://user:password@host/database``.
+    ``url`` is ``mysql://user:password@host/database``. This needs the extra ``mysql``.
 
     :raises ConfigError: ``config.store``, ``config.driver``.
     :raises StoreError: ``store.unavailable``; ``store.refused``, also if the table is missing.
+
+    >>> from mintage import open_store
+    >>> def move(mysql_url: str, redis_url: str, store_url: str) -> Import:
+    ...     found = read_idalloc_table(mysql_url), read_idalloc_hashes(redis_url)
+    ...     with open_store(store_url) as store:
+    ...         return import_idalloc(store, *found)
+
+    Only idalloc's own kind of database is read:
+
+    >>> move("redis://127.0.0.1", "mysql://127.0.0.1/idalloc", "memory:read_idalloc_table")
+    Traceback (most recent call last):
+    mintage.errors.ConfigError: idalloc keeps its table in mysql:, not in redis:
     """
     parsed = StoreUrl.parse(url)
     if parsed.scheme not in {"mysql", "mariadb"}:
@@ -76,8 +101,22 @@ def read_idalloc_table(url: str) -> dict[str, int]:
 def read_idalloc_hashes(url: str, *, prefix: str = "idalloc:") -> dict[str, int]:
     """Return the last integer of each service, from idalloc's Redis; ``redis://user:password@host/0``.
 
-    :raises ConfigError: ``config.store``, ``config.driver``.
+    ``prefix`` is idalloc's setting ``RedisKeyPrefix``. This needs the extra ``redis``.
+
+    :raises ConfigError: ``config.store``, ``config.driver``; ``config.name``: ``prefix`` is a pattern.
     :raises StoreError: ``store.unavailable``; ``store.refused``, also if the value of a hash is not an integer.
+
+    >>> def largest(redis_url: str) -> int:
+    ...     return max(read_idalloc_hashes(redis_url, prefix="shop:").values(), default=0)
+
+    Only idalloc's own kind of database is read, and ``prefix`` is no pattern:
+
+    >>> largest("mysql://127.0.0.1/idalloc")
+    Traceback (most recent call last):
+    mintage.errors.ConfigError: idalloc keeps its hashes in redis:, not in mysql:
+    >>> read_idalloc_hashes("redis://127.0.0.1", prefix="*")
+    Traceback (most recent call last):
+    mintage.errors.ConfigError: prefix '*' has one of the signs * ? [ ] ...
     """
     parsed = StoreUrl.parse(url)
     if parsed.scheme not in {"redis", "rediss", "redis+sentinel", "redis+cluster", "valkey"}:
