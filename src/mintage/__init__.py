@@ -13,6 +13,21 @@ a node number, mintage leases it from a store that you already run, so that no t
 'sno'
 >>> mintage.cast(mintage.ulid.ID.parse("01ARZ3NDEKTSV4RRFFQ69G5FAV"), mintage.uuid.UUID)
 UUID('01563e3a-b5d3-d676-4c61-efb99302bd5b')
+>>> mintage.snowflake.new() < mintage.snowflake.new(), mintage.locality.new().version
+(True, 'b')
+
+The classes of :mod:`mintage.errors` say how a caller can react, and the code of an error says why:
+
+>>> try:
+...     mintage.sno.ID.parse("brpk4q72xwf2m63")
+... except mintage.errors.ParseError as error:
+...     error.code
+'parse.length'
+
+``__version__`` is the version of the package, such as for a log:
+
+>>> f"mints IDs with mintage {mintage.__version__}"
+'mints IDs with mintage ...'
 """
 
 from __future__ import annotations

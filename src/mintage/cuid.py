@@ -41,7 +41,12 @@ _DIGITS = frozenset("0123456789abcdefghijklmnopqrstuvwxyz")
 
 
 class Fields(NamedTuple):
-    """The fields of a cuid."""
+    """The fields of a cuid.
+
+    >>> fields = Fields(timestamp_ms=1_347_577_392_926, counter=0, fingerprint="udoc", random="l363eofy")
+    >>> fields.time.isoformat(), fields == parse("ch72gsb320000udocl363eofy")
+    ('2012-09-13T23:03:12.926000+00:00', True)
+    """
 
     timestamp_ms: int
     """The time of minting, in milliseconds since 1970."""
@@ -62,6 +67,11 @@ class Fields(NamedTuple):
 
 def parse(text: str, /) -> Fields:
     """Return the fields of a cuid: ``c`` and 24 characters of ``0-9a-z``, or 25 from 2059-05-25 on.
+
+    >>> from mintage import cuid
+    >>> fields = cuid.parse("ch72gsb320000udocl363eofy")
+    >>> fields.time.year, fields.random
+    (2012, 'l363eofy')
 
     :raises ArgumentError: ``text`` is not str.
     :raises ParseError: ``parse.length``, or ``parse.character`` with its ``position``.

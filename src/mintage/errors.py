@@ -2,6 +2,12 @@
 
 Each error carries a stable dotted ``code``. :data:`CATALOGUE` lists all codes with their class, their HTTP status,
 their RESP error prefix, the exit code of the command line, and the remedy.
+
+>>> from mintage.errors import CATALOGUE, LeaseError
+>>> [code for code, entry in CATALOGUE.items() if entry.error is LeaseError and entry.http == 503]
+['lease.none_free', 'lease.clock']
+>>> print(CATALOGUE["config.store"].meaning, CATALOGUE["config.store"].remedy)
+A store's URL is malformed, or no such store is known. Correct the URL; see `open_store`.
 """
 
 from __future__ import annotations

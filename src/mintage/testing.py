@@ -48,7 +48,17 @@ _VERSIONS: Final = (1, 4, 6)
 
 
 class TravelWarning(UserWarning):
-    """The warning that a test changed the time for Python, and minted IDs of the real time."""
+    """The warning that a test changed the time for Python, and minted IDs of the real time.
+
+    A suite that uses time-machine or freezegun can make an error of it:
+
+    >>> import warnings
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("error", TravelWarning)
+    ...     warnings.warn("the test minted IDs of the real time", TravelWarning)
+    Traceback (most recent call last):
+    mintage.testing.TravelWarning: the test minted IDs of the real time
+    """
 
 
 class _Defaults(NamedTuple):

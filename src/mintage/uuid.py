@@ -34,6 +34,14 @@ The other names are functions and constants of the standard module:
 (True, True, True)
 >>> uuid.UUID("886313e1-3b8a-5372-9b90-0c9aee199e5d").variant == uuid.RFC_4122
 True
+>>> uuid.uuid5(uuid.NAMESPACE_OID, "1.3.6.1.4.1"), uuid.uuid5(uuid.NAMESPACE_X500, "CN=web-1,O=Example")
+(UUID('106dd502-8b3e-50db-80ed-1134f5c18eae'), UUID('3bd8d07a-f3f6-5e8c-85e0-12594ce0ef14'))
+>>> uuid.UUID("00000000-0000-0000-c000-000000000046").variant == uuid.RESERVED_MICROSOFT
+True
+>>> uuid.NIL.variant == uuid.RESERVED_NCS, uuid.MAX.variant == uuid.RESERVED_FUTURE
+(True, True)
+>>> uuid.uuid1(node=uuid.getnode()).node == uuid.getnode()
+True
 """
 
 from __future__ import annotations

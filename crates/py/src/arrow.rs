@@ -273,6 +273,14 @@ fn inline(value: &[u8]) -> u128 {
 ///
 /// Column(ids, name, type=None)
 ///
+/// pyarrow, Polars, pandas and DuckDB call its method for a stream, and need not know mintage:
+///
+/// >>> from mintage import sno
+/// >>> from mintage.columns import Column
+/// >>> ids = Column(sno.Generator(1).batch(1000), "order_id", "string")
+/// >>> ids.__arrow_c_stream__()  # as pyarrow.table(ids) does
+/// <capsule object "arrow_array_stream" at ...>
+///
 /// :param ids: an Array, or anything with ``__arrow_c_array__``.
 /// :param name: the column's.
 /// :param type: the type that it asks of ``ids`` where the consumer asks for none: ``"binary"``, ``"large_binary"``,

@@ -59,7 +59,12 @@ _YEAR_NS: Final = 365 * _DAY_NS
 
 
 class Field(NamedTuple):
-    """One field of an ID."""
+    """One field of an ID.
+
+    >>> time, *_ = inspect("brpk4q72xwf2m63l")[0].fields
+    >>> time.name, time.role, time.bits, time.width, time.meaning
+    ('time', 'time', (79, 41), 39, 'ticks of 4 ms since 2010-01-01')
+    """
 
     name: str
     role: str
@@ -82,7 +87,16 @@ class Field(NamedTuple):
 
 
 class Anatomy(NamedTuple):
-    """One reading of a value as an ID."""
+    """One reading of a value as an ID.
+
+    >>> from mintage import inspect
+    >>> for reading in inspect(175928847299117063, now_ns=1_760_000_000_000_000_000)[:2]:
+    ...     print(reading.name, reading.likelihood, reading.time)
+    snowflake default 0.8 2016-04-30 11:18:25.796000+00:00
+    snowflake twitter 0.56 2012-03-03 13:01:20.453000+00:00
+    >>> {field.name: field.value for field in reading.fields}
+    {'unused': 0, 'time': 41944705796, 'datacenter': 1, 'worker': 0, 'sequence': 7}
+    """
 
     scheme: str
     layout: str | None
@@ -147,7 +161,14 @@ def inspect(value: object, *, now_ns: int | None = None) -> list[Anatomy]:
 
 
 def dissect(fmt: Format, number: int) -> Anatomy:
-    """Return the fields of an ID of a known format, such as a new one; ``number`` must fit the format."""
+    """Return the fields of an ID of a known format, such as a new one; ``number`` must fit the format.
+
+    >>> from mintage import sno
+    >>> from mintage.formats.catalogue import of_scheme
+    >>> anatomy = dissect(of_scheme("sno"), int(sno.new(meta=7)))
+    >>> [field.value for field in anatomy.fields if field.name == "meta"]
+    [7]
+    """
     return _dissect(fmt, number, (1.0, "Its format is known."))
 
 
