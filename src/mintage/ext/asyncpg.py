@@ -40,6 +40,13 @@ async def register(
     For a pool, write ``asyncpg.create_pool(url, init=register)``. asyncpg accepts no codec of a domain, so the codecs
     are for the types on which columns and domains are based. asyncpg sends and reads all other values as before.
 
+    >>> from mintage import sno
+    >>> from mintage.ext.asyncpg import register
+    >>> async def find(url: str, order: sno.ID) -> sno.ID | None:
+    ...     connection = await asyncpg.connect(url)
+    ...     await register(connection, load={"bytea": sno.ID})
+    ...     return await connection.fetchval("SELECT id FROM orders WHERE id = $1", order)
+
     :param connection: the connection.
     :param types: the types of PostgreSQL whose parameters can be IDs: ``bytea``, ``uuid``, ``text``, ``varchar`` and
         ``bpchar`` (``CHAR(n)``). Codecs of the types of text slow down all text, so the default leaves them out;

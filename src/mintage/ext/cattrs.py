@@ -42,6 +42,13 @@ def register(converter: C) -> C:
     :class:`~mintage.ext.kinds.TextID` or :class:`~mintage.ext.kinds.TypeID`. For a text that is no ID, the converter
     raises its own error, which contains a ``MintError``.
 
+    >>> from cattrs.preconf.json import make_converter
+    >>> from mintage import sno
+    >>> from mintage.ext.cattrs import register
+    >>> converter = register(make_converter())
+    >>> converter.loads('["brpk4q72xwf2m63l"]', list[sno.ID])
+    [sno.ID.parse('brpk4q72xwf2m63l')]
+
     :param converter: one of cattrs, preconfigured or not.
     :returns: the same converter.
     """

@@ -32,6 +32,17 @@ class IDType(click.ParamType):  # type: ignore[type-arg]  # before Click 8.5 it 
     ``Annotated[sno.ID, typer.Option(parser=sno.ID.parse)]``, or ``parser=IDType(snowflake.Str()).read``. A Typer that
     uses Pydantic, such as 0.29, needs only ``id: sno.ID``.
 
+    >>> from click.testing import CliRunner
+    >>> from mintage import sno
+    >>> from mintage.ext.click import IDType
+    >>> @click.command
+    ... @click.argument("order", type=IDType(sno.ID))
+    ... def show(order: sno.ID) -> None:
+    ...     click.echo(f"{order} has the metabyte {order.meta}")
+    >>> print(CliRunner().invoke(show, ["brpk4q72xwf2m63l"]).output)
+    brpk4q72xwf2m63l has the metabyte 255
+    <BLANKLINE>
+
     :param of: a class of IDs; the name of a scheme, or ``typeid``; :class:`mintage.snowflake.Str`; or
         :class:`~mintage.ext.kinds.TypeID` for TypeIDs of one prefix.
     :raises ArgumentError: ``argument.type``: it is none of these.

@@ -74,6 +74,12 @@ def with_id(
     A relation is a query, which DuckDB runs again at each use. So this runs it once and keeps the rows in memory as
     Arrow. It registers no function, as DuckDB may call a function only once for all rows.
 
+    >>> from mintage.ext.duckdb import with_id
+    >>> items = duckdb.sql("SELECT unnest(['pen', 'ink']) AS item")
+    >>> orders = with_id(items, "ulid", "order_id", first=False, as_text=True)
+    >>> orders.columns, orders.aggregate("count(DISTINCT order_id)").fetchall()
+    (['item', 'order_id'], [(2,)])
+
     :param frame: a ``duckdb.DuckDBPyRelation``, which ``connection.sql(…)`` returns. The result has the same
         connection.
     :param generator: a generator of mintage, a :class:`~mintage.Sequence`, or the name or module of a scheme.
@@ -116,6 +122,10 @@ def time_of(
 
     It runs the relation, as :func:`with_id` does. For integers, :func:`time_expr` runs nothing.
 
+    >>> from mintage.ext.duckdb import time_of
+    >>> time_of(duckdb.sql("SELECT 175928847299117063 AS id"), "id", "discord").select("year(time)").fetchall()
+    [(2016,)]
+
     :param relation: a relation.
     :param column: the name of a column of ``BIGINT``, ``BLOB`` or ``VARCHAR``, as the IDs are.
     :param scheme: the name of a scheme, a format such as ``"uuid v6"`` or a layout, or a layout.
@@ -130,6 +140,10 @@ def node_of(
     relation: duckdb.DuckDBPyRelation, column: str, scheme: Scheme, name: str = "node"
 ) -> duckdb.DuckDBPyRelation:
     """Return the relation with another column: the node numbers of IDs, ``BIGINT``.
+
+    >>> from mintage.ext.duckdb import node_of
+    >>> node_of(duckdb.sql("SELECT 175928847299117063 AS id"), "id", "twitter").fetchall()
+    [(175928847299117063, 32)]
 
     :raises MintError: as :func:`time_of`.
     """
@@ -155,6 +169,12 @@ def field_of(
 def text(relation: duckdb.DuckDBPyRelation, column: str, scheme: Scheme, name: str = "text") -> duckdb.DuckDBPyRelation:
     """Return the relation with another column: the texts of IDs, ``VARCHAR``.
 
+    >>> from mintage import sno
+    >>> from mintage.ext.duckdb import text
+    >>> ids = duckdb.sql("SELECT ? AS id", params=[bytes(sno.ID.parse("brpk4q72xwf2m63l"))])
+    >>> text(ids, "id", "sno").select("text").fetchall()
+    [('brpk4q72xwf2m63l',)]
+
     :raises MintError: as :func:`time_of`.
     """
     return _decoded(relation, column, name, arrow.text, scheme)
@@ -170,6 +190,11 @@ def parse(
 ) -> duckdb.DuckDBPyRelation:
     """Return the relation with another column: the IDs of a column of text, of the type that :func:`with_id` returns.
 
+    >>> from mintage.ext.duckdb import parse
+    >>> texts = duckdb.sql("SELECT unnest(['175928847299117063', 'ORD-17']) AS text")
+    >>> parse(texts, "text", "discord", errors="null").select("id").fetchall()
+    [(175928847299117063,), (None,)]
+
     :raises MintError: as :func:`time_of`, and as :func:`mintage.ext.pyarrow.parse`.
     """
     return _decoded(relation, column, name, arrow.parse, scheme, errors=errors)
@@ -180,6 +205,10 @@ def time_expr(layout: Scheme, column: str = "id") -> duckdb.Expression:
 
     Its text is that of :func:`mintage.ext.columns.sql_time` for ``"duckdb"``.
 
+    >>> from mintage.ext.duckdb import time_expr
+    >>> duckdb.sql("SELECT 175928847299117063 AS id").select(time_expr("discord")).fetchall()
+    [(datetime.datetime(2016, 4, 30, 11, 18, 25, 796000),)]
+
     :raises ConfigError: ``config.policy``: the IDs are no integers, or there is no such layout.
     """
     return duckdb.SQLExpression(sql_time(layout, column, "duckdb"))
@@ -187,6 +216,10 @@ def time_expr(layout: Scheme, column: str = "id") -> duckdb.Expression:
 
 def node_expr(layout: Scheme, column: str = "id") -> duckdb.Expression:
     """Return a DuckDB expression of the node numbers of integers.
+
+    >>> from mintage.ext.duckdb import node_expr
+    >>> duckdb.sql("SELECT unnest([175928847299117063, 17]) AS id").filter(node_expr("twitter") == 32).fetchall()
+    [(175928847299117063,)]
 
     :raises ConfigError: as :func:`time_expr`.
     :raises FieldError: ``field.format``: the layout has no node number.
@@ -198,6 +231,13 @@ def minted_between(scheme: Scheme, column: str, start: datetime | int, end: date
     """Return a condition for ``relation.filter``: IDs minted at ``start`` or later, and before ``end``.
 
     It compares the column with two IDs, so that DuckDB skips row groups of a table or Parquet file outside the range.
+
+    >>> from datetime import datetime, timezone
+    >>> from mintage.ext.duckdb import minted_between
+    >>> april, may = datetime(2016, 4, 1, tzinfo=timezone.utc), datetime(2016, 5, 1, tzinfo=timezone.utc)
+    >>> orders = duckdb.sql("SELECT unnest([175928847299117063, 17]) AS id")
+    >>> orders.filter(minted_between("discord", "id", april, may)).fetchall()
+    [(175928847299117063,)]
 
     :raises FieldError: as :func:`mintage.ext.columns.bounds`.
     """

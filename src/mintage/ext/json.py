@@ -25,6 +25,15 @@ def default(value: object, otherwise: Callable[[Any], Any] | None = None) -> Any
     ``json`` calls it for objects only. A snowflake is an ``int``, which ``json`` writes as a number. Convert the keys
     of a dict to ``str`` yourself.
 
+    >>> import json
+    >>> from datetime import date
+    >>> from functools import partial
+    >>> from mintage import sno
+    >>> from mintage.ext.json import default
+    >>> both = partial(default, otherwise=date.isoformat)
+    >>> json.dumps([sno.ID.parse("brpk4q72xwf2m63l"), date(2031, 5, 8)], default=both)
+    '["brpk4q72xwf2m63l", "2031-05-08"]'
+
     :param value: a value that ``json`` cannot write.
     :param otherwise: a ``default`` of your own; ``functools.partial(default, otherwise=mine)`` uses both.
     :raises TypeError: the value is no ID, and there is no ``otherwise``.

@@ -43,6 +43,13 @@ class Snowflake(int):
     """An ``int`` that is text on the wire. msgspec writes a plain ``int`` as a number, which JavaScript rounds.
 
     A subclass can have another layout: ``class CustomerID(Snowflake): layout = snowflake.JS_SAFE``.
+
+    >>> import msgspec
+    >>> from mintage.ext.msgspec import Snowflake, dec_hook
+    >>> class CustomerID(Snowflake):
+    ...     layout = snowflake.JS_SAFE
+    >>> msgspec.json.decode(b'["1234567890123"]', type=list[CustomerID], dec_hook=dec_hook)
+    [1234567890123]
     """
 
     layout: ClassVar[snowflake.Layout] = snowflake.DEFAULT
@@ -74,6 +81,12 @@ def _find(of: object) -> Kind | TypeIDs | None:
 def enc_hook(value: object, *, otherwise: Callable[[Any], Any] | None = None) -> Any:
     """Return the text of an ID, for ``msgspec``'s ``enc_hook``.
 
+    >>> import msgspec
+    >>> from mintage import sno
+    >>> from mintage.ext.msgspec import Snowflake, enc_hook
+    >>> msgspec.json.encode([sno.ID.parse("brpk4q72xwf2m63l"), Snowflake(454947766275222906)], enc_hook=enc_hook)
+    b'["brpk4q72xwf2m63l","454947766275222906"]'
+
     :param value: a value that msgspec cannot write.
     :param otherwise: an ``enc_hook`` of your own, for any other value; pass it with ``functools.partial``.
     :raises NotImplementedError: the value is no ID, and there is no ``otherwise``.
@@ -87,6 +100,12 @@ def enc_hook(value: object, *, otherwise: Callable[[Any], Any] | None = None) ->
 
 def dec_hook(type: type, value: Any, *, otherwise: Callable[[type, Any], Any] | None = None) -> Any:
     """Return the ID of a text, for ``msgspec``'s ``dec_hook``; a :class:`Snowflake` also of an integer.
+
+    >>> import msgspec
+    >>> from mintage import sno
+    >>> from mintage.ext.msgspec import dec_hook
+    >>> msgspec.json.decode(b'["brpk4q72xwf2m63l"]', type=list[sno.ID], dec_hook=dec_hook)
+    [sno.ID.parse('brpk4q72xwf2m63l')]
 
     :param type: the class of IDs.
     :param value: the value that msgspec has read.
@@ -104,6 +123,12 @@ def dec_hook(type: type, value: Any, *, otherwise: Callable[[type, Any], Any] | 
 
 def schema_hook(type: type, *, otherwise: Callable[[type], Any] | None = None) -> Any:
     """Return the JSON Schema of a class of IDs, for ``msgspec``'s ``schema_hook``.
+
+    >>> import msgspec
+    >>> from mintage import ulid
+    >>> from mintage.ext.msgspec import schema_hook
+    >>> msgspec.json.schema(list[ulid.ID], schema_hook=schema_hook)["items"]["format"]
+    'ulid'
 
     :param type: the class.
     :param otherwise: a ``schema_hook`` of your own, for any other class.

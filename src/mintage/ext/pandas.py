@@ -71,6 +71,11 @@ def with_id(
 ) -> pd.DataFrame:
     """Return a data frame with a column of new IDs, one for each row, of one ``batch``, and with the same index.
 
+    >>> from mintage.ext.pandas import with_id
+    >>> orders = with_id(pd.DataFrame({"item": ["pen", "ink"]}), "ulid", "order", first=False, as_text=True)
+    >>> list(orders.columns), orders["order"].is_monotonic_increasing
+    (['item', 'order'], True)
+
     :param frame: a ``pandas.DataFrame``, which does not change.
     :param generator: a generator of mintage, a :class:`~mintage.Sequence`, or the name or module of a scheme.
     :param name: the name of the new column.
@@ -110,6 +115,10 @@ def _decoded(series: pd.Series, function: Any, *arguments: Any, **options: Any) 
 def time_of(column: pd.Series, scheme: Scheme) -> pd.Series:
     """Return the times of the IDs of a column: ``datetime64[ms, UTC]``, or ``ns`` if a tick is below 1 ms.
 
+    >>> from mintage.ext.pandas import time_of
+    >>> time_of(pd.Series([175928847299117063]), "discord").dt.year.tolist()
+    [2016]
+
     :param column: a ``Series`` of ``int64`` or ``Int64``, of bytes or of text, as the IDs are.
     :param scheme: the name of a scheme, a format such as ``"uuid v6"`` or a layout, or a layout.
     :raises MintError: as :func:`mintage.ext.pyarrow.time_of`; also for a column of floats, whose IDs are rounded.
@@ -119,6 +128,10 @@ def time_of(column: pd.Series, scheme: Scheme) -> pd.Series:
 
 def node_of(column: pd.Series, scheme: Scheme) -> pd.Series:
     """Return the node numbers of the IDs of a column: ``int64``, or ``Int64`` if one is missing.
+
+    >>> from mintage.ext.pandas import node_of
+    >>> node_of(pd.Series([175928847299117063]), "twitter").tolist()
+    [32]
 
     :raises MintError: as :func:`mintage.ext.pyarrow.node_of`.
     """
@@ -140,6 +153,11 @@ def field_of(column: pd.Series, scheme: Scheme, field: str) -> pd.Series:
 def text(column: pd.Series, scheme: Scheme) -> pd.Series:
     """Return the text of each ID of a column: ``str``.
 
+    >>> from mintage import sno
+    >>> from mintage.ext.pandas import text
+    >>> text(pd.Series([bytes(sno.ID.parse("brpk4q72xwf2m63l"))]), "sno").tolist()
+    ['brpk4q72xwf2m63l']
+
     :raises MintError: as :func:`mintage.ext.pyarrow.text`.
     """
     return _decoded(column, arrow.text, scheme)
@@ -148,6 +166,10 @@ def text(column: pd.Series, scheme: Scheme) -> pd.Series:
 def parse(column: pd.Series, scheme: Scheme, *, errors: Literal["raise", "null"] = "raise") -> pd.Series:
     """Return the IDs of a column of text, of the type that :func:`with_id` returns, or ``Int64`` if one is missing.
 
+    >>> from mintage.ext.pandas import parse
+    >>> parse(pd.Series(["175928847299117063", "ORD-17"]), "discord", errors="null").isna().tolist()
+    [False, True]
+
     :raises MintError: as :func:`mintage.ext.pyarrow.parse`.
     """
     return _decoded(column, arrow.parse, scheme, errors=errors)
@@ -155,6 +177,11 @@ def parse(column: pd.Series, scheme: Scheme, *, errors: Literal["raise", "null"]
 
 def time_expr(layout: Scheme, column: str = "id") -> Any:
     """Return a pandas expression of the times of integers: ``frame.assign(time=time_expr(…))``.
+
+    >>> from mintage.ext.pandas import time_expr
+    >>> orders = pd.DataFrame({"id": [175928847299117063]})
+    >>> if hasattr(pd, "col"):  # since pandas 3
+    ...     assert orders.assign(time=time_expr("discord"))["time"].dt.year.tolist() == [2016]
 
     :param layout: ``"snowflake"``, the name of a layout, or a :class:`~mintage.snowflake.Layout`.
     :param column: the name of a column of ``int64``, or ``Int64``.
@@ -167,6 +194,11 @@ def time_expr(layout: Scheme, column: str = "id") -> Any:
 def node_expr(layout: Scheme, column: str = "id") -> Any:
     """Return a pandas expression of the node numbers of integers.
 
+    >>> from mintage.ext.pandas import node_expr
+    >>> orders = pd.DataFrame({"id": [175928847299117063, 17]})
+    >>> if hasattr(pd, "col"):  # since pandas 3
+    ...     assert len(orders[node_expr("twitter") == 32]) == 1
+
     :raises ConfigError: as :func:`time_expr`.
     :raises FieldError: ``field.format``: the layout has no node number.
     """
@@ -178,6 +210,13 @@ def minted_between(scheme: Scheme, column: str, start: datetime | int, end: date
 
     To skip parts of a Parquet file, pass the filter of :func:`mintage.ext.pyarrow.minted_between` to
     ``pandas.read_parquet``.
+
+    >>> from datetime import datetime, timezone
+    >>> from mintage.ext.pandas import minted_between
+    >>> april, may = datetime(2016, 4, 1, tzinfo=timezone.utc), datetime(2016, 5, 1, tzinfo=timezone.utc)
+    >>> orders = pd.DataFrame({"id": [175928847299117063, 17]})
+    >>> if hasattr(pd, "col"):  # since pandas 3
+    ...     assert len(orders[minted_between("discord", "id", april, may)]) == 1
 
     :raises FieldError: as :func:`mintage.ext.columns.bounds`.
     """

@@ -53,6 +53,11 @@ def with_id(
 
     A ``LazyFrame`` is refused: it is a plan, and Polars may run a part of it once for two uses, or twice for one.
 
+    >>> from mintage.ext.polars import with_id
+    >>> orders = with_id(pl.DataFrame({"item": ["pen", "ink"]}), "ulid", "order", first=False, as_text=True)
+    >>> orders.columns, orders["order"].is_sorted()
+    (['item', 'order'], True)
+
     :param frame: a ``polars.DataFrame``, which does not change.
     :param generator: a generator of mintage, a :class:`~mintage.Sequence`, or the name or module of a scheme.
     :param name: the name of the new column.
@@ -88,6 +93,10 @@ def _decoded(series: pl.Series, function: Callable[..., Any], *arguments: Any, *
 def time_of(column: pl.Series, scheme: Scheme) -> pl.Series:
     """Return the times of the IDs of a column: ``Datetime("ms", "UTC")``, or ``"ns"`` if a tick is below 1 ms.
 
+    >>> from mintage.ext.polars import time_of
+    >>> time_of(pl.Series([175928847299117063, None]), "discord").dt.year().to_list()
+    [2016, None]
+
     :param column: a ``Series`` of ``Int64``, ``Binary`` or ``String``, as the IDs are.
     :param scheme: the name of a scheme, a format such as ``"uuid v6"`` or a layout, or a layout.
     :raises MintError: as :func:`mintage.ext.pyarrow.time_of`.
@@ -97,6 +106,10 @@ def time_of(column: pl.Series, scheme: Scheme) -> pl.Series:
 
 def node_of(column: pl.Series, scheme: Scheme) -> pl.Series:
     """Return the node numbers of the IDs of a column: ``Int64``.
+
+    >>> from mintage.ext.polars import node_of
+    >>> node_of(pl.Series([175928847299117063, None]), "twitter").to_list()
+    [32, None]
 
     :raises MintError: as :func:`mintage.ext.pyarrow.node_of`.
     """
@@ -118,6 +131,11 @@ def field_of(column: pl.Series, scheme: Scheme, field: str) -> pl.Series:
 def text(column: pl.Series, scheme: Scheme) -> pl.Series:
     """Return the text of each ID of a column: ``String``.
 
+    >>> from mintage import sno
+    >>> from mintage.ext.polars import text
+    >>> text(pl.Series([bytes(sno.ID.parse("brpk4q72xwf2m63l"))]), "sno").to_list()
+    ['brpk4q72xwf2m63l']
+
     :raises MintError: as :func:`mintage.ext.pyarrow.text`.
     """
     return _decoded(column, arrow.text, scheme)
@@ -126,6 +144,10 @@ def text(column: pl.Series, scheme: Scheme) -> pl.Series:
 def parse(column: pl.Series, scheme: Scheme, *, errors: Literal["raise", "null"] = "raise") -> pl.Series:
     """Return the IDs of a column of text, of the type that :func:`with_id` returns.
 
+    >>> from mintage.ext.polars import parse
+    >>> parse(pl.Series(["175928847299117063", "ORD-17"]), "discord", errors="null").to_list()
+    [175928847299117063, None]
+
     :raises MintError: as :func:`mintage.ext.pyarrow.parse`.
     """
     return _decoded(column, arrow.parse, scheme, errors=errors)
@@ -133,6 +155,11 @@ def parse(column: pl.Series, scheme: Scheme, *, errors: Literal["raise", "null"]
 
 def time_expr(layout: Scheme, column: str = "id") -> pl.Expr:
     """Return a Polars expression of the times of integers, also for a ``LazyFrame``.
+
+    >>> from mintage.ext.polars import time_expr
+    >>> orders = pl.LazyFrame({"id": [175928847299117063]})
+    >>> orders.select(time_expr("discord").dt.year()).collect().item()
+    2016
 
     :param layout: ``"snowflake"``, the name of a layout, or a :class:`~mintage.snowflake.Layout`.
     :param column: the name of a column of ``Int64``.
@@ -147,6 +174,11 @@ def time_expr(layout: Scheme, column: str = "id") -> pl.Expr:
 def node_expr(layout: Scheme, column: str = "id") -> pl.Expr:
     """Return a Polars expression of the node numbers of integers.
 
+    >>> from mintage.ext.polars import node_expr
+    >>> orders = pl.LazyFrame({"id": [175928847299117063, 17]})
+    >>> orders.filter(node_expr("twitter") == 32).collect()["id"].to_list()
+    [175928847299117063]
+
     :raises ConfigError: as :func:`time_expr`.
     :raises FieldError: ``field.format``: the layout has no node number.
     """
@@ -158,6 +190,13 @@ def minted_between(scheme: Scheme, column: str, start: datetime | int, end: date
     """Return a condition for ``filter``: IDs minted at ``start`` or later, and before ``end``.
 
     It compares the column with two IDs, so that ``scan_parquet`` skips row groups outside the range.
+
+    >>> from datetime import datetime, timezone
+    >>> from mintage.ext.polars import minted_between
+    >>> april, may = datetime(2016, 4, 1, tzinfo=timezone.utc), datetime(2016, 5, 1, tzinfo=timezone.utc)
+    >>> orders = pl.LazyFrame({"id": [175928847299117063, 17]})
+    >>> orders.filter(minted_between("discord", "id", april, may)).collect()["id"].to_list()
+    [175928847299117063]
 
     :raises FieldError: as :func:`mintage.ext.columns.bounds`.
     """

@@ -64,6 +64,13 @@ def register(
 
     A call replaces the storage forms of an earlier call.
 
+    >>> from mintage import sno
+    >>> from mintage.ext.psycopg import register
+    >>> def find(url: str, order: sno.ID) -> tuple[sno.ID] | None:
+    ...     with psycopg.connect(url) as connection:
+    ...         register(connection, forms={sno.ID: "text"}, load={"text": sno.ID})
+    ...         return connection.execute("SELECT id FROM orders WHERE id = %s", [order]).fetchone()
+
     :param context: a connection or a cursor, of asyncio or not; the default is the whole process.
     :param forms: by class of IDs, the storage form: ``bytes``, ``uuid`` or ``text``. Other classes have their default
         form (:doc:`/reference/storage`).

@@ -47,6 +47,14 @@ def register(
 
     psycopg2 keeps the storage forms of parameters for the whole process. A call replaces those of an earlier call.
 
+    >>> from mintage import sno
+    >>> from mintage.ext.psycopg2 import register
+    >>> def find(url: str, order: sno.ID) -> tuple[sno.ID] | None:
+    ...     with psycopg2.connect(url) as connection, connection.cursor() as cursor:
+    ...         register(connection, forms={sno.ID: "text"}, load={"text": sno.ID})
+    ...         cursor.execute("SELECT id FROM orders WHERE id = %s", [order])
+    ...         return cursor.fetchone()
+
     :param connection: a connection or a cursor that reads IDs; the default is the whole process.
     :param forms: by class of IDs, the storage form: ``bytes``, ``uuid`` or ``text``. Other classes have their default
         form (:doc:`/reference/storage`).

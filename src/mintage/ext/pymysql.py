@@ -32,6 +32,14 @@ def register(connection: Any = None, *, forms: Mapping[type[Any], str] | None = 
 
     PyMySQL reads bytes or text as before, as the server does not say which columns have IDs.
 
+    >>> import pymysql
+    >>> from mintage import sno
+    >>> from mintage.ext.pymysql import register
+    >>> connection = pymysql.connect(defer_connect=True)
+    >>> register(connection, forms={sno.ID: "text"})
+    >>> connection.cursor().mogrify("SELECT item FROM orders WHERE id = %s", [sno.ID.parse("brpk4q72xwf2m63l")])
+    "SELECT item FROM orders WHERE id = 'brpk4q72xwf2m63l'"
+
     :param connection: the connection; the default is all connections that are opened later.
     :param forms: by class of IDs, the storage form: ``bytes``; ``uuid``, the 16 bytes of the UUID; or ``text``. Other
         classes have their default form (:doc:`/reference/storage`), which is ``uuid`` for ``uuid.ID``, ``locality.ID``

@@ -47,6 +47,12 @@ def mintage_clock(request: pytest.FixtureRequest) -> Iterator[ManualClock | Foll
     The functions return the same IDs in each run, and do not depend on earlier tests or on a store. It ends with the
     test: see :func:`mintage.testing.freeze`. The marker ``mintage`` sets its time, node number and seed, or makes it
     follow ``time.time_ns()``.
+
+    >>> from mintage import sno
+    >>> def test_an_order_of_the_next_day(mintage_clock):
+    ...     order = sno.new()
+    ...     mintage_clock.advance(24 * 3_600 * 10**9)
+    ...     assert (sno.new().time - order.time).days == 1
     """
     from mintage import testing
 

@@ -33,7 +33,14 @@ __all__ = ["Numbered", "with_ids", "with_keyed_ids"]
 
 
 class Numbered(NamedTuple):
-    """A frame whose rows have IDs, and the integers that were reserved for them."""
+    """A frame whose rows have IDs, and the integers that were reserved for them.
+
+    >>> from mintage.ext.spark import Numbered, with_ids
+    >>> def write(orders: DataFrame, path: str) -> int:
+    ...     numbered: Numbered = with_ids(orders, sequence="orders", store="sqlite:///mintage.db", order="placed_at")
+    ...     numbered.frame.write.parquet(path)
+    ...     return sum(map(len, numbered.ids))  # the number of rows
+    """
 
     frame: DataFrame
     """The rows, with their IDs as the last column."""

@@ -33,6 +33,15 @@ def register(module: ModuleType = sqlite3, *, forms: Mapping[type[Any], str] | N
     ``SNO TEXT``: in a column of another type SQLite converts text that looks like a number. Snowflakes and IDs that are
     text are ``int`` and ``str``, and need no registration.
 
+    >>> import sqlite3
+    >>> from contextlib import closing
+    >>> from mintage import sno
+    >>> from mintage.ext.sqlite3 import register
+    >>> register()
+    >>> with closing(sqlite3.connect(":memory:")) as database:
+    ...     database.execute("SELECT hex(?)", [sno.ID.parse("brpk4q72xwf2m63l")]).fetchone()
+    ('4E6F2160A0FF9A0A1033',)
+
     :param module: ``sqlite3``, or a module that replaces it, such as ``pysqlite3``. The whole process is affected.
     :param forms: by class of IDs, the storage form: ``bytes``; ``uuid``, the 16 bytes of the UUID; or ``text``. Other
         classes have their default form (:doc:`/reference/storage`), which is ``uuid`` for ``uuid.ID``, ``locality.ID``

@@ -250,6 +250,10 @@ def time_of(column: Any, scheme: Scheme) -> Any:
 
     They are ``timestamp("ms", "UTC")``, or ``"ns"`` if a tick is below 1 ms, as in UUIDs of versions 1 and 6.
 
+    >>> from mintage.ext.pyarrow import time_of
+    >>> [each and each.isoformat() for each in time_of(pa.array([175928847299117063, None]), "discord").to_pylist()]
+    ['2016-04-30T11:18:25.796000+00:00', None]
+
     :param column: a ``pyarrow.Array`` or ``ChunkedArray`` of 64-bit integers, of binary or of text, as the IDs are;
         nulls stay null.
     :param scheme: the name of a scheme, a format such as ``"uuid v6"`` or a layout, or a layout.
@@ -282,6 +286,10 @@ def _times(chunk: Any, row: int, found: Shape) -> Any:
 
 def node_of(column: Any, scheme: Scheme) -> Any:
     """Return the node numbers of the IDs of a column: ``int64``, of all fields of that role, the highest first.
+
+    >>> from mintage.ext.pyarrow import node_of
+    >>> node_of(pa.array([175928847299117063, None]), "twitter").to_pylist()
+    [32, None]
 
     :raises FieldError: ``field.format``: the IDs have no node number; and as :func:`time_of`.
     :raises MintError: as :func:`time_of`.
@@ -325,6 +333,11 @@ def _numbers(column: Any, found: Shape, runs: tuple[BitRange, ...]) -> Any:
 
 def text(column: Any, scheme: Scheme) -> Any:
     """Return the text of each ID of a column, as ``string``; nulls stay null.
+
+    >>> from mintage import sno
+    >>> from mintage.ext.pyarrow import text
+    >>> text(pa.array([bytes(sno.ID.parse("brpk4q72xwf2m63l"))]), "sno").to_pylist()
+    ['brpk4q72xwf2m63l']
 
     :raises MintError: as :func:`time_of`.
     """
@@ -404,6 +417,10 @@ def parse(column: Any, scheme: Scheme, *, errors: Literal["raise", "null"] = "ra
     """Return the IDs of a column of text.
 
     They are fixed-size binary, ``int64`` for integers, and text if IDs are text. Nulls stay null.
+
+    >>> from mintage.ext.pyarrow import parse
+    >>> parse(pa.array(["175928847299117063", "ORD-17"]), "discord", errors="null").to_pylist()
+    [175928847299117063, None]
 
     :param column: a ``pyarrow.Array`` or ``ChunkedArray`` of text.
     :param scheme: as for :func:`time_of`.

@@ -30,6 +30,13 @@ def _added(layout: Scheme, column: str, which: Literal["time", "node"]) -> tuple
 def time_expr(layout: Scheme, column: str = "id") -> Any:
     """Return an Arrow expression of the times of integers, for a dataset's scanner and filters.
 
+    >>> import pyarrow as pa
+    >>> import pyarrow.dataset as ds
+    >>> from mintage.ext.pyarrow import time_expr
+    >>> orders = ds.dataset(pa.table({"id": [175928847299117063]}))
+    >>> orders.to_table(columns={"time": time_expr("discord")})["time"][0].as_py().isoformat()
+    '2016-04-30T11:18:25.796000+00:00'
+
     :param layout: ``"snowflake"``, the name of a layout, or a :class:`~mintage.snowflake.Layout`.
     :param column: the name of a column of ``int64``.
     :returns: a ``pyarrow.compute.Expression`` of ``timestamp("ms", "UTC")``.
@@ -42,6 +49,11 @@ def time_expr(layout: Scheme, column: str = "id") -> Any:
 def node_expr(layout: Scheme, column: str = "id") -> Any:
     """Return an Arrow expression of the node numbers of integers.
 
+    >>> import pyarrow as pa
+    >>> from mintage.ext.pyarrow import node_expr
+    >>> pa.table({"id": [175928847299117063, 17]}).filter(node_expr("twitter") == 32)["id"].to_pylist()
+    [175928847299117063]
+
     :raises ConfigError: as :func:`time_expr`.
     :raises FieldError: ``field.format``: the layout has no node number.
     """
@@ -52,6 +64,13 @@ def minted_between(scheme: Scheme, column: str, start: datetime | int, end: date
     """Return a condition for ``filter``: IDs minted at ``start`` or later, and before ``end``.
 
     It compares the column with two IDs, so that a dataset skips files, row groups and partitions outside the range.
+
+    >>> import pyarrow as pa
+    >>> from datetime import datetime, timezone
+    >>> from mintage.ext.pyarrow import minted_between
+    >>> april, may = datetime(2016, 4, 1, tzinfo=timezone.utc), datetime(2016, 5, 1, tzinfo=timezone.utc)
+    >>> pa.table({"id": [175928847299117063, 17]}).filter(minted_between("discord", "id", april, may))["id"].to_pylist()
+    [175928847299117063]
 
     :param scheme: a name, or a layout; the column has integers, binary or text, as the scheme's IDs are.
     :param column: the name of the column.

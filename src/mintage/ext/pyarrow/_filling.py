@@ -71,6 +71,11 @@ def _signed(values: Any) -> Any:
 def with_id(frame: Any, generator: object, name: str = "id", *, first: bool = True, as_text: bool = False) -> Any:
     """Return a table or record batch with a column of new IDs, one for each row, of one ``batch``.
 
+    >>> from mintage.ext.pyarrow import with_id
+    >>> orders = with_id(pa.table({"item": ["pen", "ink"]}), "ulid", "order", first=False, as_text=True)
+    >>> orders.schema.names, len(orders["order"][0].as_py())
+    (['item', 'order'], 26)
+
     :param frame: a ``pyarrow.Table`` or ``RecordBatch``, which does not change.
     :param generator: a generator of mintage, a :class:`~mintage.Sequence`, or the name or module of a scheme.
     :param name: the name of the new column.
