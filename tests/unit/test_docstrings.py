@@ -1,10 +1,12 @@
-"""Docstrings of the extension: each public class and method has an example, and the examples run."""
+"""Docstrings: each public name has an example, and so has each method of the extension, whose examples run here."""
 
 from __future__ import annotations
 
 import doctest
 import importlib
 import inspect
+import re
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -14,11 +16,53 @@ from mintage import _core
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from types import ModuleType
+
+
+def public_modules() -> Iterator[str]:
+    """Yield the names of the modules that users import from: those that define ``__all__``."""
+    package = Path(mintage.__file__).parent
+    for file in sorted(package.rglob("*.py")):
+        parts = file.relative_to(package.parent).with_suffix("").parts
+        is_private = any(part.startswith("_") and part != "__init__" for part in parts)
+        if not is_private and re.search(r"(?m)^__all__\b", file.read_text("utf-8")):
+            yield ".".join(part for part in parts if part != "__init__")
+
+
+PUBLIC = list(public_modules())
+#: The standard module has it since Python 3.12: its command line.
+NO_EXAMPLE = {"mintage.uuid.main"}
+
+
+def has_example(module: ModuleType, name: str) -> bool:
+    """Return True if a class or function has an example, or an example of the module uses the name.
+
+    The second is for constants, aliases, modules and names of the standard library, which have no docstring of ours.
+    """
+    value = getattr(module, name)
+    # An int has the docstring of its class, which has examples.
+    if callable(value) and (getattr(value, "__module__", None) or "").partition(".")[0] == "mintage":
+        return ">>>" in (inspect.getdoc(value) or "")
+    code = [line for line in (module.__doc__ or "").splitlines() if line.lstrip().startswith((">>>", "..."))]
+    return any(re.search(rf"\b{name}\b", line) for line in code)
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_every_public_name_has_an_example(name: str) -> None:
+    try:
+        module = importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        if (error.name or "mintage").startswith("mintage"):
+            raise
+        pytest.skip(str(error))
+    public = [each for each in module.__all__ if f"{name}.{each}" not in NO_EXAMPLE]
+    assert [each for each in public if not has_example(module, each)] == []
+
 
 #: Those that users import; the others are the package's own.
 SCHEMES = ["sno", "snowflake", "locality", "uuid", "ulid", "ksuid", "ksuid_ms", "xid", "objectid", "sandflake"]
 MODULES = [*SCHEMES, "nanoid", "cuid", "cuid2", "typeid"]
-#: Their purpose is elsewhere: an iterator comes of an Array, and Column has its example in mintage.columns.
+#: Its purpose is elsewhere: an iterator comes of an Array.
 WITHOUT = {"ArrayIterator"}
 
 
