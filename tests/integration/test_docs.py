@@ -131,16 +131,72 @@ class DocstringRunner(doctest.DocTestRunner):
         super().report_unexpected_exception(out, test, example, exc_info)
 
 
+IN_A_PROJECT = """
+import doctest, importlib, sys
+
+import django
+from django.apps import apps
+from django.conf import settings
+
+settings.configure(
+    DATABASES={"default": {"ENGINE": "django.db.backends.sqlite3", "NAME": ":memory:"}},
+    INSTALLED_APPS=[
+        "django.contrib.contenttypes", "django.contrib.auth", "rest_framework", "mintage.ext.django", "shop"
+    ],
+    USE_TZ=True,
+)
+django.setup()
+module = importlib.import_module(sys.argv[1])
+runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS)
+for snippet in doctest.DocTestFinder().find(module, module.__name__):
+    runner.run(snippet)
+    apps.all_models["shop"].clear()  # the next one declares its own
+    apps.clear_cache()
+sys.exit(bool(runner.summarize().failed))
+"""
+SHOP = """
+from django.apps import AppConfig
+
+
+class ShopConfig(AppConfig):
+    default_auto_field = "django.db.models.BigAutoField"
+    name = "shop"
+"""
+
+
+def in_a_project(name: str, directory: Path) -> None:
+    """Run the snippets of a module in a process of its own: Django is configured once a process.
+
+    The project has the app ``shop``, as ``startapp`` writes it.
+    """
+    (directory / "shop").mkdir()
+    (directory / "shop" / "__init__.py").touch()
+    (directory / "shop" / "apps.py").write_text(SHOP, encoding="utf-8")
+    path = os.pathsep.join([str(directory), str(Path(mintage.__file__).parents[1])])
+    done = subprocess.run(
+        [sys.executable, "-W", "error::RuntimeWarning", "-c", IN_A_PROJECT, name],
+        cwd=directory,
+        env={**os.environ, "PYTHONPATH": path},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stdout[-8000:] + done.stderr[-2000:]
+
+
 @pytest.mark.parametrize("name", ["mintage", *MODULES])
-def test_snippets_of_a_docstring_run(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_snippets_of_a_docstring_run(name: str, tmp_path: Path) -> None:
     try:
         module = importlib.import_module(name)
     except ModuleNotFoundError as error:
         if (error.name or "mintage").startswith("mintage"):
             raise
         pytest.skip(str(error))
-    # doctest looks into all that a module has, and Django's settings refuse that until they are configured.
-    monkeypatch.delattr(module, "settings", raising=False)
+    if name.startswith("mintage.ext.django"):
+        pytest.importorskip("rest_framework")
+        in_a_project(name, tmp_path)
+        return
     runner = DocstringRunner(optionflags=OPTIONS)
     for docstring in doctest.DocTestFinder().find(module):
         with suppress(SkipTest):

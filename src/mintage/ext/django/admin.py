@@ -16,7 +16,22 @@ __all__ = ["MintedAtMixin", "MintedFilter"]
 
 
 class MintedAtMixin:
-    """A mixin of a ``ModelAdmin``: ``"minted_at"`` in ``list_display`` or ``readonly_fields`` is the key's time."""
+    """A mixin of a ``ModelAdmin``: ``"minted_at"`` in ``list_display`` or ``readonly_fields`` is the key's time.
+
+    >>> from django.contrib import admin
+    >>> from django.db import models
+    >>> from mintage.ext.django import ULIDField
+    >>> class Order(models.Model):
+    ...     id = ULIDField(primary_key=True)
+    ...
+    ...     class Meta:
+    ...         app_label = "shop"
+    >>> from mintage.ext.django.admin import MintedAtMixin
+    >>> class OrderAdmin(MintedAtMixin, admin.ModelAdmin):
+    ...     list_display = ["id", "minted_at"]
+    >>> str(OrderAdmin(Order, admin.AdminSite()).minted_at(Order(id="01ARZ3NDEKTSV4RRFFQ69G5FAV")))
+    '2016-07-30 23:54:10.259000+00:00'
+    """
 
     @admin.display(description=_("minted at"), ordering="pk")  # type: ignore[untyped-decorator]
     def minted_at(self, obj: Any) -> datetime | None:
@@ -33,6 +48,20 @@ class MintedFilter(admin.FieldListFilter):  # type: ignore[misc]
 
     Write ``list_filter = [("id", MintedFilter)]``. The query is a range of the column, so it uses the primary key's
     index.
+
+    >>> from django.contrib import admin
+    >>> from django.db import models
+    >>> from mintage.ext.django import ULIDField
+    >>> class Order(models.Model):
+    ...     id = ULIDField(primary_key=True)
+    ...
+    ...     class Meta:
+    ...         app_label = "shop"
+    >>> from mintage.ext.django.admin import MintedFilter
+    >>> class OrderAdmin(admin.ModelAdmin):
+    ...     list_filter = [("id", MintedFilter)]
+    >>> OrderAdmin(Order, admin.AdminSite()).check()
+    []
     """
 
     def __init__(self, field: Any, request: Any, params: Any, model: Any, model_admin: Any, field_path: str) -> None:

@@ -18,6 +18,15 @@ class MintageConfig(AppConfig):  # type: ignore[misc]
     """The app. It registers converters of URLs, and fields of Django REST framework and drf-spectacular if installed.
 
     The setting ``MINTAGE_STORE`` names the store if the environment does not.
+
+    Where ``INSTALLED_APPS`` has ``"mintage.ext.django"``, Django makes the app, and paths can have IDs:
+
+    >>> from django.apps import apps
+    >>> apps.get_app_config("mintage")
+    <MintageConfig: mintage>
+    >>> from django.urls import path
+    >>> path("orders/<sno:pk>/", lambda request, pk: ...).resolve("orders/brpk4q72xwf2m63l/").kwargs
+    {'pk': sno.ID.parse('brpk4q72xwf2m63l')}
     """
 
     name = "mintage.ext.django"

@@ -1,4 +1,23 @@
-"""The checks that ``manage.py check`` runs, and ``manage.py check --deploy`` with ``mintage.W001``."""
+"""The checks that ``manage.py check`` runs, and ``manage.py check --deploy`` with ``mintage.W001``.
+
+Each returns a list of warnings, so a test of your project can call it. The setting ``STORE`` names a store, so
+``mintage.W001`` is not in the list:
+
+>>> from django.db import models
+>>> from django.test import override_settings
+>>> from mintage.ext.django import SnowflakeField
+>>> from mintage.ext.django.checks import STORE, check_store
+>>> class Order(models.Model):
+...     id = SnowflakeField(primary_key=True)
+...
+...     class Meta:
+...         app_label = "shop"
+>>> [each.id for each in check_store(None)]
+['mintage.W001']
+>>> with override_settings(**{STORE: "postgresql://shop@db.example.com/shop"}):
+...     check_store(None)
+[]
+"""
 
 from __future__ import annotations
 
@@ -46,7 +65,19 @@ def _some(names: Iterable[object]) -> str:
 
 
 def check_store(app_configs: Any, **kwargs: Any) -> list[Any]:
-    """Return ``mintage.W001`` if models mint IDs with node numbers, and no store is named that all hosts share."""
+    """Return ``mintage.W001`` if models mint IDs with node numbers, and no store is named that all hosts share.
+
+    >>> from django.db import models
+    >>> from mintage.ext.django import SnowflakeField
+    >>> from mintage.ext.django.checks import check_store
+    >>> class Order(models.Model):
+    ...     id = SnowflakeField(primary_key=True)
+    ...
+    ...     class Meta:
+    ...         app_label = "shop"
+    >>> [each.hint for each in check_store(None)]
+    ['Set MINTAGE_STORE to a store that all of them reach, such as the URL of the database.']
+    """
     if os.environ.get(STORE) or getattr(settings, STORE, None):
         return []
     models = apps.get_models(include_auto_created=True)
@@ -76,6 +107,16 @@ def check_default_key(app_configs: Any, **kwargs: Any) -> list[Any]:
     """Return ``mintage.W002`` if an app names a default key, so that the setting has no effect on its models.
 
     ``startapp`` of Django before 6.0 writes such a line. This does not check apps of Django and of installed packages.
+
+    >>> from django.db import models
+    >>> from django.test import override_settings
+    >>> from mintage.ext.django.checks import check_default_key
+    >>> class Order(models.Model):  # of the app "shop", whose apps.py has the line
+    ...     class Meta:
+    ...         app_label = "shop"
+    >>> with override_settings(DEFAULT_AUTO_FIELD="mintage.ext.django.SnowflakeAutoField"):
+    ...     [each.id for each in check_default_key(None)]
+    ['mintage.W002']
     """
     return list(_overridden()) if _mints_every_key() else []
 
@@ -113,7 +154,28 @@ def _line_of(config: type) -> tuple[str, str]:
 
 
 def check_generic_keys(app_configs: Any, **kwargs: Any) -> list[Any]:
-    """Return ``mintage.W004`` if a ``GenericForeignKey`` stores keys in 32 bits, which cannot hold a snowflake."""
+    """Return ``mintage.W004`` if a ``GenericForeignKey`` stores keys in 32 bits, which cannot hold a snowflake.
+
+    >>> from django.contrib.contenttypes.fields import GenericForeignKey
+    >>> from django.db import models
+    >>> from mintage.ext.django import SnowflakeField
+    >>> from mintage.ext.django.checks import check_generic_keys
+    >>> class Order(models.Model):
+    ...     id = SnowflakeField(primary_key=True)
+    ...
+    ...     class Meta:
+    ...         app_label = "shop"
+    >>> class Note(models.Model):
+    ...     id = SnowflakeField(primary_key=True)
+    ...     kind = models.ForeignKey("contenttypes.ContentType", models.CASCADE)
+    ...     key = models.PositiveIntegerField()
+    ...     about = GenericForeignKey("kind", "key")
+    ...
+    ...     class Meta:
+    ...         app_label = "shop"
+    >>> [each.hint for each in check_generic_keys(None)]
+    ['Use PositiveBigIntegerField for snowflakes, or CharField(max_length=100) for the text of any ID.']
+    """
     found = []
     if any(isinstance(model._meta.pk, Minted) for model in apps.get_models()):
         for model in apps.get_models():
@@ -134,7 +196,21 @@ def check_generic_keys(app_configs: Any, **kwargs: Any) -> list[Any]:
 
 
 def check_rest(app_configs: Any, **kwargs: Any) -> list[Any]:
-    """Return ``mintage.W005`` if Django REST framework does not know the fields, and writes snowflakes as numbers."""
+    """Return ``mintage.W005`` if Django REST framework does not know the fields, and writes snowflakes as numbers.
+
+    >>> from django.db import models
+    >>> from django.test import override_settings
+    >>> from mintage.ext.django import SnowflakeField
+    >>> from mintage.ext.django.checks import check_rest
+    >>> class Order(models.Model):
+    ...     id = SnowflakeField(primary_key=True)
+    ...
+    ...     class Meta:
+    ...         app_label = "shop"
+    >>> with override_settings(INSTALLED_APPS=["rest_framework", "shop"]):
+    ...     [each.hint for each in check_rest(None)]
+    ['Add "mintage.ext.django" to INSTALLED_APPS.']
+    """
     if not apps.is_installed("rest_framework") or apps.is_installed("mintage.ext.django"):
         return []
     found = [model._meta.pk for model in apps.get_models() if isinstance(model._meta.pk, Minted)]
@@ -154,6 +230,20 @@ def check_serializers(app_configs: Any, **kwargs: Any) -> list[Any]:
 
     Such a field reads and writes numbers, which JavaScript rounds. A ``ModelSerializer`` uses the fields of mintage.
     The check finds only serializers that the URLs import.
+
+    >>> from django.db import models
+    >>> from mintage.ext.django import SnowflakeField
+    >>> from mintage.ext.django.checks import check_serializers
+    >>> from rest_framework import serializers
+    >>> class Order(models.Model):
+    ...     id = SnowflakeField(primary_key=True)
+    ...
+    ...     class Meta:
+    ...         app_label = "shop"
+    >>> class Parcel(serializers.Serializer):
+    ...     order = serializers.PrimaryKeyRelatedField(queryset=Order.objects.all())
+    >>> [each.hint for each in check_serializers(None)]
+    ['Use mintage.ext.django.rest.PrimaryKeyRelatedField.']
     """
     if not apps.is_installed("rest_framework") or not apps.is_installed("mintage.ext.django"):
         return []

@@ -1,4 +1,11 @@
-"""The fields of models: one for each format, and a primary key for a whole project."""
+"""The fields of models: one for each format, and a primary key for a whole project.
+
+``FIELDS`` has the field of a format by the format's name, for a project that reads the name from its configuration:
+
+>>> from mintage.ext.django import FIELDS
+>>> FIELDS["ulid"](form="text", unique=True).form
+'text'
+"""
 
 from __future__ import annotations
 
@@ -39,6 +46,12 @@ class Minter:
 
     All of one layout use one generator of the process, which leases its node number at the first ID.
 
+    >>> from mintage import snowflake
+    >>> from mintage.ext.django import Minter, SnowflakeField
+    >>> ticket = SnowflakeField(layout=snowflake.JS_SAFE, default=Minter(snowflake.JS_SAFE))
+    >>> 0 < ticket.get_default() < 2**53
+    True
+
     :param layout: a layout, or its text in migrations.
     :raises ConfigError: ``config.layout``: the text is of no layout.
     """
@@ -63,6 +76,11 @@ class Minter:
 
 class TypeIDMinter:
     """A function that mints TypeIDs of one prefix over UUIDs of version 7, which migrations can write as a ``default``.
+
+    >>> from mintage.ext.django import TypeIDField, TypeIDMinter
+    >>> invited_by = TypeIDField(prefix="user", default=TypeIDMinter("user"))
+    >>> invited_by.get_default().prefix
+    'user'
 
     :param prefix: up to 63 characters of ``a-z``, with ``_`` inside; it may be empty.
     :raises ArgumentError: it is not str.
@@ -140,6 +158,23 @@ class IDField(Minted, models.Field):  # type: ignore[misc]
     The value is the format's ``ID``, an ``int`` for snowflake, and a ``str`` if IDs are text. You can also assign its
     text, its bytes or a ``uuid.UUID``. A primary key mints its own values: its default is the module's ``new``, and it
     is not in forms. Any other column has the default that you pass.
+
+    >>> from django.db import models
+    >>> from mintage import ulid
+    >>> from mintage.ext.django import IDField, SnoField, ULIDField
+    >>> class Order(models.Model):
+    ...     id = SnoField(primary_key=True)
+    ...     public_id = ULIDField(default=ulid.new, unique=True, form="uuid")
+    ...     name = models.CharField(max_length=80)
+    ...
+    ...     class Meta:
+    ...         app_label = "shop"
+    >>> [each.name for each in Order._meta.fields if isinstance(each, IDField)]
+    ['id', 'public_id']
+    >>> order = Order(public_id="01ARZ3NDEKTSV4RRFFQ69G5FAV", name="Ada")
+    >>> order.clean_fields()
+    >>> order.public_id
+    ulid.ID.parse('01ARZ3NDEKTSV4RRFFQ69G5FAV')
 
     :param form: the storage form. ``"bytes"``: ``bytea``, ``binary(n)`` or ``BLOB``. ``"uuid"``, for 16 bytes and for
         sno: PostgreSQL's ``uuid``, and 16 bytes in other databases. ``"text"``: characters that are compared byte by
@@ -281,6 +316,20 @@ class SnowflakeField(IDField):
     A layout of 64 bits has ``bigint unsigned`` in MySQL and MariaDB, ``numeric(20)`` in PostgreSQL, and in SQLite text
     of 20 digits, as SQLite's integers have 63 bits and a sign.
 
+    >>> from django.db import models
+    >>> from mintage import snowflake
+    >>> from mintage.ext.django import SnowflakeField
+    >>> class Tweet(models.Model):
+    ...     id = SnowflakeField(primary_key=True, layout=snowflake.TWITTER)
+    ...     reply_to = SnowflakeField(null=True, layout=snowflake.TWITTER)
+    ...
+    ...     class Meta:
+    ...         app_label = "shop"
+    >>> tweet = Tweet(reply_to="20")
+    >>> tweet.clean_fields()
+    >>> tweet.id > tweet.reply_to
+    True
+
     :param layout: the layout, or its text in migrations; the default is :data:`mintage.snowflake.DEFAULT`.
     :raises ConfigError: ``config.layout``: the text is of no layout.
     """
@@ -315,6 +364,20 @@ class TypeIDField(IDField):
     The value is a ``typeid.ID``. You can also assign its text, or the ID of 128 bits below the prefix, its bytes or its
     ``uuid.UUID``. A TypeID with another prefix is refused. A primary key mints over UUIDs of version 7, and lookups by
     time use the time of the UUID.
+
+    >>> from django.db import models
+    >>> from mintage.ext.django import TypeIDField
+    >>> class User(models.Model):
+    ...     id = TypeIDField(prefix="user", primary_key=True)
+    ...
+    ...     class Meta:
+    ...         app_label = "shop"
+    >>> User().id.prefix
+    'user'
+    >>> User(id="order_01fwhe4ydgfk1shh6w1g60eecf").clean_fields()
+    Traceback (most recent call last):
+      ...
+    django.core.exceptions.ValidationError: {'id': [...]}
 
     :param prefix: up to 63 characters of ``a-z``, with ``_`` inside; it may be empty. Only ``form="text"`` stores it;
         in the other forms the column has it.
@@ -351,6 +414,26 @@ class SnowflakeAutoField(Minted, models.BigAutoField):  # type: ignore[misc]
 
     ``save()`` of a new instance with a key that you set inserts a row, and does not look for a row to update, as with
     any primary key that has a default.
+
+    >>> from django.db import models
+    >>> from mintage import snowflake
+    >>> from mintage.ext.django import SnowflakeAutoField
+    >>> class NarrowAutoField(SnowflakeAutoField):
+    ...     layout = snowflake.JS_SAFE
+    >>> class Ticket(models.Model):
+    ...     id = NarrowAutoField(primary_key=True)
+    ...
+    ...     class Meta:
+    ...         app_label = "shop"
+    >>> from django.db import connection
+    >>> with connection.schema_editor() as editor:
+    ...     editor.create_model(Ticket)
+    >>> ticket = Ticket()
+    >>> ticket.pk is None
+    True
+    >>> ticket.save()
+    >>> 0 < ticket.pk < 2**53
+    True
     """
 
     layout: snowflake.Layout = snowflake.DEFAULT
@@ -389,9 +472,31 @@ class SnowflakeAutoField(Minted, models.BigAutoField):  # type: ignore[misc]
         return snowflake.new() if self.layout == snowflake.DEFAULT else _generator(self.layout).new()
 
 
+_TEXT: Final = """A column of IDs of :mod:`mintage.{name}`: see :class:`IDField`.
+
+>>> from django.db import models
+>>> from mintage.ext.django import {field}
+>>> class Order(models.Model):
+...     id = {field}(primary_key=True)
+...
+...     class Meta:
+...         app_label = "shop"
+>>> order = Order(id="{text}")
+>>> order.clean_fields()
+>>> order.id
+{id!r}
+>>> isinstance(Order().id, type(order.id))
+True
+>>> {field}.forms()
+{forms}
+"""
+"""The docstring of the field of a kind."""
+
+
 def _of_kind(kind: Kind) -> type[IDField]:
-    text = f"A column of IDs of :mod:`mintage.{kind.name}`: see :class:`IDField`."
-    return type(f"{kind.title}Field", (IDField,), {"__module__": _HERE, "__doc__": text, "kind": kind})
+    field, text = f"{kind.title}Field", kind.example
+    doc = _TEXT.format(name=kind.name, field=field, text=text, id=kind.read(text), forms=storage_forms(kind))
+    return type(field, (IDField,), {"__module__": _HERE, "__doc__": doc, "kind": kind})
 
 
 for _each in (SnowflakeField, SnowflakeAutoField, TypeIDField):

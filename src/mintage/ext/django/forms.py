@@ -18,6 +18,17 @@ __all__ = ["IDField"]
 class IDField(forms.CharField):  # type: ignore[misc]
     """A field for the text of an ID. Its value is the ID, or ``None`` if it is empty.
 
+    >>> from django import forms
+    >>> from mintage.ext.django.forms import IDField
+    >>> from mintage.formats.kinds import KINDS
+    >>> class Search(forms.Form):
+    ...     order = IDField(kind=KINDS["sno"])
+    >>> search = Search({"order": "brpk4q72xwf2m63l"})
+    >>> search.is_valid(), search.cleaned_data["order"]
+    (True, sno.ID.parse('brpk4q72xwf2m63l'))
+    >>> Search({"order": "no id"}).errors["order"]
+    ['sno text has 5 characters, needs 16']
+
     :param kind: the kind of IDs, of ``mintage.formats.kinds.KINDS``, or ``TypeIDs("user")``.
     """
 

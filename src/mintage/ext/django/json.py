@@ -15,6 +15,12 @@ class JSONEncoder(DjangoJSONEncoder):  # type: ignore[misc]
     """Django's encoder, which also writes IDs: for ``JsonResponse(…, encoder=…)`` and ``JSONField(encoder=…)``.
 
     JSON encoders are not called for an ``int``, so convert a snowflake to text yourself: ``str(id)``.
+
+    >>> from django.http import JsonResponse
+    >>> from mintage import sno
+    >>> from mintage.ext.django import JSONEncoder
+    >>> JsonResponse({"id": sno.ID.parse("brpk4q72xwf2m63l")}, encoder=JSONEncoder).content
+    b'{"id": "brpk4q72xwf2m63l"}'
     """
 
     # Migrations import it from there.

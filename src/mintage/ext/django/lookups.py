@@ -30,7 +30,20 @@ def _bound(lookup: Any, time: object) -> Any:
 
 
 class MintedAfter(GreaterThanOrEqual):  # type: ignore[misc]
-    """The lookup ``id__minted_after=t``: minted in the tick of an aware datetime or later: ``id >= min_at(t)``."""
+    """The lookup ``id__minted_after=t``: minted in the tick of an aware datetime or later: ``id >= min_at(t)``.
+
+    >>> from datetime import datetime, timezone
+    >>> from django.db import models
+    >>> from mintage.ext.django import SnowflakeField
+    >>> class Order(models.Model):
+    ...     id = SnowflakeField(primary_key=True)
+    ...
+    ...     class Meta:
+    ...         app_label = "shop"
+    >>> may = datetime(2024, 5, 1, tzinfo=timezone.utc)
+    >>> str(Order.objects.filter(id__minted_after=may).query).partition(" WHERE ")[2]
+    '"shop_order"."id" >= 1235017845964800000'
+    """
 
     lookup_name = "minted_after"
 
@@ -44,7 +57,20 @@ class MintedAfter(GreaterThanOrEqual):  # type: ignore[misc]
 
 
 class MintedBefore(LessThan):  # type: ignore[misc]
-    """The lookup ``id__minted_before=t``: minted before the tick of an aware datetime: ``id < min_at(t)``."""
+    """The lookup ``id__minted_before=t``: minted before the tick of an aware datetime: ``id < min_at(t)``.
+
+    >>> from datetime import datetime, timezone
+    >>> from django.db import models
+    >>> from mintage.ext.django import SnowflakeField
+    >>> class Order(models.Model):
+    ...     id = SnowflakeField(primary_key=True)
+    ...
+    ...     class Meta:
+    ...         app_label = "shop"
+    >>> june = datetime(2024, 6, 1, tzinfo=timezone.utc)
+    >>> str(Order.objects.filter(id__minted_before=june).query).partition(" WHERE ")[2]
+    '"shop_order"."id" < 1246251869798400000'
+    """
 
     lookup_name = "minted_before"
 
@@ -58,7 +84,20 @@ class MintedBefore(LessThan):  # type: ignore[misc]
 
 
 class MintedBetween(Lookup):  # type: ignore[misc]
-    """The lookup ``id__minted_between=(a, b)``: ``minted_after=a`` and ``minted_before=b``, so without ``b``."""
+    """The lookup ``id__minted_between=(a, b)``: ``minted_after=a`` and ``minted_before=b``, so without ``b``.
+
+    >>> from datetime import datetime, timezone
+    >>> from django.db import models
+    >>> from mintage.ext.django import SnowflakeField
+    >>> class Order(models.Model):
+    ...     id = SnowflakeField(primary_key=True)
+    ...
+    ...     class Meta:
+    ...         app_label = "shop"
+    >>> may, june = datetime(2024, 5, 1, tzinfo=timezone.utc), datetime(2024, 6, 1, tzinfo=timezone.utc)
+    >>> str(Order.objects.filter(id__minted_between=(may, june)).query).partition(" WHERE ")[2]
+    '("shop_order"."id" >= 1235017845964800000 AND "shop_order"."id" < 1246251869798400000)'
+    """
 
     lookup_name = "minted_between"
 
@@ -79,6 +118,16 @@ class HasText(Exact):  # type: ignore[misc]
     """The lookup of a search box: the row whose ID has a text, or no row if the text is of no ID.
 
     It replaces a search for a part of the text, which is not in the stored bytes of an ID.
+
+    >>> from django.db import models
+    >>> from mintage.ext.django import SnowflakeField
+    >>> class Order(models.Model):
+    ...     id = SnowflakeField(primary_key=True)
+    ...
+    ...     class Meta:
+    ...         app_label = "shop"
+    >>> str(Order.objects.filter(id__icontains="454947766275222906").query).partition(" WHERE ")[2]
+    '"shop_order"."id" = 454947766275222906'
     """
 
     _is_id = True
@@ -105,7 +154,15 @@ _OF_TEXT: Final = frozenset({"contains", "icontains", "iexact", "startswith", "i
 
 
 def of_kind(kind: Kind | TypeIDs, name: str) -> type[Lookup] | None:
-    """Return the lookup that replaces Django's for a kind of IDs, or ``None``."""
+    """Return the lookup that replaces Django's for a kind of IDs, or ``None``.
+
+    >>> from mintage.ext.django.lookups import of_kind
+    >>> from mintage.formats.kinds import KINDS
+    >>> of_kind(KINDS["ulid"], "minted_after").__name__
+    'MintedAfter'
+    >>> of_kind(KINDS["nanoid"], "minted_after") is None  # no time
+    True
+    """
     if name in _OF_TEXT:
         return HasText
     return _OF_TIME.get(name) if kind.has_time else None

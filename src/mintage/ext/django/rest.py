@@ -1,4 +1,18 @@
-"""Fields of Django REST framework: IDs as text in JSON, as objects in Python, and in schemas of drf-spectacular."""
+"""Fields of Django REST framework: IDs as text in JSON, as objects in Python, and in schemas of drf-spectacular.
+
+``SERIALIZER_FIELDS`` has the field of a format by its name:
+
+>>> from mintage.ext.django.rest import SERIALIZER_FIELDS
+>>> from rest_framework import serializers
+>>> class Parcel(serializers.Serializer):
+...     order = SERIALIZER_FIELDS["sno"]()
+...     invoice = SERIALIZER_FIELDS["snowflake"]()
+>>> parcel = Parcel(data={"order": "brpk4q72xwf2m63l", "invoice": "454947766275222906"})
+>>> parcel.is_valid()
+True
+>>> parcel.validated_data
+{'order': sno.ID.parse('brpk4q72xwf2m63l'), 'invoice': 454947766275222906}
+"""
 
 from __future__ import annotations
 
@@ -40,6 +54,15 @@ class IDField(serializers.Field):  # type: ignore[misc]
     """A field of IDs: text in JSON, an ID in Python; for snowflake digits in JSON, and an int in Python.
 
     It accepts a JSON number for a snowflake up to 2^53 - 1. JavaScript may have rounded a larger one.
+
+    >>> from mintage import sno
+    >>> from mintage.ext.django.rest import IDField
+    >>> from rest_framework import serializers
+    >>> class Reference(serializers.Serializer):
+    ...     order = IDField("sno")
+    ...     customers = serializers.ListField(child=IDField("snowflake"))
+    >>> Reference({"order": sno.ID.parse("brpk4q72xwf2m63l"), "customers": [454947766275222906]}).data
+    {'order': 'brpk4q72xwf2m63l', 'customers': ['454947766275222906']}
 
     :param kind: the name of a scheme, or ``typeid``; a class of IDs, :class:`mintage.snowflake.Str` or
         ``TypeID("user")``; or one of ``mintage.formats.kinds.KINDS``. The default in a ``ModelSerializer`` is the
@@ -133,6 +156,20 @@ class PrimaryKeyRelatedField(_Related, serializers.PrimaryKeyRelatedField):  # t
     """A field for a relation by primary key, which reads and writes IDs as :class:`IDField` does.
 
     For any other key it is the field of Django REST framework.
+
+    >>> from django.db import models
+    >>> from mintage.ext.django import SnowflakeField
+    >>> class Order(models.Model):
+    ...     id = SnowflakeField(primary_key=True)
+    ...
+    ...     class Meta:
+    ...         app_label = "shop"
+    >>> from mintage.ext.django.rest import PrimaryKeyRelatedField
+    >>> from rest_framework import serializers
+    >>> class Parcel(serializers.Serializer):
+    ...     order = PrimaryKeyRelatedField(queryset=Order.objects.all())
+    >>> Parcel({"order": Order(id=454947766275222906)}).data
+    {'order': '454947766275222906'}
     """
 
     def _path(self) -> str:
@@ -163,6 +200,22 @@ class SlugRelatedField(_Related, serializers.SlugRelatedField):  # type: ignore[
     """A field for a relation by another field, which reads and writes IDs as :class:`IDField` does.
 
     A ``ModelSerializer`` uses it for a foreign key with ``to_field``.
+
+    >>> from django.db import models
+    >>> from mintage import ulid
+    >>> from mintage.ext.django import SnowflakeField, ULIDField
+    >>> class Order(models.Model):
+    ...     id = SnowflakeField(primary_key=True)
+    ...     public_id = ULIDField(default=ulid.new, unique=True)
+    ...
+    ...     class Meta:
+    ...         app_label = "shop"
+    >>> from mintage.ext.django.rest import SlugRelatedField
+    >>> from rest_framework import serializers
+    >>> class Parcel(serializers.Serializer):
+    ...     order = SlugRelatedField("public_id", queryset=Order.objects.all())
+    >>> Parcel({"order": Order(public_id=ulid.ID.parse("01ARZ3NDEKTSV4RRFFQ69G5FAV"))}).data
+    {'order': '01ARZ3NDEKTSV4RRFFQ69G5FAV'}
     """
 
     def _path(self) -> str:
@@ -209,6 +262,13 @@ def _below(base: Any) -> Iterator[Any]:
 def lookup_regex(scheme: str) -> str:
     """Return the regular expression of the texts of a scheme, for ``lookup_value_regex`` of a view set.
 
+    >>> from mintage.ext.django.rest import lookup_regex
+    >>> from rest_framework import viewsets
+    >>> class Orders(viewsets.ModelViewSet):
+    ...     lookup_value_regex = lookup_regex("objectid")
+    >>> Orders.lookup_value_regex
+    '[0-9A-Fa-f]{24}'
+
     :param scheme: the name of a scheme, or ``typeid``.
     :raises KeyError: there is no such scheme.
     """
@@ -216,7 +276,13 @@ def lookup_regex(scheme: str) -> str:
 
 
 def schema(kind: Kind | TypeIDs) -> dict[str, Any]:
-    """Return the OpenAPI schema of all texts of a kind of IDs that the field reads."""
+    """Return the OpenAPI schema of all texts of a kind of IDs that the field reads.
+
+    >>> from mintage.ext.django.rest import schema
+    >>> from mintage.formats.kinds import KINDS
+    >>> schema(KINDS["objectid"])
+    {'type': 'string', 'format': 'objectid', 'pattern': '^[0-9A-Fa-f]{24}$'}
+    """
     return {"type": "string", "format": "int64" if kind.layout else kind.name, "pattern": kind.pattern}
 
 
@@ -225,6 +291,23 @@ def register() -> None:
 
     Keys, and relations to them, are then text. A second call changes nothing.
     :class:`~mintage.ext.django.apps.MintageConfig` calls it where ``"rest_framework"`` is in ``INSTALLED_APPS``.
+
+    >>> from django.db import models
+    >>> from mintage.ext.django import SnowflakeField
+    >>> class Order(models.Model):
+    ...     id = SnowflakeField(primary_key=True)
+    ...
+    ...     class Meta:
+    ...         app_label = "shop"
+    >>> from mintage.ext.django.rest import register
+    >>> from rest_framework import serializers
+    >>> register()
+    >>> class OrderSerializer(serializers.ModelSerializer):
+    ...     class Meta:
+    ...         model = Order
+    ...         fields = ["id"]
+    >>> OrderSerializer(Order(id=454947766275222906)).data
+    {'id': '454947766275222906'}
     """
     mapping = serializers.ModelSerializer.serializer_field_mapping
     mapping.update({field: SERIALIZER_FIELDS[name] for name, field in FIELDS.items()})

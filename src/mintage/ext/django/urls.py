@@ -43,6 +43,15 @@ def register_converters() -> None:
     Its name is that of the module: ``sno``, ``snowflake``, ``ulid`` …; or ``typeid`` for TypeIDs of any prefix. A name
     that is taken does not change: Django's own ``uuid``, whose values a :class:`~mintage.ext.django.UUIDField` accepts
     too. A second call changes nothing. :class:`~mintage.ext.django.apps.MintageConfig` calls it.
+
+    >>> from django.urls import path
+    >>> from mintage.ext.django import register_converters
+    >>> register_converters()
+    >>> orders = path("orders/<ulid:pk>/", lambda request, pk: ...)
+    >>> orders.resolve("orders/01ARZ3NDEKTSV4RRFFQ69G5FAV/").kwargs
+    {'pk': ulid.ID.parse('01ARZ3NDEKTSV4RRFFQ69G5FAV')}
+    >>> orders.resolve("orders/latest/") is None
+    True
     """
     for name, kind in NAMED.items():
         if name not in converters.get_converters():
