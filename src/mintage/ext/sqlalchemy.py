@@ -17,6 +17,14 @@ layout. A mapped class needs only the class of IDs, and Alembic the two function
 (ULIDType(form='text'), KSUIDType(), SnowflakeType('twitter'), KSUIDType())
 >>> class Base(DeclarativeBase):
 ...     type_annotation_map = ANNOTATIONS
+
+``StorageForm`` is the type of the forms' names, for a function that passes one on:
+
+>>> from mintage.ext.sqlalchemy import StorageForm
+>>> def key(form: StorageForm = "bytes") -> Column:
+...     return Column("id", ULIDType(form), primary_key=True, default=ulid.new)
+>>> key("text").type
+ULIDType(form='text')
 """
 
 from __future__ import annotations
@@ -100,6 +108,20 @@ class Comparator(types.TypeDecorator.Comparator[T]):
 
     They compare the column with IDs, so the database reads only an index. The time of an ID is the beginning of its
     tick.
+
+    >>> from datetime import datetime, timezone
+    >>> from mintage import sno
+    >>> from mintage.ext.sqlalchemy import SnoType
+    >>> from sqlalchemy import Column, MetaData, Table, create_engine
+    >>> orders = Table("orders", MetaData(), Column("id", SnoType(), primary_key=True, default=sno.new))
+    >>> may, june = datetime(2024, 5, 1, tzinfo=timezone.utc), datetime(2024, 6, 1, tzinfo=timezone.utc)
+    >>> of_may = orders.select().where(orders.c.id.minted_between(may, june))
+    >>> with create_engine("sqlite://").begin() as connection:
+    ...     orders.create(connection)
+    ...     for time in may, june:
+    ...         written = connection.execute(orders.insert().values(id=sno.new_at(time)))
+    ...     [each.time.month for each in connection.scalars(of_may)]
+    [5]
     """
 
     __slots__ = ()
@@ -144,6 +166,15 @@ class IDType(types.TypeDecorator[T]):
     it sent with those that it reads. A type of 16 bytes also accepts a TypeID over an ID. For any other value
     SQLAlchemy raises a ``StatementError``, whose ``orig`` is an :class:`~mintage.errors.ArgumentError`
     (``argument.type``).
+
+    >>> from mintage import sno
+    >>> from mintage.ext.sqlalchemy import IDType, SnoType
+    >>> from sqlalchemy import Column, MetaData, Table, Text
+    >>> orders = Table("orders", MetaData(), Column("id", SnoType(), primary_key=True), Column("note", Text))
+    >>> [each.name for each in orders.c if isinstance(each.type, IDType)]
+    ['id']
+    >>> orders.c.id.type.python_type is sno.ID
+    True
     """
 
     impl: Any = types.LargeBinary
@@ -378,6 +409,18 @@ class SnowflakeType(IDType[int]):
     ``NUMERIC(20)`` in PostgreSQL and others, and text of 20 digits in SQLite, whose integers have 63 bits and a sign.
     The column has ``autoincrement=False``, so the database does not number it.
 
+    >>> from mintage import snowflake
+    >>> from mintage.ext.sqlalchemy import SnowflakeType
+    >>> from sqlalchemy import Column, MetaData, Table, create_engine
+    >>> minted = snowflake.Generator(layout=snowflake.TWITTER)
+    >>> key = Column("id", SnowflakeType(snowflake.TWITTER), primary_key=True, default=minted.new)
+    >>> tweets = Table("tweets", MetaData(), key)
+    >>> with create_engine("sqlite://").begin() as connection:
+    ...     tweets.create(connection)
+    ...     written = connection.execute(tweets.insert()).inserted_primary_key
+    ...     connection.scalar(tweets.select()) == written.id
+    True
+
     :param layout: a layout, the name of a known one, or its fields in the text that ``repr`` of this type writes.
     :raises ConfigError: ``config.layout``: the text is of no layout.
     """
@@ -448,6 +491,26 @@ class CUID2Type(_TextIDType):
     kind = KINDS["cuid2"]
 
 
+_EXAMPLE: Final = """
+
+>>> from mintage import {name}
+>>> from mintage.ext.sqlalchemy import {type}
+>>> from sqlalchemy import Column, MetaData, Table, create_engine
+>>> orders = Table("orders", MetaData(), Column("id", {type}(), primary_key=True, default={name}.new))
+>>> with create_engine("sqlite://").begin() as connection:
+...     orders.create(connection)
+...     written = connection.execute(orders.insert(), {{"id": {id!r}}})
+...     connection.scalar(orders.select())
+{id!r}
+"""
+"""The end of the docstring of each type that takes no arguments but the form: how to write and read an ID."""
+
+_made: list[type[IDType[Any]]] = [*_BinaryIDType.__subclasses__(), *_TextIDType.__subclasses__()]
+for _each in _made:
+    if _each is not TypeIDType:
+        _known = _each.kind.read(_each.kind.example)
+        _each.__doc__ = f"{_each.__doc__ or ''}{_EXAMPLE.format(name=_each.kind.name, type=_each.__name__, id=_known)}"
+
 ANNOTATIONS: Final[Mapping[type[Any], IDType[Any]]] = {
     each.kind.python: each() for each in _BinaryIDType.__subclasses__() if each is not TypeIDType
 }
@@ -459,6 +522,12 @@ def render_item(kind: str, item: object, context: Any) -> str | Literal[False]:
     """Return the text of one of these types for a migration of Alembic, and add its import.
 
     Use it in ``env.py``: ``context.configure(render_item=render_item)``. A function of your own calls it first.
+
+    >>> from alembic.autogenerate.api import AutogenContext
+    >>> from alembic.migration import MigrationContext
+    >>> from mintage.ext.sqlalchemy import ULIDType, render_item
+    >>> render_item("type", ULIDType("text"), AutogenContext(MigrationContext.configure(dialect_name="sqlite")))
+    "mintage.ext.sqlalchemy.ULIDType(form='text')"
 
     :param kind: the kind of the item, such as ``"type"``.
     :param item: the item.
