@@ -35,14 +35,12 @@ NO_EXAMPLE = {"mintage.uuid.main"}
 
 
 def has_example(module: ModuleType, name: str) -> bool:
-    """Return True if a class or function has an example, or an example of the module uses the name.
-
-    The second is for constants, aliases, modules and names of the standard library, which have no docstring of ours.
-    """
+    """Return True if a class or function has an example of its own, or an example of the module uses the name."""
     value = getattr(module, name)
     # An int has the docstring of its class, which has examples.
-    if callable(value) and (getattr(value, "__module__", None) or "").partition(".")[0] == "mintage":
-        return ">>>" in (inspect.getdoc(value) or "")
+    is_ours = callable(value) and (getattr(value, "__module__", None) or "").partition(".")[0] == "mintage"
+    if is_ours and ">>>" in (inspect.getdoc(value) or ""):
+        return True
     code = [line for line in (module.__doc__ or "").splitlines() if line.lstrip().startswith((">>>", "..."))]
     return any(re.search(rf"\b{name}\b", line) for line in code)
 

@@ -16,6 +16,12 @@ and the fields of Django REST framework.
 True
 >>> TypeIDField(prefix="user", primary_key=True).default == TypeIDMinter("user")
 True
+
+A test of your project can call each of the :mod:`checks <mintage.ext.django.checks>`:
+
+>>> from mintage.ext.django import checks
+>>> checks.check_rest(None)
+[]
 """
 
 from __future__ import annotations
