@@ -49,6 +49,8 @@ pub trait Ticked: Id {
     };
     /// The ticks of generators: those of the format that fit beside the count.
     const FULL_WINDOW: Window = {
+        assert!(1 << Self::SEQUENCE_BITS <= Self::NUMBERS, "a tick counts more IDs than `mint` distinguishes");
+        assert!(Self::NUMBERS <= 1 << 32, "`mint` takes numbers of 32 bits");
         let (format, state) = (Self::FORMAT.ticks() as u64 - Self::EPOCH_OFFSET, 1 << (63 - Self::SEQUENCE_BITS));
         Window { floor: Tick(0), until: Tick(if format < state { format } else { state }) }
     };
