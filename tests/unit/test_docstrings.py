@@ -13,6 +13,7 @@ import pytest
 
 import mintage
 from mintage import _core
+from mintage.formats.rows import NAMES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -57,9 +58,6 @@ def test_every_public_name_has_an_example(name: str) -> None:
     assert [each for each in public if not has_example(module, each)] == []
 
 
-#: Those that users import; the others are the package's own.
-SCHEMES = ["sno", "snowflake", "locality", "uuid", "ulid", "ksuid", "ksuid_ms", "xid", "objectid", "sandflake"]
-MODULES = [*SCHEMES, "nanoid", "cuid", "cuid2", "typeid"]
 #: Its purpose is elsewhere: an iterator comes of an Array.
 WITHOUT = {"ArrayIterator"}
 
@@ -69,7 +67,7 @@ def members() -> Iterator[tuple[str, Any]]:
     found: dict[str, Any] = {"mintage.Sequence": mintage.Sequence}
     for clock in ("ManualClock", "FollowingClock"):
         found[f"mintage.testing.{clock}"] = getattr(_core, clock)
-    for name in MODULES:
+    for name in (*NAMES, "typeid"):
         for public, value in vars(importlib.import_module(f"mintage._core.{name}")).items():
             if not public.startswith("_") and callable(value) and public not in WITHOUT:
                 found[f"mintage.{name}.{public}"] = value
