@@ -107,6 +107,7 @@ class KeySettings(BaseModel):
     burst: Burst = Field(0, description="of these at once; 0: as the rate")
 
 
+# It has 34 attributes: one a setting.
 class Settings(BaseSettings):
     """The settings of a service. :meth:`load` reads them; the constructor uses its arguments alone.
 
