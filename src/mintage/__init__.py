@@ -112,9 +112,7 @@ def __getattr__(name: str) -> object:
         return getattr(_load(module), name)
     if name in __all__:
         return _load(f"mintage.{name}")
-    from mintage.formats.rows import NAMES
-
-    if name in NAMES:
+    if name in _load("mintage.formats.rows").NAMES:
         return _load(f"mintage.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 

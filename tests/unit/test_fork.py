@@ -24,6 +24,7 @@ from tests.helpers.vectors import vectors
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
+    from pathlib import Path
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="forks beside threads are Linux's")
 
@@ -410,6 +411,61 @@ def test_forks_while_threads_mint_do_not_deadlock() -> None:
         for thread in threads:
             thread.join(BOUND_S)
     assert not any(thread.is_alive() for thread in threads)
+
+
+def test_child_forked_during_an_import_of_the_first_id_mints(tmp_path: Path) -> None:
+    # The child inherits the locks of modules that another thread imports, and nobody there releases them.
+    script = """if True:
+        import os, queue, signal, sys, threading
+        import mintage
+
+        asked, forked = queue.SimpleQueue(), threading.Event()
+
+        class Finder:
+            def find_spec(name, path=None, target=None):
+                if threading.current_thread() is minter:
+                    forked.clear()
+                    asked.put(name)
+                    forked.wait(0.01)  # the fork may wait for this import
+
+        def mint():
+            store = f"sqlite:///{os.getpid()}.db"
+            for scheme in mintage.sno, mintage.snowflake, mintage.ulid:
+                scheme.Generator(store=store).new()
+            mintage.Sequence("orders", store=store).next()
+
+        def run():
+            try:
+                mint()
+            finally:
+                asked.put(None)
+
+        sys.meta_path.insert(0, Finder)
+        minter = threading.Thread(target=run)
+        os.register_at_fork(after_in_parent=forked.set)
+        minter.start()
+        names = {}
+        while name := asked.get():
+            if pid := os.fork():
+                names[pid] = name
+            else:
+                signal.alarm(30)
+                try:
+                    mint()
+                finally:
+                    os._exit(0)  # a store that is slow under load is no hang
+        assert len(names) > 20, names
+        print(*(name for pid, name in names.items() if os.WIFSIGNALED(os.waitpid(pid, 0)[1])))
+    """
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", script],
+        check=False,
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        text=True,
+        timeout=BOUND_S,
+    )
+    assert (done.returncode, done.stdout) == (0, "\n")
 
 
 def test_child_can_use_a_clock_on_which_parent_threads_wait() -> None:

@@ -219,8 +219,7 @@ class LeaseRequest:
         :raises ConfigError: ``config.store``, ``config.driver``, ``config.policy``, ``config.node``, ``config.span``.
         :raises StoreError: the registry cannot be opened now.
         """
-        with fork_lock():
-            store = choose_store(self.store)
+        store = choose_store(self.store)
         moves = self._moves_when_lost()
         pool, span_ms = self._pool(), self._span_ms()
         is_local = store is None or registry.is_registry(store)
@@ -229,13 +228,12 @@ class LeaseRequest:
         if is_chosen:
             plan.candidates()
         if store is None:
-            with fork_lock():
-                registry.warn_outsider()
-                # Numbers that were chosen are leased or refused: a lock does not keep others with a lease from them.
-                is_free = not is_chosen and not self.never_used
-                if is_free and plan.lockable() and not registry.is_writable():
-                    return registry.LockedNode(pool, plan.lockable, span_ms=span_ms, clock=self.clock)
-                store = registry_store()
+            registry.warn_outsider()
+            # Numbers that were chosen are leased or refused: a lock does not keep others with a lease from them.
+            is_free = not is_chosen and not self.never_used
+            if is_free and plan.lockable() and not registry.is_writable():
+                return registry.LockedNode(pool, plan.lockable, span_ms=span_ms, clock=self.clock)
+            store = registry_store()
         return LeaseClient(
             store,
             pool=pool,
@@ -290,7 +288,9 @@ class LeaseRequest:
 
 def lease_client(**arguments: Any) -> LeaseHandle:
     """Open the lease of a generator: the extension's way to a :class:`LeaseRequest`, whose fields these are."""
-    return LeaseRequest(**arguments).open()
+    # For all of it: the core, too, imports modules when it first needs them.
+    with fork_lock():
+        return LeaseRequest(**arguments).open()
 
 
 def may_have_prior_holders(lease: LeaseHandle) -> bool:
