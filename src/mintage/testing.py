@@ -206,6 +206,14 @@ def _is_active() -> bool:
     return bool(_installed)
 
 
-def _minted_until() -> list[Any]:
-    """Return the time up to which each default generator has minted."""
-    return [each._minted_until() for each in defaults() if hasattr(each, "_minted_until")]
+def _minted_until() -> dict[int, Any]:
+    """Return the time up to which each default generator has minted, by its ``id``; nothing for an unused one.
+
+    So the first import of a format, which makes a default generator, changes nothing.
+    """
+    found = {}
+    for each in defaults():
+        make: Any = type(each)
+        if hasattr(each, "_minted_until") and each._minted_until() != make()._minted_until():
+            found[id(each)] = each._minted_until()
+    return found

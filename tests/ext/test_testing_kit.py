@@ -514,7 +514,7 @@ def test_time_travel_without_a_bridge_is_warned_of(
 def test_time_travel_without_minting_is_not_warned_of(
     pytester: pytest.Pytester, run: Callable[..., pytest.RunResult]
 ) -> None:
-    pytester.makepyfile(TRAVELS.replace("    assert", "    lambda:"))
+    pytester.makepyfile(TRAVELS.replace("    assert", "    from mintage import ksuid, ulid; lambda:"))
     run("-W", "error::mintage.testing.TravelWarning").assert_outcomes(passed=2)
 
 

@@ -123,7 +123,7 @@ _TRAVELS: Final[dict[str, Callable[[Any], Any]]] = {
 def _watch(name: str, travel: Any) -> None:
     """Make a class that changes the time warn if IDs were minted meanwhile."""
     start, stop = travel.start, travel.stop
-    journeys: list[list[Any] | None] = []
+    journeys: list[dict[int, Any] | None] = []
 
     def watched_start(self: Any) -> Any:
         from mintage import testing
