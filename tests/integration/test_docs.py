@@ -34,6 +34,7 @@ from benchmarks import family
 from mintage.formats.catalogue import FORMATS
 from mintage.lease import request
 from mintage.store import open_store
+from tests.helpers.optional import is_missing, module_or_skip
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -125,8 +126,7 @@ class DocstringRunner(doctest.DocTestRunner):
     ) -> None:
         """Report an error of an example, unless it is that a package is missing."""
         error = exc_info[1]
-        is_missing = isinstance(error, ModuleNotFoundError) and not (error.name or "mintage").startswith("mintage")
-        if is_missing or getattr(error, "code", "") == "config.driver":
+        if is_missing(error) or getattr(error, "code", "") == "config.driver":
             raise SkipTest(str(error))
         super().report_unexpected_exception(out, test, example, exc_info)
 
@@ -187,12 +187,7 @@ def in_a_project(name: str, directory: Path) -> None:
 
 @pytest.mark.parametrize("name", ["mintage", *MODULES])
 def test_snippets_of_a_docstring_run(name: str, tmp_path: Path) -> None:
-    try:
-        module = importlib.import_module(name)
-    except ModuleNotFoundError as error:
-        if (error.name or "mintage").startswith("mintage"):
-            raise
-        pytest.skip(str(error))
+    module = module_or_skip(name)
     if name.startswith("mintage.ext.django"):
         pytest.importorskip("rest_framework")
         in_a_project(name, tmp_path)

@@ -14,6 +14,7 @@ import pytest
 import mintage
 from mintage import _core
 from mintage.formats.rows import NAMES
+from tests.helpers.optional import module_or_skip
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -48,12 +49,7 @@ def has_example(module: ModuleType, name: str) -> bool:
 
 @pytest.mark.parametrize("name", PUBLIC)
 def test_every_public_name_has_an_example(name: str) -> None:
-    try:
-        module = importlib.import_module(name)
-    except ModuleNotFoundError as error:
-        if (error.name or "mintage").startswith("mintage"):
-            raise
-        pytest.skip(str(error))
+    module = module_or_skip(name)
     public = [each for each in module.__all__ if f"{name}.{each}" not in NO_EXAMPLE]
     assert [each for each in public if not has_example(module, each)] == []
 
