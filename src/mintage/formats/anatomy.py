@@ -21,6 +21,7 @@ from mintage.errors import ArgumentError, ParseError
 from mintage.formats import catalogue, times
 from mintage.formats.catalogue import Format
 from mintage.formats.rows import SCHEMES
+from mintage.formats.values import MAX_SHOWN_BITS
 
 if TYPE_CHECKING:
     import builtins
@@ -332,4 +333,4 @@ def _shortened(value: object) -> str:
         more = "" if len(raw) <= _SHOWN // 2 else f"... ({len(raw):,} bytes)"
         return f"bytes {shown or '(none)'}{more}"
     number = _as_integer(value) or 0
-    return str(number) if number.bit_length() <= 128 else f"an integer of {number.bit_length():,} bits"
+    return str(number) if number.bit_length() <= MAX_SHOWN_BITS else f"an integer of {number.bit_length():,} bits"

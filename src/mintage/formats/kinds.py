@@ -14,15 +14,12 @@ from mintage.errors import ArgumentError, ConfigError, FieldError, ParseError
 from mintage.formats.cast import cast
 from mintage.formats.catalogue import FORMATS, LAST_RESORTS, Format, of_layout, of_scheme
 from mintage.formats.rows import SCHEMES, Scheme, listed
-from mintage.formats.values import type_name
+from mintage.formats.values import MAX_SHOWN_BITS, type_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
 _UUID_BYTES: Final = 16
-
-#: The size of the largest integer that an error writes out.
-_SHOWN_BITS: Final = 128
 
 
 class Kind(NamedTuple):
@@ -162,7 +159,7 @@ class Kind(NamedTuple):
             message = f"{self.name} must be int or its digits, not {type_name(type(value))}"
             raise ArgumentError(message, code="argument.type")
         if not 0 <= value <= self.max:
-            shown = f"of {value.bit_length():,} bits" if value.bit_length() > _SHOWN_BITS else f"{value}"
+            shown = f"of {value.bit_length():,} bits" if value.bit_length() > MAX_SHOWN_BITS else f"{value}"
             raise FieldError(f"{self.name} {shown} is outside 0..{self.max} of its layout", code="field.range")
         return value
 

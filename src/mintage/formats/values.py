@@ -1,8 +1,13 @@
-"""The bytes of an ID, and the name of its class in messages."""
+"""The bytes of an ID, and how messages name its class and write integers."""
 
 from __future__ import annotations
 
+from typing import Final
+
 from mintage.errors import ArgumentError
+
+MAX_SHOWN_BITS: Final = 128
+"""The size of the largest integer whose digits a message has."""
 
 
 def type_name(kind: type) -> str:
