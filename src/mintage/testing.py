@@ -214,6 +214,6 @@ def _minted_until() -> dict[int, Any]:
     found = {}
     for each in defaults():
         make: Any = type(each)
-        if hasattr(each, "_minted_until") and each._minted_until() != make()._minted_until():
-            found[id(each)] = each._minted_until()
+        if hasattr(each, "_minted_until") and (until := each._minted_until()) != make()._minted_until():
+            found[id(each)] = until
     return found
