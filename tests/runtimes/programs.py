@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
 AT_ONCE: Final = 4
+PATIENCE_S: Final = 60.0
 GREENLETS: Final = 200
 
 
@@ -62,13 +63,24 @@ def pool(method: str, calls: int) -> None:
 
 
 def executor(method: str, calls: int) -> None:
-    """Map the calls over an executor; not with ``max_tasks_per_child``, which deadlocks on Python 3.11 by itself."""
+    """Map the calls over an executor; not with ``max_tasks_per_child``, which deadlocks on Python 3.11 by itself.
+
+    An executor starts a worker only while no other is idle, so each worker waits for all of them and then mints.
+    """
     from concurrent.futures import ProcessPoolExecutor
     from multiprocessing import get_context
 
     mint()
-    with ProcessPoolExecutor(AT_ONCE, mp_context=get_context(method)) as workers:
-        list(workers.map(mint, range(calls - 1)))
+    context: Any = get_context(method)
+    started = context.Barrier(AT_ONCE)
+    with ProcessPoolExecutor(AT_ONCE, context, initializer=mint_together, initargs=(started,)) as workers:
+        list(workers.map(mint, range(max(calls - 1 - AT_ONCE, AT_ONCE))))
+
+
+def mint_together(started: Any) -> None:
+    """Mint once as many processes as the barrier counts have started."""
+    started.wait(PATIENCE_S)
+    mint()
 
 
 # --- threads and event loops ------------------------------------------------------------------------------------------
