@@ -460,6 +460,49 @@ def test_copy_in_place_of_the_file_is_a_server_that_took_over(anywhere: Path, wa
         assert store.describe().identity == after
 
 
+RESERVING = """
+import sys
+from mintage import open_store
+from mintage.errors import StoreError
+try:
+    print(*open_store(sys.argv[1]).reserve("n", 100).as_range())
+except StoreError as error:
+    assert error.code == "store.unavailable"  # The verb has locked the guard.
+"""
+
+
+@pytest.mark.parametrize(
+    "way", ["rm all, cp", "cp aside, mv", "rm -r, cp -r of all", "rsync --inplace --delete of all"]
+)
+def test_copy_placed_before_the_marks_are_kept_repeats_no_integer(
+    anywhere: Path, way: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if reason := file_copies.lacks(way):
+        pytest.skip(reason)
+    path = anywhere / "ids.db"
+    keep, others = witness.Witness.keep, []
+
+    def reserve_in_another_process() -> list[int]:
+        with python(RESERVING, f"sqlite:///{path}?timeout_ms=100") as another:
+            assert another.stdout
+            return [int(word) for word in another.stdout.read().split()]
+
+    def late(kept_by: witness.Witness, marks: witness.Marks) -> None:
+        monkeypatch.setattr(witness.Witness, "keep", keep)
+        file_copies.WAYS[way](anywhere, copy)
+        others.extend(reserve_in_another_process())
+        keep(kept_by, marks)
+
+    with opened(path) as store:
+        store.reserve("n", 1)  # After a takeover a namespace skips ten times as many.
+        copy = copied(path)
+        monkeypatch.setattr(witness.Witness, "keep", late)
+        ours = store.reserve("n", 100).as_range()
+        others.extend(reserve_in_another_process())
+    assert not set(others) & set(ours)
+    assert len(set(others)) == len(others) >= 100
+
+
 @pytest.mark.parametrize("is_another", [False, True], ids=["this process", "another"])
 @pytest.mark.parametrize("kind", file_copies.KINDS)
 def test_restored_volume_is_a_server_that_took_over(tmp_path: Path, kind: str, *, is_another: bool) -> None:

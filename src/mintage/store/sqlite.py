@@ -91,6 +91,7 @@ class SqliteStore(Ledger):
                     connection.execute("COMMIT")
                     file.check_place(records)
                 file.remember()
+                file.check_not_replaced()
             except sqlite3.Error as error:
                 raise self._translate(error) from error
 
@@ -394,6 +395,18 @@ class File:
         """Keep the marks of the last write; closing the connection first moves the log into the file."""
         with_log = Mark(self.incarnation.name, self.incarnation.serial, self.incarnation.moved)
         self._witness.keep(Marks(with_log, self._mark_without_log if _has_log(self._path) else with_log, self._place))
+
+    def check_not_replaced(self) -> None:
+        """Check that the file and its guard are at their paths once the marks are kept.
+
+        A process that used a copy before it could find the marks may have been given the same integers. It had another
+        guard, or none had locked it out.
+
+        :raises ConflictError: a copy replaced either file before the marks were kept.
+        """
+        is_same_inode = place_of(self._path) == self._place and created_ns(self._path) == self._created_ns
+        if not (is_same_inode and self._witness.has_guard):
+            raise ConflictError
 
 
 def _incarnations(connection: sqlite3.Connection) -> list[Incarnation]:

@@ -83,6 +83,11 @@ class Witness:
         """True if this process has used a file at this path."""
         return self._path in _remembered
 
+    @property
+    def has_guard(self) -> bool:
+        """True if the locked guard is still at its path, or if there is none."""
+        return self._guard is None or _is_at(f"{self._path}{_ENDING}", os.fstat(self._guard))
+
     def recall(self, place: str) -> set[Marks]:
         """Return the marks of the file that is at this place now. Their places may differ.
 
