@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 NAME: Final = "ids.db"
+PATIENCE_S: Final = 60
 
 _COMMANDS: Final = {
     "cp over it": 'cp "$copy/ids.db" ids.db',
@@ -31,8 +32,8 @@ _COMMANDS: Final = {
     "cp -r of all": 'cp -r "$copy/." .',
     "tar -x --overwrite of all": 'tar -C "$copy" -c . | tar -x --overwrite',
     "rsync --inplace --delete of all": 'rsync -a --ignore-times --inplace --delete "$copy/" ./',
-    # Again, where the keeper made or removed a file meanwhile.
-    "rm -r, cp -r of all": 'cd .. && until rm -rf "$place"; do :; done && cp -r "$copy" "$place"',
+    # Again, where the keeper or another process made or removed a file meanwhile: either command then fails.
+    "rm -r, cp -r of all": 'cd .. && until rm -rf "$place" && cp -r "$copy" "$place"; do :; done',
 }
 
 
@@ -43,7 +44,7 @@ def _restored_by_sqlite(place: Path, copy: Path) -> None:
 
 def _command(line: str, place: Path, copy: Path) -> None:
     script = f'place=$1; copy=$2; cd "$place" && {line}'
-    subprocess.run(["sh", "-ec", script, "sh", place, copy], check=True, capture_output=True)
+    subprocess.run(["sh", "-ec", script, "sh", place, copy], check=True, capture_output=True, timeout=PATIENCE_S)
 
 
 WAYS: Final[dict[str, Callable[[Path, Path], None]]] = {
