@@ -467,20 +467,18 @@ from mintage.errors import StoreError
 try:
     print(*open_store(sys.argv[1]).reserve("n", 100).as_range())
 except StoreError as error:
-    assert error.code == "store.unavailable"  # The verb has locked the guard.
+    assert error.code == "store.unavailable"  # The verb has locked the file.
 """
 
 
-@pytest.mark.parametrize(
-    "way", ["rm all, cp", "cp aside, mv", "rm -r, cp -r of all", "rsync --inplace --delete of all"]
-)
+@pytest.mark.parametrize("has_shared_memory", [True, False], ids=["shared memory", "none"])
+@pytest.mark.parametrize("way", ["rm all, cp", "cp aside, mv", "rm -r, cp -r of all", "cp -r of all"])
 def test_copy_placed_before_the_marks_are_kept_repeats_no_integer(
-    anywhere: Path, way: str, monkeypatch: pytest.MonkeyPatch
+    anywhere: Path, way: str, monkeypatch: pytest.MonkeyPatch, *, has_shared_memory: bool
 ) -> None:
-    if reason := file_copies.lacks(way):
-        pytest.skip(reason)
     path = anywhere / "ids.db"
-    keep, others = witness.Witness.keep, []
+    keep = witness.Witness.keep
+    during: list[int] = []
 
     def reserve_in_another_process() -> list[int]:
         with python(RESERVING, f"sqlite:///{path}?timeout_ms=100") as another:
@@ -490,17 +488,22 @@ def test_copy_placed_before_the_marks_are_kept_repeats_no_integer(
     def late(kept_by: witness.Witness, marks: witness.Marks) -> None:
         monkeypatch.setattr(witness.Witness, "keep", keep)
         file_copies.WAYS[way](anywhere, copy)
-        others.extend(reserve_in_another_process())
+        during.extend(reserve_in_another_process())
         keep(kept_by, marks)
 
     with opened(path) as store:
         store.reserve("n", 1)  # After a takeover a namespace skips ten times as many.
         copy = copied(path)
         monkeypatch.setattr(witness.Witness, "keep", late)
+        if not has_shared_memory:
+            monkeypatch.setattr(witness, "_open_shared", lambda _: None)
         ours = store.reserve("n", 100).as_range()
-        others.extend(reserve_in_another_process())
-    assert not set(others) & set(ours)
-    assert len(set(others)) == len(others) >= 100
+        monkeypatch.undo()
+        after = reserve_in_another_process()
+    if has_shared_memory:
+        assert not during
+    assert len(after) == 100
+    assert len({*ours, *during, *after}) == len(ours) + len(during) + len(after)
 
 
 @pytest.mark.parametrize("is_another", [False, True], ids=["this process", "another"])
@@ -940,11 +943,18 @@ def test_locked_guard_is_waited_for_as_long_as_the_file(path: Path) -> None:
 def test_removed_guard_is_created_again(store: SqliteStore, path: Path) -> None:
     before = store.describe().identity
     guard = path.with_name("ids.db-guard")
-    with witness.watched(os.path.realpath(path), 1):
-        guard.unlink()
-        store.reserve("n", 10)
+    guard.unlink()
+    store.reserve("n", 10)
     assert guard.stat().st_size
     assert store.describe().identity == before
+
+
+def test_process_whose_guard_was_removed_still_keeps_others_out(store: SqliteStore, path: Path) -> None:
+    store.reserve("n", 10)
+    with witness.watched(os.path.realpath(path), 1), opened(path, "?timeout_ms=1") as another:
+        path.with_name("ids.db-guard").unlink()
+        assert code_of(lambda: another.reserve("n", 10)) == "store.unavailable"
+    assert store.reserve("n", 10).first == 11
 
 
 def test_guard_removed_during_the_wait_keeps_nobody_out(

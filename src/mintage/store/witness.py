@@ -5,7 +5,8 @@ counter in the file, and keeps a mark of it in three places: in this process, in
 memory that the user's processes share until the machine restarts. No copy overwrites all three at once.
 
 The file beside the store's, whose name ends with ``-guard``, is also locked during each verb. SQLite's own locks are
-POSIX locks, which a process loses when any part of it opens and closes the store's file.
+POSIX locks, which a process loses when any part of it opens and closes the store's file. The marks in shared memory are
+locked as well, as a copy of a directory replaces the guard during a verb.
 """
 
 from __future__ import annotations
@@ -73,10 +74,10 @@ def place_of(path: str) -> str | None:
 class Witness:
     """The places that keep the marks of a file, while its guard is locked."""
 
-    def __init__(self, path: str, guard: int | None) -> None:
+    def __init__(self, path: str, guard: int | None, shared: int | None) -> None:
         self._path = path
         self._guard = guard
-        self._shared = _open_shared(hashlib.sha256(os.fsencode(path)).hexdigest()[:32])
+        self._shared = shared
 
     @property
     def is_known(self) -> bool:
@@ -138,15 +139,39 @@ def watched(path: str, timeout_ms: int) -> Iterator[Witness]:
     :raises TimeoutError: another process had the lock for longer than ``timeout_ms``.
     :raises OSError: no file descriptors or memory are left.
     """
-    witness = Witness(path, _lock(f"{path}{_ENDING}", timeout_ms))
+    end_ns = _now_ns() + timeout_ms * 1_000_000
+    guard = _lock(f"{path}{_ENDING}", end_ns)
+    try:
+        shared = _lock_shared(hashlib.sha256(os.fsencode(path)).hexdigest()[:32], end_ns)
+    except BaseException:
+        if guard is not None:
+            os.close(guard)
+        raise
+    witness = Witness(path, guard, shared)
     try:
         yield witness
     finally:
         witness.close()
 
 
-def _lock(path: str, timeout_ms: int) -> int | None:
-    end_ns = _now_ns() + timeout_ms * 1_000_000
+def _lock_shared(name: str, end_ns: int) -> int | None:
+    """Return the locked marks in shared memory; ``None`` without them.
+
+    :raises TimeoutError: another process had the lock until ``end_ns``.
+    """
+    while (file := _open_shared(name)) is not None:
+        try:
+            _wait_for(file, end_ns)
+            if os.fstat(file).st_nlink:
+                return file  # Marks that were removed meanwhile lock out nobody.
+        except BaseException:
+            os.close(file)
+            raise
+        os.close(file)
+    return None
+
+
+def _lock(path: str, end_ns: int) -> int | None:
     while True:
         try:
             file = _open_or_make(path)
