@@ -399,8 +399,8 @@ class File:
     def check_not_replaced(self) -> None:
         """Check that the file and its guard are at their paths once the marks are kept.
 
-        A process that used a copy before it could find the marks may have been given the same integers. It had another
-        guard, or none had locked it out.
+        Without shared memory, a process that used a copy before it could find the marks may have been given the same
+        integers, as the lock of a replaced guard does not keep it out.
 
         :raises ConflictError: a copy replaced either file before the marks were kept.
         """

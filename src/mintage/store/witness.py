@@ -74,10 +74,24 @@ def place_of(path: str) -> str | None:
 class Witness:
     """The places that keep the marks of a file, while its guard is locked."""
 
-    def __init__(self, path: str, guard: int | None, shared: int | None) -> None:
+    def __init__(self, path: str, guard: int | None) -> None:
         self._path = path
         self._guard = guard
-        self._shared = shared
+        self._shared: int | None = None
+
+    def lock_shared(self, end_ns: int) -> None:
+        """Open and lock the marks in shared memory, if there is any.
+
+        :raises TimeoutError: another process had the lock until ``end_ns``.
+        """
+        name = hashlib.sha256(os.fsencode(self._path)).hexdigest()[:32]
+        while (file := _open_shared(name)) is not None:
+            self._shared = file
+            _wait_for(file, end_ns)
+            if os.fstat(file).st_nlink:
+                return
+            os.close(file)  # Marks that were removed meanwhile lock out nobody.
+            self._shared = None
 
     @property
     def is_known(self) -> bool:
@@ -119,7 +133,7 @@ class Witness:
             _follow(self._guard, self._path)
 
     def close(self) -> None:
-        """Unlock the guard, also in a child that was forked meanwhile."""
+        """Unlock the guard and the marks in shared memory, also in a child that was forked meanwhile."""
         for file in (self._guard, self._shared):
             if file is not None:
                 with suppress(OSError, ImportError):
@@ -132,7 +146,7 @@ class Witness:
 
 @contextmanager
 def watched(path: str, timeout_ms: int) -> Iterator[Witness]:
-    """Yield a witness of the file at ``path`` while this process has locked the guard.
+    """Yield a witness of the file at ``path`` while this process has locked the guard and the marks in shared memory.
 
     Without a guard, as in a missing directory, SQLite's own locks and the other places remain.
 
@@ -140,35 +154,12 @@ def watched(path: str, timeout_ms: int) -> Iterator[Witness]:
     :raises OSError: no file descriptors or memory are left.
     """
     end_ns = _now_ns() + timeout_ms * 1_000_000
-    guard = _lock(f"{path}{_ENDING}", end_ns)
+    witness = Witness(path, _lock(f"{path}{_ENDING}", end_ns))
     try:
-        shared = _lock_shared(hashlib.sha256(os.fsencode(path)).hexdigest()[:32], end_ns)
-    except BaseException:
-        if guard is not None:
-            os.close(guard)
-        raise
-    witness = Witness(path, guard, shared)
-    try:
+        witness.lock_shared(end_ns)
         yield witness
     finally:
         witness.close()
-
-
-def _lock_shared(name: str, end_ns: int) -> int | None:
-    """Return the locked marks in shared memory; ``None`` without them.
-
-    :raises TimeoutError: another process had the lock until ``end_ns``.
-    """
-    while (file := _open_shared(name)) is not None:
-        try:
-            _wait_for(file, end_ns)
-            if os.fstat(file).st_nlink:
-                return file  # Marks that were removed meanwhile lock out nobody.
-        except BaseException:
-            os.close(file)
-            raise
-        os.close(file)
-    return None
 
 
 def _lock(path: str, end_ns: int) -> int | None:
