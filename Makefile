@@ -35,6 +35,10 @@ test-quick: build $(STAMPS)/tests ## Run the tests that say most in three minute
 pythons: toolchain $(STAMPS)/tools ## Build for every supported CPython, and run the quick tests on each. make pythons ARGS="3.15" for one
 	$(BIN)/python -m tests.pythons $(ARGS)
 
+.PHONY: wheel
+wheel: toolchain $(STAMPS)/tools $(STAMPS)/wheels ## Build the last commit's wheels into dist, check them, and run the quick tests on them. make wheel ARGS="--python 3.11 --target x86_64-manylinux" for one
+	$(BIN)/python -m tests.wheels $(ARGS)
+
 rust-tests: toolchain
 	cargo test --locked --quiet --workspace --exclude mintage-py
 	$(LOOM)
@@ -148,6 +152,9 @@ $(STAMPS)/benchmarks: benchmarks/requirements.txt deploy/requirements.txt $(STAM
 
 $(STAMPS)/mutants: tests/mutants/requirements.txt $(STAMPS)/venv | toolchain
 	@cargo install --quiet --locked --root .cache cargo-mutants@27.1.0
+	$(install)
+
+$(STAMPS)/wheels: tests/wheels/requirements.txt $(STAMPS)/venv
 	$(install)
 
 $(STAMPS)/deep: tests/deep/requirements.txt $(STAMPS)/venv
