@@ -17,6 +17,7 @@ TARGET = TARGETS[0]
 EPOCH = 1_750_000_000
 BUILDER = Builder(("/srv/builds/mintage",), ("alice", "forge-7"))
 SBOM = "mintage-1.dist-info/sboms/mintage-py.cyclonedx.json"
+CODE = b"code\0libgcc_s.so.1\0"
 RECORD = "mintage-1.dist-info/RECORD"
 
 
@@ -27,7 +28,7 @@ def sbom(**changed: object) -> bytes:
 
 def wheel(files: dict[str, bytes] | None = None, at: int = EPOCH) -> bytes:
     """Return a wheel that has these files."""
-    contents = {"mintage/_core.so": b"code", SBOM: sbom(), RECORD: b"", **(files or {})}
+    contents = {"mintage/_core.so": CODE, SBOM: sbom(), RECORD: b"", **(files or {})}
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w") as archive:
         for name, content in contents.items():
@@ -75,7 +76,7 @@ def test_only_the_library_of_musl_may_have_the_name_that_zig_gives(
 
 
 def test_a_wheel_that_is_too_large_is_refused() -> None:
-    (fault,) = faults(wheel({"mintage/large.so": b"\0" * LARGEST_BYTES}))
+    (fault,) = faults(wheel({"mintage/large.so": CODE + b"\0" * LARGEST_BYTES}))
     assert f"of at most {LARGEST_BYTES:,}" in fault
 
 
@@ -91,13 +92,19 @@ def test_a_wheel_that_is_too_large_is_refused() -> None:
     ],
 )
 def test_a_file_that_names_the_builder_is_refused(content: bytes) -> None:
-    (fault,) = faults(wheel({"mintage/_core.so": content}))
+    (fault,) = faults(wheel({"mintage/_core.so": CODE + content}))
     assert fault.startswith("mintage/_core.so contains ")
 
 
 @pytest.mark.parametrize("content", [b"/srv/builds/mintages", b"alices malice", b"/rustc/5980761/library/std"])
 def test_a_file_that_only_resembles_the_builder_is_taken(content: bytes) -> None:
-    assert faults(wheel({"mintage/_core.so": content})) == []
+    assert faults(wheel({"mintage/_core.so": CODE + content})) == []
+
+
+def test_a_wheel_for_glibc_with_an_unwinder_of_its_own_is_refused() -> None:
+    (fault,) = faults(wheel({"mintage/_core.so": b"code"}))
+    assert "link libgcc_s.so.1" in fault
+    assert wrong(wheel({"mintage/_core.so": b"code"}), TARGETS[2], TARGETS[2].policy, EPOCH, BUILDER) == []
 
 
 def test_a_wheel_of_another_time_than_its_commit_is_refused() -> None:

@@ -17,6 +17,23 @@ if TYPE_CHECKING:
 
 LARGEST_BYTES: Final = 3_000_000
 
+UNWINDER: Final = (
+    "_Unwind_Backtrace",
+    "_Unwind_DeleteException",
+    "_Unwind_FindEnclosingFunction",
+    "_Unwind_GetCFA",
+    "_Unwind_GetDataRelBase",
+    "_Unwind_GetIP",
+    "_Unwind_GetIPInfo",
+    "_Unwind_GetLanguageSpecificData",
+    "_Unwind_GetRegionStart",
+    "_Unwind_GetTextRelBase",
+    "_Unwind_RaiseException",
+    "_Unwind_Resume",
+    "_Unwind_SetGR",
+    "_Unwind_SetIP",
+)
+"""The functions of libgcc_s that Rust calls."""
 _TAG: Final = re.compile(r"(manylinux|musllinux)_(\d+)_(\d+)_(\w+)")
 _HOME: Final = re.compile(rb"/(?:home|Users|root)/[\w.-]+/|file:///[\w.-]+/")
 """A directory of a person, or the URL of an absolute path."""
@@ -33,11 +50,13 @@ class Target:
     """The argument of maturin, which sets the C library that zig links."""
     policy: str
     """The newest tag that auditwheel may find."""
+    glibc: str | None = None
+    """The version of glibc, or None for musl."""
 
 
 TARGETS: Final = (
-    Target("x86_64-manylinux", "x86_64-unknown-linux-gnu", "manylinux2014", "manylinux_2_17_x86_64"),
-    Target("aarch64-manylinux", "aarch64-unknown-linux-gnu", "manylinux2014", "manylinux_2_17_aarch64"),
+    Target("x86_64-manylinux", "x86_64-unknown-linux-gnu", "manylinux2014", "manylinux_2_17_x86_64", "2.17"),
+    Target("aarch64-manylinux", "aarch64-unknown-linux-gnu", "manylinux2014", "manylinux_2_17_aarch64", "2.17"),
     Target("x86_64-musllinux", "x86_64-unknown-linux-musl", "musllinux_1_2", "musllinux_1_2_x86_64"),
     Target("aarch64-musllinux", "aarch64-unknown-linux-musl", "musllinux_1_2", "musllinux_1_2_aarch64"),
 )
@@ -133,6 +152,9 @@ def wrong(wheel: bytes, target: Target, tag: str, epoch: int, builder: Builder) 
     if other := {entry.filename: entry.date_time for entry in entries if entry.date_time != at}:
         name, when = next(iter(other.items()))
         faults.append(f"{name} is of {when}, and the commit of {at}: set SOURCE_DATE_EPOCH")
+    extensions = [name for name in contents if name.endswith(".so")]
+    if target.glibc and not all(b"\0libgcc_s.so.1\0" in contents[name] for name in extensions):
+        faults.append("it has an unwinder of its own, by which a thread crashes at exit: link libgcc_s.so.1")
     for name, content in contents.items():
         # The sources have examples of paths; what the build wrote has none.
         is_built = name.endswith((".so", "/RECORD", "/WHEEL")) or ".dist-info/sboms/" in name
