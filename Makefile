@@ -56,7 +56,7 @@ servers:
 	@tests/servers/install.sh
 	@[ "$$MINTAGE_INSTALL_SERVERS" = 0 ] || tests/servers/unstable.sh
 
-check: build $(STAMPS)/tests docs ## Formatters, linters, types, layers, prose, spelling, docs
+check: build $(STAMPS)/tests $(STAMPS)/audit docs ## Formatters, linters, types, layers, prose, spelling, docs, workflows, licences, known vulnerabilities
 	cargo fmt --check
 	cargo clippy --locked --quiet --workspace --all-targets -- -D warnings
 	cargo fmt --check --manifest-path spec/model/Cargo.toml
@@ -69,6 +69,7 @@ check: build $(STAMPS)/tests docs ## Formatters, linters, types, layers, prose, 
 	$(BIN)/python -m checks.plain
 	$(BIN)/codespell src crates docs tests checks deploy examples spec/vectors/README.md *.md
 	$(BIN)/python -m benchmarks.render --check
+	$(BIN)/python -m checks.audit
 
 fix: $(STAMPS)/tools toolchain ## Format and repair what a tool can
 	cargo fmt
@@ -142,6 +143,9 @@ $(STAMPS)/serve: deploy/requirements.txt $(STAMPS)/venv
 	$(install)
 
 $(STAMPS)/tests: tests/requirements.txt deploy/requirements.txt $(STAMPS)/venv
+	$(install)
+
+$(STAMPS)/audit: checks/requirements.txt $(STAMPS)/venv
 	$(install)
 
 $(STAMPS)/docs: docs/requirements.txt $(STAMPS)/venv
