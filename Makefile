@@ -69,7 +69,7 @@ check: build $(STAMPS)/tests $(STAMPS)/audit docs ## Formatters, linters, types,
 	$(BIN)/python -m checks.plain
 	$(BIN)/codespell src crates docs tests checks deploy examples spec/vectors/README.md *.md
 	$(BIN)/python -m benchmarks.render --check
-	$(BIN)/python -m checks.audit
+	$(BIN)/python -m checks.audit $(AUDIT)
 
 fix: $(STAMPS)/tools toolchain ## Format and repair what a tool can
 	cargo fmt

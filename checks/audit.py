@@ -2,12 +2,12 @@
 
 It runs actionlint and zizmor on the workflows, ``cargo deny`` on the crates by the rules of ``deny.toml``, and
 pip-audit on the packages of this environment and of every requirements file. One sentence names each part that
-cannot run here. With ``MINTAGE_REQUIRE_AUDIT=1``, which the workflows set, such a part fails. The exit code is 1 if a
-part failed.
+cannot run here. With ``--require``, which the workflows give, such a part fails. The exit code is 1 if a part failed.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import re
@@ -163,9 +163,11 @@ def last_line(text: str) -> str:
     return (text.strip().splitlines() or ["it printed nothing."])[-1]
 
 
-def main() -> int:
+def main(arguments: Sequence[str] | None = None) -> int:
     """Run each part, and return 1 if one failed."""
-    is_required = os.environ.get("MINTAGE_REQUIRE_AUDIT") == "1"
+    parser = argparse.ArgumentParser(prog="python -m checks.audit", description="Audit workflows and dependencies.")
+    parser.add_argument("--require", action="store_true", help="fail if a part cannot run on this machine")
+    is_required = parser.parse_args(arguments).require
     has_failed = False
     for part in (check_syntax, check_rights, check_crates, check_advisories, check_packages):
         try:

@@ -31,15 +31,14 @@ def test_pins_are_read_once_and_without_conditions(tmp_path: Path) -> None:
     assert audit.pins([tmp_path / "a.txt", tmp_path / "b.txt"]) == ["x[y]==1.0", "z-a==2"]
 
 
-@pytest.mark.parametrize(("is_required", "code"), [("0", 0), ("1", 1)])
+@pytest.mark.parametrize(("arguments", "code"), [([], 0), (["--require"], 1)])
 def test_a_part_that_cannot_run_fails_where_it_is_required(
-    is_required: str, code: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    arguments: list[str], code: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def absent() -> bool:
         raise audit.UnavailableError("No data.")
 
     for part in ("check_syntax", "check_rights", "check_crates", "check_advisories", "check_packages"):
         monkeypatch.setattr(audit, part, absent)
-    monkeypatch.setenv("MINTAGE_REQUIRE_AUDIT", is_required)
-    assert audit.main() == code
+    assert audit.main(arguments) == code
     assert capsys.readouterr().err == "No data.\n" * 5
