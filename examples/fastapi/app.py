@@ -54,6 +54,18 @@ class Order(NewOrder):
     receipt: ReceiptID
 
 
+async def lease(generator: sno.Generator | snowflake.Generator) -> None:
+    """Mint a first ID, which leases. PostgreSQL may start at the same time, and answer late."""
+    async with asyncio.timeout(30):
+        while True:
+            try:
+                await asyncio.to_thread(generator.new)
+            except PassingError as error:
+                await asyncio.sleep((error.retry_after_ms or 1000) / 1000)
+            else:
+                return
+
+
 @asynccontextmanager
 async def lifespan(app: FastAPI) -> AsyncIterator[None]:
     async with asyncpg.create_pool(DATABASE_URL, min_size=2, max_size=8) as app.state.pool:
@@ -62,7 +74,7 @@ async def lifespan(app: FastAPI) -> AsyncIterator[None]:
             await connection.execute("SELECT pg_advisory_xact_lock(71)")
             await connection.execute(SCHEMA.read_text(encoding="utf-8"))
         # The first ID waits for a lease, so that no request has to.
-        await asyncio.gather(asyncio.to_thread(orders.new), asyncio.to_thread(customers.new))
+        await asyncio.gather(lease(orders), lease(customers))
         yield
     # The node numbers are free at once, not at the end of their leases.
     orders.close()
