@@ -3,7 +3,7 @@
 zig links all of them, so a machine builds for other C libraries and processors than its own. maturin knows the CPythons
 that are not here. Each wheel is checked (``rules.py``). If this machine can run it, it is installed where there is no
 compiler, and the quick suite runs on it. A wheel that could not be had or run is a row with the reason. The exit code
-is 1 if a build, a check or a test failed.
+is 1 if a build, a check or a test failed; with ``--require``, also if a wheel is missing.
 """
 
 from __future__ import annotations
@@ -49,6 +49,8 @@ class Row:
     skipped: str = "-"
     note: str = ""
     is_wrong: bool = False
+    is_missing: bool = False
+    """True if the wheel could not be built, or not be tested although this machine can run it."""
 
     def refuse(self, note: str) -> None:
         """Mark the row as wrong, for this reason."""
@@ -239,6 +241,7 @@ def test(row: Row, wheel: Path, words: list[str], seconds: int) -> None:
     """Run the quick suite on the wheel as it is installed, where no compiler is."""
     interpreter, row.note = find(row.python)
     if interpreter is None:
+        row.is_missing = True
         return
     program = environment(interpreter, row.python)
     path = bare_path()
@@ -305,6 +308,8 @@ def built(python: str, target: Target, trees: list[Tree], epoch: int, given: arg
         row.note = reason
     else:
         test(row, wheel, given.tests, given.seconds)
+        if row.is_wrong:
+            wheel.unlink()
     return row
 
 
@@ -343,6 +348,7 @@ def main() -> int:
     parser.add_argument("--twice", action="store_true", help="build from a second directory, and compare the bytes")
     parser.add_argument("--build-only", action="store_true", help="check the wheels, and do not install them")
     parser.add_argument("--tests", nargs="+", default=[], metavar="PATH", help="in place of the quick suite")
+    parser.add_argument("--require", action="store_true", help="fail if a wheel could not be built or tested")
     parser.add_argument("--seconds", type=int, default=SECONDS, help="the longest that the tests of one may take")
     given = parser.parse_args()
     if unknown := set(given.target) - {each.name for each in TARGETS}:
@@ -359,11 +365,13 @@ def main() -> int:
         for target in (each for each in TARGETS if each.name in given.target):
             reason = lacks(target)
             rows += [
-                Row(python, target.name, note=reason) if reason else built(python, target, trees, epoch, given)
+                Row(python, target.name, note=reason, is_missing=True)
+                if reason
+                else built(python, target, trees, epoch, given)
                 for python in given.python
             ]
     print(table(rows))
-    return int(any(row.is_wrong for row in rows))
+    return int(any(row.is_wrong or (given.require and row.is_missing) for row in rows))
 
 
 if __name__ == "__main__":
