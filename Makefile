@@ -81,6 +81,10 @@ bench: build $(STAMPS)/benchmarks ## Measure beside the peers, write a record, r
 	@benchmarks/install.sh
 	$(BIN)/python -m benchmarks
 
+.PHONY: compatibility
+compatibility: build $(STAMPS)/tests servers ## Build the last tagged version, and run it beside this one on each store
+	$(BIN)/python -m pytest tests/compatibility
+
 deep: build $(STAMPS)/tests $(STAMPS)/deep servers ## The long proofs: a billion IDs, a million faults, crowds of processes, fuzzing, an hour of the service, stalls, many more cases
 	$(BIN)/python -m benchmarks.deep_threads
 	$(BIN)/python -m tests.integration.faults.clones

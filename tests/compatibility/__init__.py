@@ -1,0 +1,1 @@
+"""The last tagged version and this one on one store: ``make compatibility``."""
