@@ -100,13 +100,16 @@ def _cost(each: Format, record: Record | None) -> str:
 
 
 def table(pages: str, record: Record | None) -> str:
-    """Return the table, with links into the folder of the pages of the schemes."""
+    """Return the table.
+
+    :param pages: the address of the page of a scheme, with ``{}`` for its name
+    """
     rows = [HEADINGS, ("---",) * len(HEADINGS)]
     for each in formats():
         name = each.scheme if each.layout == "default" else each.name
         rows.append(
             (
-                f"[{name}]({pages}/{each.scheme}.md)",
+                f"[{name}]({pages.format(each.scheme)})",
                 str(each.bits // 8) if each.raw else "–",
                 _characters(each),
                 "yes" if sorts_by_time(each) else "no",

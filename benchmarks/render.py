@@ -2,6 +2,7 @@
 
 import argparse
 import sys
+import tomllib
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
@@ -10,6 +11,7 @@ from benchmarks import family
 from benchmarks.record import Record
 
 ROOT = Path(__file__).parent.parent
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
 # Fewer and narrower than in the terminal: a page has less room.
 COLUMNS = ("what", "figure", "beside", "ratio", "bar: met")
 
@@ -48,8 +50,8 @@ def section(record: Record | None) -> str:
 
 SECTIONS: tuple[tuple[str, str, Callable[[Record | None], str]], ...] = (
     ("docs/performance.md", "record", section),
-    ("README.md", "family", partial(family.table, "docs/schemes")),
-    ("docs/how-to/choose.md", "family", partial(family.table, "../schemes")),
+    ("README.md", "family", partial(family.table, f"{PROJECT['urls']['Documentation']}schemes/{{}}.html")),
+    ("docs/how-to/choose.md", "family", partial(family.table, "../schemes/{}.md")),
 )
 """A page, the name of its markers, and the content between them."""
 

@@ -117,13 +117,6 @@ def test_no_index_is_asked_for_an_uninstalled_distribution(monkeypatch: pytest.M
     assert install_line("redis") == "pip install '.[redis]' in the source tree"
 
 
-def test_pages_install_from_the_source_tree() -> None:
-    root = Path(__file__).parents[2]
-    pages = [root / "README.md", *(root / "docs").rglob("*.md"), *(root / "deploy").rglob("*.*")]
-    installed = re.compile(r"pip install (?:-\S+ )*'?mintage")
-    assert [page for page in pages if page.is_file() and installed.search(page.read_text("utf-8"))] == []
-
-
 def test_extras_are_installed_by_one_line() -> None:
     sources = Path(mintage.__file__).parent.rglob("*.py")
     assert [source.name for source in sources if "pip install" in source.read_text("utf-8")] == ["installation.py"]
