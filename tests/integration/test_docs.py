@@ -35,6 +35,7 @@ from mintage.formats.catalogue import FORMATS
 from mintage.lease import request
 from mintage.store import open_store
 from tests.helpers.optional import is_missing, module_or_skip
+from tests.helpers.output import first_snippet, shape
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -59,19 +60,6 @@ BASH = shutil.which("bash")
 def snippets_leave_nothing_to_collect() -> Iterator[None]:
     yield
     gc.collect()
-
-
-def shape(output: str) -> str:
-    """Return output with every variable part replaced, and without the padding of columns."""
-    for pattern, kind in (
-        (r"\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b", "<uuid>"),
-        (r"\b[0-9]{15,20}\b", "<integer>"),
-        (r"\b(?=[a-x]*[2-9])[2-9a-x]{16}\b", "<sno>"),
-        (r"\b(in )?[0-9,]+ (year|month|day|hour|minute|second)s?( ago)?|just now", "<ago>"),
-        (r" +", " "),
-    ):
-        output = re.sub(pattern, kind, output)
-    return "\n".join(line.rstrip() for line in output.strip().splitlines())
 
 
 def run_console(example: Example) -> str | None:
@@ -116,6 +104,15 @@ def test_snippets_of_a_page_run(page: Path, tmp_path: Path, monkeypatch: pytest.
     for example in document.examples():
         with suppress(SkipTest):  # only of the example: a page without its numpy is a page nevertheless
             example.evaluate()
+
+
+def test_readme_shows_the_output_of_its_first_snippet(tmp_path: Path) -> None:
+    snippet, output = first_snippet()
+    done = subprocess.run(
+        [sys.executable, "-c", snippet], check=False, capture_output=True, text=True, cwd=tmp_path, timeout=60
+    )
+    assert done.returncode == 0, done.stderr
+    assert shape(done.stdout) == shape(output)
 
 
 class DocstringRunner(doctest.DocTestRunner):
