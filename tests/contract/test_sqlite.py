@@ -376,10 +376,10 @@ def test_file_closed_for_a_moment_is_tried_three_times(
         error.sqlite_errorcode = code
     connect: Callable[..., sqlite3.Connection] = sqlite3.connect
 
-    def denying(*args: Any, **options: Any) -> sqlite3.Connection:
-        if denied:
+    def denying(address: object, *args: Any, **options: Any) -> sqlite3.Connection:
+        if denied and address == store.path:  # not the file of a keeper
             raise denied.pop()
-        return connect(*args, **options)
+        return connect(address, *args, **options)
 
     monkeypatch.setattr(sqlite3, "connect", denying)
     if is_opened:
@@ -486,9 +486,10 @@ def test_copy_placed_before_the_marks_are_kept_repeats_no_integer(
             return [int(word) for word in another.stdout.read().split()]
 
     def late(kept_by: witness.Witness, marks: witness.Marks) -> None:
-        monkeypatch.setattr(witness.Witness, "keep", keep)
-        file_copies.WAYS[way](anywhere, copy)
-        during.extend(reserve_in_another_process())
+        if kept_by._path == str(path):  # The keeper of another test may extend its leases now.
+            monkeypatch.setattr(witness.Witness, "keep", keep)
+            file_copies.WAYS[way](anywhere, copy)
+            during.extend(reserve_in_another_process())
         keep(kept_by, marks)
 
     with opened(path) as store:
@@ -957,6 +958,11 @@ def test_process_whose_guard_was_removed_still_keeps_others_out(store: SqliteSto
     assert store.reserve("n", 10).first == 11
 
 
+def is_open_as(file: int, path: Path) -> bool:
+    """Return True if a descriptor is of the file at ``path``, and not of another that a keeper locks meanwhile."""
+    return path.exists() and os.path.samestat(os.fstat(file), path.stat())
+
+
 def test_guard_removed_during_the_wait_keeps_nobody_out(
     store: SqliteStore, path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -965,9 +971,9 @@ def test_guard_removed_during_the_wait_keeps_nobody_out(
     taken: list[int] = []
 
     def flock(file: int) -> bool:
-        if not taken:
+        if not taken and is_open_as(file, guard):
             guard.unlink()
-        taken.append(file)
+            taken.append(file)
         return lock(file)
 
     monkeypatch.setattr(witness, "_flock", flock)
@@ -993,8 +999,9 @@ def test_new_guard_has_the_permissions_of_the_file(
     found: list[tuple[int, int]] = []
 
     def flock(file: int) -> bool:
-        status = guard.stat()
-        found.append((status.st_mode & 0o777, status.st_nlink))
+        if is_open_as(file, guard):
+            status = guard.stat()
+            found.append((status.st_mode & 0o777, status.st_nlink))
         return lock(file)
 
     monkeypatch.setattr(witness, "_flock", flock)
