@@ -22,7 +22,7 @@ from mintage import _core, rules
 from mintage.errors import MintError
 from mintage.lease import keeper, segment_client
 from mintage.lease.lease_client import LeaseClient
-from mintage.process import generation
+from mintage.process import generation, jitter
 from mintage.rules import NamespaceRecord, NodeRecord
 from mintage.store.memory import MemoryStore
 from tests.simulator.cloning import Share, memory_of
@@ -298,7 +298,8 @@ class World:
         before, level = keeper.current(), log.level
         with ExitStack() as stack:
             virtual_names: dict[Any, dict[str, Any]] = {
-                keeper: {"time": clock, "random": self.random, "start_generation": self.begin_epoch},
+                keeper: {"time": clock, "start_generation": self.begin_epoch},
+                jitter: {"uniform": self.random.uniform},
                 segment_client: {"time": clock},
                 generation: {"generation": epoch},
                 LeaseClient: {"_open_window": window},

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import logging
 import os
+import random
 import subprocess
 import sys
 import threading
@@ -618,12 +619,22 @@ def test_exhausted_namespace_is_asked_once(inline: keeper.Keeper) -> None:
     assert asked == ["reserve"]
 
 
+def test_retry_leaves_the_random_numbers_of_the_program_as_they_are(inline: keeper.Keeper) -> None:
+    # Hypothesis warns of a thread that draws from them while it draws itself.
+    before = random.getstate()
+    store = Faulty(reserve=raising(StoreError("away", code="store.unavailable")))
+    with pytest.raises(StoreError):
+        Sequence("orders", store, max_wait_ms=0).next()
+    assert inline.pause_s(store) > 0
+    assert random.getstate() == before
+
+
 @pytest.mark.parametrize(("drawn", "share"), [(min, 0.5), (max, 1.0)])
 def test_processes_that_failed_together_retry_at_different_times(
     inline: keeper.Keeper, monkeypatch: pytest.MonkeyPatch, drawn: Callable[..., float], share: float
 ) -> None:
     monkeypatch.setattr("mintage.lease.keeper.time.monotonic", lambda: 1000.0)
-    monkeypatch.setattr("mintage.lease.keeper.random.uniform", lambda *bounds: drawn(bounds))
+    monkeypatch.setattr("mintage.process.jitter.uniform", lambda *bounds: drawn(bounds))
     monkeypatch.setattr(keeper, "FIRST_PAUSE_S", 1.0)
     store = Faulty(reserve=raising(StoreError("away", code="store.unavailable")))
     with pytest.raises(StoreError) as caught:
@@ -1304,7 +1315,7 @@ class Simulated(keeper.Keeper):
         self.seen: list[str] = []
         self._readings = 0
         monkeypatch.setattr("mintage.lease.keeper.time.monotonic", self._read)
-        monkeypatch.setattr("mintage.lease.keeper.random.uniform", lambda _, most: most)
+        monkeypatch.setattr("mintage.process.jitter.uniform", lambda _, most: most)
         monkeypatch.setattr(self._work, "wait", self._sleep)
         monkeypatch.setattr(self.detector, "check", self._look)
 

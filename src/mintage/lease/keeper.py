@@ -24,7 +24,6 @@ State that threads share, and its locks:
 from __future__ import annotations
 
 import atexit
-import random
 import sys
 import threading
 import time
@@ -38,6 +37,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 from mintage._core import fork_generation, start_generation
 from mintage.errors import GenerationError, MintError, PassingError, StoreError
+from mintage.process import jitter
 from mintage.process.forks import fork_lock, give_way
 from mintage.process.generation import Generation
 from mintage.process.restore import RestoreDetector, Verdict
@@ -610,7 +610,7 @@ class Keeper:
         for gone in [key for key, (of, *_) in self._pauses.items() if of() is None]:
             del self._pauses[gone]
         # Jitter, so that the processes of a fleet do not come back all at once.
-        self._pauses[id(what)] = (weakref.ref(what), pause, time.monotonic() + pause * random.uniform(0.5, 1.0))  # noqa: S311
+        self._pauses[id(what)] = (weakref.ref(what), pause, time.monotonic() + pause * jitter.uniform(0.5, 1.0))
         return last == 0.0
 
     def _let_go(self) -> None:

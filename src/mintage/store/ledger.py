@@ -5,7 +5,6 @@ A store of this kind implements only the begin of a transaction, and the reads a
 
 from __future__ import annotations
 
-import random
 import time
 from abc import abstractmethod
 from dataclasses import dataclass, replace
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 
 from mintage import rules
 from mintage.errors import ConfigError, LeaseError, StoreError
+from mintage.process import jitter
 from mintage.rules import NamespaceRecord, NodeRecord, PoolRecord
 from mintage.store import Store, new_token
 
@@ -94,7 +94,7 @@ class Ledger(Store):
                     return verb(transaction)
             except ConflictError:
                 # Full jitter: transactions that collided once should not collide again.
-                time.sleep(random.uniform(0, 0.002 * 2 ** min(attempt, 6)))  # noqa: S311
+                time.sleep(jitter.uniform(0, 0.002 * 2 ** min(attempt, 6)))
         raise StoreError(
             f"{self.url}: {ATTEMPTS} attempts collided with other transactions: try again, or use more pools",
             code="store.unavailable",

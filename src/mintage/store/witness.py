@@ -15,7 +15,6 @@ import errno
 import hashlib
 import json
 import os
-import random
 import stat
 import time
 import zlib
@@ -25,6 +24,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from mintage._core import clocks
+from mintage.process import jitter
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -244,7 +244,7 @@ def _wait_for(file: int, end_ns: int) -> None:
         if _now_ns() >= end_ns:
             raise TimeoutError
         # Full jitter with short waits, as a verb takes milliseconds.
-        time.sleep(random.uniform(0, 0.0002 * 2 ** min(attempt, 4)))  # noqa: S311
+        time.sleep(jitter.uniform(0, 0.0002 * 2 ** min(attempt, 4)))
 
 
 def _now_ns() -> int:

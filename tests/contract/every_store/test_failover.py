@@ -102,7 +102,7 @@ def test_colliding_verb_backs_off_and_then_reports_it(
         bounds.append(most)
         return least
 
-    monkeypatch.setattr("random.uniform", uniform)
+    monkeypatch.setattr("mintage.process.jitter.uniform", uniform)
     assert code_of(lambda: Colliding().reserve("n", 1)) == "store.unavailable"
     assert bounds == [0.002, 0.004, 0.008, 0.016, 0.032, 0.064, *[0.128] * (ledger.ATTEMPTS - 6)]
 
