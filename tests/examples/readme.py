@@ -13,11 +13,10 @@ from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
-from urllib.request import ProxyHandler, build_opener
 
 from packaging.requirements import InvalidRequirement, Requirement
 
-from tests.servers.server import HOST, until
+from tests.servers.server import HOST, answers, until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -115,7 +114,6 @@ class Example:
     @contextmanager
     def serve(self, line: str, url: str) -> Iterator[str]:
         """Run a service until the block ends; it answers ``url`` with 200 first."""
-        opener = build_opener(ProxyHandler({}))
         log = self.log
         with log.open("w+") as file:
             process = subprocess.Popen(
@@ -126,16 +124,12 @@ class Example:
                 stderr=file,
             )
 
-            def answers() -> bool:
+            def is_up() -> bool:
                 assert process.poll() is None, log.read_text(encoding="utf-8")
-                try:
-                    with opener.open(url, timeout=30) as answer:
-                        return bool(answer.status == 200)
-                except OSError:
-                    return False
+                return answers(url)
 
             try:
-                until(answers, f"{line} answers")
+                until(is_up, f"{line} answers")
                 yield url
             finally:
                 process.send_signal(signal.SIGTERM)

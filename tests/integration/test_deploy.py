@@ -23,7 +23,7 @@ from mintage import __version__
 from mintage.server.keys import RIGHTS
 from mintage.server.metrics import Metrics
 from mintage.server.settings import Settings
-from tests.servers.server import until
+from tests.servers.server import open_url, until
 from tests.service.running import key_toml, running
 
 if TYPE_CHECKING:
@@ -517,10 +517,10 @@ def test_prometheus_can_read_the_metrics_of_a_running_service(promtool: str, tmp
 
 
 def scrape(url: str, key: str) -> str:
-    from urllib.request import ProxyHandler, Request, build_opener
+    from urllib.request import Request
 
     request = Request(f"{url}/metrics", headers={"Authorization": f"Bearer {key}"})
-    with build_opener(ProxyHandler({})).open(request, timeout=30) as answer:
+    with open_url(request, timeout=30) as answer:
         text: str = answer.read().decode()
     return text
 

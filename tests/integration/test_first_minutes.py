@@ -9,12 +9,13 @@ import subprocess
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.request import ProxyHandler, Request, build_opener
+from urllib.request import Request
 
 import pytest
 
 from tests.helpers.output import first_snippet, shape
-from tests.servers.server import HOST, free_port, until
+from tests.helpers.wheel import build_wheel
+from tests.servers.server import HOST, answers, free_port, open_url, until
 from tests.service.wire import command, say
 
 if TYPE_CHECKING:
@@ -23,14 +24,9 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parents[2]
 pytestmark = pytest.mark.servers
 
-OPENER = build_opener(ProxyHandler({}))
 
-
-def run(*words: object, check: bool = True, **options: Any) -> str:
-    done = subprocess.run(list(map(str, words)), capture_output=True, text=True, check=False, timeout=250, **options)
-    assert done.returncode == 0 or not check, done.stdout + done.stderr
-    output: str = done.stdout
-    return output
+def run(*words: object, **options: Any) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(list(map(str, words)), capture_output=True, text=True, check=False, timeout=250, **options)
 
 
 class Newcomer:
@@ -40,14 +36,19 @@ class Newcomer:
         self.home = folder / "home"
         self.home.mkdir()
         self._programs = folder / "venv" / "bin"
-        run(sys.executable, "-m", "venv", folder / "venv")
+        run(sys.executable, "-m", "venv", folder / "venv").check_returncode()
         # The settings of pip are the tester's: they may name a mirror of the package index.
-        self.run("pip", "install", "--quiet", f"{wheel}[server]", more=dict(os.environ))
+        self.environment = {**os.environ, "PATH": str(self._programs)}
+        self.run("pip", "install", "--quiet", f"{wheel}[server]")
         self.environment = {"PATH": str(self._programs), "HOME": str(self.home), "NO_COLOR": "1", "no_proxy": HOST}
 
-    def run(self, program: str, *words: object, more: dict[str, str] | None = None) -> str:
-        variables = {**more, "PATH": str(self._programs)} if more else self.environment
-        return run(self._programs / program, *words, cwd=self.home, env=variables)
+    def attempt(self, program: str, *words: object) -> subprocess.CompletedProcess[str]:
+        return run(self._programs / program, *words, cwd=self.home, env=self.environment)
+
+    def run(self, program: str, *words: object) -> str:
+        done = self.attempt(program, *words)
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
 
     def serve(self, http: str, redis: str) -> subprocess.Popen[bytes]:
         words = [str(self._programs / "mintage"), "serve", "--http", http, "--redis", redis]
@@ -58,11 +59,9 @@ class Newcomer:
 @pytest.fixture(scope="module")
 def newcomer(tmp_path_factory: pytest.TempPathFactory) -> Newcomer:
     folder = tmp_path_factory.mktemp("newcomer")
-    flags = run(sys.executable, "crates/py/backend.py", cwd=ROOT)
-    words = ["build", "--release", "--locked", "--quiet", "--compatibility", "linux", "--interpreter", sys.executable]
-    run(sys.executable, "-m", "maturin", *words, "--out", folder, cwd=ROOT, env={**os.environ, "RUSTFLAGS": flags})
-    (wheel,) = folder.glob("*.whl")
-    return Newcomer(folder, wheel)
+    # In the directory that `make build` compiles into, so that little is compiled again.
+    target = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
+    return Newcomer(folder, build_wheel(ROOT, sys.executable, folder / "wheels", target=target))
 
 
 @pytest.fixture
@@ -72,16 +71,12 @@ def service(newcomer: Newcomer) -> Iterator[tuple[str, int]]:
     process = newcomer.serve(f"{HOST}:{http}", f"{HOST}:{redis}")
     log = newcomer.home / "serve.log"
 
-    def answers() -> bool:
+    def is_ready() -> bool:
         assert process.poll() is None, log.read_text("utf-8")
-        try:
-            with OPENER.open(f"http://{HOST}:{http}/readyz", timeout=30) as answer:
-                return bool(answer.status == 200)
-        except OSError:
-            return False
+        return answers(f"http://{HOST}:{http}/readyz")
 
     try:
-        until(answers, "the service is ready")
+        until(is_ready, "the service is ready")
         yield f"http://{HOST}:{http}", redis
         process.send_signal(signal.SIGINT)
         assert process.wait(30) == 0, log.read_text("utf-8")
@@ -107,7 +102,7 @@ def test_service_answers_each_of_its_protocols(newcomer: Newcomer, service: tupl
     client = f"import mintage; print(mintage.Client('{url}').next('orders'))"
     assert newcomer.run("python", "-c", client) == "1\n"
     body = json.dumps({"serviceName": "orders", "count": 3}).encode()
-    with OPENER.open(Request(f"{url}/alloc", body, {"Content-Type": "application/json"}), timeout=30) as answer:
+    with open_url(Request(f"{url}/alloc", body, {"Content-Type": "application/json"}), timeout=30) as answer:
         assert answer.status == 200
         integers = json.load(answer)["data"]["ids"]
     assert len(set(integers)) == 3
@@ -117,12 +112,5 @@ def test_service_answers_each_of_its_protocols(newcomer: Newcomer, service: tupl
 
 def test_missing_driver_names_the_command_that_installs_it(newcomer: Newcomer) -> None:
     code = "from mintage import Sequence; Sequence('orders', store='postgresql://127.0.0.1/ids').next()"
-    done = subprocess.run(
-        [newcomer.home.parent / "venv" / "bin" / "python", "-c", code],
-        env=newcomer.environment,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=60,
-    )
+    done = newcomer.attempt("python", "-c", code)
     assert done.stderr.splitlines()[-1].endswith("pip install 'mintage[postgresql]'")

@@ -19,6 +19,8 @@ import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.helpers.wheel import BuildError, build_wheel
+
 ROOT = Path(__file__).parents[2]
 CACHE = ROOT / ".cache" / "pythons"
 SUITES = ["tests/unit", "tests/contract", "tests/integration"]
@@ -131,16 +133,13 @@ def environment(interpreter: str, version: str) -> Path:
 
 
 def build(python: Path, version: str) -> subprocess.CompletedProcess[str]:
-    """Build the release wheel, and install it."""
+    """Build the release wheel, and install it.
+
+    :raises BuildError: it does not compile.
+    """
     wheels = CACHE / version / "wheels"
     shutil.rmtree(wheels, ignore_errors=True)
-    flags = run(sys.executable, "crates/py/backend.py").stdout
-    target = ROOT / "target" / "pythons" / version
-    maturin = [sys.executable, "-m", "maturin", "build", "--release", "--locked", "--quiet", "--compatibility", "linux"]
-    made = run(*maturin, "-i", python, "--target-dir", target, "--out", wheels, RUSTFLAGS=flags)
-    if made.returncode:
-        return made
-    (wheel,) = wheels.glob("*.whl")
+    wheel = build_wheel(ROOT, python, wheels, target=ROOT / "target" / "pythons" / version)
     return run(python, "-m", "pip", "install", "--quiet", "--no-deps", "--no-index", "--force-reinstall", wheel)
 
 
@@ -163,9 +162,10 @@ def tested(version: str, words: list[str], seconds: int) -> Row:
     row = Row(version, found, is_wrong=True)
     python = environment(interpreter, version)
     say(f"{version}: building the extension")
-    built = build(python, version)
-    if built.returncode:
-        print(built.stdout)
+    try:
+        check(build(python, version))
+    except (BuildError, RuntimeError) as error:
+        print(error)
         row.built = "no"
         return row
     row.built = "yes"

@@ -5,15 +5,14 @@ from __future__ import annotations
 import json
 from http.client import HTTPException
 from typing import TYPE_CHECKING, Any
-from urllib.request import ProxyHandler, Request, build_opener
+from urllib.request import Request
 
-from tests.servers.server import ANSWER_S, HOST, START_S, Daemon, Group, free_port
+from tests.servers.server import ANSWER_S, HOST, START_S, Daemon, Group, free_port, open_url
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 # The environment may name a proxy for the outside world.
-_open = build_opener(ProxyHandler({})).open
 
 
 class Etcd(Daemon):
@@ -74,7 +73,7 @@ class Etcd(Daemon):
         return self._get(path, json.dumps(body).encode(), START_S)
 
     def _get(self, path: str, body: bytes | None, seconds: float) -> dict[str, Any]:
-        with _open(Request(f"http://{HOST}:{self.port}{path}", body), timeout=seconds) as answer:
+        with open_url(Request(f"http://{HOST}:{self.port}{path}", body), timeout=seconds) as answer:
             result: dict[str, Any] = json.load(answer)
         return result
 

@@ -14,7 +14,8 @@ from abc import ABC, abstractmethod
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Final
+from urllib.request import ProxyHandler, build_opener
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -67,6 +68,19 @@ def until(condition: Callable[[], bool], what: str, *, seconds: float = START_S)
         if time.monotonic() > deadline:
             raise ServerError(f"not within {seconds} s: {what}")
         time.sleep(0.02)
+
+
+open_url: Final = build_opener(ProxyHandler({})).open
+"""Open a URL, whatever proxy the environment names."""
+
+
+def answers(url: str) -> bool:
+    """Return True if a URL answers with 200."""
+    try:
+        with open_url(url, timeout=30) as answer:
+            return bool(answer.status == 200)
+    except OSError:
+        return False
 
 
 class Server(ABC):

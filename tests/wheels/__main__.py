@@ -24,6 +24,7 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.helpers.wheel import unpack_commit
 from tests.pythons.__main__ import CACHE as PYTHONS
 from tests.pythons.__main__ import EXPIRED, PIP, ROOT, SECONDS, SUITES, check, environment, find, say, suite, supported
 from tests.wheels.rules import TARGETS, UNWINDER, Builder, Target, named, tag_in, without_directory, wrong
@@ -135,11 +136,7 @@ class Tree:
 
     def __init__(self, directory: Path, epoch: int) -> None:
         self.root = directory.resolve()
-        archive = self.root / "commit.tar"
-        output("git", "archive", "--output", archive, "HEAD")
-        with tarfile.open(archive) as files:
-            files.extractall(self.root, filter="data")
-        archive.unlink()
+        unpack_commit(ROOT, "HEAD", self.root)
         sysroot = output("rustc", "--print", "sysroot")
         (commit,) = re.findall(r"commit-hash: (\w+)", output("rustc", "-vV"))
         # The library's sources, if they are installed, are named as those of a machine without them.

@@ -12,7 +12,6 @@ from collections import Counter
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Final
-from urllib.request import ProxyHandler, build_opener
 
 from mintage import open_store, rules
 from tests.integration.faults.crew import PATIENCE_S, ROOT, WIDTHS, Crew
@@ -32,7 +31,7 @@ from tests.servers import (
     Valkey,
 )
 from tests.servers.proxy import Proxy
-from tests.servers.server import HOST, free_port, until
+from tests.servers.server import HOST, free_port, open_url, until
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -41,7 +40,6 @@ if TYPE_CHECKING:
     from tests.servers import Server
     from tests.servers.pair import Pair
 
-_open = build_opener(ProxyHandler({})).open
 RESTS: Final = f"node numbers rest for {(rules.SPAN_MS + rules.CLOCK_LIMIT_MS) // 1000 + 1} s"
 FAR: Final = 1_000_000
 """A step that no worker uses up, so that at most one segment a worker is lost."""
@@ -356,7 +354,7 @@ def preforked(server: Server | None, directory: Path) -> Row:
     pids = set()
 
     def ask(path: str) -> int:
-        with _open(f"http://{HOST}:{port}/{path}", timeout=PATIENCE_S) as answer:
+        with open_url(f"http://{HOST}:{port}/{path}", timeout=PATIENCE_S) as answer:
             said = json.load(answer)
         ids.update((scheme, minted) for scheme, made in said["ids"].items() for minted in made)
         return int(said["pid"])
@@ -393,7 +391,7 @@ def process(command: list[str], environment: dict[str, str], log: Path) -> Itera
 
 def is_served(port: int) -> bool:
     try:
-        with _open(f"http://{HOST}:{port}/parent", timeout=PATIENCE_S):
+        with open_url(f"http://{HOST}:{port}/parent", timeout=PATIENCE_S):
             return True
     except OSError:
         return False
