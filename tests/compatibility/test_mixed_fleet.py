@@ -7,7 +7,7 @@ import subprocess
 import sys
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
@@ -26,46 +26,42 @@ SERVERS: Final = ("mariadb", "mysql", "postgresql", "redis", "valkey", "etcd")
 @pytest.fixture(scope="module")
 def pythons() -> list[str]:
     """Return the interpreters of the tagged version and of this one."""
-    tag = tagged.last_tag()
-    if tag is None:
+    commit = tagged.last_version()
+    if commit is None:
         pytest.skip("no version is tagged before this commit: its tag, such as v0.1.0, is what this test builds")
-    return [str(tagged.installed(tag)), sys.executable]
+    return [str(tagged.installed(commit)), sys.executable]
 
 
-class Worker(NamedTuple):
-    """A process that mints, and the interpreter that runs it."""
+class Worker:
+    """A process that mints, and what it has minted so far, a round each."""
 
-    python: str
-    process: subprocess.Popen[str]
+    def __init__(self, stack: ExitStack, python: str, store: str, home: Path) -> None:
+        # The directory of the script is first on the path of Python, and has no package called mintage.
+        command, environment = [python, str(WORKER), store, "orders"], {"MINTAGE_HOME": str(home), "PATH": ""}
+        pipe = subprocess.PIPE
+        self._process = stack.enter_context(
+            subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True, env=environment, cwd=home)
+        )
+        self.kill = self._process.kill
+        stack.callback(self.kill)
+        self.minted: list[dict[str, Any]] = []
 
+    def wait_for_first_round(self) -> None:
+        assert self._process.stdout is not None
+        self.minted.append(json.loads(self._process.stdout.readline()))
 
-def start(stack: ExitStack, python: str, store: str, home: Path) -> Worker:
-    command = [python, str(WORKER), store, "orders"]
-    # The directory of the script is first on the path of Python, and has no package called mintage.
-    environment = {"MINTAGE_HOME": str(home), "PATH": ""}
-    process = stack.enter_context(
-        subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment, cwd=home)
-    )
-    stack.callback(process.kill)
-    return Worker(python, process)
-
-
-def end(worker: Worker) -> dict[str, Any]:
-    """Let a worker end, and return what it minted."""
-    output, _ = worker.process.communicate(timeout=SECONDS)
-    assert worker.process.returncode == 0
-    minted: dict[str, Any] = json.loads(output.splitlines()[-1])
-    return minted
-
-
-def is_ready(worker: Worker) -> bool:
-    assert worker.process.stdout is not None
-    return worker.process.stdout.readline() == "ready\n"
+    def end(self) -> None:
+        """Let it end."""
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.close()
+        self.minted += map(json.loads, self._process.stdout)
+        assert self._process.wait(SECONDS) == 0
 
 
-def assert_unique(minted: Sequence[dict[str, Any]]) -> None:
+def assert_unique(workers: Sequence[Worker]) -> None:
     for kind in ("sno", "snowflake", "integer"):
-        ids = [each for one in minted for each in one[kind]]
+        ids = [each for worker in workers for minted in worker.minted for each in minted[kind]]
         assert len(ids) == len(set(ids)) > 0, kind
 
 
@@ -93,12 +89,14 @@ def stack() -> Iterator[ExitStack]:
 def test_both_versions_on_one_store_mint_no_id_twice(
     pythons: list[str], store: str, tmp_path: Path, stack: ExitStack
 ) -> None:
-    workers = [start(stack, python, store, tmp_path) for python in pythons * 2]
+    workers = [Worker(stack, python, store, tmp_path) for python in pythons * 2]
     # All of them mint at the same time before the first one ends.
-    assert [is_ready(worker) for worker in workers] == [True] * len(workers)
-    minted = [end(worker) for worker in workers]
-    assert_unique(minted)
-    assert minted[0]["file"] != minted[1]["file"]
+    for worker in workers:
+        worker.wait_for_first_round()
+    for worker in workers:
+        worker.end()
+    assert_unique(workers)
+    assert len({worker.minted[0]["file"] for worker in workers}) == 2
 
 
 @each_store
@@ -107,14 +105,15 @@ def test_a_version_goes_on_after_another_that_was_killed(
     pythons: list[str], store: str, order: int, tmp_path: Path, stack: ExitStack
 ) -> None:
     before, after = pythons[::order]
-    killed = start(stack, before, store, tmp_path)
-    assert is_ready(killed)
-    killed.process.kill()
-    first = start(stack, before, store, tmp_path)
-    assert is_ready(first)
-    second = start(stack, after, store, tmp_path)
-    assert is_ready(second)
-    assert_unique([end(first), end(second)])
+    killed = Worker(stack, before, store, tmp_path)
+    killed.wait_for_first_round()
+    killed.kill()
+    later = [Worker(stack, python, store, tmp_path) for python in (before, after)]
+    for worker in later:
+        worker.wait_for_first_round()
+    for worker in later:
+        worker.end()
+    assert_unique([killed, *later])
 
 
 @pytest.mark.parametrize("order", [1, -1], ids=["older service", "newer service"])
@@ -122,21 +121,14 @@ def test_clients_of_a_version_use_the_service_of_another(
     pythons: list[str], order: int, tmp_path: Path, stack: ExitStack
 ) -> None:
     serving, asking = pythons[::order]
-    service = _Service(tmp_path / "service", f"sqlite:///{tmp_path}/ids.db", serving)
+    service = Serving(tmp_path / "service", f"sqlite:///{tmp_path}/ids.db")
+    service.python = serving
     stack.callback(service.kill)
     service.start()
-    workers = [start(stack, python, service.url, tmp_path) for python in (asking, serving)]
-    assert [is_ready(worker) for worker in workers] == [True] * len(workers)
-    assert_unique([end(worker) for worker in workers])
+    workers = [Worker(stack, python, service.url, tmp_path) for python in (asking, serving)]
+    for worker in workers:
+        worker.wait_for_first_round()
+    for worker in workers:
+        worker.end()
+    assert_unique(workers)
     service.stop()
-
-
-class _Service(Serving):
-    """The service of one of the versions."""
-
-    def __init__(self, directory: Path, store: str, python: str) -> None:
-        super().__init__(directory, store)
-        self._python = python
-
-    def command(self) -> Sequence[str]:
-        return [self._python if word == sys.executable else word for word in super().command()]

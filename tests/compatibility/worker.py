@@ -1,7 +1,6 @@
-"""Mint from a store by the version that this interpreter has, and print all that was minted.
+"""Mint from a store by the version that this interpreter has, and print all that was minted, a line of JSON each round.
 
-It uses the public API of 0.1.0 alone, as each later version must still run it. It says ``ready`` with its first IDs,
-and mints until its standard input ends.
+It uses the public API of 0.1.0 alone, as each later version must still run it. It mints until its standard input ends.
 """
 
 from __future__ import annotations
@@ -23,9 +22,6 @@ def main(store: str, namespace: str) -> None:
         ended.set()
 
     threading.Thread(target=wait_for_end, daemon=True).start()
-    snos: list[str] = []
-    rows: list[int] = []
-    integers: list[int] = []
     rounds = 0
     while rounds < 2 or not ended.is_set():
         with (
@@ -33,13 +29,14 @@ def main(store: str, namespace: str) -> None:
             snowflake.Generator(store=store, max_wait_ms=30_000) as other,
             Sequence(namespace, store=store, step=100, max_wait_ms=30_000) as sequence,
         ):
-            snos += [str(one.new()) for _ in range(50)]
-            rows += [other.new() for _ in range(50)]
-            integers += [sequence.next() for _ in range(150)]
-        if not rounds:
-            print("ready", flush=True)
+            minted = {
+                "file": mintage.__file__,
+                "sno": [str(one.new()) for _ in range(50)],
+                "snowflake": [other.new() for _ in range(50)],
+                "integer": [sequence.next() for _ in range(150)],
+            }
+        print(json.dumps(minted), flush=True)
         rounds += 1
-    print(json.dumps({"file": mintage.__file__, "rounds": rounds, "sno": snos, "snowflake": rows, "integer": integers}))
 
 
 if __name__ == "__main__":

@@ -33,6 +33,8 @@ class Serving(Daemon):
         self.settings = {"max_wait_ms": 60_000, **settings}
         self.environment: dict[str, str] = {}
         """Further variables."""
+        self.python = sys.executable
+        """The interpreter, and so the version, that serves."""
 
     @property
     def url(self) -> str:
@@ -57,7 +59,7 @@ class Serving(Daemon):
             **self.environment,
         }
         variables = [f"{name}={value}" for name, value in environment.items()]
-        return ["env", *variables, sys.executable, "-m", "mintage", "serve", *options]
+        return ["env", *variables, self.python, "-m", "mintage", "serve", *options]
 
     def answers(self) -> bool:
         return bool(self.events("serving"))
