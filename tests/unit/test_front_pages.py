@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
+from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -22,6 +23,7 @@ def read(name: str) -> str:
     return (ROOT / name).read_text("utf-8")
 
 
+@cache
 def project() -> dict[str, Any]:
     found: dict[str, Any] = tomllib.loads(read("pyproject.toml"))["project"]
     return found
