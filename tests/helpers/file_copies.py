@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 NAME: Final = "ids.db"
 PATIENCE_S: Final = 60
+ATTEMPTS: Final = 100
 
 _COMMANDS: Final = {
     "cp over it": 'cp "$copy/ids.db" ids.db',
@@ -32,8 +33,7 @@ _COMMANDS: Final = {
     "cp -r of all": 'cp -r "$copy/." .',
     "tar -x --overwrite of all": 'tar -C "$copy" -c . | tar -x --overwrite',
     "rsync --inplace --delete of all": 'rsync -a --ignore-times --inplace --delete "$copy/" ./',
-    # Again, where the keeper or another process made or removed a file meanwhile: either command then fails.
-    "rm -r, cp -r of all": 'cd .. && until rm -rf "$place" && cp -r "$copy" "$place"; do :; done',
+    "rm -r, cp -r of all": 'cd .. && rm -rf "$place" && cp -r "$copy" "$place"',
 }
 
 
@@ -43,8 +43,15 @@ def _restored_by_sqlite(place: Path, copy: Path) -> None:
 
 
 def _command(line: str, place: Path, copy: Path) -> None:
-    script = f'place=$1; copy=$2; cd "$place" && {line}'
-    subprocess.run(["sh", "-ec", script, "sh", place, copy], check=True, capture_output=True, timeout=PATIENCE_S)
+    """Run the line until it succeeds.
+
+    The keeper or another process may create or remove a file meanwhile. Then ``rm -r`` fails, and so does ``cp``, which
+    creates a file exclusively where it saw none.
+    """
+    again = f"for attempt in $(seq {ATTEMPTS}); do ({line}) && exit; done; exit 1"
+    script = ["sh", "-c", f'place=$1; copy=$2; cd "$place" && {again}', "sh", str(place), str(copy)]
+    done = subprocess.run(script, check=False, stderr=subprocess.PIPE, text=True, timeout=PATIENCE_S)
+    assert done.returncode == 0, f"{line}: {done.stderr}"
 
 
 WAYS: Final[dict[str, Callable[[Path, Path], None]]] = {
