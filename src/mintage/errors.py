@@ -337,6 +337,10 @@ CATALOGUE: dict[str, Entry] = {
                 "A store's driver is not installed.",
                 "Install the extra that the message names.",
             ),
+            "config.platform": (
+                "The service runs on Linux and macOS only.",
+                "Run it there, or in WSL, and name it as the store: http://….",
+            ),
             "config.form": (
                 "A scheme has no such storage form.",
                 "Use one of the forms in the message.",

@@ -430,6 +430,7 @@ def forget(*, process: bool = False, guard: Path | None = None, shared: Path | N
     if guard is not None:
         guard.with_name(f"{guard.name}-guard").unlink(missing_ok=True)
     if shared is not None:
+        assert witness._SHARED is not None
         # Of this file alone: other tests run at the same time.
         name = hashlib.sha256(os.fsencode(shared)).hexdigest()[:32]
         (witness._SHARED / f"mintage-{os.geteuid()}" / f"{name}.marks").unlink()

@@ -22,7 +22,7 @@ from mintage import Sequence, _core, clones, locality, sno, snowflake
 from mintage.errors import GenerationError, StoreError
 from mintage.lease import keeper
 from mintage.lease.lease_client import LeaseClient
-from mintage.process import restore
+from mintage.platform import announcements, machine
 from mintage.process.restore import JUMP_NS, Fingerprint, RestoreDetector, Verdict, judge
 from mintage.store.memory import MemoryStore
 from mintage.testing import ManualClock
@@ -84,20 +84,20 @@ def test_missing_fingerprint_fields_are_no_restore(unknown: dict[str, Any]) -> N
 @pytest.mark.parametrize("name", ["python3", "a b", ") R 1 (", "((", "9 ) 9"])
 def test_process_start_is_found_whatever_its_name(name: str) -> None:
     numbers = " ".join(str(at) for at in range(4, 53))
-    assert restore.started_ticks(f"4711 ({name}) S {numbers}\n") == 22
+    assert machine.started_ticks(f"4711 ({name}) S {numbers}\n") == 22
 
 
 @pytest.mark.parametrize("line", ["", "4711 (python3", "4711 (python3) S 1 2", "no line"])
 def test_malformed_stat_line_gives_no_start_time(line: str) -> None:
     with pytest.raises(ValueError, match="not a line"):
-        restore.started_ticks(line)
+        machine.started_ticks(line)
 
 
 def test_only_uevents_of_the_kernel_count() -> None:
     path = b"change@/devices/platform/VMGENCTR:00\0ACTION=change\0"
-    assert restore.is_generation(path + b"NEW_VMGENID=1\0SEQNUM=2")
-    assert not restore.is_generation(path + b"SYNTH_ARG_NEW_VMGENID=1\0SEQNUM=2")
-    assert not restore.is_generation(path)
+    assert announcements.is_announcement(path + b"NEW_VMGENID=1\0SEQNUM=2")
+    assert not announcements.is_announcement(path + b"SYNTH_ARG_NEW_VMGENID=1\0SEQNUM=2")
+    assert not announcements.is_announcement(path)
 
 
 def test_running_process_is_no_restore() -> None:
@@ -130,10 +130,10 @@ def test_descriptor_that_replaced_the_uevent_socket_is_left_alone() -> None:
     ours, theirs = socket.socketpair()
     with ours, theirs:
         watch = RestoreDetector()
-        watch._uevents = socket.socket(fileno=os.dup(ours.fileno()))
-        watch._inode = 1
+        watch._announcements._socket = socket.socket(fileno=os.dup(ours.fileno()))
+        watch._announcements._inode = 1
         theirs.send(b"theirs")
-        watch._no_uevents = True
+        watch._announcements._is_impossible = True
         watch.check()
         watch.close()
         ours.setblocking(False)
@@ -144,7 +144,8 @@ def test_uevent_socket_is_closed_when_nothing_is_held(inline: keeper.Keeper) -> 
     ours, theirs = socket.socketpair()
     with theirs:
         theirs.setblocking(False)
-        inline.detector._uevents, inline.detector._inode = ours, os.fstat(ours.fileno()).st_ino
+        events = inline.detector._announcements
+        events._socket, events._inode = ours, os.fstat(ours.fileno()).st_ino
         inline.release_all()
         assert theirs.recv(1) == b""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import asyncio
 import copy
 import os
@@ -17,6 +18,7 @@ import pytest
 
 import mintage
 from mintage import errors, testing
+from mintage.cli.serve import serve
 from mintage.errors import CATALOGUE, MintError, StoreError
 from mintage.ext.sqlalchemy import XIDType
 from mintage.formats.kinds import KINDS
@@ -49,6 +51,13 @@ def wait_for_a_clock_that_went_back() -> None:
 
 def use_up_a_unit() -> None:
     sno.Generator(1, sequence_max=5, clock=ManualClock(NOW), max_wait_ms=0).batch(7)
+
+
+def serve_on_windows() -> None:
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("sys.platform", "win32")
+        assert serve.run is not None
+        serve.run(argparse.Namespace())
 
 
 def mint_for_the_parent_in_a_child() -> None:
@@ -180,6 +189,7 @@ RAISES: dict[str, Callable[[], object]] = {
     "config.store": lambda: sno.Generator(store="nowhere:"),
     "config.home": name_a_home_that_is_elsewhere_in_each_directory,
     "config.driver": lambda: load_driver("no_such_driver", "mysql"),
+    "config.platform": serve_on_windows,
     "config.name": lambda: mintage.Sequence("orders!", "memory:"),
     "config.pool": mint_from_a_pool_of_another_layout,
     "config.namespace": make_a_namespace_twice,

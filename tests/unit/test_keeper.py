@@ -837,10 +837,10 @@ if moment == "before":
     patch()
 from mintage import Sequence, sno
 from mintage.lease import request
-from mintage.process import restore
+from mintage.platform import announcements
 from pathlib import Path
 # As where the kernel has a driver for its virtual machine's generations.
-restore._DRIVER = Path("/")
+announcements._DRIVER = Path("/")
 if moment == "after":
     patch()
 generator = sno.Generator(store=store or None, max_wait_ms=60_000)

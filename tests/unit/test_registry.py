@@ -28,6 +28,7 @@ from mintage.errors import ConfigError, GenerationError, LeaseError, MintError, 
 from mintage.lease import registry, request
 from mintage.lease.lease_client import LeaseClient
 from mintage.lease.registry import LockedNode
+from mintage.platform import files
 from mintage.process.restore import RestoreDetector, Verdict
 from mintage.store import open_store
 from mintage.store.memory import MemoryStore
@@ -74,7 +75,7 @@ def pool() -> Iterator[str]:
     name = f"test-{uuid.uuid4().hex}"
     yield name
     for path in [
-        path for folder in registry.locks._FOLDERS for path in registry.locks._own_folder(folder).glob(f"{name}*")
+        path for folder in registry.locks._FOLDERS for path in files.own_directory(Path(folder)).glob(f"{name}*")
     ]:
         path.unlink() if not path.is_dir() else path.rmdir()
 
@@ -100,7 +101,7 @@ def locked_node(pool: str, numbers: range = range(896, 1024), **options: Any) ->
 
 def file_of(pool: str, node: int, folder: str = "/tmp") -> Path:
     """Return the file with the time of a number, in an existing folder."""
-    own = registry.locks._own_folder(folder)
+    own = files.own_directory(Path(folder))
     own.mkdir(mode=0o700, exist_ok=True)
     return own / f"{pool}-{node}.lock"
 
@@ -108,8 +109,8 @@ def file_of(pool: str, node: int, folder: str = "/tmp") -> Path:
 def times_of(pool: str, node: int | None = None) -> set[int]:
     """Return the times in the files of a number of a pool, or of all."""
     name = f"{pool}-{'*' if node is None else node}.lock"
-    files = [path for folder in registry.locks._FOLDERS for path in registry.locks._own_folder(folder).glob(name)]
-    return {int(path.read_text()) for path in files}
+    found = [path for folder in registry.locks._FOLDERS for path in files.own_directory(Path(folder)).glob(name)]
+    return {int(path.read_text()) for path in found}
 
 
 def window_of(holder: LockedNode, max_wait_ms: int = 0) -> tuple[int, int, int, int, int]:
@@ -848,14 +849,14 @@ def test_file_created_by_another_process_meanwhile_wins(pool: str, monkeypatch: 
     with pytest.raises(LeaseError, match="or minted with for"):
         window_of(holder)
     assert times_of(pool) == {2**53}
-    assert not list(registry.locks._own_folder("/tmp").glob(f"{pool}*.lock.*"))
+    assert not list(files.own_directory(Path("/tmp")).glob(f"{pool}*.lock.*"))
 
 
 @pytest.mark.parametrize("ages_ms", [(5, 3), (3, 5)])
 def test_later_time_of_two_files_counts(ages_ms: tuple[int, int], pool: str, clock: ManualClock) -> None:
     now_ms = clock.now_ns // MS
     for folder, age_ms in zip(registry.locks._FOLDERS, ages_ms, strict=True):
-        file_of(pool, 0, folder).write_bytes(registry.locks._record(now_ms - age_ms))
+        file_of(pool, 0, str(folder)).write_bytes(registry.locks._record(now_ms - age_ms))
     assert window_of(locked_node(pool, range(1)))[2] == now_ms - 3
 
 
@@ -1004,7 +1005,7 @@ def test_containers_with_the_same_name_begin_apart(pool: str, monkeypatch: pytes
 
     found = set()
     for container in range(4):
-        monkeypatch.setattr(registry.locks, "_FOLDERS", (str(tmp_path / str(container)),))
+        monkeypatch.setattr(registry.locks, "_FOLDERS", (tmp_path / str(container),))
         found.add(in_child(begin))
     # Equal by chance once in 2^41.
     assert len(found) == 4

@@ -20,6 +20,7 @@ from mintage.cli.stores import REGISTRY, STORE, advice, opened, source
 from mintage.errors import ConfigError, LeaseError, MintError
 from mintage.formats import catalogue, times
 from mintage.installation import install_line
+from mintage.platform.limits import limits
 from mintage.tables.excerpts import printable
 
 if TYPE_CHECKING:
@@ -96,7 +97,7 @@ def doctor(args: argparse.Namespace) -> int:
     except MintError as error:
         trouble = error
         found.append(Finding("store", "url", str(error), "unusable", advice(error.code), {"code": error.code}))
-    found += [*_layouts(), *_environment(), *_installation()]
+    found += [*_layouts(), *_environment(), *_installation(), *_platform()]
     if args.json:
         for each in found:
             print(json.dumps(each.as_dict()))
@@ -373,6 +374,12 @@ def _installation() -> Iterator[Finding]:
         else:
             text, todo = ", ".join(f"{name} {version}" for name, version in packages.items()), ""
         yield Finding("installation", f"[{extra}]", text, todo=todo, facts=dict(packages))
+
+
+def _platform() -> Iterator[Finding]:
+    """Yield what this system lacks: the promise that is weaker is nobody's mistake, so it needs no attention."""
+    for about, instead, weaker in limits():
+        yield Finding("platform", about, f"{instead}: {weaker}")
 
 
 def _extras() -> dict[str, dict[str, str | None]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -30,6 +31,12 @@ def serve(args: argparse.Namespace) -> int:
     that --config names, such as max_wait_ms = 500. The command line overrides the environment, which
     overrides the file. Keys are tables of the file: see 'mintage keys new --help'.
     """
+    if sys.platform == "win32":
+        raise ConfigError(
+            "the service does not run on Windows: run it on Linux, on macOS or in WSL, and name it as the store of "
+            "the processes here: http://HOST:8080",
+            code="config.platform",
+        )
     try:
         with _needing_the_extra():
             from mintage.server.settings import Settings

@@ -23,8 +23,8 @@ from mintage.errors import ArgumentError, ConfigError
 from mintage.lease import registry, snapshots
 from mintage.lease.lease_client import LeaseClient
 from mintage.lease.segment_client import SegmentClient
+from mintage.platform.machine import started_s
 from mintage.process.forks import fork_lock
-from mintage.process.restore import started_s
 from mintage.store import Store, open_store
 
 if TYPE_CHECKING:

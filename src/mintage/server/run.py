@@ -10,7 +10,6 @@ import asyncio
 import gc
 import logging
 import os
-import resource
 import shlex
 import shutil
 import signal
@@ -28,7 +27,6 @@ from multiprocessing import connection, get_context, parent_process
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import structlog
-import uvloop
 
 from mintage.errors import CATALOGUE, ConfigError, MintError
 from mintage.installation import install_line
@@ -36,6 +34,13 @@ from mintage.protocol.url import StoreUrl
 from mintage.server import logs
 from mintage.server.sources import variable
 from mintage.server.values import is_loopback
+
+if sys.platform == "win32":
+    raise ImportError("the service does not run on Windows")
+
+import resource
+
+import uvloop
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

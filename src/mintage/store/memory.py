@@ -7,11 +7,12 @@ import os
 import sys
 import threading
 import warnings
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from mintage._core import fork_generation, generation, system_ns
 from mintage.errors import StoreError, UniquenessWarning
+from mintage.platform.machine import flags_of_process
 from mintage.protocol.records import KEYS, key_of
 from mintage.protocol.url import StoreUrl
 from mintage.rules import NodeRecord
@@ -134,17 +135,9 @@ def _kind_of_child() -> str:
     if multiprocessing is not None and multiprocessing.parent_process() is not None:
         return f"is a child of process {os.getppid()} by multiprocessing"
     # The process that imported mintage has generation 1; a server may import the program after the fork.
-    if fork_generation() > 1 or _flags() & _FORKED_ONLY:
+    if fork_generation() > 1 or flags_of_process() & _FORKED_ONLY:
         return f"was forked from process {os.getppid()}"
     return ""
-
-
-def _flags() -> int:
-    """Return the kernel's flags of this process; 0 if the kernel does not show them."""
-    with suppress(OSError, ValueError, IndexError), open("/proc/self/stat", encoding="utf-8", errors="replace") as stat:
-        # The name before the last parenthesis may contain spaces.
-        return int(stat.read().rpartition(")")[2].split()[6])
-    return 0
 
 
 def _warn(text: str) -> None:

@@ -16,6 +16,7 @@ from urllib.parse import quote
 from mintage import rules
 from mintage._core import created_ns, kernel_random, system_ns
 from mintage.errors import ConfigError, StoreError
+from mintage.platform.machine import mounts
 from mintage.process.forks import fork_lock
 from mintage.protocol.records import KEYS, name_of
 from mintage.rules import NamespaceRecord, NodeRecord
@@ -517,12 +518,8 @@ def _closed_beside(path: Path) -> Path | None:
 
 def _is_mounted(path: str) -> bool:
     """Return True if the kernel lists the file itself as a mount point."""
-    try:
-        mounts = Path("/proc/self/mountinfo").read_bytes()
-    except OSError:
-        return False
     escaped = re.sub(rb"[\\ \t\n]", lambda found: b"\\%03o" % ord(found[0]), os.fsencode(path))
-    return b" %b " % escaped in mounts
+    return b" %b " % escaped in mounts()
 
 
 def _migrate(connection: sqlite3.Connection, path: Path) -> None:

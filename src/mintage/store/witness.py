@@ -20,23 +20,23 @@ import time
 import zlib
 from contextlib import contextmanager, suppress
 from itertools import count
-from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from mintage._core import clocks
+from mintage.platform import files
 from mintage.process import jitter
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
+    from pathlib import Path
 
-_SHARED: Final = Path("/dev/shm")  # noqa: S108 - only a folder that is this user's own
+_SHARED: Final = files.shared_memory()
 _ENDING: Final = "-guard"
 _MARKS_BYTES: Final = 512
 """The size of a file of marks in bytes: one sector, which is written at once."""
 _MOST: Final = 1000
 """The number of stores whose marks stay in memory; the last used ones are kept."""
 _SHORTAGE: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM})
-_NOFOLLOW: Final = getattr(os, "O_NOFOLLOW", 0)
 
 
 class Mark(NamedTuple):
@@ -130,16 +130,14 @@ class Witness:
     def follow(self) -> None:
         """Give the guard the owner and mode of the store's file."""
         if self._guard is not None:
-            _follow(self._guard, self._path)
+            files.copy_access(self._guard, self._path)
 
     def close(self) -> None:
         """Unlock the guard and the marks in shared memory, also in a child that was forked meanwhile."""
         for file in (self._guard, self._shared):
             if file is not None:
-                with suppress(OSError, ImportError):
-                    import fcntl
-
-                    fcntl.flock(file, fcntl.LOCK_UN)
+                with suppress(OSError):
+                    files.unlock(file)
                 with suppress(OSError):
                     os.close(file)
 
@@ -188,42 +186,11 @@ def _lock(path: str, end_ns: int) -> int | None:
 def _open_or_make(path: str) -> int:
     """Open the guard; create a missing one with the mode of the store's file."""
     with suppress(FileNotFoundError):
-        return os.open(path, os.O_RDWR | _NOFOLLOW)
+        return files.open_existing(path)
     # A process of another user that may not open the guard would use the store without it.
-    with suppress(AttributeError, OSError):
-        link_new(path, lambda file: _follow(file, path.removesuffix(_ENDING)))
-    return os.open(path, os.O_RDWR | os.O_CREAT | _NOFOLLOW, 0o644)
-
-
-def link_new(path: str, prepare: Callable[[int], object]) -> None:
-    """Create an empty file that appears only after ``prepare`` has set its mode and owner. Keep an existing file.
-
-    :raises OSError: the file system does not allow it.
-    :raises AttributeError: the system is not Linux.
-    """
-    directory, name = os.path.split(path)
-    folder = os.open(directory, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        file = os.open(directory, os.O_TMPFILE | os.O_RDWR | os.O_CLOEXEC, 0o644)
-        try:
-            prepare(file)
-            # With descriptors of directories, link follows the symbolic link to the file without a name.
-            with suppress(FileExistsError):
-                os.link(f"/proc/self/fd/{file}", name, src_dir_fd=folder, dst_dir_fd=folder)
-        finally:
-            os.close(file)
-    finally:
-        os.close(folder)
-
-
-def _follow(file: int, path: str) -> None:
-    """Give a file the owner and mode of the store's file at ``path``, as SQLite does with its log."""
-    with suppress(AttributeError, OSError):
-        guard, store = os.fstat(file), os.stat(path)
-        if os.geteuid() == 0 and (guard.st_uid, guard.st_gid) != (store.st_uid, store.st_gid):
-            os.fchown(file, store.st_uid, store.st_gid)
-        if stat.S_IMODE(guard.st_mode) != (mode := store.st_mode & 0o666):
-            os.fchmod(file, mode)
+    with suppress(OSError):
+        files.create_prepared(path, lambda file: files.copy_access(file, path.removesuffix(_ENDING)))
+    return files.open_or_create(path, 0o644)
 
 
 def _is_at(path: str, found: os.stat_result) -> bool:
@@ -257,31 +224,26 @@ def _flock(file: int) -> bool:
     A lock of this kind belongs to the open file, so a process does not lose it by closing another one.
     """
     try:
-        import fcntl
-
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        files.lock(file)
     except BlockingIOError:
         return False
-    except (ImportError, OSError):
+    except OSError:
         return True
     return True
 
 
 def _open_shared(name: str) -> int | None:
     """Return an open file in shared memory, in a directory of this user; ``None`` if there is none."""
+    if _SHARED is None:
+        return None
     try:
-        own = _SHARED / f"mintage-{os.geteuid()}"
-        own.mkdir(mode=0o700, exist_ok=True)
-        found = own.lstat()
-        # Another user may have created it, or a link.
-        if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid():
-            return None
+        own = files.create_own_directory(_SHARED)
         path = own / f"{name}.marks"
         with suppress(FileNotFoundError):
-            return os.open(path, os.O_RDWR | _NOFOLLOW)
+            return files.open_existing(path)
         _forget_oldest(own)
-        return os.open(path, os.O_RDWR | os.O_CREAT | _NOFOLLOW, 0o600)
-    except (AttributeError, OSError):
+        return files.open_or_create(path, 0o600)
+    except OSError:
         return None
 
 
@@ -299,7 +261,7 @@ def _read(file: int | None) -> Marks | None:
     if file is None:
         return None
     try:
-        line, _, _ = os.pread(file, _MARKS_BYTES, 0).partition(b"\n")
+        line, _, _ = files.read_at_start(file, _MARKS_BYTES).partition(b"\n")
         check, _, text = line.partition(b" ")
         if int(check, 16) != zlib.crc32(text):
             return None
@@ -313,8 +275,8 @@ def _write(file: int, marks: Marks) -> None:
     text = json.dumps(marks).encode()
     line = b"%08x %s\n" % (zlib.crc32(text), text)
     try:
-        os.pwrite(file, line.ljust(_MARKS_BYTES), 0)
-    except (AttributeError, OSError):
+        files.write_at_start(file, line.ljust(_MARKS_BYTES))
+    except OSError:
         # No mark is better than an outdated one: an incarnation that ended would count as lost each time.
         with suppress(OSError):
             os.ftruncate(file, 0)

@@ -6,13 +6,10 @@ import errno
 import hashlib
 import os
 import re
-import socket
 import stat
-import sys
 import time
 from contextlib import suppress
 from itertools import count
-from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from mintage import rules
@@ -20,11 +17,13 @@ from mintage._core import generation, kernel_random, system_ns
 from mintage.errors import GenerationError, LeaseError, UniquenessWarning
 from mintage.lease.lease_client import MIN_GROWTH_MS
 from mintage.lease.registry.numbers import first_index, is_restored, restore_state
-from mintage.lease.registry.place import ADVICE, TRANSIENT_ERRNOS, as_unavailable, shown_home, uid, warn
+from mintage.lease.registry.place import ADVICE, TRANSIENT_ERRNOS, as_unavailable, shown_home, warn
+from mintage.platform import files
 from mintage.process.forks import fork_lock
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
+    from pathlib import Path
 
     from mintage.lease.lease_client import Window
 
@@ -36,7 +35,7 @@ LOCK_SPAN_MS: Final = 1_000
 UNRECORDED_MS: Final = 500
 """The longest window in milliseconds without a file: the next holder of the number waits this long."""
 
-_FOLDERS: Final = ("/dev/shm", "/tmp")  # noqa: S108 - not TMPDIR, and only a directory of this user in it
+_FOLDERS: Final = files.lock_directories()
 _TRIES: Final = 4096
 _RECORD: Final = re.compile(rb"[0-9]{16}\n")
 
@@ -63,7 +62,7 @@ class _Lock(NamedTuple):
         if self.has_time:
             if not self.is_intact():
                 raise OSError(errno.EBADF, os.strerror(errno.EBADF))
-            os.pwrite(self.descriptor, _record(until_ms), 0)
+            files.write_at_start(self.descriptor, _record(until_ms))
 
     def close(self) -> None:
         """Release the lock, unless the descriptor belongs to another file now."""
@@ -382,7 +381,9 @@ def _known(pool: str, numbers: range) -> set[int]:
     found = set()
     for folder in _FOLDERS:
         with suppress(OSError):
-            found |= {int(match[1]) for name in os.listdir(_own_folder(folder)) if (match := pattern.fullmatch(name))}
+            found |= {
+                int(match[1]) for name in os.listdir(files.own_directory(folder)) if (match := pattern.fullmatch(name))
+            }
     return {node for node in found if node in numbers}
 
 
@@ -390,28 +391,18 @@ def _places(name: str) -> Iterator[tuple[Callable[[], int], bool]]:
     """Yield the function that locks a number in each place, and True if that place keeps the time."""
     yield lambda: _bound(name), False
     for folder in _FOLDERS:
-        yield lambda folder=folder: _flocked(Path(folder), name), True  # type: ignore[misc]
+        yield lambda folder=folder: _flocked(folder, name), True  # type: ignore[misc]
 
 
 def _bound(name: str) -> int:
-    """Bind an abstract socket, which all users of a network namespace share and which ends with its last holder."""
-    if sys.platform != "linux":
-        raise OSError(errno.EOPNOTSUPP, "no abstract sockets")
-    if len(name) > 90:  # a socket's name has 107 bytes at most
+    """Lock a name that all users of a network namespace share.
+
+    :raises BlockingIOError: another process has the lock.
+    :raises OSError: the system has no such names.
+    """
+    if len(name) > 90:  # a name has 107 bytes at most
         name = f"#{hashlib.sha256(name.encode()).hexdigest()}"
-    taken = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    try:
-        taken.bind(f"\0mintage/{name}".encode())
-    except OSError as error:
-        taken.close()
-        if error.errno == errno.EADDRINUSE:
-            raise BlockingIOError(error.errno, "held by another") from error
-        raise
-    return taken.detach()
-
-
-def _own_folder(folder: str | Path) -> Path:
-    return Path(folder, f"mintage-{uid()}")
+    return files.lock_name(f"mintage/{name}")
 
 
 def _flocked(folder: Path, name: str) -> int:
@@ -419,20 +410,12 @@ def _flocked(folder: Path, name: str) -> int:
 
     :raises BlockingIOError: another process has the lock; or the file cannot be opened, so its time is unknown.
     """
-    import fcntl
-
-    own = _own_folder(folder)
-    own.mkdir(mode=0o700, exist_ok=True)
-    found = own.lstat()
-    # Another user may have created it, or a link.
-    if not stat.S_ISDIR(found.st_mode) or found.st_uid != uid():
-        raise PermissionError(errno.EPERM, "another user's", str(own))
-    path = own / f"{name}.lock"
+    path = files.create_own_directory(folder) / f"{name}.lock"
     file = _open(path) or _create(path) or _open(path)
     if file is None:
         raise BlockingIOError(errno.EWOULDBLOCK, "it comes and goes", str(path))
     try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        files.lock(file)
     except OSError:
         os.close(file)
         raise
@@ -442,7 +425,7 @@ def _flocked(folder: Path, name: str) -> int:
 def _open(path: Path) -> int | None:
     """Open the file of a number; ``None`` if there is none."""
     try:
-        return os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        return files.open_existing(path)
     except FileNotFoundError:
         return None
     except OSError as error:
@@ -453,21 +436,7 @@ def _open(path: Path) -> int | None:
 
 def _create(path: Path) -> int | None:
     """Create the file of a number with a time in it at once; ``None`` if another process has created it."""
-    new = path.with_name(f"{path.name}.{kernel_random(8).hex()}")
-    file = os.open(new, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-    try:
-        try:
-            os.pwrite(file, _record(0), 0)
-            os.link(new, path)
-        finally:
-            new.unlink()
-    except FileExistsError:
-        os.close(file)
-        return None
-    except BaseException:
-        os.close(file)
-        raise
-    return file
+    return files.create_filled(path, _record(0), kernel_random(8).hex())
 
 
 def _record(until_ms: int) -> bytes:
@@ -480,7 +449,7 @@ def _read(file: int) -> int:
     :raises BlockingIOError: it has no valid time, or another user wrote it, so the number must not be used.
     """
     found = os.fstat(file)
-    text = os.pread(file, 18, 0) if stat.S_ISREG(found.st_mode) and found.st_uid == uid() else b""
+    text = files.read_at_start(file, 18) if stat.S_ISREG(found.st_mode) and found.st_uid == files.user_id() else b""
     if not _RECORD.fullmatch(text):
         raise BlockingIOError(errno.EINVAL, "it keeps no time")
     return int(text)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import hashlib
 import os
 import socket
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from mintage._core import generation, kernel_random, start_generation
 from mintage._core.formats import MAC_FRAGMENTS
-from mintage.lease.registry.place import shown_home, uid
+from mintage.lease.registry.place import shown_home
+from mintage.platform import files, machine
 from mintage.process.restore import RestoreDetector, Verdict
 
 if TYPE_CHECKING:
@@ -31,10 +31,6 @@ def host_id() -> bytes:
     >>> len(host_id())
     32
     """
-    try:
-        machine = Path("/etc/machine-id").read_bytes().decode(errors="replace").strip()
-    except OSError:
-        machine = ""
     where = shown_home()
     try:
         found = os.stat(where)
@@ -43,7 +39,9 @@ def host_id() -> bytes:
     else:
         place = f"{found.st_dev}:{found.st_ino}"  # with mounts, one path may name several directories
     # Containers of one image share a machine-id, but seldom a host name.
-    return hashlib.sha256("\n".join([machine, socket.gethostname(), str(uid()), where, place]).encode()).digest()
+    return hashlib.sha256(
+        "\n".join([machine.machine_id(), socket.gethostname(), str(files.user_id()), where, place]).encode()
+    ).digest()
 
 
 _last_seen = os.getpid(), generation()

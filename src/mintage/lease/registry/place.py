@@ -16,13 +16,13 @@ from __future__ import annotations
 import errno
 import os
 import stat
-import sys
 import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 from urllib.parse import quote
 
 from mintage.errors import ConfigError, StoreError, UniquenessWarning
+from mintage.platform import files
 
 if TYPE_CHECKING:
     from mintage.store import Store
@@ -57,11 +57,7 @@ def home() -> Path:
         return Path(chosen)
     if _is_for_all_users() and _may_write(MACHINE):
         return MACHINE
-    if sys.platform == "darwin":
-        return _user() / "Library" / "Application Support" / "mintage"
-    if sys.platform == "win32":
-        return (_absolute("LOCALAPPDATA") or _user()) / "mintage"
-    return (_absolute("XDG_STATE_HOME") or _user() / ".local" / "state") / "mintage"
+    return (files.state_directory() or _default_state()) / "mintage"
 
 
 def is_outsider() -> bool:
@@ -85,23 +81,12 @@ def warn_outsider() -> None:
         )
 
 
-def _absolute(variable: str) -> Path | None:
-    """Return the directory that a variable names; None if the path is relative, as the XDG specification demands."""
-    value = os.environ.get(variable, "")
-    return Path(value) if os.path.isabs(value) else None
-
-
-def _user() -> Path:
-    if sys.platform == "win32":
-        return Path.home()
-    if named := _absolute("HOME"):
-        return named
-    import pwd
-
+def _default_state() -> Path:
+    """Return the directory for state in the home directory that the system has for this user."""
     try:
-        return Path("/", pwd.getpwuid(os.geteuid()).pw_dir)
+        return files.state_in(files.home_of_user())
     except KeyError as error:
-        raise StoreError(f"user {os.geteuid()} has no home directory: {ADVICE}", code="store.refused") from error
+        raise StoreError(f"user {files.user_id()} has no home directory: {ADVICE}", code="store.refused") from error
 
 
 def _is_for_all_users() -> bool:
@@ -167,10 +152,8 @@ def prepare() -> None:
 
 def _make_file(directory: Path) -> None:
     """Create the file with access for the group at once; SQLite would create it for one user."""
-    from mintage.store.witness import link_new
-
     if not (directory / "registry.db").exists():
-        link_new(str(directory / "registry.db"), lambda file: os.fchmod(file, 0o660))  # whatever the umask
+        files.create_prepared(directory / "registry.db", lambda file: files.set_mode(file, 0o660))
 
 
 def is_writable() -> bool:
@@ -207,18 +190,11 @@ def is_writable() -> bool:
 
 
 def _check_room() -> None:
-    found: list[int] = []
     try:
-        while len(found) < 4:  # as many as SQLite needs
-            found.append(os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC))
-        if sys.platform == "linux":
-            found.append(os.open(home(), os.O_TMPFILE | os.O_RDWR | os.O_CLOEXEC, 0o600))
+        files.check_room(home(), descriptors=4)  # as many as SQLite needs
     except OSError as error:
         if error.errno in TRANSIENT_ERRNOS | FULL_ERRNOS:
             raise as_unavailable(error) from error
-    finally:
-        for each in found:
-            os.close(each)
 
 
 def as_unavailable(error: OSError) -> StoreError:
@@ -228,11 +204,6 @@ def as_unavailable(error: OSError) -> StoreError:
         code="store.unavailable",
         retry_after_ms=1000,
     )
-
-
-def uid() -> int:
-    """Return the effective user id; 0 on Windows."""
-    return os.geteuid() if sys.platform != "win32" else 0
 
 
 def shown_home() -> str:

@@ -1,0 +1,123 @@
+"""The identity of the machine, of its boot and of this process."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+_PROC: Final = Path("/proc")
+
+
+def machine_id() -> str:
+    """Return the id that the system has for this machine; empty if it shows none. Copies of a machine may share it.
+
+    >>> isinstance(machine_id(), str)
+    True
+    """
+    if sys.platform == "win32":
+        import winreg
+
+        with suppress(OSError), winreg.OpenKey(winreg.HKEY_LOCAL_MACHINE, r"SOFTWARE\Microsoft\Cryptography") as key:
+            return str(winreg.QueryValueEx(key, "MachineGuid")[0])
+        return ""
+    return _text(Path("/etc/machine-id")) if sys.platform == "linux" else _kernel_value("kern.uuid")
+
+
+def boot_id() -> str:
+    """Return the id of the kernel's boot; empty if the system shows none, as Windows does not.
+
+    >>> boot_id() == boot_id()
+    True
+    """
+    if sys.platform == "linux":
+        return _text(_PROC / "sys/kernel/random/boot_id")
+    return _kernel_value("kern.bootsessionuuid")
+
+
+def _text(path: Path) -> str:
+    with suppress(OSError):
+        # Use UTF-8: a process that may no longer read Python's files cannot load other codecs.
+        return path.read_bytes().decode(errors="replace").strip()
+    return ""
+
+
+def _kernel_value(name: str) -> str:
+    """Return a text that macOS and the BSDs keep in the kernel; empty if there is none of this name."""
+    if sys.platform == "win32":
+        return ""
+    import ctypes
+
+    with suppress(AttributeError, OSError):
+        sysctl = ctypes.CDLL(None, use_errno=True).sysctlbyname
+        size = ctypes.c_size_t(128)
+        text = ctypes.create_string_buffer(size.value)
+        if sysctl(name.encode(), text, ctypes.byref(size), None, ctypes.c_size_t(0)) == 0:
+            return text.value.decode(errors="replace")
+    return ""
+
+
+def started_ticks(stat: str) -> int:
+    """Return the start of a process in ticks since the boot: the 22nd field of its ``/proc/PID/stat``.
+
+    The second field, the name in parentheses, may contain spaces and parentheses.
+
+    :raises ValueError: ``stat`` is not such a line.
+    """
+    return int(_fields(stat)[19])
+
+
+def _fields(stat: str) -> list[str]:
+    """Return the fields of ``/proc/PID/stat`` after the name.
+
+    :raises ValueError: ``stat`` is not such a line.
+    """
+    _, end, fields = stat.rpartition(")")
+    numbers = fields.split()
+    if not end or len(numbers) < 20:
+        raise ValueError("not a line of /proc/PID/stat")
+    return numbers
+
+
+def start_of_process() -> int:
+    """Return the start of this process in ticks since the boot; 0 if the system does not show it (not Linux).
+
+    >>> start_of_process() >= 0
+    True
+    """
+    with suppress(OSError, ValueError):
+        return started_ticks((_PROC / "self/stat").read_bytes().decode(errors="replace"))
+    return 0
+
+
+def flags_of_process() -> int:
+    """Return the kernel's flags of this process; 0 if the system does not show them (not Linux).
+
+    >>> flags_of_process() >= 0
+    True
+    """
+    with suppress(OSError, ValueError):
+        return int(_fields((_PROC / "self/stat").read_bytes().decode(errors="replace"))[6])
+    return 0
+
+
+def started_s() -> int:
+    """Return the start of this process in seconds since the Unix epoch, as exactly as the platform shows it."""
+    ticks = start_of_process()
+    if sys.platform != "linux" or not ticks:
+        return _started_s
+    return round(time.time() - time.clock_gettime(time.CLOCK_BOOTTIME) + ticks / os.sysconf("SC_CLK_TCK"))
+
+
+_started_s: Final = round(time.time() - time.process_time())
+"""Read once: the time that a process uses is less than the time that passes, so a later result would differ."""
+
+
+def mounts() -> bytes:
+    """Return the kernel's list of mounts; empty if the system has none (not Linux)."""
+    with suppress(OSError):
+        return (_PROC / "self/mountinfo").read_bytes()
+    return b""
