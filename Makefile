@@ -35,6 +35,10 @@ test-quick: build $(STAMPS)/tests ## Run the tests that say most in three minute
 pythons: toolchain $(STAMPS)/tools ## Build for every supported CPython, and run the quick tests on each. make pythons ARGS="3.15" for one
 	$(BIN)/python -m tests.pythons $(ARGS)
 
+.PHONY: platforms
+platforms: build $(STAMPS)/tests $(STAMPS)/wheels ## Check the types for macOS and Windows, compile for other platforms, and run tests on emulated processors
+	$(BIN)/python -m tests.platforms $(ARGS)
+
 .PHONY: wheel
 wheel: toolchain $(STAMPS)/tools $(STAMPS)/wheels ## Build the last commit's wheels into dist, check them, and run the quick tests on them. make wheel ARGS="--python 3.11 --target x86_64-manylinux" for one
 	$(BIN)/python -m tests.wheels $(ARGS)
@@ -63,6 +67,7 @@ check: build $(STAMPS)/tests $(STAMPS)/audit docs ## Formatters, linters, types,
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
+	$(BIN)/python -m tests.platforms types-darwin types-win32
 	$(BIN)/python -m mypy.stubtest mintage._core --allowlist tests/typing/stubtest-allowlist.txt
 	$(BIN)/lint-imports
 	$(BIN)/python -m checks.crates

@@ -87,11 +87,12 @@ pub fn share_word() {
 
 /// One of the kernel's clocks, in nanoseconds; 0 where it has none of this number.
 #[cfg(unix)]
+#[allow(clippy::useless_conversion, reason = "the fields are 32 bits long where the processor is")]
 fn clock_ns(number: libc::clockid_t) -> i64 {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: the kernel writes to a place of the right type.
     let result = unsafe { libc::clock_gettime(number, &raw mut time) };
-    if result == 0 { time.tv_sec * 1_000_000_000 + time.tv_nsec } else { 0 }
+    if result == 0 { i64::from(time.tv_sec) * 1_000_000_000 + i64::from(time.tv_nsec) } else { 0 }
 }
 
 /// Real time, the time that never goes back, the same with the time that the machine slept (0 where the kernel does not count
@@ -109,9 +110,15 @@ pub fn clocks() -> [i64; 4] {
 
 #[cfg(not(unix))]
 pub fn clocks() -> [i64; 4] {
-    let real = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
-    let real = real.as_nanos() as i64;
-    [real, real, 0, 0]
+    use std::sync::LazyLock;
+    use std::time::{Instant, SystemTime, UNIX_EPOCH};
+
+    /// Windows shows this clock by differences alone; it counts from its first reading.
+    static START: LazyLock<Instant> = LazyLock::new(Instant::now);
+    let monotonic_ns = || START.elapsed().as_nanos() as i64;
+    let begin = monotonic_ns();
+    let real = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    [real.as_nanos() as i64, begin, 0, monotonic_ns() - begin]
 }
 
 /// The time at which the file at `path` was created, in nanoseconds since the Unix epoch; `None` where its file system or the
