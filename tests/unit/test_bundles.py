@@ -15,6 +15,7 @@ import pytest
 
 import mintage
 from mintage import _pyinstaller
+from mintage.cli import COMMANDS
 from mintage.formats.rows import NAMES
 from mintage.store import STORE_KINDS
 
@@ -46,6 +47,10 @@ def test_bundle_has_every_store_and_every_scheme() -> None:
     assert {module for module, _, _ in STORE_KINDS.values()} <= HIDDEN
     assert {f"mintage.{name}" for name in NAMES} <= HIDDEN
     assert set(mintage._ELSEWHERE.values()) <= HIDDEN
+
+
+def test_bundle_of_the_command_has_every_command() -> None:
+    assert {each.run.__module__ for each in COMMANDS.values() if each.run} <= set(_pyinstaller.command_modules())
 
 
 def test_bundle_has_every_file_read_at_run_time() -> None:

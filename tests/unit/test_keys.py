@@ -30,7 +30,7 @@ def of(settings: Settings) -> Keys:
 
 def keys(**callers: str) -> Keys:
     """Return the keys of a service, by the name and the key of each caller."""
-    return of(Settings(keys={name: {"hash": digest(key)} for name, key in callers.items()}))
+    return of(Settings(keys={name: KeySettings(hash=digest(key)) for name, key in callers.items()}))
 
 
 def token_refusal(found: Keys, token: Any) -> RequestError:

@@ -33,6 +33,11 @@ def hidden_imports() -> list[str]:
     return sorted(found)
 
 
+def command_modules() -> list[str]:
+    """Return the names of the modules that the command line imports by name."""
+    return sorted(f"mintage.cli.{path.stem}" for path in (_PACKAGE / "cli").glob("*.py") if path.stem != "__init__")
+
+
 def data_files() -> list[tuple[str, str]]:
     """Return the path of each file that is read at run time, with its folder in the bundle."""
     paths = [path for kind in ("*.sql", "*.lua", "*.html") for path in _PACKAGE.rglob(kind)]

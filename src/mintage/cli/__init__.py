@@ -4,7 +4,7 @@ The parser is argparse of the standard library, so that the base install depends
 and the progress bar if it is installed (``mintage[cli]``); without it they are plain ASCII.
 
 A command is one function under :func:`mintage.cli.command.command`. This module lists the commands, runs one for a
-command line, and returns the exit code.
+command line, and returns the exit code. It imports a command only to run it, or for the help of all of them.
 """
 
 from __future__ import annotations
@@ -14,46 +14,55 @@ import os
 import re
 import sys
 import warnings
+from collections.abc import Mapping
 from contextlib import suppress
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from mintage import __version__
-from mintage.cli.backfill import backfill
-from mintage.cli.command import Command, UsageError
-from mintage.cli.doctor import doctor
-from mintage.cli.inspect import inspect
-from mintage.cli.keys import keys
-from mintage.cli.namespaces import namespaces, next_integers, reserve
-from mintage.cli.new import new
-from mintage.cli.pools import leases, pools
-from mintage.cli.schemes import schemes
-from mintage.cli.screen import complain
-from mintage.cli.serve import serve
-from mintage.cli.verify import verify
+from mintage.cli.command import UsageError
 from mintage.errors import CATALOGUE, MintError
 from mintage.tables import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
-COMMANDS: Final = {
-    each.name: each
-    for each in (
-        new,
-        inspect,
-        schemes,
-        next_integers,
-        reserve,
-        namespaces,
-        pools,
-        leases,
-        doctor,
-        serve,
-        keys,
-        backfill,
-        verify,
-    )
+    from mintage.cli.command import Command
+
+_MODULES: Final = {
+    "new": "new",
+    "inspect": "inspect",
+    "schemes": "schemes",
+    "next": "namespaces",
+    "reserve": "namespaces",
+    "namespaces": "namespaces",
+    "pools": "pools",
+    "leases": "pools",
+    "doctor": "doctor",
+    "serve": "serve",
+    "keys": "keys",
+    "backfill": "backfill",
+    "verify": "verify",
 }
+"""The module below this one that has a command."""
+
+
+class _Commands(Mapping[str, "Command"]):
+    """The commands by name, each imported when it is looked up."""
+
+    def __getitem__(self, name: str) -> Command:
+        module = vars(import_module(f"{__name__}.{_MODULES[name]}"))
+        found: Command = module["next_integers" if name == "next" else name]  # `next` is a builtin
+        return found
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(_MODULES)
+
+    def __len__(self) -> int:
+        return len(_MODULES)
+
+
+COMMANDS: Final = _Commands()
 
 EXIT_USAGE: Final = 2
 EXIT_INPUT_OUTPUT: Final = 74
@@ -109,10 +118,10 @@ class _Formatter(argparse.RawDescriptionHelpFormatter):
 _SETTINGS: Final[dict[str, Any]] = {"formatter_class": _Formatter, "allow_abbrev": False}
 
 
-def _parser() -> argparse.ArgumentParser:
+def _parser(commands: Iterable[Command]) -> argparse.ArgumentParser:
     parser = _Parser("mintage", description=DESCRIPTION, epilog=f"examples:{EXAMPLES}", **_SETTINGS)
     parser.add_argument("--version", action="version", version=f"mintage {__version__}")
-    _add(parser, COMMANDS.values())
+    _add(parser, commands)
     return parser
 
 
@@ -151,9 +160,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         sys.stdout.flush()
         return status
     except (UsageError, InputError) as error:
-        return complain(str(error), EXIT_USAGE)
+        return _complain(str(error), EXIT_USAGE)
     except MintError as error:
-        return complain(str(error), CATALOGUE[error.code].exit, *getattr(error, "__notes__", ()))
+        return _complain(str(error), CATALOGUE[error.code].exit, *getattr(error, "__notes__", ()))
     except BrokenPipeError:
         _drop_output()
         return EXIT_CLOSED_PIPE
@@ -162,7 +171,13 @@ def main(argv: Sequence[str] | None = None) -> int:
         return EXIT_INTERRUPTED
     except OSError as error:
         _drop_output()
-        return complain(error.strerror or str(error), EXIT_INPUT_OUTPUT)
+        return _complain(error.strerror or str(error), EXIT_INPUT_OUTPUT)
+
+
+def _complain(*words: Any) -> int:
+    from mintage.cli.screen import complain  # which formats tables
+
+    return complain(*words)
 
 
 def _run(argv: Sequence[str] | None) -> int:
@@ -172,7 +187,7 @@ def _run(argv: Sequence[str] | None) -> int:
         if first is not None and first.reads_words:
             args = argparse.Namespace(run=first.run, words=words[1:])
         else:
-            args = _parser().parse_args(words)
+            args = _parser(COMMANDS.values() if first is None else [first]).parse_args(words)
         with warnings.catch_warnings():
             warnings.showwarning = _warn
             status: int = args.run(args)
@@ -182,7 +197,7 @@ def _run(argv: Sequence[str] | None) -> int:
 
 
 def _warn(message: Warning | str, *_: object, **__: object) -> None:
-    complain(f"warning: {message}", 0)
+    _complain(f"warning: {message}", 0)
 
 
 def _drop_output() -> None:

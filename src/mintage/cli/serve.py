@@ -37,14 +37,8 @@ def serve(args: argparse.Namespace) -> int:
             "the processes here: http://HOST:8080",
             code="config.platform",
         )
-    try:
-        with _needing_the_extra():
-            from mintage.server.settings import Settings
-    except ConfigError as error:
-        if not {"-h", "--help"} & set(args.words):
-            raise
-        print(f"usage: mintage serve [--SETTING VALUE]...\n\n{serve.about}\n\nexamples:{serve.examples}\n\n{error}")
-        return 0
+    from mintage.server.settings import Settings
+
     settings = Settings.load(args.words, description=serve.about, epilog=f"examples:{serve.examples}")
     with _needing_the_extra():
         from mintage.server import run

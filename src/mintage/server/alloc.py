@@ -15,8 +15,8 @@ from starlette.requests import Request
 from mintage._core.lane import MOST_ALLOC, MOST_ALLOC_NAME
 from mintage.errors import CATALOGUE, FieldError, MintError, RequestError
 from mintage.rules import check_name
+from mintage.server.exchange import Exchange, answered, exchange_of, read_body, read_json
 from mintage.server.keys import token_of
-from mintage.server.operation import Exchange, answered, exchange_of, read_body, read_json
 
 if TYPE_CHECKING:
     from starlette.responses import Response

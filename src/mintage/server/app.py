@@ -1,14 +1,19 @@
 """The Starlette application: the HTTP requests that the lane, the fast path in Rust, leaves to Python.
 
 Every request gets one answer, in the form of its interface and with a trace id, and the metrics count it.
+
+``/v1``, identity columns and the OpenAPI document are declared with pydantic, which takes 10 MB and a tenth of a second
+to import. The first request to one of them imports it, in a thread. Many services answer none.
 """
 
 from __future__ import annotations
 
+import asyncio
 import ipaddress
+import re
 import secrets
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
 import structlog
@@ -16,19 +21,18 @@ from starlette.applications import Starlette
 from starlette.datastructures import MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
-from starlette.routing import Route
+from starlette.routing import BaseRoute, Match, Route, Router
 
 from mintage._core.lane import is_trace
 from mintage.errors import MintError, RequestError
 from mintage.server.alloc import Alloc
-from mintage.server.delta import routes as identity_routes
-from mintage.server.openapi import routes as openapi_routes
-from mintage.server.operation import Exchange, exchange_of
+from mintage.server.exchange import Exchange, exchange_of
 from mintage.server.pages import routes as page_routes
-from mintage.server.v1 import Operations
 from mintage.server.values import is_loopback
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from starlette.requests import Request
     from starlette.responses import Response
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -43,9 +47,7 @@ def create_app(service: Service) -> Starlette:
     app = Starlette(
         routes=[
             Route("/alloc", Alloc(service), methods=["POST"]),
-            Operations(service),
-            *identity_routes(service),
-            *openapi_routes(service),
+            *(Late(service, pattern, load) for pattern, load in LATE.items()),
             *page_routes(service),
         ],
         middleware=[Middleware(Front, service=service)],
@@ -54,6 +56,51 @@ def create_app(service: Service) -> Starlette:
     # Each resource has one path: no redirect from a path with a slash at its end.
     app.router.redirect_slashes = False
     return app
+
+
+def _v1(service: Service) -> list[BaseRoute]:
+    from mintage.server.v1 import routes
+
+    return routes(service)
+
+
+def _identities(service: Service) -> list[BaseRoute]:
+    from mintage.server.delta import routes
+
+    return routes(service)
+
+
+def _openapi(service: Service) -> list[BaseRoute]:
+    from mintage.server.openapi import routes
+
+    return routes(service)
+
+
+LATE: Final = {"/v1/.*": _v1, "/delta/.*": _identities, r"/(openapi\.json)?": _openapi}
+"""The functions that import the routes of a module, by the pattern of their paths."""
+
+
+class Late(BaseRoute):
+    """The routes of a module that the first request to one of their paths imports."""
+
+    def __init__(self, service: Service, pattern: str, load: Callable[[Service], list[BaseRoute]]) -> None:
+        self._service = service
+        self._pattern = re.compile(pattern, re.DOTALL)
+        self._load = load
+        self._router: Router | None = None
+
+    def matches(self, scope: Scope) -> tuple[Match, Scope]:
+        """Return a match of every path below the pattern."""
+        is_ours = scope["type"] == "http" and self._pattern.fullmatch(scope["path"])
+        return (Match.FULL if is_ours else Match.NONE), {}
+
+    async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request."""
+        if self._router is None:
+            routes = await asyncio.to_thread(self._load, self._service)
+            # Of two first requests at once, either's routes will do.
+            self._router = self._router or Router(routes, redirect_slashes=False)
+        await self._router(scope, receive, send)
 
 
 async def _refused(request: Request, error: Exception) -> Response:

@@ -21,13 +21,14 @@ from starlette.routing import Route
 
 from mintage.errors import CATALOGUE, ConfigError, FieldError, GenerationError, MintError, RequestError
 from mintage.rules import MAX_INTEGER
+from mintage.server.exchange import Exchange, answered, exchange_of, read_body, read_json
 from mintage.server.keys import token_of
-from mintage.server.operation import Exchange, answered, exchange_of, read_body, read_json
 from mintage.store import all_or_nothing
 
 if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
+    from starlette.routing import BaseRoute
 
     from mintage.rules import NamespaceRecord
     from mintage.server.keys import Caller
@@ -252,7 +253,7 @@ class Definitions:
 # --- answers ---------------------------------------------------------------------------------------------------------
 
 
-def routes(service: Service) -> list[Route]:
+def routes(service: Service) -> list[BaseRoute]:
     """Return the routes."""
     api = _Identities(service)
     return [

@@ -17,19 +17,23 @@ from typing import TYPE_CHECKING, Any, Final
 
 import structlog
 from httptools import HttpParserError, HttpParserUpgrade
-from uvicorn.protocols.http.flow_control import FlowControl
-from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
 from mintage._core.lane import MAX_REPLY_BATCH, HttpSession
 from mintage.errors import RequestError
-from mintage.server.operation import Exchange
+from mintage.server.exchange import Exchange
+from mintage.server.fronts import without_front
 from mintage.server.turns import FREE, HIGH_WATER, REQUEST
+
+with without_front("uvicorn"):  # it is for the command line, with click and reloaders
+    from uvicorn.config import Config
+    from uvicorn.protocols.http.flow_control import FlowControl
+    from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
+    from uvicorn.server import ServerState
 
 if TYPE_CHECKING:
     import asyncio
 
-    from uvicorn import Config
-    from uvicorn.server import ServerState
+    from starlette.types import ASGIApp
 
     from mintage.server.service import Service
 
@@ -74,6 +78,24 @@ class _Turn(Enum):
 
 # As globals, since the look-up of an enum's member takes longer.
 _IDLE, _HEAD, _BODY, _REFUSING = _State
+
+
+def configured(app: ASGIApp) -> tuple[Config, ServerState]:
+    """Return the configuration of uvicorn's protocols for an application, and the state that all of them share."""
+    config = Config(
+        app,
+        http=HttpToolsProtocol,
+        lifespan="off",
+        ws="none",
+        interface="asgi3",
+        log_config=None,
+        access_log=False,
+        proxy_headers=False,
+        server_header=False,
+    )
+    with without_front("uvicorn", Config=Config):
+        config.load()
+    return config, ServerState()
 
 
 class HttpProtocol(HttpToolsProtocol):

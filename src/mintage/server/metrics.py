@@ -10,14 +10,15 @@ import os
 import time
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, disable_created_metrics, generate_latest
-from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
-from prometheus_client.multiprocess import MultiProcessCollector, mark_process_dead
-
 from mintage import __version__
 from mintage.errors import CATALOGUE, MintError
 from mintage.formats.rows import NAMES
+from mintage.server.fronts import without_front
 from mintage.store import Forwarding, Store
+
+with without_front("prometheus_client"):  # it is for programs without a server, with two servers of HTTP
+    from prometheus_client.metrics import Counter, Gauge, Histogram, disable_created_metrics
+    from prometheus_client.registry import CollectorRegistry
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -194,6 +195,9 @@ class Metrics:
 
     def render(self) -> tuple[bytes, str]:
         """Return the text of all workers' metrics, and its content type."""
+        from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4, generate_latest
+        from prometheus_client.multiprocess import MultiProcessCollector
+
         registry = self.registry
         if "PROMETHEUS_MULTIPROC_DIR" in os.environ:
             registry = CollectorRegistry()
@@ -213,6 +217,8 @@ class Workers:
 
     def gone(self, pid: int) -> None:
         """Remove the gauges of a worker that has ended; its counters stay."""
+        from prometheus_client.multiprocess import mark_process_dead
+
         mark_process_dead(pid)  # type: ignore[no-untyped-call]
 
     def replaced(self) -> None:

@@ -21,6 +21,7 @@ from mintage.server.v1 import OPERATIONS
 
 if TYPE_CHECKING:
     from starlette.requests import Request
+    from starlette.routing import BaseRoute
 
     from mintage.server.service import Service
     from mintage.server.settings import Settings
@@ -336,7 +337,7 @@ def _try() -> tuple[str, str]:
     return text, policy
 
 
-def routes(service: Service) -> list[Route]:
+def routes(service: Service) -> list[BaseRoute]:
     """Return the routes of ``/openapi.json`` and of the page, ``/``. Both are public, as the documentation is."""
 
     @cache

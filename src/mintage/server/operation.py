@@ -8,128 +8,25 @@ docstring is the description, the return type is the schema of the answer.
 from __future__ import annotations
 
 import inspect
-import json
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
-from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final, Literal, get_type_hints
 from urllib.parse import parse_qsl
 
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 from starlette.responses import Response
 
-from mintage.errors import CATALOGUE, FieldError, MintError, PassingError, RequestError
+from mintage.errors import FieldError, MintError, RequestError
+from mintage.server.exchange import answered, read_body, read_json
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
 
-    from starlette.types import Message, Receive, Scope
+    from starlette.types import Receive, Scope
 
     from mintage.server.keys import Caller
     from mintage.server.service import Service
-
-
-# --- a request and its answer -------------------------------------------------------------------------------------
-
-
-@dataclass(slots=True)
-class Exchange:
-    """The facts about a request, which the log, the metrics and the answer use."""
-
-    trace_id: str
-    operation: str = "other"
-    """Its name in the metrics."""
-    code: str = "ok"
-    caller: str = ""
-    """The name of the key."""
-    reason: str = ""
-    """The message of the error."""
-    headers: dict[str, str] = field(default_factory=dict)
-    """Headers to add to the answer."""
-    refuse: Callable[[Exchange, MintError], Response] | None = None
-    """The function that makes the interface's error answers; ``None``: problems of RFC 9457."""
-
-    def refused(self, error: MintError) -> Response:
-        """Record an error, and return the answer for it."""
-        self.code, self.reason = error.code, str(error)
-        if isinstance(error, PassingError) and error.retry_after_ms is not None:
-            self.headers["Retry-After"] = str(-(-error.retry_after_ms // 1000))
-        if CATALOGUE[error.code].http == HTTPStatus.UNAUTHORIZED:
-            self.headers["WWW-Authenticate"] = 'Bearer realm="mintage"'
-        return (self.refuse or problem)(self, error)
-
-
-def exchange_of(scope: Scope) -> Exchange:
-    """Return the exchange of the request with this scope."""
-    noted: Exchange = scope["mintage.exchange"]
-    return noted
-
-
-def answered(body: object, status: int = 200, *, media_type: str = "application/json") -> Response:
-    """Return an answer in compact JSON."""
-    return Response(json.dumps(body, separators=(",", ":"), allow_nan=False), status, media_type=media_type)
-
-
-def problem(exchange: Exchange, error: MintError) -> Response:
-    """Return an error as a problem of RFC 9457."""
-    entry = CATALOGUE[error.code]
-    body = {
-        "type": f"urn:mintage:error:{error.code}",
-        "title": entry.meaning,
-        "status": entry.http,
-        "detail": str(error),
-        "code": error.code,
-        "trace_id": exchange.trace_id,
-    }
-    if isinstance(error, PassingError) and error.retry_after_ms is not None:
-        body["retry_after_ms"] = error.retry_after_ms
-    return answered(body, entry.http, media_type="application/problem+json")
-
-
-async def read_body(scope: Scope, receive: Receive, limit: int) -> bytes:
-    """Return the body, of at most ``limit`` bytes.
-
-    :raises RequestError: ``request.size``; ``request.malformed``: the client went away.
-    """
-    too_long = RequestError(f"the body is longer than the {limit} bytes of max_request_bytes", code="request.size")
-    for name, value in scope["headers"]:
-        if name == b"content-length" and value.isdigit() and int(value[:20]) > limit:
-            raise too_long
-    chunks: list[bytes] = []
-    size, more = 0, True
-    while more:
-        message: Message = await receive()
-        if message["type"] == "http.disconnect":
-            raise RequestError("the client went away before the end of its request", code="request.malformed")
-        chunk: bytes = message.get("body", b"")
-        more = message.get("more_body", False)
-        size += len(chunk)
-        if size > limit:
-            raise too_long
-        chunks.append(chunk)
-    return b"".join(chunks)
-
-
-def read_json(text: str, *, members: Callable[[list[tuple[str, Any]]], Any]) -> Any:
-    """Parse JSON as RFC 8259 defines it; ``members`` makes each object of its members.
-
-    :raises RequestError: ``request.malformed``.
-    """
-    try:
-        return json.loads(text, object_pairs_hook=members, parse_constant=_refuse_constant, parse_int=_whole_or_float)
-    except (ValueError, RecursionError) as error:
-        why = "nested too deeply" if isinstance(error, RecursionError) else str(error)
-        raise RequestError(f"the body is not JSON: {why}", code="request.malformed") from error
-
-
-def _refuse_constant(word: str) -> None:
-    raise ValueError(f"{word} is no number of JSON")
-
-
-def _whole_or_float(digits: str) -> int | float:
-    """Parse an integer of at most 20 digits exactly. Longer ones are out of range anyway, and slow to parse."""
-    return int(digits) if len(digits) <= 20 else float(digits)
 
 
 # --- declarations -------------------------------------------------------------------------------------------------

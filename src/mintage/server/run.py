@@ -96,7 +96,9 @@ def _bind(name: str, address: tuple[str, int] | None) -> socket.socket | None:
     if address is None:
         return None
     try:
-        (family, kind, number, _, place), *_ = socket.getaddrinfo(*address, type=socket.SOCK_STREAM)
+        # As bytes: to encode a text, Python imports the tables of internationalized names.
+        host, port = address[0].encode("ascii"), address[1]
+        (family, kind, number, _, place), *_ = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
         listener = socket.socket(family, kind, number)
         try:
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -125,7 +127,7 @@ def serve(settings: Settings) -> int:
     for number in _IGNORED:
         signal.signal(number, signal.SIG_IGN)
     _keep_standard_error()
-    for package in ("httptools", "prometheus_client", "starlette", "uvicorn"):
+    for package in ("httptools", "prometheus_client", "pydantic", "starlette", "uvicorn"):
         if find_spec(package) is None:
             raise ConfigError(
                 f"the service needs the package {package}: {install_line('server')}", code="config.driver"
@@ -279,26 +281,12 @@ async def _work(
 
 def listen(service: Service, listeners: Listeners) -> tuple[list[Server], ServerState]:
     """Accept connections from now on. Return the servers, and the state that all of uvicorn's protocols share."""
-    from uvicorn import Config
-    from uvicorn.server import ServerState
-
     from mintage.server.app import create_app
     from mintage.server.handshake import Server, TlsServer
-    from mintage.server.http import HttpProtocol
+    from mintage.server.http import HttpProtocol, configured
     from mintage.server.resp import RespProtocol
 
-    config = Config(
-        create_app(service),
-        lifespan="off",
-        ws="none",
-        interface="asgi3",
-        log_config=None,
-        access_log=False,
-        proxy_headers=False,
-        server_header=False,
-    )
-    config.load()
-    state = ServerState()
+    config, state = configured(create_app(service))
     makers: dict[str, Callable[[], asyncio.Protocol]] = {
         "http": partial(HttpProtocol, service, config, state),
         "redis": partial(RespProtocol, service),

@@ -7,10 +7,8 @@ environment (``MINTAGE_MAX_WAIT_MS=500``), the file that ``--config`` or ``MINTA
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Self
-
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr, ValidationError, model_validator
-from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, Self
 
 from mintage import rules
 from mintage.errors import ConfigError
@@ -29,27 +27,30 @@ from mintage.server.sources import (
     variable,
 )
 from mintage.server.values import (
+    ADDRESS,
+    FILE,
     OFF,
-    Address,
-    Burst,
-    Bytes,
-    Count,
-    File,
-    Heading,
-    Integer,
-    Milliseconds,
-    Rate,
+    RATE,
+    REQUIRED,
+    YES_OR_NO,
+    Kind,
+    ValueFault,
     ValueSyntax,
-    YesOrNo,
+    check_hash,
     check_layout,
     check_nodes,
     check_store,
+    check_text,
     check_trace_header,
+    checked,
     headings,
     host_and_port,
+    integer,
     is_loopback,
+    setting,
+    settings_of,
     shown,
-    syntax_of,
+    word,
     wrong,
 )
 from mintage.store import open_store
@@ -57,146 +58,188 @@ from mintage.store import open_store
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pydantic.fields import FieldInfo
-    from pydantic_core import ErrorDetails
-
     from mintage import snowflake
+    from mintage.server.values import Setting
     from mintage.store import Store
 
 DAY_MS: Final = 86_400_000
 
+Fallback = Literal["none", "random"]
+LogFormat = Literal["auto", "console", "json"]
+LogLevel = Literal["debug", "info", "warning", "error"]
+AccessLog = Literal["off", "errors", "all"]
 
-def _named_keys(value: dict[str, KeySettings]) -> dict[str, KeySettings]:
+
+# --- tables -------------------------------------------------------------------------------------------------------
+
+
+def _table(value: object) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise ValueError
+    return {check_text(name): each for name, each in value.items()}
+
+
+def _keys(value: object) -> dict[str, KeySettings]:
+    keys = {name: checked(name, each, _KEY) for name, each in _table(value).items()}
     owners: dict[str, str] = {}
-    for name, key in value.items():
+    for name, key in keys.items():
         check_key_name(name)
         if (other := owners.setdefault(key.hash, name)) != name:
             raise wrong(f"the keys {other!a} and {name!a} have the same hash")
-    return value
+    return keys
 
 
-def _rights(value: dict[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
-    for pattern, rights in value.items():
-        check_rights(pattern, rights)
-    return value
+def _key(value: object) -> KeySettings:
+    return value if isinstance(value, KeySettings) else KeySettings.read(_table(value))
 
 
-def _namespaces(value: dict[str, int]) -> dict[str, int]:
-    for name in value:
+def _rights(value: object) -> dict[str, tuple[str, ...]]:
+    rights = {name: checked(name, each, _WORDS) for name, each in _table(value).items()}
+    for pattern, granted in rights.items():
+        check_rights(pattern, granted)
+    return rights
+
+
+def _words(value: object) -> tuple[str, ...]:
+    if not isinstance(value, (list, tuple)):
+        raise ValueError
+    return tuple(checked(str(at), each, _TEXT) for at, each in enumerate(value))
+
+
+def _rates(value: object) -> dict[str, int]:
+    rates = {name: checked(name, each, RATE) for name, each in _table(value).items()}
+    for name in rates:
         rules.check_name(name, "namespace")
-    return value
+    return rates
 
 
-class KeySettings(BaseModel):
+_KEYS: Final = Kind(_keys, ValueSyntax(text="a table of keys", is_table=True))
+_KEY: Final = Kind(_key, _KEYS.syntax)
+_RIGHTS: Final = Kind(_rights, ValueSyntax(text='a table such as { "orders" = ["next"] }'))
+_WORDS: Final = Kind(_words, _RIGHTS.syntax)
+_TEXT: Final = Kind(check_text, _RIGHTS.syntax)
+_RATES: Final = Kind(_rates, ValueSyntax(text="a table of namespaces and their rates", is_table=True))
+
+
+class _Checked:
+    """The base of dataclasses of settings: it checks and parses every value that is not a default."""
+
+    SETTINGS: ClassVar[dict[str, Setting]]
+
+    def __post_init__(self) -> None:
+        for name, declared in self.SETTINGS.items():
+            value = getattr(self, name)
+            if value is not declared.default:
+                object.__setattr__(self, name, checked(name, value, declared.kind))
+
+
+@dataclass(frozen=True, kw_only=True)
+class KeySettings(_Checked):
     """A key in the file."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
+    hash: str = setting(
+        REQUIRED,
+        Kind(check_hash, ValueSyntax(text="sha256: and 64 hexadecimal digits")),
+        "what 'mintage keys new' printed",
+        is_shown=False,
+    )
+    rights: dict[str, tuple[str, ...]] = setting({}, _RIGHTS, "what it may do, with the names of which pattern")
+    rate: int = setting(0, RATE, "requests a second with this key; 0: any")
+    burst: int = setting(0, RATE, "of these at once; 0: as the rate", unset="the rate")
 
-    hash: Annotated[
-        str,
-        Field(pattern=r"^sha256:[0-9a-f]{64}$", repr=False, description="what 'mintage keys new' printed"),
-        ValueSyntax(text="sha256: and 64 hexadecimal digits"),
-    ]
-    rights: Annotated[
-        dict[str, tuple[str, ...]],
-        AfterValidator(_rights),
-        Field(default={}, description="what it may do, with the names of which pattern"),
-        ValueSyntax(text='a table such as { "orders" = ["next"] }'),
-    ]
-    rate: Rate = Field(0, description="requests a second with this key; 0: any")
-    burst: Burst = Field(0, description="of these at once; 0: as the rate")
+    @classmethod
+    def read(cls, values: dict[str, Any]) -> Self:
+        """Return the key of a table.
+
+        :raises ValueFault: a value is wrong or missing, or its name unknown.
+        """
+        for name, declared in cls.SETTINGS.items():
+            if declared.default is REQUIRED and name not in values:
+                raise ValueFault((name,), REQUIRED, declared.syntax.sentence)
+        key = cls(**{name: values[name] for name in cls.SETTINGS if name in values})
+        for name, value in values.items():
+            if name not in cls.SETTINGS:
+                raise ValueFault((name,), value, "there is no such setting")
+        return key
+
+
+KeySettings.SETTINGS = settings_of(KeySettings)
 
 
 # It has 34 attributes: one a setting.
-class Settings(BaseSettings):
+@dataclass(frozen=True, kw_only=True)
+class Settings(_Checked):
     """The settings of a service. :meth:`load` reads them; the constructor uses its arguments alone.
 
     They are immutable, and picklable for the workers. Neither the repr nor any error shows the store's URL or a key.
     """
 
-    model_config = SettingsConfigDict(
-        frozen=True, extra="forbid", validate_default=False, hide_input_in_errors=True, env_prefix="MINTAGE_"
+    config: str | None = setting(None, FILE, "a TOML file with more settings", heading="store and listeners")
+    store: str | None = setting(
+        None,
+        Kind(check_store, ValueSyntax("URL", "a store's URL")),
+        "where IDs are reserved",
+        unset="this machine's registry",
+        is_shown=False,
+    )
+    http: str = setting("127.0.0.1:8080", ADDRESS, "HTTP, or off; port 0: a free one")
+    redis: str = setting("127.0.0.1:6380", ADDRESS, "the Redis protocol, or off")
+    workers: int = setting(1, integer(1, 64), "processes that share the ports")
+
+    insecure: bool = setting(False, YES_OR_NO, "listen beyond this machine without keys", heading="security")
+    tls_cert: str | None = setting(None, FILE, "certificates of the service, PEM")
+    tls_key: str | None = setting(None, FILE, "its private key, PEM")
+    tls_client_ca: str | None = setting(None, FILE, "whose certificates clients must bring, PEM")
+    keys: dict[str, KeySettings] = setting(
+        {}, _KEYS, "API keys by name; without any, everybody may do everything but what needs admin"
     )
 
-    config: Annotated[File, Heading("store and listeners")] = Field(None, description="a TOML file with more settings")
-    store: Annotated[
-        SecretStr, AfterValidator(check_store), ValueSyntax("URL", "a store's URL", unset="this machine's registry")
-    ] = Field(SecretStr(""), description="where IDs are reserved")
-    http: Address = Field("127.0.0.1:8080", description="HTTP, or off; port 0: a free one")
-    redis: Address = Field("127.0.0.1:6380", description="the Redis protocol, or off")
-    workers: Count = Field(1, ge=1, le=64, description="processes that share the ports")
-
-    insecure: Annotated[YesOrNo, Heading("security"), ValueSyntax()] = Field(
-        False, description="listen beyond this machine without keys"
+    auto_create: bool | None = setting(
+        None, YES_OR_NO, "make missing namespaces, or --no-auto-create", unset="without keys", heading="IDs"
     )
-    tls_cert: File = Field(None, description="certificates of the service, PEM")
-    tls_key: File = Field(None, description="its private key, PEM")
-    tls_client_ca: File = Field(None, description="whose certificates clients must bring, PEM")
-    keys: Annotated[
-        dict[str, KeySettings], AfterValidator(_named_keys), ValueSyntax(text="a table of keys", is_table=True)
-    ] = Field({}, description="API keys by name; without any, everybody may do everything but what needs admin")
-
-    auto_create: Annotated[YesOrNo | None, Heading("IDs"), ValueSyntax(unset="without keys")] = Field(
-        None, description="make missing namespaces, or --no-auto-create"
-    )
-    max_namespaces: Count = Field(1000, ge=0, le=1_000_000, description="most namespaces to make")
-    max_count: Count = Field(10_000, ge=1, le=1_000_000, description="most integers or IDs of one request")
-    max_reserve: Count = Field(1_000_000, ge=1, le=rules.MAX_COUNT, description="most integers of one :reserve")
-    min_step: Count = Field(1000, ge=1, le=rules.MAX_COUNT, description="smallest segment to fetch")
-    max_step: Count = Field(1_000_000, ge=1, le=rules.MAX_COUNT, description="largest segment to fetch")
-    target_ms: Milliseconds = Field(10_000, ge=1, le=DAY_MS, description="how long a segment should last")
-    span_ms: Milliseconds = Field(
-        10000, ge=rules.MIN_SPAN_MS, le=rules.MAX_SPAN_MS, description="how far ahead leases reach"
-    )
-    snowflake_layout: Annotated[
-        str,
-        AfterValidator(check_layout),
-        ValueSyntax(
-            "LAYOUT", f"{', '.join(catalogue.LAYOUTS)}, or such as 'time:41 node:10 sequence:12 @1735689600000 1ms'"
+    max_namespaces: int = setting(1000, integer(0, 1_000_000), "most namespaces to make")
+    max_count: int = setting(10_000, integer(1, 1_000_000), "most integers or IDs of one request")
+    max_reserve: int = setting(1_000_000, integer(1, rules.MAX_COUNT), "most integers of one :reserve")
+    min_step: int = setting(1000, integer(1, rules.MAX_COUNT), "smallest segment to fetch")
+    max_step: int = setting(1_000_000, integer(1, rules.MAX_COUNT), "largest segment to fetch")
+    target_ms: int = setting(10_000, integer(1, DAY_MS, "MS"), "how long a segment should last")
+    span_ms: int = setting(10000, integer(rules.MIN_SPAN_MS, rules.MAX_SPAN_MS, "MS"), "how far ahead leases reach")
+    snowflake_layout: str = setting(
+        "default",
+        Kind(
+            check_layout,
+            ValueSyntax(
+                "LAYOUT", f"{', '.join(catalogue.LAYOUTS)}, or such as 'time:41 node:10 sequence:12 @1735689600000 1ms'"
+            ),
         ),
-    ] = Field("default", description="layout of the snowflakes that it mints")
-    snowflake_nodes: Annotated[
-        str | None, AfterValidator(check_nodes), ValueSyntax("RANGE", "FIRST..LAST, such as 512..1023", unset="all")
-    ] = Field(None, description="node numbers that snowflakes may have")
-    fallback: Annotated[Literal["none", "random"], ValueSyntax("WORD")] = Field(
-        "none", description="last resort, without the guarantee"
+        "layout of the snowflakes that it mints",
     )
+    snowflake_nodes: str | None = setting(
+        None,
+        Kind(check_nodes, ValueSyntax("RANGE", "FIRST..LAST, such as 512..1023")),
+        "node numbers that snowflakes may have",
+        unset="all",
+    )
+    fallback: Fallback = setting("none", word(Fallback), "last resort, without the guarantee")
 
-    rate: Annotated[Rate, Heading("limits")] = Field(0, description="requests a second of a namespace; 0: any")
-    burst: Burst = Field(0, description="of these at once; 0: as the rate")
-    rates: Annotated[
-        dict[str, Annotated[Integer, Field(ge=0, le=10**9)]],
-        AfterValidator(_namespaces),
-        ValueSyntax(text="a table of namespaces and their rates", is_table=True),
-    ] = Field({}, description="rates of single namespaces, instead of `rate`")
-    max_wait_ms: Milliseconds = Field(1000, ge=0, le=600_000, description="longest wait for the store")
-    max_connections: Count = Field(10_000, ge=1, le=1_000_000, description="of each interface")
-    max_request_bytes: Bytes = Field(65_536, ge=4096, le=2**24, description="of a head, body or command")
-    request_timeout_ms: Milliseconds = Field(10_000, ge=1, le=DAY_MS, description="until a request is whole")
-    idle_timeout_ms: Milliseconds = Field(
-        300_000, ge=0, le=DAY_MS, description="until a silent client is cut; 0: never"
-    )
-    grace_ms: Milliseconds = Field(10_000, ge=0, le=DAY_MS, description="to finish requests after SIGTERM")
+    rate: int = setting(0, RATE, "requests a second of a namespace; 0: any", heading="limits")
+    burst: int = setting(0, RATE, "of these at once; 0: as the rate", unset="the rate")
+    rates: dict[str, int] = setting({}, _RATES, "rates of single namespaces, instead of `rate`")
+    max_wait_ms: int = setting(1000, integer(0, 600_000, "MS"), "longest wait for the store")
+    max_connections: int = setting(10_000, integer(1, 1_000_000), "of each interface")
+    max_request_bytes: int = setting(65_536, integer(4096, 2**24, "BYTES"), "of a head, body or command")
+    request_timeout_ms: int = setting(10_000, integer(1, DAY_MS, "MS"), "until a request is whole")
+    idle_timeout_ms: int = setting(300_000, integer(0, DAY_MS, "MS"), "until a silent client is cut; 0: never")
+    grace_ms: int = setting(10_000, integer(0, DAY_MS, "MS"), "to finish requests after SIGTERM")
 
-    log_format: Annotated[Literal["auto", "console", "json"], Heading("log"), ValueSyntax("WORD")] = Field(
-        "auto", description="auto: console on a terminal"
+    log_format: LogFormat = setting("auto", word(LogFormat), "auto: console on a terminal", heading="log")
+    log_level: LogLevel = setting("info", word(LogLevel), "least to log")
+    access_log: AccessLog = setting("errors", word(AccessLog), "requests to log; all is slower")
+    trace_header: str = setting(
+        "X-Trace-Id",
+        Kind(check_trace_header, ValueSyntax("NAME", "1 to 64 letters, digits and -")),
+        "HTTP header that names a request in the log",
     )
-    log_level: Annotated[Literal["debug", "info", "warning", "error"], ValueSyntax("WORD")] = Field(
-        "info", description="least to log"
-    )
-    access_log: Annotated[Literal["off", "errors", "all"], ValueSyntax("WORD")] = Field(
-        "errors", description="requests to log; all is slower"
-    )
-    trace_header: Annotated[
-        str,
-        Field(pattern=r"^[A-Za-z0-9-]{1,64}$"),
-        AfterValidator(check_trace_header),
-        ValueSyntax("NAME", "1 to 64 letters, digits and -"),
-    ] = Field("X-Trace-Id", description="HTTP header that names a request in the log")
-
-    if TYPE_CHECKING:  # a str is a SecretStr too
-
-        def __init__(self, **values: Any) -> None: ...
 
     @classmethod
     def load(cls, argv: Sequence[str], *, description: str | None = None, epilog: str | None = None) -> Self:
@@ -207,12 +250,13 @@ class Settings(BaseSettings):
         :raises ConfigError: ``config.setting``: an unknown setting or a wrong value; ``config.insecure``: the service
             would listen beyond this machine without keys.
         """
-        line = Source(read_command_line(cls, argv, description, epilog), lambda name, value: f"{flag(name)} {value}")
-        environment = Source(read_environment(cls), lambda name, value: f"{variable(name)}={value}")
+        found = read_command_line(cls.SETTINGS, argv, description, epilog)
+        line = Source(found, lambda name, value: f"{flag(name)} {value}")
+        environment = Source(read_environment(cls.SETTINGS), lambda name, value: f"{variable(name)}={value}")
         sources = [line, environment]
         for source in sources:
             if path := source.values.get("config"):
-                found = read_file(cls, path, source.write("config", place(path)))
+                found = read_file(cls.SETTINGS, path, source.write("config", place(path)))
                 sources.append(Source(found, lambda name, value: f"{name} = {value} in {place(path)}"))
                 break
         values: dict[str, Any] = {}
@@ -220,16 +264,11 @@ class Settings(BaseSettings):
             values |= source.values
         try:
             return cls(**values)
-        except ValidationError as error:
-            raise _explained(error.errors(include_url=False)[0], sources) from None
+        except ValueFault as fault:
+            raise _explained(fault, sources) from None
 
-    @classmethod
-    def settings_customise_sources(cls, *_: Any, **sources: Any) -> tuple[PydanticBaseSettingsSource, ...]:
-        """Return the constructor's arguments as the only source; :meth:`load` reads the others itself."""
-        return (sources["init_settings"],)
-
-    @model_validator(mode="after")
-    def _agree(self) -> Self:
+    def __post_init__(self) -> None:
+        super().__post_init__()
         if self.http == OFF and self.redis == OFF:
             raise wrong("http and redis are both off: nothing would be served")
         if (self.tls_cert is None) != (self.tls_key is None):
@@ -239,7 +278,7 @@ class Settings(BaseSettings):
             raise wrong("tls_client_ca is set without tls_cert and tls_key")
         if self.min_step > self.max_step:
             raise wrong(f"min_step {self.min_step} is above max_step {self.max_step}")
-        if self.workers > 1 and self.store.get_secret_value().lower().startswith("memory:"):
+        if self.workers > 1 and (self.store or "").lower().startswith("memory:"):
             raise wrong(f"workers is {self.workers}, and each would have a memory: store of its own, with the same IDs")
         if self.nodes is not None and self.nodes[-1] >= self.layout.nodes:
             raise wrong(
@@ -253,7 +292,6 @@ class Settings(BaseSettings):
                     "configured: configure keys, or say --insecure",
                     code="config.insecure",
                 )
-        return self
 
     @property
     def http_address(self) -> tuple[str, int] | None:
@@ -293,7 +331,7 @@ class Settings(BaseSettings):
     @property
     def store_url(self) -> str:
         """The store's URL, with its password; by default, the URL of this machine's registry."""
-        if url := self.store.get_secret_value():
+        if url := self.store:
             return url
         from mintage.lease import registry
 
@@ -305,50 +343,37 @@ class Settings(BaseSettings):
         :raises StoreError: ``store.refused``: there is no directory for the registry.
         :raises ConfigError: ``config.driver``, ``config.store``.
         """
-        if url := self.store.get_secret_value():
+        if url := self.store:
             return open_store(url)
         from mintage.lease.request import registry_store
 
         return registry_store()
 
 
-GROUPS: Final = headings(Settings.model_fields)
+Settings.SETTINGS = settings_of(Settings)
+GROUPS: Final = headings(Settings.SETTINGS)
 """The names of all settings, by the headings of the help."""
-TABLES: Final = tables_of(Settings.model_fields)
+TABLES: Final = tables_of(Settings.SETTINGS)
 """The names of the settings that only the file can set."""
 
 
 # --- explanations -------------------------------------------------------------------------------------------------
 
 
-def _explained(fault: ErrorDetails, sources: list[Source]) -> ConfigError:
-    """Return the first fault as one sentence: the setting as its source writes it, and the accepted values."""
-    cause = fault.get("ctx", {}).get("error")
-    where = fault["loc"]
-    if not where:  # two settings that do not fit together
-        return cause if isinstance(cause, ConfigError) else wrong(fault["msg"])
+def _explained(fault: ValueFault, sources: list[Source]) -> ConfigError:
+    """Return the fault as one sentence: the setting as its source writes it, and the accepted values."""
+    where, cause = fault.path, fault.cause
     source = next(each for each in sources if where[0] in each.values)
-    value = "***" if _is_secret(where) else shown(fault["input"])
+    value = "***" if _is_secret(where) else shown(fault.value)
     written = source.write(".".join(map(part, where)), value)
     if isinstance(cause, ConfigError):
         return wrong(f"{written}: {cause}")
-    if fault["type"] == "extra_forbidden":
-        return unknown(
-            str(where[-1]), KeySettings.model_fields, f" in {written.partition(' = ')[0].rpartition('.')[0]}"
-        )
-    if fault["type"] == "missing":
+    if where[0] == "keys" and len(where) == 3 and where[2] not in KeySettings.SETTINGS:
+        return unknown(where[2], KeySettings.SETTINGS, f" in {written.partition(' = ')[0].rpartition('.')[0]}")
+    if fault.value is REQUIRED:
         written = f"{written.partition(' = ')[0]}, which is missing,"
-    return wrong(f"{written} is not {syntax_of(_field(where)).sentence}")
+    return wrong(f"{written} is not {cause}")
 
 
-def _field(where: tuple[int | str, ...]) -> FieldInfo:
-    match where:
-        case ("keys", _, str(name), *_):
-            return KeySettings.model_fields[name]
-        case ("rates", _, *_):
-            return Settings.model_fields["rate"]
-    return Settings.model_fields[str(where[0])]
-
-
-def _is_secret(where: tuple[int | str, ...]) -> bool:
+def _is_secret(where: tuple[str, ...]) -> bool:
     return where[0] == "store" or (where[0] == "keys" and where[2:3] not in {("rights",), ("rate",), ("burst",)})

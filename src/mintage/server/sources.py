@@ -3,23 +3,17 @@
 from __future__ import annotations
 
 import argparse
-import difflib
 import os
 import re
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn
 
-from pydantic_settings import CliSettingsSource, EnvSettingsSource, TomlConfigSettingsSource
-
-from mintage.server.values import headings, shown, syntax_of, wrong
+from mintage.server.values import headings, shown, wrong
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from pydantic.fields import FieldInfo
-    from pydantic_settings import BaseSettings
-
     from mintage.errors import ConfigError
+    from mintage.server.values import Setting
 
 OTHER_VARIABLES: Final = (
     "MINTAGE_HOME",
@@ -45,14 +39,14 @@ def variable(name: str) -> str:
     return f"MINTAGE_{name.upper()}"
 
 
-def tables_of(fields: Mapping[str, FieldInfo]) -> tuple[str, ...]:
+def tables_of(settings: Mapping[str, Setting]) -> tuple[str, ...]:
     """Return the names of the settings that only the file can set."""
-    return tuple(name for name, info in fields.items() if syntax_of(info).is_table)
+    return tuple(name for name, each in settings.items() if each.syntax.is_table)
 
 
-def words_of(fields: Mapping[str, FieldInfo]) -> tuple[str, ...]:
+def words_of(settings: Mapping[str, Setting]) -> tuple[str, ...]:
     """Return the names of the settings that the command line and the environment can set, too."""
-    return tuple(name for name, info in fields.items() if not syntax_of(info).is_table)
+    return tuple(name for name, each in settings.items() if not each.syntax.is_table)
 
 
 # --- reading ------------------------------------------------------------------------------------------------------
@@ -91,13 +85,12 @@ def _formatter(prog: str) -> argparse.HelpFormatter:
 
 
 def read_command_line(
-    cls: type[BaseSettings], argv: Sequence[str], description: str | None, epilog: str | None
+    settings: Mapping[str, Setting], argv: Sequence[str], description: str | None, epilog: str | None
 ) -> dict[str, Any]:
     """Return the settings of a command line, by name.
 
     :raises ConfigError: ``config.setting``.
     """
-    fields = cls.model_fields
     parser = _Parser(
         prog="mintage serve",
         usage="mintage serve [--SETTING VALUE]...",
@@ -105,59 +98,56 @@ def read_command_line(
         epilog=epilog,
         formatter_class=_formatter,
         allow_abbrev=False,
+        argument_default=argparse.SUPPRESS,
     )
-    parser.names = words_of(fields)
-    groups: dict[str, argparse._ArgumentGroup] = {}
-    for title, names in headings(fields).items():
-        groups |= dict.fromkeys(names, parser.add_argument_group(title))
-
-    def add(_: argparse.ArgumentParser, *flags: str, dest: str, **__: object) -> None:
-        info = fields[dest]
-        syntax = syntax_of(info)
-        if syntax.is_table:
-            return
-        settings: dict[str, Any] = {"dest": dest, "default": argparse.SUPPRESS}
-        if syntax.metavar:
-            groups[dest].add_argument(*flags, metavar=syntax.metavar, help=_help(info), **settings)
-            return
-        groups[dest].add_argument(*flags, action="store_true", help=_help(info), **settings)
-        if info.default is None:  # true, false, or left to other settings
-            opposites = (word.replace("--", "--no-", 1) for word in flags)
-            groups[dest].add_argument(*opposites, **(settings | {"action": "store_false", "help": argparse.SUPPRESS}))
-
-    source: CliSettingsSource[_Parser] = CliSettingsSource(
-        cls,
-        root_parser=parser,
-        add_argument_method=add,
-        parse_args_method=_Parser.parse_all,
-        cli_kebab_case=True,
-        cli_parse_none_str="\0",  # no argument means None
-    )
-    return source(args=list(argv))()
+    parser.names = words_of(settings)
+    for title, names in headings(settings).items():
+        group = parser.add_argument_group(title)
+        for name in names:
+            _add_option(group, name, settings[name])
+    return vars(parser.parse_all(list(argv)))
 
 
-def _help(info: FieldInfo) -> str:
-    syntax = syntax_of(info)
+def _add_option(group: argparse._ArgumentGroup, name: str, setting: Setting) -> None:
+    syntax = setting.syntax
+    if syntax.is_table:
+        return
+    if syntax.metavar:
+        group.add_argument(flag(name), dest=name, metavar=syntax.metavar, help=_help(setting))
+        return
+    group.add_argument(flag(name), dest=name, action="store_true", help=_help(setting))
+    if setting.default is None:  # true, false, or left to other settings
+        opposite = f"--no-{flag(name)[2:]}"
+        group.add_argument(opposite, dest=name, action="store_false", help=argparse.SUPPRESS)
+
+
+def _help(setting: Setting) -> str:
+    syntax = setting.syntax
     limits = [syntax.text] if syntax.is_listed else []
-    default = [] if info.default is False else [f"default: {syntax.unset or info.default}"]
-    return f"{info.description} ({'; '.join(limits + default)})" if limits or default else str(info.description)
+    default = [] if setting.default is False else [f"default: {syntax.unset or setting.default}"]
+    return f"{setting.description} ({'; '.join(limits + default)})" if limits or default else setting.description
 
 
-def read_environment(cls: type[BaseSettings]) -> dict[str, Any]:
-    """Return the settings in the environment, by name.
+def read_environment(settings: Mapping[str, Setting]) -> dict[str, Any]:
+    """Return the settings in the environment, by name. An empty variable counts as none.
 
     :raises ConfigError: ``config.setting``: a variable of mintage that is not a setting.
     """
-    known = [variable(name) for name in words_of(cls.model_fields)]
-    tables = [variable(name) for name in tables_of(cls.model_fields)]
+    known = {variable(name): name for name in words_of(settings)}
+    tables = [variable(name) for name in tables_of(settings)]
+    found: dict[str, Any] = {}
     for written, value in os.environ.items():
         name = written.upper()
-        if not name.startswith("MINTAGE_") or name in known or name in OTHER_VARIABLES or _is_service_link(name, value):
+        if name in known:
+            if value:
+                found[known[name]] = value
+            continue
+        if not name.startswith("MINTAGE_") or name in OTHER_VARIABLES or _is_service_link(name, value):
             continue
         if name in tables:
             raise wrong(f"{written} belongs in the configuration file, as a table")
         raise unknown(name, known)
-    return EnvSettingsSource(cls, env_ignore_empty=True)()
+    return found
 
 
 def _is_service_link(name: str, value: str) -> bool:
@@ -167,25 +157,27 @@ def _is_service_link(name: str, value: str) -> bool:
     )
 
 
-def read_file(cls: type[BaseSettings], path: str, written: str) -> dict[str, Any]:
+def read_file(settings: Mapping[str, Setting], path: str, written: str) -> dict[str, Any]:
     """Return the settings in a TOML file, by name.
 
     :param written: the setting that names the file, for messages.
     :raises ConfigError: ``config.setting``.
     """
     try:
-        file = Path(path).absolute()
-        if not file.is_file():  # pydantic-settings would read it as an empty file
-            raise FileNotFoundError(2, "it is no file" if file.exists() else "there is no such file")
-        found = TomlConfigSettingsSource(cls, file)()
+        if not os.path.isfile(path):
+            raise FileNotFoundError(2, "it is no file" if os.path.exists(path) else "there is no such file")
+        import tomllib  # which a service without a file does not need
+
+        with open(path, "rb") as file:
+            found = tomllib.load(file)
     except (OSError, ValueError, RecursionError) as error:
         reason = error.strerror if isinstance(error, OSError) else error
         raise wrong(f"{written} cannot be read: {reason}") from error
     for name in found:
         if name == "config":
             raise wrong(f"config is set in {place(path)} itself: a file cannot name another")
-        if name not in cls.model_fields:
-            raise unknown(name, cls.model_fields, f" in {place(path)}")
+        if name not in settings:
+            raise unknown(name, settings, f" in {place(path)}")
     return found
 
 
@@ -204,6 +196,8 @@ def place(path: object) -> str:
 
 def unknown(name: str, known: Iterable[str], place: str = "") -> ConfigError:
     """Return the error for an unknown setting, with the most similar name among those that are known."""
+    import difflib
+
     alike = {_stem(each): each for each in known}
     found = difflib.get_close_matches(_stem(name[:80]), alike, n=1)
     hint = f"did you mean {alike[found[0]]}?" if found else "see 'mintage serve --help'"

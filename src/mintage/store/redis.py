@@ -15,7 +15,7 @@ import json
 import re
 from functools import cache
 from hashlib import sha1
-from importlib.resources import files
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import redis
@@ -74,7 +74,7 @@ _AWAY_PREFIXES: Final = ("BUSY ", "LOADING ", "MASTERDOWN ", "NOREPLICAS ")
 @cache
 def _script(name: str) -> tuple[str, str]:
     """Return the text of a script, and its SHA-1, by which the server caches it."""
-    folder = files(__package__) / "lua"
+    folder = Path(__file__).parent / "lua"
     text = "\n".join((folder / f"{part}.lua").read_text(encoding="utf-8") for part in PARTS[name])
     return text, sha1(text.encode(), usedforsecurity=False).hexdigest()
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from mintage.errors import StoreError
@@ -24,13 +24,15 @@ if TYPE_CHECKING:
     from mintage.protocol.records import R, Record
     from mintage.protocol.url import StoreUrl
 
+# By the path, as importlib.resources imports the formats of archives, and the extension cannot be in one anyway.
+_FOLDER: Final = Path(__file__).parent / "sql"
 _NAME: Final = re.compile(r"^-- name: (\w+)$", re.MULTILINE)
 
 
 @cache
 def statements(dialect: str, schema: str = "") -> dict[str, str]:
     """Return the statements of a dialect by name."""
-    text = (files(__package__) / "sql" / dialect / "statements.sql").read_text(encoding="utf-8")
+    text = (_FOLDER / dialect / "statements.sql").read_text(encoding="utf-8")
     text = text.replace("{schema}", schema)
     pieces = _NAME.split(text)[1:]
     found: dict[str, str] = {}
@@ -73,10 +75,9 @@ def read_row(url: StoreUrl, kind: type[R], row: Sequence[Any]) -> R:
 @cache
 def migrations(dialect: str, schema: str = "") -> list[tuple[int, list[str]]]:
     """Return the migrations of a dialect's schema in order: the version of each, and its statements."""
-    folder = files(__package__) / "sql" / dialect
     found = sorted(
         (file.name, file.read_text(encoding="utf-8").replace("{schema}", schema))
-        for file in folder.iterdir()
+        for file in (_FOLDER / dialect).iterdir()
         if re.match(r"\d{3}_", file.name)
     )
     return [

@@ -12,13 +12,14 @@ from starlette.requests import Request
 from starlette.routing import BaseRoute, Match
 
 from mintage.errors import RequestError
+from mintage.server.exchange import exchange_of
 from mintage.server.keys import token_of
-from mintage.server.operation import Operation, exchange_of
 from mintage.server.v1 import ids, leases, sequences, store
 
 if TYPE_CHECKING:
     from starlette.types import Receive, Scope, Send
 
+    from mintage.server.operation import Operation
     from mintage.server.service import Service
 
 OPERATIONS: Final[tuple[Operation, ...]] = (
@@ -69,3 +70,8 @@ class Operations(BaseRoute):
         if chosen.method == "GET":
             response.headers["Cache-Control"] = "no-store"
         await response(scope, receive, send)
+
+
+def routes(service: Service) -> list[BaseRoute]:
+    """Return the one route of all operations."""
+    return [Operations(service)]
