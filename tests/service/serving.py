@@ -84,8 +84,9 @@ class Serving(Daemon):
         """Run code at the next start before any other, for conditions that no setting can create."""
         place = self.directory.with_suffix(".patch")
         place.mkdir()
-        condition = "'--multiprocessing-fork' in sys.orig_argv" if workers_only else "True"
-        (place / "sitecustomize.py").write_text(f"import sys\nif {condition}:\n    {code}\n", encoding="utf-8")
+        if workers_only:
+            code = f"import os; os.register_at_fork(after_in_child=lambda: exec({code!r}, {{}}))"
+        (place / "sitecustomize.py").write_text(code, encoding="utf-8")
         self.environment["PYTHONPATH"] = str(place)
 
     def wait(self, seconds: float = STOP_S) -> int:
@@ -130,8 +131,8 @@ class Serving(Daemon):
         until(lambda: self.metric(name, **labels) == value, f"{name} {labels} is {value}", seconds=10)
 
     def workers(self) -> list[int]:
-        """Return the worker processes, if there are several."""
-        return [pid for pid in self.family()[1:] if b"spawn_main" in _command_line(pid)]
+        """Return the worker processes that live, if there are several; one that has ended has no command line."""
+        return [pid for pid in self.family()[1:] if _command_line(pid)]
 
     def memory_mb(self) -> float:
         """Return the memory of all its processes in megabytes."""

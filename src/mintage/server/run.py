@@ -2,6 +2,9 @@
 
 With several workers the parent binds the listeners and starts one process for each worker. They accept connections from
 the same sockets. No two workers share a segment or a lease, as each reserves its own.
+
+On Linux the parent imports what a worker needs and forks it, so that all of them share the memory of the modules. The
+parent has no thread, no event loop and no connection to a store, and so a worker inherits none.
 """
 
 from __future__ import annotations
@@ -11,19 +14,16 @@ import gc
 import logging
 import os
 import shlex
-import shutil
 import signal
 import socket
 import ssl
 import sys
-import tempfile
 import threading
 import time
 from contextlib import contextmanager, suppress
 from email.utils import formatdate
 from functools import partial
 from importlib.util import find_spec
-from multiprocessing import connection, get_context, parent_process
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import structlog
@@ -43,7 +43,7 @@ import resource
 import uvloop
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
     from multiprocessing.connection import Connection as Pipe
 
     from uvicorn.server import ServerState
@@ -435,16 +435,24 @@ def _announce(settings: Settings, listeners: Listeners) -> None:
 class _Worker:
     """A worker process, and the pipe to it."""
 
-    def __init__(self, settings: Settings, listeners: Listeners) -> None:
+    def __init__(self, settings: Settings, listeners: Listeners, inherited: Sequence[Pipe | socket.socket]) -> None:
+        from multiprocessing import connection, get_context
+
         self.pipe, theirs = connection.Pipe()
-        self.process = get_context("spawn").Process(target=_run_worker, args=(settings, listeners, theirs))
+        is_forked = _can_fork()
+        context: Any = get_context("fork" if is_forked else "spawn")
+        ours = (self.pipe, *inherited) if is_forked else ()
+        self.process = context.Process(target=_run_worker, args=(settings, listeners, theirs, ours))
         # Ctrl-C sends SIGINT to all processes of a terminal, but the parent stops its workers itself. The worker
         # inherits these settings, so no signal but SIGTERM ends it while it starts.
         ignored = (signal.SIGINT, signal.SIGQUIT, *_IGNORED)
         before = [signal.signal(number, signal.SIG_IGN) for number in ignored]
+        # A forked worker has the parent's handler of SIGTERM until it removes it: the signal waits for that.
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
         try:
             self.process.start()
         finally:
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
             for number, handler in zip(ignored, before, strict=True):
                 signal.signal(number, handler)
             theirs.close()
@@ -494,12 +502,20 @@ class _Supervisor:
 
     def run(self) -> int:
         """Run until SIGTERM, SIGINT or SIGQUIT, and return the exit code."""
+        import shutil
+        import tempfile
+
         # Set before any import of prometheus_client, which reads the variable once.
         directory = os.environ["PROMETHEUS_MULTIPROC_DIR"] = tempfile.mkdtemp(prefix="mintage-metrics-")
         signal.set_wakeup_fd(self._waker.fileno(), warn_on_full_buffer=False)
         for numbers, kept in ((_STOPPING, self._signals), (_IGNORED, self._ignored)):
             for number in numbers:
                 signal.signal(number, partial(_keep, kept))
+        if _can_fork():
+            _import_worker()
+            # The collector would write to the memory that workers share.
+            gc.collect()
+            gc.freeze()
         try:
             failed = self._start() or self._watch()
         finally:
@@ -507,9 +523,15 @@ class _Supervisor:
             shutil.rmtree(directory, ignore_errors=True)
         return failed or stopped
 
+    def _worker(self) -> _Worker:
+        """Start a worker. A forked one must close what the parent alone may have, to see the end of the parent."""
+        pipes = [worker.pipe for worker in self._workers if not worker.pipe.closed]
+        return _Worker(self._settings, self._listeners, (*pipes, self._wake, self._waker))
+
     def _start(self) -> int:
         """Start the workers. Return the exit code of one that cannot serve; 0 once all serve, or at a signal."""
-        self._workers = [_Worker(self._settings, self._listeners) for _ in range(self._settings.workers)]
+        while len(self._workers) < self._settings.workers:
+            self._workers.append(self._worker())
         while not self._signals:
             starting = [worker for worker in self._workers if not worker.serves]
             if not starting:
@@ -538,7 +560,7 @@ class _Supervisor:
                 if self._signals:
                     break
                 try:
-                    self._workers[at] = _Worker(self._settings, self._listeners)
+                    self._workers[at] = self._worker()
                 except OSError as error:
                     # Too many processes or too little memory: it tries again later.
                     _log.error("worker not started", error=str(error))
@@ -549,6 +571,8 @@ class _Supervisor:
 
     def _wait(self, signs: list[Any]) -> None:
         """Wait for one of these, for a signal, or for a pause."""
+        from multiprocessing import connection
+
         connection.wait([self._wake, *signs], _PAUSE_S)
         self._log_ignored()
 
@@ -565,6 +589,8 @@ class _Supervisor:
 
     def _stop(self) -> int:
         """Stop all workers, and return 0 if all of them ended as they should."""
+        from multiprocessing import connection
+
         for listener in self._listeners.bound().values():
             listener.close()
         deadline = time.monotonic() + self._settings.grace_ms / 1000 + _FLUSH_TIMEOUT_S + _SHUTDOWN_TIMEOUT_S + _PAUSE_S
@@ -585,7 +611,27 @@ class _Supervisor:
         return int(not codes <= {0, -signal.SIGTERM})
 
 
-def _run_worker(settings: Settings, listeners: Listeners, parent: Pipe) -> None:
+def _can_fork() -> bool:
+    """Return True if a child inherits no thread's locks: on Linux, in a process of one thread."""
+    return sys.platform == "linux" and len(os.listdir("/proc/self/task")) == 1
+
+
+def _import_worker() -> None:
+    """Import all that a worker imports until its first answer."""
+    from mintage.lease import keeper, lease_client, request, segment_client  # noqa: F401
+    from mintage.server import app, handshake, health, heap, http, resp, service  # noqa: F401
+
+
+def _run_worker(
+    settings: Settings, listeners: Listeners, parent: Pipe, inherited: Sequence[Pipe | socket.socket]
+) -> None:
+    from multiprocessing import parent_process
+
+    signal.set_wakeup_fd(-1)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
+    for each in inherited:
+        each.close()
     logs.configure(settings)
     os.set_blocking(parent.fileno(), False)
     try:
@@ -593,7 +639,9 @@ def _run_worker(settings: Settings, listeners: Listeners, parent: Pipe) -> None:
     except MintError as error:
         _log.error("cannot serve", code=error.code, error=str(error))
         sys.exit(CATALOGUE[error.code].exit)
-    if (supervisor := parent_process()) is not None and not supervisor.is_alive():
+    if (supervisor := parent_process()) is not None and supervisor.pid != os.getppid():
+        import shutil
+
         shutil.rmtree(os.environ["PROMETHEUS_MULTIPROC_DIR"], ignore_errors=True)
     _drop_unwritten_log()
     _force_exit()

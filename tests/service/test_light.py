@@ -1,0 +1,91 @@
+"""Tests of what the service imports, and of what its workers inherit: its memory and its start depend on both."""
+
+from __future__ import annotations
+
+import json
+import signal
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.service.serving import Serving
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+SELDOM = (
+    "click",
+    "mintage.cli.doctor",
+    "mintage.server.delta",
+    "mintage.server.openapi",
+    "mintage.server.v1",
+    "multiprocessing",
+    "prometheus_client.exposition",
+    "pydantic",
+    "pydantic_core",
+    "pyinstrument",
+    "redis",
+    "rich",
+    "sqlalchemy",
+    "tomllib",
+    "uvicorn.main",
+)
+"""Modules that only some requests, settings or stores need."""
+WORKERS = 2
+
+
+@pytest.fixture
+def service(tmp_path: Path) -> Iterator[Serving]:
+    service = Serving(tmp_path / "service", f"sqlite:///{tmp_path}/ids.db")
+    yield service
+    service.kill()
+
+
+def imported(service: Serving, directory: Path, *paths: str) -> set[str]:
+    """Return the names of the modules that a service has imported after some requests."""
+    place = directory / "modules"
+    write = f"open({str(place)!r}, 'w').write(' '.join(sys.modules))"
+    # A service that does not wait for its threads at the end runs no handlers of atexit.
+    end = f"end = os._exit; os._exit = lambda code: ({write}, end(code))"
+    service.patch(f"import atexit, os, sys; atexit.register(lambda: {write}); {end}")
+    service.start()
+    with service.http() as line, service.redis() as redis:
+        assert line.http("/alloc", '{"serviceName":"orders"}').status == 200
+        assert redis.redis("INCR", "orders").startswith(":")
+        for path in paths:
+            assert line.http(path, method="GET").status == 200
+    service.signal(signal.SIGTERM)
+    assert service.wait() == 0
+    return set(place.read_text("utf-8").split())
+
+
+def test_first_answers_import_only_what_they_need(service: Serving, tmp_path: Path) -> None:
+    found = imported(service, tmp_path)
+    assert "mintage.server.app" in found
+    assert found.isdisjoint(SELDOM)
+
+
+def test_first_request_to_v1_imports_its_declarations(service: Serving, tmp_path: Path) -> None:
+    found = imported(service, tmp_path, "/v1/sequences/orders", "/openapi.json", "/metrics")
+    assert {"mintage.server.v1", "mintage.server.openapi", "pydantic", "prometheus_client.exposition"} <= found
+
+
+def test_forked_worker_inherits_modules_and_nothing_else(service: Serving, tmp_path: Path) -> None:
+    facts = (
+        "json.dump([gc.get_freeze_count(), threading.active_count(), sorted(sys.modules), "
+        "[os.readlink(f'/proc/self/fd/{each}') for each in os.listdir('/proc/self/fd')[:-1]]], "
+        f"open({str(tmp_path)!r} + f'/{{os.getpid()}}.json', 'w'))"
+    )
+    service.patch(f"import gc, json, os, sys, threading; {facts}", workers_only=True)
+    service.settings["workers"] = WORKERS
+    service.start()
+    with service.redis() as redis:
+        assert redis.redis("INCR", "orders").startswith(":")
+    workers = service.workers()
+    assert len(workers) == WORKERS
+    for worker in workers:
+        frozen, threads, modules, files = json.loads((tmp_path / f"{worker}.json").read_text("utf-8"))
+        assert (frozen > 10_000, threads) == (True, 1)
+        assert {"mintage.server.app", "mintage.server.resp", "mintage.store.sqlite"} <= set(modules)
+        assert not [file for file in files if "ids.db" in file or "eventpoll" in file]
