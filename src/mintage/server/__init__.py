@@ -2,12 +2,15 @@
 
 import sys
 from contextlib import suppress
+from typing import Any
 
-# structlog imports rich and pygments wherever they are installed: 4 MB, for tracebacks that the service never prints.
-if "rich" not in sys.modules:
-    sys.modules["rich"] = None  # type: ignore[assignment]
-    try:
-        with suppress(ImportError):
-            import structlog  # noqa: F401
-    finally:
-        del sys.modules["rich"]
+# structlog imports these wherever they are installed: rich with pygments, 4 MB, for tracebacks that the service never
+# prints; greenlet with the library of C++, 1 MB, for contexts that it never opens.
+_needless: dict[str, Any] = {name: None for name in ("rich", "greenlet") if name not in sys.modules}
+sys.modules.update(_needless)
+try:
+    with suppress(ImportError):
+        import structlog  # noqa: F401
+finally:
+    for _name in _needless:
+        del sys.modules[_name]
