@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import signal
+import subprocess
+import sys
 from typing import TYPE_CHECKING
 
 import pytest
@@ -89,3 +91,16 @@ def test_forked_worker_inherits_modules_and_nothing_else(service: Serving, tmp_p
         assert (frozen > 10_000, threads) == (True, 1)
         assert {"mintage.server.app", "mintage.server.resp", "mintage.store.sqlite"} <= set(modules)
         assert not [file for file in files if "ids.db" in file or "eventpoll" in file]
+
+
+def test_driver_of_mysql_encrypts_a_password_once_a_server_asks() -> None:
+    pytest.importorskip("cryptography")
+    script = (
+        "import sys\n"
+        "from mintage.store import mysql\n"
+        "mysql.import_reduced()\n"
+        "from pymysql import _auth\n"
+        "assert not _auth._have_cryptography and 'cryptography' not in sys.modules\n"
+        "assert mysql._can_encrypt() and _auth._have_cryptography and _auth.serialization\n"
+    )
+    assert subprocess.run([sys.executable, "-c", script], timeout=60, check=False).returncode == 0

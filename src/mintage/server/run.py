@@ -134,6 +134,7 @@ def serve(settings: Settings) -> int:
             )
     logs.configure(settings)
     _tls(settings)
+    _import_driver(settings)
     settings.open_store().close()
     _refuse_itself(settings)
     listeners = Listeners(_bind("http", settings.http_address), _bind("redis", settings.redis_address))
@@ -146,6 +147,14 @@ def serve(settings: Settings) -> int:
     _drop_unwritten_log()
     _force_exit()
     return 0
+
+
+def _import_driver(settings: Settings) -> None:
+    """Import the part of a driver that a store needs, where an import of the driver would take more."""
+    if StoreUrl.parse(settings.store_url).scheme in {"mysql", "mariadb"}:
+        from mintage.store import load_driver
+
+        load_driver("mintage.store.mysql", "mysql").import_reduced()
 
 
 def _keep_standard_error() -> None:

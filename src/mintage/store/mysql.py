@@ -2,16 +2,53 @@
 
 from __future__ import annotations
 
+import importlib
+import sys
 from functools import cache
 from typing import Any, ClassVar, Final
 
 from mintage.errors import ConfigError, StoreError
 from mintage.installation import install_line
+from mintage.process.forks import fork_lock
 from mintage.store.database import PRIMARY_ADVICE, RIGHTS_ADVICE, Database, MissingTableError
 from mintage.store.ledger import ConflictError
 
 IDLE_S: Final = 15
 """The seconds after which the server ends an idle connection: fewer than remain of a lease when it is due."""
+
+
+_is_reduced = False
+"""True if PyMySQL was imported without cryptography."""
+
+
+def import_reduced() -> None:
+    """Import PyMySQL without cryptography, 8 MB, which only passwords of MySQL without TLS need; they import it then.
+
+    Call this only in a process of mintage: a program that uses PyMySQL itself would miss the package.
+    """
+    global _is_reduced  # noqa: PLW0603 - a fact about a module of this process
+    if {"pymysql", "cryptography"} & sys.modules.keys():
+        return
+    sys.modules["cryptography"] = None  # type: ignore[assignment]
+    try:
+        importlib.import_module("pymysql")
+        _is_reduced = True
+    except ModuleNotFoundError:
+        pass  # opening the store says so
+    finally:
+        del sys.modules["cryptography"]
+
+
+def _can_encrypt() -> bool:
+    """Import cryptography if :func:`import_reduced` left it out, and return True if it is there."""
+    global _is_reduced  # noqa: PLW0603
+    with fork_lock():
+        from pymysql import _auth
+
+        if _is_reduced:
+            importlib.reload(_auth)
+            _is_reduced = False
+        return bool(_auth._have_cryptography)
 
 
 @cache
@@ -63,6 +100,14 @@ class MySqlStore(Database):
 
     def connect(self) -> Any:
         """Return a new connection of the driver."""
+        try:
+            return self._connect()
+        except RuntimeError as error:  # PyMySQL needs another library to encrypt a password without TLS
+            if _can_encrypt():
+                return self._connect()
+            raise ConfigError(f"{self.url}: {error}: {install_line('mysql')}", code="config.driver") from error
+
+    def _connect(self) -> Any:
         seconds = self._timeout_ms / 1000
         # A client that stops within a transaction must not block the others: MariaDB ends the transaction, and MySQL
         # the connection, before clients that wait for the same record lose their leases. The strict mode makes the
@@ -87,8 +132,6 @@ class MySqlStore(Database):
                 init_command=session,
                 **({"ssl_ca": authority, "ssl_verify_cert": True, "ssl_verify_identity": True} if authority else {}),
             )
-        except RuntimeError as error:  # PyMySQL needs another library to encrypt a password without TLS
-            raise ConfigError(f"{self.url}: {error}: {install_line('mysql')}", code="config.driver") from error
         except OSError as error:
             # PyMySQL's own errors are not OSErrors: this one concerns the file.
             raise StoreError(f"{self.url}: option ssl_ca: {error}", code="store.refused") from error
