@@ -130,6 +130,15 @@ class MintageOnSQLite(Mintage):
         return f"sqlite:///{self.directory}/integers.db"
 
 
+class MintageWithWorkers(MintageOnSQLite):
+    """`mintage serve` with two workers."""
+
+    name = label = "mintage-workers"
+
+    def program(self) -> list[str]:
+        return [*super().program(), "--workers", "2"]
+
+
 class Idalloc(Measured):
     """idalloc as its README configures it, on the pair. It logs every request, to the null device."""
 

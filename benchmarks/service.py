@@ -173,8 +173,17 @@ def start_ms(_server: Measured, milliseconds: float) -> float:
 
 def memory_mb(server: Measured, _milliseconds: float) -> float:
     """Return the megabytes of memory that a server and its processes use."""
+    return _rollup_mb(server, "Rss")
+
+
+def shared_memory_mb(server: Measured, _milliseconds: float) -> float:
+    """Return the megabytes of memory of a server and its processes, in which a shared page counts once."""
+    return _rollup_mb(server, "Pss")
+
+
+def _rollup_mb(server: Measured, line: str) -> float:
     total_kb = 0
     for pid in server.family():
         lines = Path(f"/proc/{pid}/smaps_rollup").read_text(encoding="ascii").splitlines()
-        total_kb += next(int(line.split()[1]) for line in lines if line.startswith("Rss:"))
+        total_kb += next(int(each.split()[1]) for each in lines if each.startswith(f"{line}:"))
     return total_kb * 1024 / 1e6

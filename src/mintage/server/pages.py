@@ -9,7 +9,6 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from mintage.errors import RequestError
-from mintage.server import profile
 from mintage.server.health import is_ready
 from mintage.server.keys import token_of
 
@@ -80,6 +79,8 @@ def _profile(service: Service) -> Route:
 
     async def take(request: Request) -> Response:
         nonlocal running
+        from mintage.server import profile  # seldom needed
+
         caller = service.caller(token_of(request))
         if not service.settings.has_keys:
             raise RequestError(

@@ -13,7 +13,6 @@ import asyncio
 import gc
 import logging
 import os
-import shlex
 import signal
 import socket
 import ssl
@@ -430,6 +429,8 @@ def _announce(settings: Settings, listeners: Listeners) -> None:
         at = "" if host == "127.0.0.1" else f"-h {host.strip('[]')} "
         lines.append(f"redis-cli {at}-p {port} INCR orders")
     if "http" in addresses:
+        import shlex
+
         # The full path, as another terminal may not have activated the virtual environment.
         python = shlex.quote(sys.executable)
         lines.append(f"""{python} -c 'import mintage; print(mintage.Client("{url}").next("orders"))'""")
