@@ -27,6 +27,13 @@ impl Cell {
         self.0.load(Ordering::Acquire)
     }
 
+    /// Returns the current word, in one order with all updates: an update that is not in it sees whatever this thread
+    /// wrote before.
+    #[must_use]
+    pub fn load_in_order(&self) -> u64 {
+        self.0.fetch_add(0, Ordering::AcqRel)
+    }
+
     /// Replaces the word by a function of it, unless the cell is closed.
     pub fn reset(&self, make: impl Fn(u64) -> u64) {
         let _ = self.update(|word| if word == Self::CLOSED { Err(()) } else { Ok((make(word), ())) });

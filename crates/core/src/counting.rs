@@ -208,6 +208,6 @@ impl Mint for Counting {
     }
 
     fn used_until(&self) -> Tick {
-        Self::used(self.unpack(self.cell.load()))
+        Self::used(self.unpack(self.cell.load_in_order()))
     }
 }

@@ -2,7 +2,8 @@
 //!
 //! The core reads no clock, does not sleep, does no I/O and knows nothing of Python. A scheme is one file in
 //! [`schemes`]: its [`format`](mod@format), its ID and its `step`, a pure function of state and time. [`cell`] keeps a
-//! state in one atomic word, [`fence`] the end of a generator's window, [`buffer`] the segments of a sequence.
+//! state in one atomic word, [`fence`] the end of a generator's window, [`version`] the agreement of both with a node number,
+//! [`buffer`] the segments of a sequence.
 //!
 //! Dependencies point one way: `units` → `layout`, `codec` → `format` → `schemes`; `step` → `cell`, `fence` →
 //! `schemes`. `checks/crates.py` refuses a cycle.
@@ -28,4 +29,5 @@ pub mod step;
 mod sync;
 pub mod ticked;
 pub mod units;
+pub mod version;
 pub mod views;

@@ -12,7 +12,9 @@ use crate::id::Id;
 use crate::layout::PoolLayout;
 use crate::prf::Prf;
 use crate::step::Window;
+use crate::sync::{AtomicU64, Mutex, Ordering, lock};
 use crate::units::{Tick, Timescale, UnixMs, UnixNs};
+use crate::version::Version;
 
 /// A format whose IDs hold a tick and bits that count.
 pub trait Ticked: Id {
@@ -153,6 +155,66 @@ impl CachedPrf {
             (self.tick, self.bits) = (tick.0, self.prf.bits(tick.0));
         }
         self.bits
+    }
+}
+
+/// A [`CachedPrf`] that threads share: they read the bits of the last tick without a lock.
+#[derive(Debug)]
+pub struct SharedPrf {
+    prf: Mutex<Prf>,
+    version: Version,
+    tick: AtomicU64,
+    high: AtomicU64,
+    low: AtomicU64,
+}
+
+impl SharedPrf {
+    /// Returns the function of a key.
+    #[must_use]
+    pub fn new(key: [u8; 16]) -> Self {
+        let prf = Prf::new(key);
+        let bits = prf.bits(0);
+        let [high, low] = [(bits >> 64) as u64, bits as u64].map(AtomicU64::new);
+        Self { prf: Mutex::new(prf), version: Version::new(), tick: AtomicU64::new(0), high, low }
+    }
+
+    /// Replaces the key.
+    pub fn set_key(&self, key: [u8; 16]) {
+        let mut prf = lock(&self.prf);
+        *prf = Prf::new(key);
+        self.remember(0, prf.bits(0));
+    }
+
+    /// Returns the bits of a tick.
+    #[inline(always)]
+    pub fn bits(&self, tick: Tick) -> u128 {
+        if let Some(seen) = self.version.seen()
+            && self.tick.load(Ordering::Relaxed) == tick.0
+        {
+            let [high, low] = [&self.high, &self.low].map(|half| u128::from(half.load(Ordering::Relaxed)));
+            if self.version.is_still(seen) {
+                return high << 64 | low;
+            }
+        }
+        self.encrypt(tick)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn encrypt(&self, tick: Tick) -> u128 {
+        let prf = lock(&self.prf);
+        let bits = prf.bits(tick.0);
+        self.remember(tick.0, bits);
+        bits
+    }
+
+    /// The caller holds the lock of the key.
+    fn remember(&self, tick: u64, bits: u128) {
+        self.version.change(|| {
+            self.tick.store(tick, Ordering::Relaxed);
+            self.high.store((bits >> 64) as u64, Ordering::Relaxed);
+            self.low.store(bits as u64, Ordering::Relaxed);
+        });
     }
 }
 

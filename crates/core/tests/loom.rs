@@ -9,9 +9,12 @@ use loom::thread;
 use mintage_core::buffer::{Buffer, Segment};
 use mintage_core::counting::{Counting, OnExhausted, OnRollback, Rules};
 use mintage_core::mint::Mint as _;
+use mintage_core::prf::Prf;
 use mintage_core::schemes::{locality, sno};
 use mintage_core::step::{Refusal, Window};
+use mintage_core::ticked::SharedPrf;
 use mintage_core::units::Tick;
+use mintage_core::version::Version;
 use std::collections::HashSet;
 use std::convert::Infallible;
 
@@ -93,9 +96,14 @@ where
 /// mint two.
 fn model(run: impl Fn(usize) + Send + Sync + Copy + 'static) {
     loom::model(move || run(1));
+    bounded(move || run(2));
+}
+
+/// Runs the interleavings with up to three preemptions.
+fn bounded(run: impl Fn() + Send + Sync + 'static) {
     let mut bounded = loom::model::Builder::new();
     bounded.preemption_bound = Some(3);
-    bounded.check(move || run(2));
+    bounded.check(run);
 }
 
 #[test]
@@ -265,4 +273,119 @@ fn no_caller_takes_an_integer_that_drain_returns() {
 #[test]
 fn callers_after_a_drain_take_nothing_of_the_next_segment() {
     drain_beside_a_caller(&[10, 20], 2);
+}
+
+/// A generator with a node number beside its word, as the binding has it without the GIL.
+struct WithNode {
+    mint: Counting,
+    node: AtomicU64,
+    is_open: AtomicU64,
+    version: Version,
+}
+
+impl WithNode {
+    fn new() -> Self {
+        let mint = Counting::new(rules(OnRollback::Advance, OnExhausted::Advance), WINDOW);
+        Self { mint, node: AtomicU64::new(1), is_open: AtomicU64::new(1), version: Version::new() }
+    }
+
+    /// An ID, with its node number, if `is_still` says that no other thread changed the generator meanwhile.
+    fn mint(&self, is_still: impl Fn(&Version, u64) -> bool) -> Option<(u64, u64, u32)> {
+        let seen = self.version.seen()?;
+        if self.is_open.load(Ordering::Acquire) == 0 {
+            return None;
+        }
+        let run = self.mint.take(Tick(10), 1).ok()?;
+        let node = self.node.load(Ordering::Relaxed);
+        is_still(&self.version, seen).then_some((node, run.tick, run.first))
+    }
+
+    /// Gives the node number back, and returns the first tick that it did not mint in.
+    fn detach(&self) -> Tick {
+        self.version.change(|| {
+            self.is_open.store(0, Ordering::Release);
+            self.mint.used_until()
+        })
+    }
+
+    fn attach(&self, node: u64) {
+        self.version.change(|| {
+            self.node.store(node, Ordering::Relaxed);
+            self.mint.reset(WINDOW);
+            self.is_open.store(1, Ordering::Release);
+        });
+    }
+}
+
+/// Moves a generator to another node number while another thread mints.
+fn move_beside_a_caller(is_still: fn(&Version, u64) -> bool) {
+    bounded(move || {
+        let generator = Arc::new(WithNode::new());
+        let minting = {
+            let generator = Arc::clone(&generator);
+            thread::spawn(move || generator.mint(is_still))
+        };
+        let until = generator.detach();
+        generator.attach(2);
+        let later = generator.mint(is_still);
+        let minted: Vec<_> = [minting.join().unwrap(), later].into_iter().flatten().collect();
+        for (node, tick, _) in &minted {
+            assert!(*node == 2 || *tick < until.0, "the next holder of node {node} begins at {until:?}: {minted:?}");
+        }
+        assert_no_id_twice(&[minted]);
+    });
+}
+
+#[test]
+fn no_thread_mints_under_a_node_number_that_was_given_back() {
+    move_beside_a_caller(Version::is_still);
+}
+
+/// It proves that the check above can fail.
+#[test]
+#[should_panic(expected = "the next holder of node 1")]
+fn without_a_version_threads_mint_under_a_number_that_was_given_back() {
+    move_beside_a_caller(|_, _| true);
+}
+
+/// Two threads attach after a fork: the second finds the generator attached, as it asks within the change.
+#[test]
+fn of_threads_that_attach_together_one_resets_the_state() {
+    bounded(|| {
+        let generator = Arc::new(WithNode::new());
+        generator.is_open.store(0, Ordering::Release);
+        let attach_and_mint = |generator: &WithNode| {
+            generator.version.change(|| {
+                if generator.is_open.load(Ordering::Acquire) == 0 {
+                    generator.mint.reset(WINDOW);
+                    generator.is_open.store(1, Ordering::Release);
+                }
+            });
+            generator.mint(Version::is_still)
+        };
+        let other = {
+            let generator = Arc::clone(&generator);
+            thread::spawn(move || attach_and_mint(&generator))
+        };
+        let own = attach_and_mint(&generator);
+        let minted = [own, other.join().unwrap()].into_iter().flatten().collect();
+        assert_no_id_twice(&[minted]);
+    });
+}
+
+#[test]
+fn readers_see_the_random_bits_of_one_key() {
+    const KEYS: [[u8; 16]; 2] = [[1; 16], [2; 16]];
+    bounded(|| {
+        let shared = Arc::new(SharedPrf::new(KEYS[0]));
+        let expected: Vec<_> = KEYS.iter().map(|key| Prf::new(*key).bits(7)).collect();
+        let reading = {
+            let shared = Arc::clone(&shared);
+            thread::spawn(move || shared.bits(Tick(7)))
+        };
+        shared.set_key(KEYS[1]);
+        assert_eq!(shared.bits(Tick(7)), expected[1]);
+        let bits = reading.join().unwrap();
+        assert!(expected.contains(&bits), "the bits of no key: {bits:x}");
+    });
 }

@@ -367,6 +367,6 @@ impl mint::Mint for Mint {
     }
 
     fn used_until(&self) -> Tick {
-        self.used(self.cell.load())
+        self.used(self.cell.load_in_order())
     }
 }

@@ -188,7 +188,7 @@ impl mint::Mint for Mint {
     }
 
     fn used_until(&self) -> Tick {
-        let (state, drift) = self.view();
-        self.used(state, drift)
+        let drift = lock(&self.drift);
+        self.used(State::unpack(self.cell.load_in_order()), *drift)
     }
 }
