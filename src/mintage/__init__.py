@@ -32,8 +32,6 @@ The classes of :mod:`mintage.errors` say how a caller can react, and the code of
 
 from __future__ import annotations
 
-import sys
-
 from mintage import errors
 
 try:
@@ -44,15 +42,6 @@ except ImportError as error:
 
     explain(error)
     raise
-
-_is_gil_enabled = getattr(sys, "_is_gil_enabled", None)
-if _is_gil_enabled is not None and not _is_gil_enabled():
-    raise ImportError(
-        "mintage needs the GIL: a free-threaded interpreter turns it on at this import, unless PYTHON_GIL=0 or "
-        "-X gil=0 forbids that. Start Python without them",
-        name=__name__,
-    )
-del sys
 
 # Type checkers read this as true. To import the one of typing would take longer than to import all of mintage.
 TYPE_CHECKING = False

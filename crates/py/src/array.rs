@@ -231,11 +231,8 @@ macro_rules! array {
             }
 
             fn __next__(&self, py: Python<'_>) -> Option<$item> {
-                let at = self.next.load(std::sync::atomic::Ordering::Relaxed);
-                $crate::array::bytes_at(self.array.get(), py, at).map(|bytes| {
-                    self.next.store(at + 1, std::sync::atomic::Ordering::Relaxed);
-                    <Array as $crate::array::ArrayClass>::item(bytes)
-                })
+                let at = $crate::hot::next_item(&self.next, $crate::array::len(self.array.get(), py))?;
+                $crate::array::bytes_at(self.array.get(), py, at).map(<Array as $crate::array::ArrayClass>::item)
             }
         }
     };

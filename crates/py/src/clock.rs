@@ -184,6 +184,8 @@ pub struct FollowingClock {
 }
 
 struct Reading {
+    /// The number of readings.
+    count: u64,
     /// The latest time it read since it went back last.
     last: i128,
     /// The number of times that it went back.
@@ -199,8 +201,17 @@ impl FollowingClock {
 
     /// The time, and how often it went back.
     fn read(&self, py: Python<'_>) -> PyResult<(UnixNs, u64)> {
-        let read = returned(&py.import("time")?.call_method0("time_ns")?)?;
-        let mut reading = self.lock();
+        let time = py.import("time")?;
+        let (read, mut reading) = loop {
+            let begun = self.lock().count;
+            let read = returned(&time.call_method0("time_ns")?)?;
+            let mut reading = self.lock();
+            if read >= reading.last || reading.count == begun {
+                reading.count += 1;
+                break (read, reading);
+            }
+            // Another thread has read a later time since: that is no clock that went back.
+        };
         if read < reading.last {
             reading.rewinds += 1;
             reading.waited = 0..0;
@@ -226,7 +237,7 @@ impl FollowingClock {
     #[new]
     #[pyo3(signature = (*, seed = None))]
     fn py_new(seed: Option<&Bound<'_, PyAny>>) -> PyResult<Self> {
-        let read = Mutex::new(Reading { last: i128::MIN, rewinds: 0, waited: 0..0 });
+        let read = Mutex::new(Reading { count: 0, last: i128::MIN, rewinds: 0, waited: 0..0 });
         Ok(Self { seed: Seed::from_argument(seed)?, read })
     }
 

@@ -1,17 +1,18 @@
 //! Forks, noticed at no cost: a forked child has another generation than its parent, and a generator remembers its own.
 //!
 //! The generation is in a word that is 0 after a fork ([`kernel::generation_word`]), and 0 opens no gate. The first call that
-//! needs it in the child starts the next generation. A fork in the middle of that does no harm: every caller holds the GIL, and
-//! a child whose only thread did not hold the GIL never gets it.
+//! needs it in the child starts the next generation. A fork in the middle of that does no harm: every caller is attached to the
+//! interpreter, and a fork from Python stops all other threads first, or happens with the GIL held. A child of a fork in C whose
+//! only thread did not hold the GIL never gets it.
 
-use crate::{errors, kernel};
+use crate::{errors, hot, kernel};
 use pyo3::prelude::*;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 /// The generation that this process or its ancestors started last; outside the word, so that a fork copies it.
 static LAST: AtomicU64 = AtomicU64::new(0);
 
-/// The first generation of this process. Written before any caller learns that generation, as callers hold the GIL.
+/// The first generation of this process. Written before that generation is published.
 static FORK_GENERATION: AtomicU64 = AtomicU64::new(0);
 
 /// The process that started the generation. Compared only where the kernel wipes no pages.
@@ -48,18 +49,36 @@ pub fn start_generation() -> u64 {
     start_after(generation())
 }
 
+/// Starts the first generation of a process. Where several threads of a child do, each learns the same one.
 #[cold]
 fn start_first(before: u64) -> u64 {
-    let first = start_after(before);
-    FORK_GENERATION.store(first, Ordering::Release);
-    first
+    /// The process, one of whose threads starts its first generation; a child finds its parent here, or 0.
+    static STARTING: AtomicU32 = AtomicU32::new(0);
+
+    let here = std::process::id();
+    loop {
+        let other = STARTING.load(Ordering::Relaxed);
+        if other != here && STARTING.compare_exchange(other, here, Ordering::Acquire, Ordering::Relaxed).is_ok() {
+            break;
+        }
+        std::thread::yield_now();
+    }
+    let word = kernel::generation_word();
+    let mut current = word.load(Ordering::Acquire);
+    if current == before {
+        current = LAST.fetch_add(1, Ordering::AcqRel) + 1;
+        STARTED_BY.store(here, Ordering::Relaxed);
+        FORK_GENERATION.store(current, Ordering::Relaxed);
+        word.store(current, Ordering::Release);
+    }
+    STARTING.store(0, Ordering::Release);
+    current
 }
 
+/// Starts a later generation of this process. Where several threads do, the first of them decides.
 #[cold]
 fn start_after(before: u64) -> u64 {
     let next = LAST.fetch_add(1, Ordering::AcqRel) + 1;
-    STARTED_BY.store(std::process::id(), Ordering::Relaxed);
-    // Where several threads of a child start one, the first of them decides.
     match kernel::generation_word().compare_exchange(before, next, Ordering::AcqRel, Ordering::Acquire) {
         Ok(_) => next,
         Err(current) => current,
@@ -76,7 +95,13 @@ pub struct Gate {
     attached_in: AtomicU64,
     detach_count: AtomicU64,
     closed: AtomicBool,
+    /// The changes of what the generator mints with: its number, its window, and whether the gate is open.
+    changes: hot::Changes,
 }
+
+/// A generation, and how often a generator was detached until then: what was asked for before another moment must not attach it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Moment(u64, u64);
 
 /// The state in which a call on the slow path finds a generator.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -98,7 +123,48 @@ impl Gate {
             attached_in: AtomicU64::new(NEVER),
             detach_count: AtomicU64::new(0),
             closed: AtomicBool::new(false),
+            changes: hot::Changes::new(),
         }
+    }
+
+    /// Begins to mint; `None` while another thread changes the generator.
+    #[inline(always)]
+    pub fn seen(&self) -> Option<u64> {
+        self.changes.seen()
+    }
+
+    /// Returns true if no other thread has changed the generator since: an ID that was minted meanwhile is discarded otherwise.
+    #[inline(always)]
+    pub fn is_still(&self, seen: u64) -> bool {
+        self.changes.is_still(seen)
+    }
+
+    /// Changes what the generator mints with, one thread after another; `change` must not run Python.
+    pub fn change<T>(&self, change: impl FnOnce() -> T) -> T {
+        self.changes.change(change)
+    }
+
+    /// Returns what `read` reads of the generator, all of it between two changes.
+    pub fn read<T>(&self, read: impl Fn() -> T) -> T {
+        loop {
+            if let Some(seen) = self.seen() {
+                let value = read();
+                if self.is_still(seen) {
+                    return value;
+                }
+            }
+            std::thread::yield_now();
+        }
+    }
+
+    /// Returns the present moment.
+    pub fn moment(&self) -> Moment {
+        Moment(generation(), self.detach_count.load(Ordering::Acquire))
+    }
+
+    /// Returns true if what was asked for at a moment may attach the generator: within a change, as other threads ask as well.
+    pub fn may_attach(&self, asked: Moment) -> bool {
+        !self.is_closed() && self.entry() != Entry::Attached && self.moment() == asked
     }
 
     /// Returns true if the hot path is open.
@@ -158,11 +224,6 @@ impl Gate {
         self.detach_count.fetch_add(1, Ordering::AcqRel);
         self.open_in.store(NEVER, Ordering::Release);
         self.attached_in.store(NEVER, Ordering::Release);
-    }
-
-    /// The number of times that the generator was detached: a grant that was asked for before the last time must not attach it.
-    pub fn detach_count(&self) -> u64 {
-        self.detach_count.load(Ordering::Acquire)
     }
 
     /// Closes the gate for good, and returns the entry until then; `None` where it was closed before.

@@ -5,7 +5,7 @@
 //! attach it meanwhile. So a caller reads the state again after each such call.
 
 use crate::clock::{Clock, Patience, Reason};
-use crate::fork::{self, Entry, Gate};
+use crate::fork::{Entry, Gate};
 use crate::leases::{Age, Grant, KEYWORDS, Leases, Subject, Terms};
 use crate::{errors, hot, values};
 use mintage_core::counting::{Counting, OnExhausted, OnRollback};
@@ -92,12 +92,15 @@ impl<M: Mint> GeneratorState<M> {
     }
 
     /// Detaches the generator: it starts over with another grant at its next ID. Returns the first time, in Unix
-    /// milliseconds, that it did not mint in; `None` where it never minted in this process. It takes no lock, and nothing
-    /// runs in between.
+    /// milliseconds, that it did not mint in; `None` where it never minted in this process. It waits for no other thread but
+    /// for moments, and no ID is minted in between.
     pub fn detach(&self) -> Option<i64> {
-        let until = self.minted_until();
-        self.gate.detach();
-        until
+        self.gate.change(|| {
+            let is_attached = self.gate.is_attached();
+            self.gate.detach();
+            // Last: a thread that mints after this reading finds the gate closed, and discards its ID.
+            is_attached.then(|| self.start(self.mint.used_until()).0)
+        })
     }
 
     /// The first time, in Unix milliseconds, that it did not mint in; `None` where it never minted in this process.
@@ -107,8 +110,7 @@ impl<M: Mint> GeneratorState<M> {
 
     /// Ends minting for good.
     pub fn close(&self, py: Python<'_>) -> PyResult<()> {
-        let entry = self.gate.close();
-        let used_until = self.mint.close();
+        let (entry, used_until) = self.gate.change(|| (self.gate.close(), self.mint.close()));
         match (&self.leases, entry) {
             (Some(leases), Some(Entry::Attached | Entry::First)) => leases.release(py, self.start(used_until)),
             _ => Ok(()),
@@ -199,13 +201,15 @@ pub trait NodeGenerator: PyClass<Frozen = True> + PyTypeInfo + Sync {
     /// The ID for a hot call; `None` for a call that must take the slow path.
     #[inline(always)]
     fn fast(&self, py: Python<'_>, meta: u8) -> Option<Self::Minted> {
-        Some(self.first(py, self.state().take_fast()?, meta))
+        let gate = &self.state().gate;
+        let seen = gate.seen()?;
+        let minted = self.first(py, self.state().take_fast()?, meta);
+        gate.is_still(seen).then_some(minted)
     }
 
     /// The ID for any other call.
     fn slow(generator: &Bound<'_, Self>, meta: u8) -> PyResult<Self::Minted> {
-        let run = take(generator, 1)?;
-        Ok(generator.get().first(generator.py(), run, meta))
+        take(generator, 1, |run| generator.get().first(generator.py(), run, meta))
     }
 
     /// Waits, or refuses.
@@ -255,11 +259,11 @@ pub fn attach<G: NodeGenerator>(slf: &Bound<'_, G>) -> PyResult<()> {
     let state = this.state();
     let given = state.given.map(|number| (G::TERM, number));
     loop {
-        let before = (fork::generation(), state.gate.detach_count());
+        let asked = state.gate.moment();
         let rewinds = state.clock.rewinds(py)?;
         let entry = state.gate.enter(py, given)?;
         if entry == Entry::Attached {
-            if rewinds != state.rewinds.load(Ordering::Relaxed) {
+            if rewinds > state.rewinds.load(Ordering::Relaxed) {
                 on_clock_rewind(this, py, rewinds)?;
                 continue;
             }
@@ -267,21 +271,26 @@ pub fn attach<G: NodeGenerator>(slf: &Bound<'_, G>) -> PyResult<()> {
         }
         let Some(leases) = &state.leases else {
             let (node, origin) = (this.own_node(py)?, this.origin(py)?);
-            let is_same = (fork::generation(), state.gate.detach_count()) == before;
-            if is_same && state.gate.enter(py, given)? != Entry::Attached {
-                this.set_node(py, node, Some(origin));
-                if entry == Entry::Forked {
-                    this.forked();
+            state.gate.change(|| {
+                if state.gate.may_attach(asked) {
+                    this.set_node(py, node, Some(origin));
+                    if entry == Entry::Forked {
+                        this.forked();
+                    }
+                    state.open();
                 }
-                state.open();
-            }
+            });
             continue;
         };
         // Read the clock first: a generator whose clock fails takes no lease.
         let (now, origin) = (state.now(py)?, this.origin(py)?);
-        if let Some(grant) = leases.attach(py, &state.gate, slf.as_any(), state.max_wait_ms)? {
-            apply_grant(this, py, leases, &grant, now, Some(origin));
-            state.open();
+        if let Some((grant, asked)) = leases.attach(py, &state.gate, slf.as_any(), state.max_wait_ms)? {
+            state.gate.change(|| {
+                if state.gate.may_attach(asked) {
+                    apply_grant(this, py, leases, &grant, now, Some(origin));
+                    state.open();
+                }
+            });
         }
     }
 }
@@ -291,13 +300,20 @@ pub fn attach<G: NodeGenerator>(slf: &Bound<'_, G>) -> PyResult<()> {
 #[cold]
 fn on_clock_rewind<G: NodeGenerator>(this: &G, py: Python<'_>, rewinds: u64) -> PyResult<()> {
     let state = this.state();
-    if state.leases.is_none() {
-        let (node, origin) = (this.own_node(py)?, this.origin(py)?);
-        let next = if node < state.nodes { (node + rewinds) % state.nodes } else { node };
-        this.set_node(py, next, Some(origin));
-        state.mint.reset(state.mint.full_window());
-    }
-    state.rewinds.store(rewinds, Ordering::Relaxed);
+    let own = match state.leases {
+        None => Some((this.own_node(py)?, this.origin(py)?)),
+        Some(_) => None,
+    };
+    state.gate.change(|| {
+        // Of threads that notice it, the first resets the generator.
+        if state.rewinds.fetch_max(rewinds, Ordering::Relaxed) < rewinds
+            && let Some((node, origin)) = own
+        {
+            let next = if node < state.nodes { (node + rewinds) % state.nodes } else { node };
+            this.set_node(py, next, Some(origin));
+            state.mint.reset(state.mint.full_window());
+        }
+    });
     Ok(())
 }
 
@@ -311,8 +327,8 @@ pub fn attach_without_lease<G: NodeGenerator>(this: &G, py: Python<'_>) -> PyRes
     Ok(())
 }
 
-/// Applies a grant: a later lease resets the mint, the same lease moves the end of its window. Returns whether the window
-/// moved.
+/// Applies a grant, within a change: a later lease resets the mint, the same lease moves the end of its window. Returns whether the
+/// window moved.
 fn apply_grant<G: NodeGenerator>(
     this: &G,
     py: Python<'_>,
@@ -339,20 +355,26 @@ fn apply_grant<G: NodeGenerator>(
     true
 }
 
-/// Up to `want` IDs of one tick.
-pub fn take<G: NodeGenerator>(slf: &Bound<'_, G>, want: u32) -> PyResult<Run> {
+/// Takes up to `want` IDs of one tick, which `make` composes: again where another thread changes the generator meanwhile.
+pub fn take<G: NodeGenerator, T>(slf: &Bound<'_, G>, want: u32, mut make: impl FnMut(Run) -> T) -> PyResult<T> {
     let (this, py) = (slf.get(), slf.py());
     let state = this.state();
     let mut patience = Patience::new(state.max_wait_ms);
     loop {
         attach(slf)?;
+        let Some(seen) = state.gate.seen() else { continue };
         let minted = state.mint.take_slow(want, || state.now(py))?;
         if !state.gate.is_attached() {
             // The user's clock forked this process, or closed the generator.
             continue;
         }
         match minted {
-            Ok(run) => return Ok(run),
+            Ok(run) => {
+                let made = make(run);
+                if state.gate.is_still(seen) {
+                    return Ok(made);
+                }
+            }
             Err(Refusal::Outside { tick }) if !state.mint.full_window().contains(tick) => {
                 let (at, end) = (state.start(tick), state.start(state.mint.full_window().until));
                 let message = format!("the next ID would be of {at}, the layout ends at {end}");
@@ -360,7 +382,10 @@ pub fn take<G: NodeGenerator>(slf: &Bound<'_, G>, want: u32) -> PyResult<Run> {
             }
             Err(Refusal::Outside { tick }) => {
                 if let Some(leases) = &state.leases {
-                    let apply = |grant: &Grant| apply_grant(this, py, leases, grant, tick, None);
+                    let apply = |grant: &Grant| {
+                        let gate = &state.gate;
+                        gate.change(|| !gate.is_attached() || apply_grant(this, py, leases, grant, tick, None))
+                    };
                     leases.renew(py, &state.gate, &mut patience, &state.clock, apply)?;
                 }
             }
@@ -374,10 +399,12 @@ pub fn write<G: NodeGenerator>(slf: &Bound<'_, G>, ids: &mut [u8], meta: u8) -> 
     let mut rest = ids;
     while !rest.is_empty() {
         let want = u32::try_from(rest.len() / G::SIZE).unwrap_or(u32::MAX).min(G::AT_ONCE);
-        let run = take(slf, want)?;
-        let (now, later) = rest.split_at_mut(run.count as usize * G::SIZE);
-        slf.get().write(slf.py(), run, meta, now);
-        rest = later;
+        let written = take(slf, want, |run| {
+            let bytes = run.count as usize * G::SIZE;
+            slf.get().write(slf.py(), run, meta, &mut rest[..bytes]);
+            bytes
+        })?;
+        rest = &mut rest[written..];
         slf.py().check_signals()?;
     }
     Ok(())
@@ -401,8 +428,28 @@ pub fn attach_to_read<G: NodeGenerator>(slf: &Bound<'_, G>) -> PyResult<()> {
     if state.given.is_none() && !state.gate.is_closed() { attach(slf) } else { Ok(()) }
 }
 
-/// Attaches a generator for an ID of a given time, at which it must be the only holder that its number ever had.
-pub fn attach_at<G: NodeGenerator>(slf: &Bound<'_, G>, time: UnixNs, tick: Tick) -> PyResult<()> {
+/// Makes an ID of a given time, at which the generator must be the only holder that its number ever had.
+pub fn mint_at<G: NodeGenerator, T>(
+    slf: &Bound<'_, G>,
+    time: UnixNs,
+    tick: Tick,
+    mut make: impl FnMut(&G) -> T,
+) -> PyResult<T> {
+    let gate = &slf.get().state().gate;
+    loop {
+        let seen = gate.seen();
+        attach_at(slf, time, tick)?;
+        // Attaching it may have changed it: then it is asked once more.
+        let Some(seen) = seen.filter(|&seen| gate.is_still(seen)) else { continue };
+        let made = make(slf.get());
+        if gate.is_still(seen) {
+            return Ok(made);
+        }
+    }
+}
+
+/// Attaches a generator for an ID of a given time.
+fn attach_at<G: NodeGenerator>(slf: &Bound<'_, G>, time: UnixNs, tick: Tick) -> PyResult<()> {
     let (state, py) = (slf.get().state(), slf.py());
     if let Some(leases) = &state.leases {
         leases.check_history(py)?;
@@ -523,8 +570,8 @@ macro_rules! generator {
             $($own)*
 
             /// Detach the generator: it starts over with another grant at its next ID. Return the first time, in Unix
-            /// milliseconds, that it did not mint in; None if it never minted in this process. It takes no lock, and no other
-            /// thread runs in between.
+            /// milliseconds, that it did not mint in; None if it never minted in this process. It asks no store, and mints no
+            /// ID in between.
             fn _detach(&self) -> Option<i64> {
                 $crate::generator::NodeGenerator::state(self).detach()
             }

@@ -81,20 +81,18 @@ struct Served {
 }
 
 impl Served {
-    /// Counts a request. Only ever called with the GIL held, so nothing is lost between load and store.
+    /// Counts a request.
     #[inline(always)]
     fn count(&self, operation: Operation, integers: u64) {
         let (requests, given) = &self.counts[operation as usize];
-        requests.store(requests.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
-        given.store(given.load(Ordering::Relaxed) + integers, Ordering::Relaxed);
+        hot::count(requests, 1);
+        hot::count(given, integers);
     }
 
-    /// Notes an integer that is handed out, as the last of its request. Only ever called with the GIL held.
+    /// Notes an integer that is handed out, as the last of its request.
     #[inline(always)]
     fn note(&self, last: u64) {
-        if last >= self.end.load(Ordering::Relaxed) {
-            self.end.store(last + 1, Ordering::Relaxed);
-        }
+        hot::raise(&self.end, last + 1);
     }
 }
 

@@ -1,7 +1,7 @@
 //! A generator's lease, asked of Python: `mintage.lease.request` chooses the store, `mintage.lease.lease_client` keeps it.
 
 use crate::clock::{Clock, Patience, Reason};
-use crate::fork::{self, Entry, Gate};
+use crate::fork::{Entry, Gate, Moment};
 use crate::{errors, values};
 use mintage_core::step::Window;
 use mintage_core::units::{Timescale, UnixMs};
@@ -206,15 +206,15 @@ impl Leases {
         Ok(Grant { serial, node, times })
     }
 
-    /// A grant to attach a generator with, in this process; `None` where the caller must read the gate again.
+    /// A grant to attach a generator with, and when it was asked for; `None` where the caller must read the gate again.
     pub fn attach(
         &self,
         py: Python<'_>,
         gate: &Gate,
         generator: &Bound<'_, PyAny>,
         max_wait_ms: u64,
-    ) -> PyResult<Option<Grant>> {
-        let before = (fork::generation(), gate.detach_count());
+    ) -> PyResult<Option<(Grant, Moment)>> {
+        let asked = gate.moment();
         request_module(py)?.call_method1("attach", (generator, self.lease_client(py)?))?;
         let grant = self.grant(py, max_wait_ms)?;
         let is_new = self.is_new(&grant);
@@ -225,7 +225,7 @@ impl Leases {
         // Others may have come in while this call waited: the first to be done decides. And the user's clock may have forked,
         // or this process started over: what was granted before is the parent's, or given back.
         let entry = gate.enter(py, None)?;
-        Ok((entry != Entry::Attached && (fork::generation(), gate.detach_count()) == before && is_new).then_some(grant))
+        Ok((entry != Entry::Attached && gate.moment() == asked && is_new).then_some((grant, asked)))
     }
 
     /// Returns true if a grant is later than the one that the generator mints under, or that its parent minted under.

@@ -45,7 +45,7 @@ mod views;
 use pyo3::prelude::*;
 
 /// mintage's core.
-#[pymodule(gil_used = true)]
+#[pymodule(gil_used = false)]
 mod _core {
     use super::*;
     use pyo3::exceptions::PyTypeError;
@@ -145,7 +145,7 @@ mod _core {
     #[pyo3(signature = (generator, /))]
     fn replace_default<'py>(generator: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         let other = || PyTypeError::new_err("generator is of no scheme whose module is imported");
-        schemes::replace_default_of(generator).ok_or_else(other)
+        schemes::replace_default_of(generator)?.ok_or_else(other)
     }
 
     /// Make ``uuid4()`` draw its bits from the seed of a test's clock, or with None from the kernel again.

@@ -315,11 +315,12 @@ generator! {
     /// :raises GenerationError: ``fork.shared_node``, ``generator.closed``.
     #[pyo3(signature = (time))]
     fn new_at(slf: &Bound<'_, Self>, time: &Bound<'_, PyAny>) -> PyResult<LocalityId> {
-        let (this, time) = (slf.get(), values::time(time)?);
+        let time = values::time(time)?;
         let tick = scheme::tick(time.floor_ms()).map_err(errors::value)?;
-        generator::attach_at(slf, time, tick)?;
-        let first = this.dated.next(this.capacity());
-        Ok(LocalityId(this.id(Run { tick: tick.0, first, count: 1 }, 0)))
+        generator::mint_at(slf, time, tick, |this| {
+            let first = this.dated.next(this.capacity());
+            LocalityId(this.id(Run { tick: tick.0, first, count: 1 }, 0))
+        })
     }
 
     /// Return the ``n``-th ID of a given millisecond, counted from 0. For old rows: of one generator, IDs that differ in
@@ -337,8 +338,7 @@ generator! {
     fn nth_at(slf: &Bound<'_, Self>, time: &Bound<'_, PyAny>, n: &Bound<'_, PyAny>) -> PyResult<LocalityId> {
         let (time, first) = generator::nth(time, n, slf.get().capacity(), scheme::SCALE.unit_ms)?;
         let tick = scheme::tick(time.floor_ms()).map_err(errors::value)?;
-        generator::attach_at(slf, time, tick)?;
-        Ok(LocalityId(slf.get().id(Run { tick: tick.0, first, count: 1 }, 0)))
+        generator::mint_at(slf, time, tick, |this| LocalityId(this.id(Run { tick: tick.0, first, count: 1 }, 0)))
     }
 
     /// The number of IDs in a millisecond.
@@ -396,9 +396,14 @@ generator! {
         generator::attach(slf)?;
         if mode != this.mode() {
             let start = this.first_counter(py, mode)?;
-            this.state.mint.restart();
-            this.start.store(start, Ordering::Relaxed);
-            this.sequential.store(mode == Mode::Sequential, Ordering::Relaxed);
+            this.state.gate.change(|| {
+                // Of threads that ask for it, the first changes the mode.
+                if mode != this.mode() {
+                    this.state.mint.restart();
+                    this.start.store(start, Ordering::Relaxed);
+                    this.sequential.store(mode == Mode::Sequential, Ordering::Relaxed);
+                }
+            });
         }
         Ok(())
     }

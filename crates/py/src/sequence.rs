@@ -9,33 +9,49 @@ use pyo3::types::{PyDict, PyList, PyRange};
 
 /// The buffered integers of a sequence: the rest of its current segment, and the next segment.
 #[pyclass(frozen, module = "mintage._core.sequence")]
-pub struct Buffer(Core);
+pub struct Buffer {
+    core: Core,
+    /// One thread at a time puts segments in and out; all take integers meanwhile.
+    segments: hot::Exclusive<()>,
+}
+
+impl Buffer {
+    fn new() -> Self {
+        Self { core: Core::new(), segments: hot::Exclusive::new(()) }
+    }
+
+    /// Goes on to the next segment, if that has `want` integers and the current one has fewer.
+    fn advance(&self, py: Python<'_>, want: u32) -> bool {
+        self.segments.with(py, |()| self.core.advance(want))
+    }
+}
 
 #[pymethods]
 impl Buffer {
     #[new]
     fn py_new() -> Self {
-        Self(Core::new())
+        Self::new()
     }
 
     /// Add a segment as the next one, and return True; or return False where there is one.
-    fn offer(&self, first: u64, count: u32, stride: u32) -> bool {
-        self.0.offer(Segment { first, count, stride }).is_ok()
+    fn offer(&self, py: Python<'_>, first: u64, count: u32, stride: u32) -> bool {
+        self.segments.with(py, |()| self.core.offer(Segment { first, count, stride }).is_ok())
     }
 
     /// Return True if there is a next segment.
     fn has_next(&self) -> bool {
-        self.0.has_next()
+        self.core.has_next()
     }
 
     /// Return how many integers can be taken now, without and with the next segment.
     fn level(&self) -> (u64, u64) {
-        self.0.level()
+        self.core.level()
     }
 
     /// Empty the buffer, and return what is left of its segments as (first, count, stride), in their order.
-    fn drain(&self) -> Vec<(u64, u32, u32)> {
-        self.0.drain().into_iter().flatten().map(|rest| (rest.first, rest.count, rest.stride)).collect()
+    fn drain(&self, py: Python<'_>) -> Vec<(u64, u32, u32)> {
+        let drained = self.segments.with(py, |()| self.core.drain());
+        drained.into_iter().flatten().map(|rest| (rest.first, rest.count, rest.stride)).collect()
     }
 }
 
@@ -78,7 +94,7 @@ impl hot::Mints for Sequence {
         if !self.gate.is_open() {
             return None;
         }
-        self.buffer.get().0.take(1).map(|taken| taken.first)
+        self.buffer.get().core.take(1).map(|taken| taken.first)
     }
 
     fn slow(slf: &Bound<'_, Self>, _: u8) -> PyResult<u64> {
@@ -106,7 +122,7 @@ impl Sequence {
     /// Takes up to `want` buffered integers; `None` where none are buffered.
     #[inline]
     pub fn take_buffered(&self, py: Python<'_>, want: u32) -> PyResult<Option<Segment>> {
-        let buffer = &self.buffer.get().0;
+        let buffer = &self.buffer.get().core;
         loop {
             self.attach(py)?;
             if let Some(taken) = buffer.take(want) {
@@ -120,7 +136,7 @@ impl Sequence {
 
     /// Takes `want` buffered integers in a row, and skips the tail of a segment that has fewer.
     pub fn take_row(&self, py: Python<'_>, want: u32) -> PyResult<Option<Segment>> {
-        let buffer = &self.buffer.get().0;
+        let buffer = &self.buffer.get().core;
         loop {
             self.attach(py)?;
             if let Some(taken) = buffer.take_exactly(want) {
@@ -134,7 +150,7 @@ impl Sequence {
 
     /// Goes on to the next segment, and makes the client fetch another one.
     fn move_on(&self, py: Python<'_>, want: u32) -> PyResult<bool> {
-        let moved = self.buffer.get().0.advance(want);
+        let moved = self.buffer.get().advance(py, want);
         if moved {
             self.client.call_method0(py, "advanced")?;
         }
@@ -143,12 +159,12 @@ impl Sequence {
 
     /// The number of buffered integers.
     pub fn level(&self) -> u64 {
-        self.buffer.get().0.level().1
+        self.buffer.get().core.level().1
     }
 
     /// Returns true if there is a next segment.
     pub fn has_next(&self) -> bool {
-        self.buffer.get().0.has_next()
+        self.buffer.get().core.has_next()
     }
 
     /// The client that fetches the segments.
@@ -219,7 +235,7 @@ impl Sequence {
             let message = format!("min_step {least} is above max_step {most}");
             return Err(errors::field(py, "field.range", &message));
         }
-        let buffer = Py::new(py, Buffer(Core::new()))?;
+        let buffer = Py::new(py, Buffer::new())?;
         let arguments = PyDict::new(py);
         arguments.set_item("min_step", least)?;
         arguments.set_item("max_step", most)?;
@@ -298,7 +314,7 @@ impl Sequence {
         let (this, py) = (slf.get(), slf.py());
         let n = limit(&Defaulted::of(n.clone()), "n", 1)?;
         this.attach(py)?;
-        if let Some(part) = this.buffer.get().0.take_exactly(n) {
+        if let Some(part) = this.buffer.get().core.take_exactly(n) {
             return as_range(py, part.first, part.count.into(), part.stride.into());
         }
         let segment = this.client.call_method1(py, "reserve", (n,))?;

@@ -9,7 +9,7 @@ use mintage_core::counting::Counting;
 use mintage_core::given_time::GivenTimeCounter;
 use mintage_core::id::Id as _;
 use mintage_core::step::{Refusal, Run};
-use mintage_core::ticked::{CachedPrf, Ticked};
+use mintage_core::ticked::Ticked;
 use mintage_core::units::Tick;
 use pyo3::prelude::*;
 use pyo3::pyclass::boolean_struct::True;
@@ -25,8 +25,8 @@ pub const NONE: u64 = u64::MAX;
 pub struct Ticking<T: Ticked> {
     pub state: GeneratorState<Counting>,
     node: AtomicU64,
-    /// CachedPrf anew whenever the generator attaches: so no two processes count on from the same bits.
-    drawn: hot::GilCell<CachedPrf>,
+    /// Of another key whenever the generator attaches: so no two processes count on from the same bits.
+    drawn: hot::TickBits,
     dated: GivenTimeCounter,
     of: PhantomData<fn() -> T>,
 }
@@ -43,11 +43,10 @@ impl<T: Ticked> Ticking<T> {
         let given = node.map(|node| values::node(node, T::TERM, size - 1)).transpose()?;
         let subject = Subject { scheme: T::POOL, layout, size, node: given, choices: 1, own_mac: None };
         let state = GeneratorState::on_request(py, T::counting(), Terms::read(py, keywords)?, &subject, given)?;
-        let drawn = hot::GilCell::new(CachedPrf::new([0; 16]));
         Ok(Self {
             state,
             node: AtomicU64::new(given.unwrap_or(NONE)),
-            drawn,
+            drawn: hot::TickBits::new(),
             dated: GivenTimeCounter::default(),
             of: PhantomData,
         })
@@ -103,7 +102,7 @@ where
         let ticking = self.ticking();
         ticking.node.store(node, Ordering::Relaxed);
         if let Some(key) = key {
-            ticking.drawn.with(py, |drawn| *drawn = CachedPrf::new(key));
+            ticking.drawn.set_key(py, key);
         }
     }
 
@@ -114,7 +113,7 @@ where
     #[inline(always)]
     fn first(&self, py: Python<'_>, run: Run, _: u8) -> Self::Minted {
         let ticking = self.ticking();
-        let random = ticking.drawn.with(py, |drawn| drawn.bits(Tick(run.tick)));
+        let random = ticking.drawn.of(py, Tick(run.tick));
         Self::Minted::mint(Self::Minted::units(Tick(run.tick)), random, ticking.node(), run.first)
     }
 
@@ -125,7 +124,7 @@ where
 
     fn write(&self, py: Python<'_>, run: Run, _: u8, ids: &mut [u8]) {
         let ticking = self.ticking();
-        let random = ticking.drawn.with(py, |drawn| drawn.bits(Tick(run.tick)));
+        let random = ticking.drawn.of(py, Tick(run.tick));
         let (units, node) = (Self::Minted::units(Tick(run.tick)), ticking.node());
         for (n, id) in (run.first..).zip(ids.chunks_exact_mut(Self::SIZE)) {
             id.copy_from_slice(Self::Minted::mint(units, random, node, n).to_array().as_ref());
@@ -136,7 +135,7 @@ where
 impl<T: Ticked> Ticking<T> {
     /// The `n`-th ID of a given time.
     fn at(&self, py: Python<'_>, units: u64, n: u32) -> T {
-        T::mint(units, self.drawn.with(py, |drawn| drawn.bits(T::source(units))), self.node(), n)
+        T::mint(units, self.drawn.of(py, T::source(units)), self.node(), n)
     }
 }
 
@@ -146,11 +145,12 @@ where
     <G::Id as IdClass>::Id: Ticked,
 {
     type Id<G> = <<G as TickedClass>::Id as IdClass>::Id;
-    let (this, py, time) = (slf.get(), slf.py(), values::time(time)?);
+    let (py, time) = (slf.py(), values::time(time)?);
     let units = Id::<G>::units_at(time).map_err(errors::value)?;
-    generator::attach_at(slf, time, Id::<G>::tick(units))?;
-    let ticking = this.ticking();
-    Ok(<G::Id as IdClass>::of(ticking.at(py, units, ticking.dated.next(Id::<G>::NUMBERS))))
+    generator::mint_at(slf, time, Id::<G>::tick(units), |this| {
+        let ticking = this.ticking();
+        <G::Id as IdClass>::of(ticking.at(py, units, ticking.dated.next(Id::<G>::NUMBERS)))
+    })
 }
 
 /// The `n`-th ID from a time's tick on, whose random bits are the tick's.
@@ -159,11 +159,12 @@ where
     <G::Id as IdClass>::Id: Ticked,
 {
     type Id<G> = <<G as TickedClass>::Id as IdClass>::Id;
-    let (this, py) = (slf.get(), slf.py());
+    let py = slf.py();
     let (time, first) = generator::nth(time, n, 1 << Id::<G>::SEQUENCE_BITS, Id::<G>::SCALE.unit_ms)?;
     let units = Id::<G>::units_at(time).map_err(errors::value)?;
-    generator::attach_at(slf, time, Id::<G>::tick(units))?;
-    Ok(<G::Id as IdClass>::of(this.ticking().at(py, units, Id::<G>::nth(first))))
+    generator::mint_at(slf, time, Id::<G>::tick(units), |this| {
+        <G::Id as IdClass>::of(this.ticking().at(py, units, Id::<G>::nth(first)))
+    })
 }
 
 /// The smallest or the largest ID of a time's tick.

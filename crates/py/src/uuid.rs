@@ -13,7 +13,7 @@ use mintage_core::given_time::GivenTimeCounter;
 use mintage_core::id::Id as _;
 use mintage_core::schemes::uuid::{self as scheme, Version};
 use mintage_core::step::{Refusal, Run};
-use mintage_core::ticked::{CachedPrf, Ticked};
+use mintage_core::ticked::Ticked;
 use mintage_core::units::Tick;
 use pyo3::basic::CompareOp;
 use pyo3::prelude::*;
@@ -148,8 +148,8 @@ generator! {
         version: Version,
         node: AtomicU64,
         mac: Option<u64>,
-        /// CachedPrf anew whenever the generator attaches: so no two processes count on from the same bits.
-        drawn: hot::GilCell<CachedPrf>,
+        /// Of another key whenever the generator attaches: so no two processes count on from the same bits.
+        drawn: hot::TickBits,
         clock_seq: AtomicU64,
         dated: GivenTimeCounter,
         /// The time of the last ID that a test's clock stamped.
@@ -185,7 +185,7 @@ generator! {
             version,
             node: AtomicU64::new(given.unwrap_or(ticked::NONE)),
             mac,
-            drawn: hot::GilCell::new(CachedPrf::new([0; 16])),
+            drawn: hot::TickBits::new(),
             clock_seq: AtomicU64::new(0),
             dated: GivenTimeCounter::default(),
             stamped: AtomicU64::new(0),
@@ -229,8 +229,9 @@ generator! {
         this.check_time(py)?;
         let time = values::time(time)?;
         let units = this.version.units_at(time).map_err(errors::value)?;
-        generator::attach_at(slf, time, scheme::Id::tick(units))?;
-        Ok(UuidId(this.at(py, units, this.dated.next(this.version.numbers()))))
+        generator::mint_at(slf, time, scheme::Id::tick(units), |this| {
+            UuidId(this.at(py, units, this.dated.next(this.version.numbers())))
+        })
     }
 
     /// Return the ``n``-th ID of a given time's tick, counted from 0. A tick has :attr:`capacity` IDs: the next numbers are
@@ -253,8 +254,9 @@ generator! {
         this.check_time(py)?;
         let (time, first) = generator::nth(time, n, this.capacity().into(), scheme::Id::SCALE.unit_ms)?;
         let units = this.version.units_at(time).map_err(errors::value)?;
-        generator::attach_at(slf, time, scheme::Id::tick(units))?;
-        Ok(UuidId(this.at(py, units, this.version.nth(first))))
+        generator::mint_at(slf, time, scheme::Id::tick(units), |this| {
+            UuidId(this.at(py, units, this.version.nth(first)))
+        })
     }
 
     /// Mint an ID of version 1 or 6 of the present 100 ns, later than any such ID of this process, of its ancestors and of its forked
@@ -263,19 +265,24 @@ generator! {
     /// :raises GenerationError: ``clock.range``, ``fork.shared_node``, ``generator.closed``, ``system.random``.
     fn _stamp(slf: &Bound<'_, Self>) -> PyResult<UuidId> {
         let (this, py) = (slf.get(), slf.py());
-        let now = loop {
+        let gate = &this.state.gate;
+        loop {
             generator::attach(slf)?;
+            let Some(seen) = gate.seen() else { continue };
             let now = this.state.clock.now(py)?;
-            if this.state.gate.is_attached() {
-                break now;
+            if !gate.is_attached() {
+                continue;
             }
-        };
-        let wrong = |error: Error| errors::generation(py, "clock.range", &error.to_string(), None);
-        let first = scheme::gregorian(now).map_err(wrong)?;
-        let stamped = if this.state.clock.is_system() { kernel::shared_word() } else { &this.stamped };
-        let last = stamped.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |last| Some(first.max(last + 1)));
-        let ticks = first.max(last.unwrap_or_default() + 1);
-        Ok(UuidId(this.made_at(ticks, this.clock_seq.load(Ordering::Relaxed))))
+            let wrong = |error: Error| errors::generation(py, "clock.range", &error.to_string(), None);
+            let first = scheme::gregorian(now).map_err(wrong)?;
+            let stamped = if this.state.clock.is_system() { kernel::shared_word() } else { &this.stamped };
+            let last = stamped.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |last| Some(first.max(last + 1)));
+            let ticks = first.max(last.unwrap_or_default() + 1);
+            let id = UuidId(this.made_at(ticks, this.clock_seq.load(Ordering::Relaxed)));
+            if gate.is_still(seen) {
+                return Ok(id);
+            }
+        }
     }
 
     /// The number of IDs in a millisecond; version 4 has no time, so it does not count.
@@ -359,7 +366,7 @@ impl Generator {
     fn at(&self, py: Python<'_>, unix_ms: u64, n: u32) -> scheme::Id {
         let clock_seq = self.clock_seq.load(Ordering::Relaxed);
         if self.version == Version::V7 {
-            let random = self.drawn.with(py, |drawn| drawn.bits(scheme::Id::source(unix_ms)));
+            let random = self.drawn.of(py, scheme::Id::source(unix_ms));
             return self.id(unix_ms, random, clock_seq, n);
         }
         let (above, below) = (n >> scheme::GREGORIAN_SEQUENCE_BITS, n & ((1 << scheme::GREGORIAN_SEQUENCE_BITS) - 1));
@@ -417,7 +424,7 @@ impl NodeGenerator for Generator {
         if let Some(key) = key {
             // Of v1 and v6 the key has no other use.
             self.clock_seq.store(u64::from(u16::from_ne_bytes([key[0], key[1]])), Ordering::Relaxed);
-            self.drawn.with(py, |drawn| *drawn = CachedPrf::new(key));
+            self.drawn.set_key(py, key);
             // The clock of a test went back.
             self.stamped.store(0, Ordering::Relaxed);
         }
@@ -430,7 +437,11 @@ impl NodeGenerator for Generator {
                 let mut bits = [0; 16];
                 (self.state.gate.is_open() && entropy::fill_fast(py, &mut bits)).then(|| random(bits))
             }
-            _ => Some(self.first(py, self.state.take_fast()?, 0)),
+            _ => {
+                let seen = self.state.gate.seen()?;
+                let id = self.first(py, self.state.take_fast()?, 0);
+                self.state.gate.is_still(seen).then_some(id)
+            }
         }
     }
 
@@ -441,7 +452,7 @@ impl NodeGenerator for Generator {
                 generator::attach(generator)?;
                 this.state.clock.bytes(py).map(random)
             }
-            _ => generator::take(generator, 1).map(|run| this.first(py, run, 0)),
+            _ => generator::take(generator, 1, |run| this.first(py, run, 0)),
         }
     }
 
@@ -451,8 +462,7 @@ impl NodeGenerator for Generator {
 
     #[inline(always)]
     fn first(&self, py: Python<'_>, run: Run, _: u8) -> scheme::Id {
-        let random =
-            if self.version == Version::V7 { self.drawn.with(py, |drawn| drawn.bits(Tick(run.tick))) } else { 0 };
+        let random = if self.version == Version::V7 { self.drawn.of(py, Tick(run.tick)) } else { 0 };
         let unix_ms = scheme::Id::units(Tick(run.tick));
         self.id(unix_ms, random, self.clock_seq.load(Ordering::Relaxed), run.first)
     }
@@ -463,8 +473,7 @@ impl NodeGenerator for Generator {
     }
 
     fn write(&self, py: Python<'_>, run: Run, _: u8, ids: &mut [u8]) {
-        let random =
-            if self.version == Version::V7 { self.drawn.with(py, |drawn| drawn.bits(Tick(run.tick))) } else { 0 };
+        let random = if self.version == Version::V7 { self.drawn.of(py, Tick(run.tick)) } else { 0 };
         let (unix_ms, clock_seq) = (scheme::Id::units(Tick(run.tick)), self.clock_seq.load(Ordering::Relaxed));
         for (n, id) in (run.first..).zip(ids.as_chunks_mut().0) {
             *id = self.id(unix_ms, random, clock_seq, n).0;
@@ -542,7 +551,7 @@ impl hot::Uuids for Four {
 }
 
 /// The clock of a test, whose seed `uuid4()` draws from.
-static DRAWN_FROM: hot::GilCell<Option<Clock>> = hot::GilCell::new(None);
+static DRAWN_FROM: hot::Exclusive<Option<Clock>> = hot::Exclusive::new(None);
 
 /// Makes `uuid4()` draw from the seed of a test's clock, or from the kernel again.
 pub fn draw_from(py: Python<'_>, clock: Option<&Bound<'_, PyAny>>) -> PyResult<()> {

@@ -8,6 +8,7 @@ use crate::errors;
 use pyo3::exceptions::PyValueError;
 use pyo3::ffi;
 use pyo3::prelude::*;
+use pyo3::sync::critical_section::with_critical_section;
 use pyo3::types::PyBytes;
 use std::any::Any;
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
@@ -415,9 +416,9 @@ impl Data {
     /// Takes the values out of a capsule.
     pub fn take(capsule: &Bound<'_, PyAny>, what: &str) -> PyResult<Self> {
         let at = pointer::<ArrowArray>(capsule, what)?;
-        // SAFETY: a capsule of this name has a pointer to such a structure, which lives as long as the capsule; the GIL is held,
-        // so nobody else takes it. What is left behind is marked as released.
-        let taken = unsafe { at.replace(ArrowArray::released()) };
+        // SAFETY: a capsule of this name has a pointer to such a structure, which lives as long as the capsule. With the GIL, or
+        // the lock of the capsule, no other thread takes it. What is left behind is marked as released.
+        let taken = with_critical_section(capsule, || unsafe { at.replace(ArrowArray::released()) });
         if taken.release.is_none() {
             return Err(PyValueError::new_err(format!("{what} is released")));
         }
@@ -473,7 +474,7 @@ fn capsule<T: Structure>(py: Python<'_>, structure: T) -> PyResult<Bound<'_, PyA
 
 /// The structure that a capsule points to.
 fn pointer<T: Structure>(capsule: &Bound<'_, PyAny>, what: &str) -> PyResult<*mut T> {
-    // SAFETY: any object may be asked; the GIL is held.
+    // SAFETY: any object may be asked; the interpreter is attached.
     unsafe {
         if ffi::PyCapsule_IsValid(capsule.as_ptr(), T::NAME.as_ptr()) == 0 {
             let name = T::NAME.to_string_lossy();

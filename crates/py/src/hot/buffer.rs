@@ -1,5 +1,6 @@
 //! Memory that Python lends, and arrays that lend theirs.
 
+use super::IS_PARALLEL;
 use crate::errors;
 use pyo3::buffer::PyUntypedBuffer;
 use pyo3::exceptions::{PyBufferError, PyTypeError, PyValueError};
@@ -115,8 +116,8 @@ impl Readable {
         if len == 0 {
             return Vec::new();
         }
-        // SAFETY: the view keeps its memory alive and of fixed size; the GIL is held, and no Python runs meanwhile.
-        unsafe { std::slice::from_raw_parts(self.0.buf_ptr().cast::<u8>(), len) }.to_vec()
+        // SAFETY: the view keeps its memory alive and of fixed size.
+        unsafe { copied(self.0.buf_ptr().cast::<u8>(), len) }
     }
 }
 
@@ -162,8 +163,7 @@ pub fn fill(target: &Writable, mut write: impl FnMut(&mut [u8]) -> PyResult<()>)
     while done < bytes {
         let part = (bytes - done).min(chunk.len());
         write(&mut chunk[..part])?;
-        // SAFETY: `done + part` is within the buffer, which the view keeps alive, writable and of fixed size; the GIL is
-        // held.
+        // SAFETY: `done + part` is within the buffer, which the view keeps alive, writable and of fixed size.
         unsafe {
             let to = target.0.buf_ptr().cast::<u8>().add(done);
             to.copy_from_nonoverlapping(chunk.as_ptr(), part);
@@ -173,7 +173,21 @@ pub fn fill(target: &Writable, mut write: impl FnMut(&mut [u8]) -> PyResult<()>)
     Ok(bytes / size)
 }
 
-/// Runs a codec from one buffer to another; buffers that overlap are copied first.
+/// A copy of memory that another thread may write meanwhile.
+///
+/// # Safety
+/// So many bytes are there.
+unsafe fn copied(from: *const u8, bytes: usize) -> Vec<u8> {
+    let mut copy = Vec::with_capacity(bytes);
+    // SAFETY: the caller says so, and there is room for them. No reference to them is made, as they may change.
+    unsafe {
+        from.copy_to_nonoverlapping(copy.as_mut_ptr(), bytes);
+        copy.set_len(bytes);
+    }
+    copy
+}
+
+/// Runs a codec from one buffer to another; buffers that overlap, or that other threads may use meanwhile, are copied first.
 pub fn transform<T>(
     py: Python<'_>,
     source: &Readable,
@@ -185,8 +199,17 @@ pub fn transform<T>(
     if from_len == 0 || to_len == 0 {
         return run(&[], &mut []);
     }
+    if IS_PARALLEL {
+        // SAFETY: the views keep both alive and of fixed size.
+        unsafe {
+            let mut written = copied(to, to_len);
+            let result = run(&copied(from, from_len), &mut written);
+            to.copy_from_nonoverlapping(written.as_ptr(), to_len);
+            return result;
+        }
+    }
     let apart = from.addr() + from_len <= to.addr() || to.addr() + to_len <= from.addr();
-    // SAFETY: the views keep both alive and of fixed size; they do not overlap where both are borrowed; the GIL is held
+    // SAFETY: the views keep both alive and of fixed size; they do not overlap where both are borrowed; the interpreter is attached
     // and the codec runs no Python, so nobody else touches them.
     unsafe {
         let target = std::slice::from_raw_parts_mut(to, to_len);
@@ -206,7 +229,7 @@ pub trait Lends: PyClass<Frozen = True> + PyTypeInfo + Sync {
 }
 
 unsafe extern "C" fn get_buffer<A: Lends>(array: *mut ffi::PyObject, view: *mut ffi::Py_buffer, flags: c_int) -> c_int {
-    // SAFETY: the slot of class A, called with the GIL held; the view keeps the lender alive by its own reference, and has none
+    // SAFETY: the slot of class A, called while attached; the view keeps the lender alive by its own reference, and has none
     // where there is an error.
     unsafe {
         let py = Python::assume_attached();

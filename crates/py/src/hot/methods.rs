@@ -1,6 +1,7 @@
 //! Raw C functions in place of PyO3's methods, and how they are put there.
 
 use super::free::{Object, Recycled, object, recycle};
+use super::{READ_GENERATOR, await_hot_calls};
 use mintage_core::id::Id;
 use pyo3::exceptions::{PySystemError, PyTypeError};
 use pyo3::ffi;
@@ -67,14 +68,15 @@ pub trait OfModule: Mints {
 /// The generator that a module's function `new` uses, if there is one.
 #[inline(always)]
 pub fn generator_of_module<G: OfModule>(py: Python<'_>) -> Option<Borrowed<'_, '_, G>> {
-    let generator = G::of_module().load(Ordering::Relaxed);
-    // SAFETY: an object of class G is there, which lives until another takes its place; for that, Python has to run.
+    let generator = G::of_module().load(READ_GENERATOR);
+    // SAFETY: an object of class G is there, which lives until another takes its place and no hot call uses it any more. The
+    // caller runs no Python before it has a reference of its own, or is done.
     (!generator.is_null()).then(|| unsafe { Borrowed::from_ptr(py, generator).cast_unchecked::<G>() })
 }
 
 #[inline(always)]
 unsafe fn mint<G: Mints>(generator: *mut ffi::PyObject, meta: Option<u8>) -> *mut ffi::PyObject {
-    // SAFETY: called by the interpreter with the GIL held and an object of class G.
+    // SAFETY: called by the interpreter while attached and an object of class G.
     unsafe {
         let py = Python::assume_attached();
         let generator = Borrowed::from_ptr(py, generator).cast_unchecked::<G>();
@@ -102,7 +104,7 @@ unsafe fn mint_slowly<G: Mints>(generator: &Bound<'_, G>, meta: u8) -> *mut ffi:
 /// which is not the one that runs in a sub-interpreter: it would wait for its own thread.
 ///
 /// # Safety
-/// Called by the interpreter with the GIL held.
+/// Called by the interpreter while attached.
 pub(super) unsafe fn guarded<F>(run: F) -> *mut ffi::PyObject
 where
     F: FnOnce(Python<'_>) -> PyResult<*mut ffi::PyObject>,
@@ -122,7 +124,7 @@ where
     }
 
     let mut run = ManuallyDrop::new(run);
-    // SAFETY: the GIL is held; the trampoline hands its first argument on as it is, once.
+    // SAFETY: the interpreter is attached; the trampoline hands its first argument on as it is, once.
     unsafe { noargs::<Once<F>>((&raw mut run).cast(), std::ptr::null_mut()) }
 }
 
@@ -154,7 +156,7 @@ unsafe extern "C" fn new<G: Mints>(
         // SAFETY: as above.
         Ok(unsafe { mint::<G>(generator, Some(meta)) })
     };
-    // SAFETY: called by the interpreter with the GIL held.
+    // SAFETY: called by the interpreter while attached.
     unsafe { guarded(run) }
 }
 
@@ -164,10 +166,10 @@ unsafe extern "C" fn new_of_module<G: OfModule>(
     count: ffi::Py_ssize_t,
     names: *mut ffi::PyObject,
 ) -> *mut ffi::PyObject {
-    // SAFETY: an object of class G is there, which lives until another takes its place: where Python runs before it mints, it is
-    // held. The rest is as the interpreter passed it.
+    // SAFETY: an object of class G is there, which lives until another takes its place and no hot call uses it any more: where
+    // Python runs before it mints, it is held. The rest is as the interpreter passed it.
     unsafe {
-        let generator = G::of_module().load(Ordering::Relaxed);
+        let generator = G::of_module().load(READ_GENERATOR);
         if count == 0 && names.is_null() {
             return mint::<G>(generator, None);
         }
@@ -220,7 +222,7 @@ pub trait IdClass: Recycled {
 }
 
 unsafe extern "C" fn parse<C: IdClass>(_: *mut ffi::PyObject, text: *mut ffi::PyObject) -> *mut ffi::PyObject {
-    // SAFETY: called by the interpreter with the GIL held and one object; the text's bytes are read at once.
+    // SAFETY: called by the interpreter while attached and one object; the text's bytes are read at once.
     unsafe {
         if ffi::PyUnicode_CheckExact(text) != 0 && ffi::PyUnicode_GET_LENGTH(text) as usize == C::Id::TEXT {
             let mut bytes = 0;
@@ -240,7 +242,7 @@ unsafe extern "C" fn parse<C: IdClass>(_: *mut ffi::PyObject, text: *mut ffi::Py
 }
 
 unsafe extern "C" fn str<C: IdClass>(id: *mut ffi::PyObject) -> *mut ffi::PyObject {
-    // SAFETY: the slot of class C, called with the GIL held.
+    // SAFETY: the slot of class C, called while attached.
     unsafe {
         let py = Python::assume_attached();
         let id = Borrowed::from_ptr(py, id).cast_unchecked::<C>();
@@ -251,7 +253,7 @@ unsafe extern "C" fn str<C: IdClass>(id: *mut ffi::PyObject) -> *mut ffi::PyObje
 /// A new str of ASCII bytes; null with an exception set when there is no memory.
 ///
 /// # Safety
-/// The GIL is held and the bytes are ASCII.
+/// The interpreter is attached and the bytes are ASCII.
 #[inline(always)]
 unsafe fn new_ascii(text: &[u8]) -> *mut ffi::PyObject {
     // SAFETY: a fresh str of this length has room for so many bytes, and nobody else sees it yet.
@@ -268,14 +270,14 @@ unsafe fn new_ascii(text: &[u8]) -> *mut ffi::PyObject {
 #[inline(always)]
 pub fn ascii_object(_: Python<'_>, text: &[u8]) -> Object {
     debug_assert!(text.is_ascii());
-    // SAFETY: the token says that the GIL is held; generators write ASCII.
+    // SAFETY: the token says that the interpreter is attached; generators write ASCII.
     unsafe { new_ascii(text) }
 }
 
 /// A str of what a codec wrote, which is always ASCII.
 pub fn ascii<'py>(py: Python<'py>, text: &[u8]) -> PyResult<Bound<'py, PyString>> {
     debug_assert!(text.is_ascii());
-    // SAFETY: the token says that the GIL is held; codecs write ASCII.
+    // SAFETY: the token says that the interpreter is attached; codecs write ASCII.
     unsafe { Bound::from_owned_ptr_or_err(py, new_ascii(text)).map(|string| string.cast_into_unchecked()) }
 }
 
@@ -348,7 +350,7 @@ unsafe extern "C" fn get_property<C: Recycled, P: Property<C>>(
     object: *mut ffi::PyObject,
     property: *mut c_void,
 ) -> *mut ffi::PyObject {
-    // SAFETY: called by the interpreter with the GIL held. The descriptor has checked that this is an object of class C; the
+    // SAFETY: called by the interpreter while attached. The descriptor has checked that this is an object of class C; the
     // closure is what `install_property` leaked.
     unsafe {
         guarded(|py| {
@@ -400,7 +402,7 @@ pub fn function_of_module<'py, G: OfModule>(generator: &Bound<'py, G>, module: &
         ml_flags: ffi::METH_FASTCALL | ffi::METH_KEYWORDS,
         ml_doc: documentation(py.get_type::<G>().as_any(), G::NEW.to_str().unwrap_or_default(), signature)?.as_ptr(),
     };
-    G::of_module().store(generator.clone().into_ptr(), Ordering::Relaxed);
+    G::of_module().store(generator.clone().into_ptr(), Ordering::Release);
     let module = PyString::new(py, module);
     // SAFETY: the definition is leaked, as the interpreter requires.
     unsafe {
@@ -410,12 +412,16 @@ pub fn function_of_module<'py, G: OfModule>(generator: &Bound<'py, G>, module: &
 }
 
 /// Replaces the generator that a module's function `new` uses, and returns the previous one; `None` where there is none.
-pub fn replace_generator_of_module<'py, G: OfModule>(generator: &Bound<'py, G>) -> Option<Bound<'py, G>> {
+pub fn replace_generator_of_module<'py, G: OfModule>(generator: &Bound<'py, G>) -> PyResult<Option<Bound<'py, G>>> {
     let py = generator.py();
-    generator_of_module::<G>(py)?;
-    let before = G::of_module().swap(generator.clone().into_ptr(), Ordering::Relaxed);
+    if generator_of_module::<G>(py).is_none() {
+        return Ok(None);
+    }
+    let before = G::of_module().swap(generator.clone().into_ptr(), Ordering::AcqRel);
+    // On an error it is never freed.
+    await_hot_calls(py)?;
     // SAFETY: an object of class G was there, and the reference that kept it is now the caller's.
-    Some(unsafe { Bound::from_owned_ptr(py, before).cast_into_unchecked() })
+    Ok(Some(unsafe { Bound::from_owned_ptr(py, before).cast_into_unchecked() }))
 }
 
 /// The docstring of the method being replaced, in the interpreter's form with a signature.

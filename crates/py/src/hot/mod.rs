@@ -7,8 +7,8 @@
 //!   of PyO3's. They handle the common case and hand anything else to the plain PyO3 methods;
 //! - real objects of the standard `uuid.UUID` are made without its constructor.
 //!
-//! Everything here runs with the GIL held: the module declares `gil_used`, so that a free-threaded interpreter turns it on, and
-//! `import mintage` refuses one whose GIL stays off. All of it runs in the main interpreter: the module refuses any other.
+//! Everything here runs attached to the interpreter. What threads share is in `with_gil` or `without_gil`, of which the build
+//! chooses one. All of it runs in the main interpreter: the module refuses any other.
 
 #![allow(unsafe_code)]
 
@@ -19,6 +19,10 @@ mod interpreter;
 mod methods;
 mod tick;
 mod uuid;
+#[cfg(not(Py_GIL_DISABLED))]
+mod with_gil;
+#[cfg(Py_GIL_DISABLED)]
+mod without_gil;
 
 pub use arrow::*;
 pub use buffer::*;
@@ -27,3 +31,7 @@ pub use interpreter::*;
 pub use methods::*;
 pub use tick::*;
 pub use uuid::*;
+#[cfg(not(Py_GIL_DISABLED))]
+pub use with_gil::*;
+#[cfg(Py_GIL_DISABLED)]
+pub use without_gil::*;

@@ -27,7 +27,7 @@ struct Slot {
     set: ffi::descrsetfunc,
 }
 
-// SAFETY: never changed, and what it points to is never freed; used with the GIL held.
+// SAFETY: never changed, and what it points to is never freed; used while attached.
 unsafe impl Send for UuidClass {}
 // SAFETY: as above.
 unsafe impl Sync for UuidClass {}
@@ -70,7 +70,7 @@ impl UuidClass {
     #[inline(always)]
     fn object(&self, py: Python<'_>, bits: u128) -> Object {
         let Ok(int) = bits.into_pyobject(py);
-        // SAFETY: the token says that the GIL is held. The class has no constructor of its own below `__init__`, so an
+        // SAFETY: the token says that the interpreter is attached. The class has no constructor of its own below `__init__`, so an
         // allocated object is whole once its slots are set, and the descriptors check that it is of their class.
         unsafe {
             let object = (self.allocate)(self.class, 0);
@@ -105,7 +105,7 @@ pub trait Uuids: 'static {
 }
 
 unsafe extern "C" fn new_uuid<U: Uuids>(_: *mut ffi::PyObject, _: *mut ffi::PyObject) -> *mut ffi::PyObject {
-    // SAFETY: called by the interpreter with the GIL held.
+    // SAFETY: called by the interpreter while attached.
     let py = unsafe { Python::assume_attached() };
     if let Some(class) = UUID_CLASS.get()
         && let Some(bits) = U::fast(py)

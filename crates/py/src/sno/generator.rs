@@ -378,10 +378,12 @@ generator! {
     fn new_at(slf: &Bound<'_, Self>, time: &Bound<'_, PyAny>, meta: Defaulted<'_>) -> PyResult<SnoId> {
         let this = slf.get();
         let (time, meta) = (values::time(time)?, this.meta_of(&meta)?);
-        generator::attach_at(slf, time, scheme::unit(time.floor_ms()).map_err(errors::value)?)?;
-        let partition = this.partition.load(Ordering::Relaxed);
-        let bounds = this.state.mint.bounds();
-        this.porter.mint(time.floor_ms(), meta, partition, bounds).map(SnoId).map_err(errors::value)
+        let unit = scheme::unit(time.floor_ms()).map_err(errors::value)?;
+        let minted = generator::mint_at(slf, time, unit, |this| {
+            let partition = this.partition.load(Ordering::Relaxed);
+            this.porter.mint(time.floor_ms(), meta, partition, this.state.mint.bounds())
+        })?;
+        minted.map(SnoId).map_err(errors::value)
     }
 
     /// Return the ``n``-th ID of a given time's tick, counted from 0. A tick has :attr:`capacity` IDs: the next numbers are
@@ -408,9 +410,10 @@ generator! {
         let meta = this.meta_of(&meta)?;
         let (time, place) = generator::nth(time, n, this.capacity().into(), scheme::TIMESCALE.unit_ms)?;
         let unit = scheme::unit(time.floor_ms()).map_err(errors::value)?;
-        generator::attach_at(slf, time, unit)?;
-        let (partition, first) = (this.partition.load(Ordering::Relaxed), this.sequence_min());
-        Ok(SnoId(scheme::Id::new(unit.0 << 1 | 1, meta, partition, first + place as u16)))
+        generator::mint_at(slf, time, unit, |this| {
+            let (partition, first) = (this.partition.load(Ordering::Relaxed), this.sequence_min());
+            SnoId(scheme::Id::new(unit.0 << 1 | 1, meta, partition, first + place as u16))
+        })
     }
 
     /// Mint ``n`` IDs, 0 to 2^31 - 1, into one :class:`Array`.
@@ -450,7 +453,8 @@ generator! {
     /// :raises GenerationError: ``clock.range``, ``fork.shared_node``, ``generator.closed``.
     fn snapshot(slf: &Bound<'_, Self>) -> PyResult<Snapshot> {
         let (this, now) = (slf.get(), generator::attached_now(slf)?);
-        let snapshot = this.state.mint.snapshot(this.partition.load(Ordering::Relaxed), now);
+        let snapshot =
+            this.state.gate.read(|| this.state.mint.snapshot(this.partition.load(Ordering::Relaxed), now));
         let leased = match &this.state.leases {
             Some(leases) => Some(scheme::Leased { pool: leases.pool(slf.py())?, shards: this.shards }),
             None => None,

@@ -166,11 +166,13 @@ generator! {
     /// :raises GenerationError: ``fork.shared_node``, ``generator.closed``.
     #[pyo3(signature = (time))]
     fn new_at(slf: &Bound<'_, Self>, time: &Bound<'_, PyAny>) -> PyResult<u64> {
-        let (this, time) = (slf.get(), values::time(time)?);
-        let layout = &this.layout.0;
-        generator::attach_at(slf, time, layout.tick(time.floor_ms()).map_err(errors::value)?)?;
-        let sequence = this.dated.next(layout.ids_per_tick().into());
-        layout.compose(time.floor_ms(), this.node.load(Ordering::Relaxed), sequence.into()).map_err(errors::value)
+        let (layout, time) = (&slf.get().layout.0, values::time(time)?);
+        let tick = layout.tick(time.floor_ms()).map_err(errors::value)?;
+        let composed = generator::mint_at(slf, time, tick, |this| {
+            let sequence = this.dated.next(layout.ids_per_tick().into());
+            layout.compose(time.floor_ms(), this.node.load(Ordering::Relaxed), sequence.into())
+        })?;
+        composed.map_err(errors::value)
     }
 
     /// Return the ``n``-th ID of a given time's tick, counted from 0. A tick has :attr:`capacity` IDs: the next numbers are
@@ -191,8 +193,9 @@ generator! {
         let this = slf.get();
         let layout = &this.layout.0;
         let (time, place) = generator::nth(time, n, this.capacity().into(), layout.timescale.unit_ms)?;
-        generator::attach_at(slf, time, layout.tick(time.floor_ms()).map_err(errors::value)?)?;
-        layout.compose(time.floor_ms(), this.node.load(Ordering::Relaxed), place.into()).map_err(errors::value)
+        let tick = layout.tick(time.floor_ms()).map_err(errors::value)?;
+        let compose = |this: &Self| layout.compose(time.floor_ms(), this.node.load(Ordering::Relaxed), place.into());
+        generator::mint_at(slf, time, tick, compose)?.map_err(errors::value)
     }
 
     /// The number of IDs in a tick.

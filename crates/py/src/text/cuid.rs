@@ -36,7 +36,7 @@ texts! {
     /// :raises ArgumentError: an argument of the wrong type.
     /// :raises FieldError: ``field.format``: the fingerprint.
     pub struct Generator in "mintage.cuid" {
-        state: hot::GilCell<State>,
+        state: hot::Exclusive<State>,
         given: Option<[u8; 4]>,
         clock: Clock,
         is_closed: AtomicBool,
@@ -46,7 +46,7 @@ texts! {
     #[pyo3(signature = (*, fingerprint = None, clock = None))]
     fn py_new(fingerprint: Option<&Bound<'_, PyAny>>, clock: Option<&Bound<'_, PyAny>>) -> PyResult<Self> {
         let given = fingerprint.map(four_digits).transpose()?;
-        let state = hot::GilCell::new(State { generation: 0, rewinds: 0, counted: Counter::new(0), fingerprint: [0; 4] });
+        let state = hot::Exclusive::new(State { generation: 0, rewinds: 0, counted: Counter::new(0), fingerprint: [0; 4] });
         Ok(Self { state, given, clock: Clock::from_argument(clock)?, is_closed: AtomicBool::new(false) })
     }
 

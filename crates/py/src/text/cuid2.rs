@@ -35,7 +35,7 @@ texts! {
     /// :raises ArgumentError: an argument of the wrong type.
     /// :raises FieldError: ``field.range``.
     pub struct Generator in "mintage.cuid2" {
-        state: hot::GilCell<State>,
+        state: hot::Exclusive<State>,
         length: usize,
         clock: Clock,
         is_closed: AtomicBool,
@@ -48,7 +48,7 @@ texts! {
         let wrong = |value| Error::Range { field: "length".into(), value, min: min as i128, max };
         let length =
             length.given().map_or(Ok(usual), |length| values::bounded(length, "length", min as i128, max, wrong))?;
-        let state = hot::GilCell::new(State { generation: 0, count: 0, fingerprint: [0; 32] });
+        let state = hot::Exclusive::new(State { generation: 0, count: 0, fingerprint: [0; 32] });
         let clock = Clock::from_argument(clock)?;
         Ok(Self { state, length: length as usize, clock, is_closed: AtomicBool::new(false) })
     }
