@@ -92,6 +92,7 @@ compatibility: build $(STAMPS)/tests servers ## Build the last tagged version, a
 
 deep: build $(STAMPS)/tests $(STAMPS)/deep servers ## The long proofs: a billion IDs, a million faults, crowds of processes, fuzzing, an hour of the service, stalls, many more cases
 	$(BIN)/python -m benchmarks.deep_threads
+	$(BIN)/python -m tests.stress.threads --ids 1000000000
 	$(BIN)/python -m tests.integration.faults.clones
 	$(BIN)/python -m tests.simulator --ids 100000000 --faults 1000000 --batch 400 --jobs 2
 	for region in uuid.v1 uuid.v6 uuid.v7 ulid 'ksuid$$' ksuid_ms xid objectid sandflake; do \
