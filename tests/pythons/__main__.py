@@ -1,6 +1,7 @@
 """Build the release extension for each supported CPython and run the quick suite on it: ``make pythons``.
 
-An interpreter comes from the PATH, or else ``unpack.sh`` unpacks one beside the system. Each has an environment of its
+An interpreter comes from the PATH, or else ``unpack.sh`` unpacks one beside the system. 3.14t, which has no GIL, comes
+from the PATH or from ``MINTAGE_FREE_THREADED``, the path of one. Each has an environment of its
 own in ``.cache/pythons/<version>``, with the available wheels, and builds in ``target/pythons``. A version that is not
 available is a row that says so. The exit code is 1 if a build or a test failed.
 """
@@ -32,6 +33,8 @@ PIP = "pip==26.3"
 """The installer of the environments, which supports newer Pythons than our pip."""
 SECONDS = 3600
 """The default timeout of the tests of one version."""
+FREE_THREADED = ["3.14t"]
+"""The versions without the GIL."""
 
 
 EXPIRED = 124
@@ -81,20 +84,25 @@ def supported() -> list[str]:
     """Return the versions of the classifiers, oldest first."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
     found = re.findall(r"Python :: (3\.\d+)$", "\n".join(project["classifiers"]), re.MULTILINE)
-    return sorted(found, key=lambda version: int(version[2:]))
+    return [*sorted(found, key=lambda version: int(version[2:])), *FREE_THREADED]
 
 
 def find(version: str) -> tuple[str | None, str]:
     """Return the path of an interpreter of this version, or None, and where it was found, or why it was not."""
     question = (
-        "import sys, venv; print('%d.%d' % sys.version_info[:2], '%d.%d.%d' % sys.version_info[:3], sys.executable)"
+        "import sys, sysconfig, venv; t = 't' if sysconfig.get_config_var('Py_GIL_DISABLED') else '';"
+        "print('%d.%d' % sys.version_info[:2] + t, '%d.%d.%d' % sys.version_info[:3], sys.executable)"
     )
-    for name in (sys.executable, f"python{version}", "python3"):
+    is_free_threaded = version.endswith("t")
+    given = os.environ.get("MINTAGE_FREE_THREADED", "") if is_free_threaded else ""
+    for name in (given, sys.executable, f"python{version}", "python3"):
         # A program of that name may be a shim of a version manager without an interpreter.
-        path = shutil.which(name)
+        path = shutil.which(name) if name else None
         words = run(path, "-c", question).stdout.split() if path else []
         if words[:1] == [version]:
             return words[2], f"{words[1]}, this machine's"
+    if is_free_threaded:
+        return None, "not found: no distribution has it, so set MINTAGE_FREE_THREADED to the path of one"
     done = run(ROOT / "tests" / "pythons" / "unpack.sh", version)
     last = (done.stdout.splitlines() or [""])[-1]
     if done.returncode:
@@ -201,7 +209,8 @@ def main() -> int:
     parser.add_argument("--seconds", type=int, default=SECONDS, help="the longest that the tests of one may take")
     given = parser.parse_args()
     here = "{}.{}".format(*sys.version_info)
-    versions = [version for version in supported() if version != here][-1:] if given.newest else given.versions
+    others = [version for version in supported() if version != here and version not in FREE_THREADED]
+    versions = others[-1:] if given.newest else given.versions
     rows = [tested(version, given.tests, given.seconds) for version in versions or supported()]
     print(table(rows))
     return int(any(row.is_wrong for row in rows))

@@ -21,6 +21,7 @@ OTHER_VARIABLES: Final = (
     "MINTAGE_REQUIRE_SERVERS",
     "MINTAGE_CONTRACT_TURNS",
     "MINTAGE_DEBUG_BUILD",
+    "MINTAGE_FREE_THREADED",
     "MINTAGE_SPARK_ROWS",
 )
 """Variables that are not settings: of the registry, and of the project's tests, which a developer may have exported."""
