@@ -15,6 +15,7 @@ from benchmarks.columns import COLUMNS
 from benchmarks.crowd import CROWDED
 from benchmarks.formats import FORMATS
 from benchmarks.frames import FRAMES
+from benchmarks.free_threaded import FREE_THREADED
 from benchmarks.leases import LEASES
 from benchmarks.row import UUID7, UUID7_NAME, Bar, Row, Unit, at_least, at_most, beside_uuid7, call, each, new
 from benchmarks.servers import (
@@ -428,6 +429,7 @@ ROWS: tuple[Row, ...] = (
     ),
     *FORMATS,
     *FRAMES,
+    *FREE_THREADED,
     *COLUMNS,
     *LEASES,
     *SERVICE,
