@@ -431,8 +431,8 @@ def test_child_forked_during_an_import_of_the_first_id_mints(tmp_path: Path) -> 
         def mint():
             store = f"sqlite:///{os.getpid()}.db"
             for scheme in mintage.sno, mintage.snowflake, mintage.ulid:
-                scheme.Generator(store=store).new()
-            mintage.Sequence("orders", store=store).next()
+                scheme.Generator(store=store, max_wait_ms=20_000).new()
+            mintage.Sequence("orders", store=store, max_wait_ms=20_000).next()
 
         def run():
             try:
