@@ -177,7 +177,7 @@ def python(processor: str) -> Path:
 
     :raises UnavailableError: CPython or the emulator cannot be had.
     """
-    packages = ["libc6", "libgcc-s1", "python3", "libpython3-stdlib"]
+    packages = ["libc6", "libgcc-s1", "libstdc++6", "python3", "libpython3-stdlib"]
     system = unpacked(EMULATED[processor], f"{processor}-python", *packages)
     folder = CACHE / f"{processor}-environment"
     program = folder / "bin" / "python"
