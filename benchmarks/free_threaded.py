@@ -48,8 +48,8 @@ def ns_per_id(version: str, threads: int) -> float:
     python = ENVIRONMENTS / version / "venv" / "bin" / "python"
     if not python.exists():
         raise UnavailableError(f'{version} is not built: make pythons ARGS="{version}"')
-    gil = "on" if version == WITH_GIL else "off"
-    words = [python, "-I", "-c", PROGRAM, gil, threads, CALLS_A_BURST, BURSTS]
+    gil, options = ("on", []) if version == WITH_GIL else ("off", ["-X", "gil=0"])
+    words = [python, "-I", *options, "-c", PROGRAM, gil, threads, CALLS_A_BURST, BURSTS]
     done = subprocess.run([*map(str, words)], capture_output=True, text=True, check=False)
     if done.returncode:
         raise UnavailableError(done.stderr.strip().splitlines()[-1])

@@ -151,14 +151,14 @@ def build(python: Path, version: str) -> subprocess.CompletedProcess[str]:
     return run(python, "-m", "pip", "install", "--quiet", "--no-deps", "--no-index", "--force-reinstall", wheel)
 
 
-def suite(python: Path, log: Path, words: list[str], seconds: int) -> int:
+def suite(python: Path, version: str, log: Path, words: list[str], seconds: int) -> int:
     """Run the quick suite by an interpreter, and return its exit code; its output goes to a file."""
     variables = {"PATH": f"{python.parent}:{os.environ['PATH']}", "VIRTUAL_ENV": str(python.parents[1])}
     options = ["-p", "no:cacheprovider", "--numprocesses=2", "--dist=worksteal", "--hypothesis-profile=quick"]
     command = [python, "-m", "pytest", *options, "-m", "not servers", *(words or SUITES)]
     bounded = ["timeout", "--kill-after=30", str(seconds), *map(str, command)]
     with log.open("w", encoding="utf-8") as file:
-        environment = {**os.environ, **variables}
+        environment = {**os.environ, **variables, **({"PYTHON_GIL": "0"} if version in FREE_THREADED else {})}
         return subprocess.run(bounded, cwd=ROOT, env=environment, stdout=file, stderr=file, check=False).returncode
 
 
@@ -180,7 +180,7 @@ def tested(version: str, words: list[str], seconds: int) -> Row:
     log = CACHE / version / "tests.log"
     say(f"{version}: running the quick suite into {log.relative_to(ROOT)}")
     start = time.monotonic()
-    code = suite(python, log, words, seconds)
+    code = suite(python, version, log, words, seconds)
     row.seconds = round(time.monotonic() - start)
     said = log.read_text("utf-8")
     counts = {what: int(count) for count, what in re.findall(r"(\d+) (\w+)", (said.splitlines() or [""])[-1])}
