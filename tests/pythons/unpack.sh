@@ -7,9 +7,11 @@ set -eu
 
 version=$1
 root=$(cd "$(dirname "$0")/../.." && pwd -P)
+apt=$root/tests/helpers/apt.sh
+. "$apt"
 kept=$root/.cache/pythons/$version/unpacked
 made_by() {
-    cat "$0"
+    cat "$0" "$apt"
     echo "# in $kept" # which stands in what is made
 }
 if made_by | cmp -s - "$kept/made-by"; then
@@ -21,42 +23,21 @@ refuse() {
     echo "$1"
     exit 3
 }
-command -v apt-get >/dev/null 2>&1 && command -v dpkg-deb >/dev/null 2>&1 || refuse "apt-get and dpkg-deb are not here"
-mirror=$(apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' 'Origin: Debian' 'Label: Debian' | head -n 1)
-[ -n "$mirror" ] || refuse "apt here knows no mirror of Debian"
+find_mirror || refuse "$reason"
 
 made=$kept.made
 rm -rf "$made"
 trap 'rm -rf "$made"' EXIT
 
-# apt, as if nothing were installed.
-keys=/usr/share/keyrings/debian-archive-keyring.gpg
-[ -e "$keys" ] && signed="[signed-by=$keys] " || signed=
 unpack() { # SUITE
     rm -rf "$made"
-    mkdir -p "$made/apt/lists/partial" "$made/apt/archives/partial"
-    echo "deb $signed$mirror $1 main" >"$made/apt/sources.list"
-    : >"$made/apt/status"
-    cat >"$made/apt/conf" <<CONF
-Dir::Etc::SourceList "$made/apt/sources.list";
-Dir::Etc::SourceParts "-";
-Dir::State "$made/apt";
-Dir::State::Status "$made/apt/status";
-Dir::Cache "$made/apt";
-APT::Install-Recommends "false";
-APT::Sandbox::User "root";
-Acquire::Languages "none";
-Acquire::Retries "3";
-Acquire::IndexTargets::deb::DEP-11::DefaultEnabled "false";
-CONF
-    export APT_CONFIG="$made/apt/conf"
-    apt-get update -qq >&2 || return 1
+    read_index "$1" || return 1
     apt-cache show "python$version" >/dev/null 2>&1 || return 1
-    apt-get install -qq --yes --download-only "python$version" "libpython$version-stdlib" libstdc++6 >/dev/null || return 1
+    download "python$version" "libpython$version-stdlib" libstdc++6 || return 1
     for package in "$made"/apt/archives/*.deb; do dpkg-deb --extract "$package" "$made" || return 1; done
 }
 unpack stable || unpack unstable || unpack oldstable || refuse "no suite of Debian has it that could be had"
-rm -rf "$made/apt" "$made/usr/share/doc" "$made/usr/share/man" "$made/usr/share/locale"
+drop_needless "$made"
 
 # In place of the program stands what runs it with the loader and the libraries of its suite, under the name that it was called by:
 # so it finds its own environment, and starts itself anew.

@@ -7,46 +7,28 @@ set -eu
 
 root=$(cd "$(dirname "$0")/../.." && pwd)
 kept=$root/.cache/unstable
-cmp -s "$0" "$kept/made-by" && exit 0
+apt=$root/tests/helpers/apt.sh
+cat "$0" "$apt" | cmp -s - "$kept/made-by" && exit 0
+. "$apt"
 
 skip() {
     echo "Tests with MySQL 9, Valkey 9 and CRIU 4 will be skipped: $1." >&2
     exit 0
 }
-command -v apt-get >/dev/null 2>&1 && command -v dpkg-deb >/dev/null 2>&1 || skip "apt-get and dpkg-deb are not here"
-mirror=$(apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' 'Origin: Debian' 'Label: Debian' | head -n 1)
-[ -n "$mirror" ] || skip "apt here knows no mirror of Debian"
+find_mirror || skip "$reason"
 
 made=$kept.made
 rm -rf "$made"
 trap 'rm -rf "$made"' EXIT
-mkdir -p "$made/apt/lists/partial" "$made/apt/archives/partial" "$made/bin" "$made/root"
+mkdir -p "$made/bin" "$made/root"
 
-# apt, as if nothing were installed.
-keys=/usr/share/keyrings/debian-archive-keyring.gpg
-[ -e "$keys" ] && signed="[signed-by=$keys] " || signed=
-echo "deb $signed$mirror unstable main" >"$made/apt/sources.list"
-: >"$made/apt/status"
-cat >"$made/apt/conf" <<CONF
-Dir::Etc::SourceList "$made/apt/sources.list";
-Dir::Etc::SourceParts "-";
-Dir::State "$made/apt";
-Dir::State::Status "$made/apt/status";
-Dir::Cache "$made/apt";
-APT::Install-Recommends "false";
-APT::Sandbox::User "root";
-Acquire::Languages "none";
-Acquire::Retries "3";
-Acquire::IndexTargets::deb::DEP-11::DefaultEnabled "false";
-CONF
 packages="mysql-server-core mysql-client-core valkey-server valkey-tools criu python3-minimal libpython3-stdlib"
 echo "Unpacking$(printf ' %s' $packages) of Debian's unstable suite into .cache/unstable." >&2
-export APT_CONFIG="$made/apt/conf"
-apt-get update -qq >&2 || skip "the unstable suite's index could not be had"
+read_index unstable || skip "the unstable suite's index could not be had"
 # shellcheck disable=SC2086 # a word is a package
-apt-get install -qq --yes --download-only $packages >/dev/null || skip "the unstable suite's packages could not be had"
+download $packages || skip "the unstable suite's packages could not be had"
 for package in "$made"/apt/archives/*.deb; do dpkg-deb --extract "$package" "$made/root"; done
-rm -rf "$made/apt" "$made/root/usr/share/doc" "$made/root/usr/share/man" "$made/root/usr/share/locale"
+drop_needless "$made/root"
 
 # Each runs with the suite's own loader and libraries. The kernel is the machine's.
 wrap() { # NAME PROGRAM [BEFORE] [AFTER]: assignments before the command, options after the caller's
@@ -67,6 +49,6 @@ wrap valkey9-cli bin/valkey-cli
 wrap criu4 sbin/criu
 wrap python3-unstable bin/python3 'export PYTHONHOME="$root"'
 
-cp "$0" "$made/made-by"
+cat "$0" "$apt" >"$made/made-by"
 rm -rf "$kept"
 mv "$made" "$kept"
