@@ -208,8 +208,8 @@ impl FreeList {
         static NEXT: AtomicUsize = AtomicUsize::new(0);
         let index = NEXT.fetch_add(1, Ordering::Relaxed);
         assert!(index < CLASSES, "there are more classes of IDs than free lists");
-        // SAFETY: the caller says so. Nobody else uses the class yet, so nobody else counts its references. An immortal class is
-        // what it is anyway, as the module is never unloaded; its objects then need not agree on a count of references to it.
+        // SAFETY: the caller says so. No other thread uses the class yet, so none counts its references. The module is never
+        // unloaded, so the class may be immortal. Threads that create its objects then write no shared count of references.
         unsafe {
             let free = (*class).tp_dealloc.map_or(null_mut(), |free| free as *mut c_void);
             FREE[index].store(free, Ordering::Release);
