@@ -27,16 +27,19 @@ def _run(*command: object, cwd: Path, **variables: str) -> str:
     return done.stdout
 
 
-def build_wheel(source: Path, python: object, out: Path, *, target: Path) -> Path:
+def build_wheel(source: Path, python: object, out: Path, *words: str, target: Path, **variables: str) -> Path:
     """Build the release wheel of a source tree for an interpreter, and return its path.
 
     :param out: an empty or missing directory
+    :param words: more arguments of maturin
     :param target: cargo's directory, which keeps what was compiled
+    :param variables: more variables of the environment
     :raises BuildError: it does not compile.
     """
     flags = _run(sys.executable, "crates/py/backend.py", cwd=source)
     maturin = [sys.executable, "-m", "maturin", "build", "--release", "--locked", "--quiet", "--compatibility", "linux"]
-    _run(*maturin, "--interpreter", python, "--target-dir", target, "--out", out, cwd=source, RUSTFLAGS=flags)
+    maturin += ["--interpreter", str(python), "--target-dir", str(target), "--out", str(out), *words]
+    _run(*maturin, cwd=source, RUSTFLAGS=flags, **variables)
     (wheel,) = out.glob("*.whl")
     return wheel
 

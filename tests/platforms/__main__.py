@@ -10,17 +10,17 @@ with the reason, and with ``--require`` it fails too.
 from __future__ import annotations
 
 import argparse
-import os
 import platform
 import shutil
-import subprocess
 import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from tests.helpers.wheel import BuildError, build_wheel
 from tests.pythons.__main__ import wanted
+from tests.wheels.__main__ import lacks, last_line, run
 from tests.wheels.__main__ import linker as linker_of_wheels
 from tests.wheels.rules import TARGETS
 
@@ -65,21 +65,12 @@ class Row:
     is_missing: bool = False
 
 
-def run(*command: object, **variables: str) -> subprocess.CompletedProcess[str]:
-    """Run a command in the source tree, and return what it printed."""
-    words = [str(word) for word in command]
-    environment = {**os.environ, "CARGO_TARGET_DIR": str(TARGET), **variables}
-    return subprocess.run(
-        words, cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False
-    )
-
-
 def checked(*command: object, **variables: str) -> str:
     """Run a command that shows a fault by its exit code, and return its output.
 
     :raises RuntimeError: it failed.
     """
-    done = run(*command, **variables)
+    done = run(*command, cwd=ROOT, **{"CARGO_TARGET_DIR": str(TARGET), **variables})
     if done.returncode:
         raise RuntimeError(f"{' '.join(done.args)}\n{done.stdout}")
     return done.stdout
@@ -97,14 +88,8 @@ def add(target: str) -> None:
 
     :raises UnavailableError: rustup is not here, or cannot.
     """
-    sysroot = Path(checked("rustc", "--print", "sysroot").strip())
-    if (sysroot / "lib" / "rustlib" / target / "lib").is_dir():
-        return
-    if shutil.which("rustup") is None:
-        raise UnavailableError(f"Rust has no standard library for {target}, and no rustup is here to add it")
-    done = run("rustup", "target", "add", target)
-    if done.returncode:
-        raise UnavailableError(f"rustup could not add {target}: {done.stdout.strip().splitlines()[-1]}")
+    if reason := lacks(target):
+        raise UnavailableError(reason)
 
 
 def compiled(target: str) -> str:
@@ -123,7 +108,7 @@ def unpacked(architecture: str, name: str, *packages: str) -> Path:
     folder = CACHE / name
     done = run(ROOT / "tests" / "platforms" / "unpack.sh", architecture, folder, *packages)
     if done.returncode:
-        raise UnavailableError((done.stdout.strip().splitlines() or ["no output"])[-1])
+        raise UnavailableError(last_line(done.stdout))
     return folder
 
 
@@ -196,19 +181,17 @@ def unit_tests(processor: str) -> str:
     program = python(processor)
     wheels = CACHE / f"{processor}-wheel"
     shutil.rmtree(wheels, ignore_errors=True)
-    words = ["--release", "--locked", "--quiet", "--compatibility", target.compatibility, "--target", target.triple]
     variables = {
         f"CARGO_TARGET_{target.triple.upper().replace('-', '_')}_LINKER": str(linker_of_wheels(target)),
-        "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
         "XDG_CACHE_HOME": str(CACHE),
     }
-    maturin = [sys.executable, "-m", "maturin", "build", *words, "--interpreter", f"python{DEBIAN_PYTHON}"]
-    checked(*maturin, "--out", wheels, **variables)
+    interpreter = f"python{DEBIAN_PYTHON}"
+    wheel = build_wheel(ROOT, interpreter, wheels, "--target", target.triple, target=TARGET, **variables)
     packages = program.parents[1] / "lib" / f"python{DEBIAN_PYTHON}" / "site-packages"
     shutil.rmtree(packages, ignore_errors=True)
-    platforms = [f"--platform={tag}_{processor}" for tag in ("manylinux2014", "manylinux_2_28")]
+    platforms = [f"--platform={tag}_{processor}" for tag in ("linux", "manylinux2014", "manylinux_2_28")]
     pip = [sys.executable, "-m", "pip", "install", "--quiet", "--only-binary=:all:", *platforms]
-    checked(*pip, "--python-version", DEBIAN_PYTHON, "--target", packages, *wanted(), *wheels.glob("*.whl"))
+    checked(*pip, "--python-version", DEBIAN_PYTHON, "--target", packages, *wanted(), wheel)
     lines = checked(program, "-m", "pytest", *UNIT_TESTS, "tests/unit").strip().splitlines()
     return f"unit tests: {lines[-1]}"
 
@@ -221,7 +204,7 @@ def result(part: str, check: Callable[[], str]) -> Row:
         row = Row(part, check(), 0)
     except UnavailableError as reason:
         row = Row(part, str(reason), 0, is_missing=True)
-    except RuntimeError as error:
+    except (BuildError, RuntimeError) as error:
         print(error, file=sys.stderr)
         row = Row(part, "failed; the reason is above", 0, is_wrong=True)
     row.seconds = round(time.monotonic() - start)

@@ -488,7 +488,7 @@ def own_registry() -> Iterator[None]:
 
 
 def run(name: str, threads: int, each: int) -> Tally:
-    """Run a case, in a thread switch as often as possible where there is a GIL."""
+    """Run a case, and switch threads as often as possible where there is a GIL."""
     interval = sys.getswitchinterval()
     sys.setswitchinterval(1e-5)
     try:

@@ -93,15 +93,15 @@ def last_line(text: str) -> str:
     return (text.strip().splitlines() or ["no output"])[-1]
 
 
-def lacks(target: Target) -> str | None:
-    """Return why Rust cannot build for the target, or None; add its standard library if rustup can."""
+def lacks(triple: str) -> str | None:
+    """Return why Rust cannot build for a target, or None; add its standard library if rustup can."""
     libraries = Path(output("rustc", "--print", "sysroot")) / "lib" / "rustlib"
-    if (libraries / target.triple / "lib").is_dir():
+    if (libraries / triple / "lib").is_dir():
         return None
     if shutil.which("rustup") is None:
-        return f"Rust has no standard library for {target.triple}, and no rustup is here to add it"
-    done = run("rustup", "target", "add", target.triple)
-    return f"rustup could not add {target.triple}: {last_line(done.stdout)}" if done.returncode else None
+        return f"Rust has no standard library for {triple}, and no rustup is here to add it"
+    done = run("rustup", "target", "add", triple)
+    return f"rustup could not add {triple}: {last_line(done.stdout)}" if done.returncode else None
 
 
 def linker(target: Target) -> Path:
@@ -360,7 +360,7 @@ def main() -> int:
         trees = [Tree(Path(each), epoch) for each in ([one, two] if given.twice else [one])]
         rows = [source(trees)]
         for target in (each for each in TARGETS if each.name in given.target):
-            reason = lacks(target)
+            reason = lacks(target.triple)
             rows += [
                 Row(python, target.name, note=reason, is_missing=True)
                 if reason
