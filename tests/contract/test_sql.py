@@ -13,7 +13,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
 import pytest
-import sqlalchemy as sa
 
 from mintage import rules
 from mintage.errors import ConfigError, LeaseError, MintError, StoreError
@@ -187,7 +186,7 @@ def test_oldest_node_number_is_looked_for_again_after_a_change(store: Database) 
             found = rows(statement, **values)
             if statement == "oldest" and len(attempts) == 1:
                 with store._begin() as rival:
-                    record = rival.get(NodeRecord, "p", found[0].node)
+                    record = rival.get(NodeRecord, "p", found[0][1])
                     assert record is not None
                     rival.put(replace(record, until_ms=record.until_ms + SPAN_MS))
             return found
@@ -240,7 +239,7 @@ def test_threads_without_a_free_connection_get_an_error(server: Server) -> None:
         assert isinstance(store, Database)
         store.now_ms()
         for _ in range(CONNECTIONS):
-            busy.enter_context(store._engine.get().connect())
+            busy.enter_context(store._connections.get().begin())
         assert "busy" in refusal_text(store.now_ms, "store.unavailable")
 
 
@@ -532,8 +531,8 @@ def test_commit_waits_for_the_disk_despite_the_accounts_setting(postgresql: Post
         assert isinstance(store, Database)
         store.now_ms()
         with store._begin() as transaction:
-            shown = cast("Any", transaction)._connection.execute(sa.text("SHOW synchronous_commit")).scalar_one()
-        assert shown == "on"
+            shown = cast("Any", transaction)._transaction.rows("SHOW synchronous_commit")
+        assert list(shown) == [("on",)]
 
 
 def test_clock_is_the_same_in_every_time_zone(mariadb: MariaDB) -> None:

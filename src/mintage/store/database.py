@@ -1,6 +1,6 @@
 """The base of the stores in a database server: :mod:`mintage.store.mysql` and :mod:`mintage.store.postgresql`.
 
-It uses SQLAlchemy Core. The statements are files: see :mod:`mintage.store.statements`.
+The statements are files: see :mod:`mintage.store.statements`.
 """
 
 from __future__ import annotations
@@ -8,26 +8,24 @@ from __future__ import annotations
 import math
 import time
 from abc import abstractmethod
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, ClassVar, Final
-
-import sqlalchemy as sa
-from sqlalchemy.exc import DBAPIError
-from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
 from mintage.errors import ConfigError, StoreError
 from mintage.protocol.records import KEYS, key_of, name_of
 from mintage.rules import NamespaceRecord, NodeRecord, PoolRecord
 from mintage.store import Description, PerProcess, load_driver
+from mintage.store.connections import BusyError, Connections
 from mintage.store.ledger import ConflictError, Ledger, Server
-from mintage.store.statements import migrations, read_row, statements
+from mintage.store.statements import driver_statements, migrations, read_row
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from mintage.protocol.records import R, Record
     from mintage.protocol.url import StoreUrl
+    from mintage.store.connections import Transaction
 
 CONNECTIONS: Final = 4
 """The most connections of a process at a time; half of them are kept open. More threads wait for their turn."""
@@ -57,7 +55,9 @@ class Database(Ledger):
 
     promise: ClassVar[str] = "shared"
     dialect: ClassVar[str]
-    """SQLAlchemy's name of the dialect, which is also the folder of its statements; after ``+`` the driver's module."""
+    """The folder of its statements, which is also the extra that installs the driver."""
+    driver: ClassVar[str]
+    """The driver's module, of :pep:`249`."""
     options: ClassVar[tuple[str, ...]]
     forgets: ClassVar[str] = ""
     """The setting that makes the server lose acknowledged writes; empty if it has none."""
@@ -81,15 +81,20 @@ class Database(Ledger):
         self._timeout_ms = url.parse_int("timeout_ms", 2000, 1, 60_000)
         self._volatile = url.flag("volatile") if "volatile" in self.options else False
         self._seconds = math.ceil(self._timeout_ms / 1000)
-        folder, _, driver = self.dialect.partition("+")
-        self._driver = load_driver(driver, folder)
-        self._migrations = migrations(folder, self.schema)
-        self._sql = statements(folder, self.schema)
-        self._engine = PerProcess(self._make_engine)
+        self._driver = load_driver(self.driver, self.dialect)
+        self._migrations = migrations(self.dialect, self.schema)
+        self._sql = driver_statements(self.dialect, self.schema)
+        self._connections = PerProcess(self._make_connections)
 
+    # Row locks decide the order of transactions. A statement must see the writes that were committed while it waited
+    # for a lock: with one snapshot for the whole transaction, every transaction that waited would fail.
     @abstractmethod
     def connect(self) -> Any:
-        """Return a new connection of the driver."""
+        """Return a new connection of the driver, whose transactions have the isolation level READ COMMITTED."""
+
+    @abstractmethod
+    def is_usable(self, connection: Any) -> bool:
+        """Return False if the server or the network has closed a connection."""
 
     @abstractmethod
     def code(self, error: Any) -> str:
@@ -103,28 +108,23 @@ class Database(Ledger):
     def about(self, row: Any) -> tuple[str, list[str]]:
         """Return product and version, and warnings, from the row of the statement ``describe``."""
 
-    def make_schema(self, connection: sa.Connection) -> None:
+    def make_schema(self, transaction: Transaction) -> None:
         """Create the schema that the tables belong to, if it is missing."""
 
-    def bound(self, connection: sa.Connection, deadline: float) -> None:
+    def bound(self, connection: Any, deadline: float) -> None:
         """Set the deadline of a connection whose driver has no timeouts."""
 
-    def _make_engine(self) -> sa.Engine:
-        # Row locks decide the order of transactions. A statement must see the writes that were committed while it
-        # waited for a lock: with one snapshot for the whole transaction, every transaction that waited would fail.
-        return sa.create_engine(
-            f"{self.dialect}://",
-            creator=self.connect,
-            isolation_level="READ COMMITTED",
-            pool_size=CONNECTIONS // 2,
-            max_overflow=CONNECTIONS - CONNECTIONS // 2,
-            pool_timeout=self._timeout_ms / 1000,
-            pool_reset_on_return=None,  # Transactions end explicitly: another ROLLBACK costs a round trip.
-            hide_parameters=True,
+    def _make_connections(self) -> Connections:
+        return Connections(
+            self.connect,
+            self.is_usable,
+            limit=CONNECTIONS,
+            kept=CONNECTIONS // 2,
+            wait_s=self._timeout_ms / 1000,
         )
 
     @contextmanager
-    def transaction(self, first: str) -> Iterator[tuple[sa.Connection, Sequence[Any], float]]:
+    def transaction(self, first: str) -> Iterator[tuple[Transaction, Sequence[Any], float]]:
         """Yield a transaction, the rows of its first statement, and its deadline by the monotonic clock; then commit.
 
         :raises ConflictError: another transaction conflicted.
@@ -133,11 +133,11 @@ class Database(Ledger):
         """
         deadline = time.monotonic() + self._timeout_ms / 1000
         try:
-            connection, rows = self._open(sa.text(first), deadline)
-            with connection:
-                yield connection, rows, deadline
-                connection.commit()
-        except PoolTimeoutError as error:
+            transaction, rows = self._open(first, deadline)
+            with transaction:
+                yield transaction, rows, deadline
+                transaction.commit()
+        except BusyError as error:
             raise StoreError(
                 f"{self.url}: all {CONNECTIONS} connections of this process were busy for {self._timeout_ms} ms: "
                 "try again",
@@ -145,31 +145,30 @@ class Database(Ledger):
             ) from error
         except UnicodeError as error:
             raise StoreError(f"{self.url}: {error}", code="store.refused") from error
-        except DBAPIError as error:
-            raise self._translate(error) from error.orig
+        except self._driver.Error as error:
+            raise self._translate(error) from error
 
     @property
     def _limits(self) -> dict[str, object]:
         return {"timeout": str(self._timeout_ms), "seconds": self._seconds}
 
-    def _open(self, first: sa.TextClause, deadline: float) -> tuple[sa.Connection, Sequence[Any]]:
+    def _open(self, first: str, deadline: float) -> tuple[Transaction, Sequence[Any]]:
         for is_last in (False, True):
-            connection = self._engine.get().connect()
-            try:
-                self.bound(connection, deadline)
-                return connection, connection.execute(first, self._limits).all()
-            except DBAPIError as error:
-                connection.close()
-                # The server may have closed a kept connection long ago. No statement ran on it, so a retry is safe.
-                if not error.connection_invalidated or is_last or time.monotonic() > deadline:
-                    raise
-            except BaseException:
-                connection.close()
-                raise
+            with ExitStack() as failed:
+                transaction = failed.enter_context(self._connections.get().begin())
+                try:
+                    self.bound(transaction.connection, deadline)
+                    rows = transaction.rows(first, self._limits)
+                except self._driver.Error:
+                    # The server may have closed a kept connection long ago. No statement ran on it: a retry is safe.
+                    if not transaction.is_lost or is_last or time.monotonic() > deadline:
+                        raise
+                else:
+                    failed.pop_all()
+                    return transaction, rows
         raise AssertionError
 
-    def _translate(self, error: DBAPIError) -> Exception:
-        reason: Any = error.orig
+    def _translate(self, reason: Any) -> Exception:
         code = self.code(reason)
         kind = self.kind(code) if code else TimeoutError
         # The first line says what is wrong; the next ones may show the row, with its token.
@@ -190,7 +189,7 @@ class Database(Ledger):
     def _begin(self) -> Iterator[Records]:
         newest = self._migrations[-1][0]
         try:
-            with self.transaction(self._sql["server"]) as (connection, [row], deadline):
+            with self.transaction(self._sql["server"]) as (transaction, [row], deadline):
                 identity, now_ms, is_read_only, version, forgets = row[:5]
                 if version > newest:
                     raise StoreError(
@@ -210,7 +209,7 @@ class Database(Ledger):
                     )
                 if version < newest:
                     raise MissingTableError
-                yield Records(self, connection, self._sql, Server(identity, now_ms), deadline)
+                yield Records(self, transaction, self._sql, Server(identity, now_ms), deadline)
         except MissingTableError:
             self._migrate()
             raise ConflictError from None
@@ -221,16 +220,16 @@ class Database(Ledger):
         :raises StoreError: ``store.refused``: a table is missing while others exist.
         """
         try:
-            with self.transaction(self._sql["lock_schema"]) as (connection, [row], _):
-                # The lock may last as long as the connection, so the pool must not reuse it.
-                connection.detach()
+            with self.transaction(self._sql["lock_schema"]) as (transaction, [row], _):
+                # The lock may last as long as the connection, so no other transaction may have it.
+                transaction.detach()
                 if row[0] != 1:
                     raise StoreError(
                         f"{self.url}: another process is creating the tables: try again", code="store.unavailable"
                     )
-                self._make_tables(connection)
+                self._make_tables(transaction)
                 # This statement fails if a table is still missing.
-                connection.execute(sa.text(self._sql["server"]), self._limits)
+                transaction.rows(self._sql["server"], self._limits)
         except MissingTableError as error:
             raise StoreError(
                 f"{self.url}: {error}: restore it from a backup; or to start again, drop all tables of mintage and the "
@@ -238,28 +237,28 @@ class Database(Ledger):
                 code="store.refused",
             ) from error.__cause__
 
-    def _make_tables(self, connection: sa.Connection) -> None:
-        self.make_schema(connection)
-        connection.execute(sa.text(self._sql["create_schema"]))
-        version = connection.execute(sa.text(self._sql["schema"])).scalar_one()
-        existed = connection.execute(sa.text(self._sql["has_history"])).scalar_one()
+    def _make_tables(self, transaction: Transaction) -> None:
+        self.make_schema(transaction)
+        transaction.rows(self._sql["create_schema"], {})
+        [(version,)] = transaction.rows(self._sql["schema"], {})
+        [(existed,)] = transaction.rows(self._sql["has_history"], {})
         for number, steps in self._migrations:
             if number > version:
                 for step in steps:
                     try:
-                        connection.execute(sa.text(step))
-                    except DBAPIError as error:
-                        if self.code(error.orig) != self.repeated:
+                        transaction.rows(step)
+                    except self._driver.Error as error:
+                        if self.code(error) != self.repeated:
                             raise
-                connection.execute(sa.text(self._sql["insert_schema"]), {"version": number})
+                transaction.rows(self._sql["insert_schema"], {"version": number})
         if existed and version < REMEMBERS:
-            connection.execute(sa.text(self._sql["lose_history"]))
+            transaction.rows(self._sql["lose_history"], {})
         elif not existed:
             # This is the last step: tables whose creation was interrupted have lost nothing.
             try:
-                connection.execute(sa.text(self._sql["keep_history"]))
-            except DBAPIError as error:
-                if self.code(error.orig) != self.unseen:
+                transaction.rows(self._sql["keep_history"], {})
+            except self._driver.Error as error:
+                if self.code(error) != self.unseen:
                     raise
 
     def _has_lost(self, t: Any, kind: type[Record]) -> bool:
@@ -301,9 +300,9 @@ class Database(Ledger):
 
     def close(self) -> None:
         """Close the connections of this process."""
-        engine = self._engine.pop()
-        if engine is not None:
-            engine.dispose()
+        connections = self._connections.pop()
+        if connections is not None:
+            connections.close()
 
 
 class Records:
@@ -315,29 +314,29 @@ class Records:
     def __init__(
         self,
         store: Database,
-        connection: sa.Connection,
+        transaction: Transaction,
         sql: Mapping[str, str],
         server: Server,
         deadline: float,
     ) -> None:
         self._store = store
-        self._connection = connection
+        self._transaction = transaction
         self._sql = sql
         self._server = server
         self._deadline = deadline
         self._locked: set[tuple[object, ...]] = set()
 
-    def _execute(self, statement: str, values: Mapping[str, object]) -> sa.CursorResult[Any]:
+    def _execute(self, statement: str, values: Mapping[str, object]) -> Sequence[Any]:
         if time.monotonic() > self._deadline:
             raise StoreError(
                 f"{self._store.url}: the server takes too long to answer: try again, or raise timeout_ms",
                 code="store.unavailable",
             )
-        return self._connection.execute(sa.text(self._sql[statement]), values)
+        return self._transaction.rows(self._sql[statement], values)
 
     def rows(self, statement: str, /, **values: object) -> Sequence[Any]:
         """Execute a statement and return its rows."""
-        return self._execute(statement, values).all()
+        return self._execute(statement, values)
 
     def does(self, statement: str) -> None:
         """Execute a statement that returns nothing."""

@@ -1,4 +1,4 @@
-"""``mysql:`` and ``mariadb:`` keep their records in MySQL or MariaDB. They use SQLAlchemy Core and PyMySQL."""
+"""``mysql:`` and ``mariadb:`` keep their records in MySQL or MariaDB. They use PyMySQL."""
 
 from __future__ import annotations
 
@@ -80,7 +80,8 @@ class MySqlStore(Database):
     when it crashes.
     """
 
-    dialect = "mysql+pymysql"
+    dialect = "mysql"
+    driver = "pymysql"
     options = ("ssl_ca", "volatile")
     forgets = "innodb_flush_log_at_trx_commit is 0"
     repeated = "1060"  # the column exists
@@ -119,7 +120,7 @@ class MySqlStore(Database):
         )
         authority = self.url.options.get("ssl_ca")
         try:
-            return _mysql_connection()(
+            connection = _mysql_connection()(
                 host=self.url.host,
                 port=self.url.port(3306),
                 user=self.url.user,
@@ -135,6 +136,12 @@ class MySqlStore(Database):
         except OSError as error:
             # PyMySQL's own errors are not OSErrors: this one concerns the file.
             raise StoreError(f"{self.url}: option ssl_ca: {error}", code="store.refused") from error
+        connection.query("SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED")
+        return connection
+
+    def is_usable(self, connection: Any) -> bool:
+        """Return False if the server or the network has closed a connection."""
+        return bool(connection.open)
 
     def code(self, error: Any) -> str:
         """Return the server's code for an error of the driver."""

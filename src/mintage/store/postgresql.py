@@ -1,4 +1,4 @@
-"""``postgresql:`` keeps its records in PostgreSQL. It uses SQLAlchemy Core and psycopg."""
+"""``postgresql:`` keeps its records in PostgreSQL. It uses psycopg."""
 
 from __future__ import annotations
 
@@ -6,9 +6,7 @@ import math
 import re
 import time
 from functools import cache
-from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar, cast
-
-import sqlalchemy as sa
+from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar
 
 from mintage.errors import ConfigError, StoreError
 from mintage.store.database import PRIMARY_ADVICE, RIGHTS_ADVICE, Database, MissingTableError
@@ -20,6 +18,7 @@ if TYPE_CHECKING:
     import psycopg
 
     from mintage.protocol.url import StoreUrl
+    from mintage.store.connections import Transaction
 
 T = TypeVar("T")
 
@@ -31,7 +30,8 @@ class PostgreSqlStore(Database):
     one of the account's ``search_path``. Commits wait for the disk, whatever the account's default is.
     """
 
-    dialect = "postgresql+psycopg"
+    dialect = "postgresql"
+    driver = "psycopg"
     options = ("sslmode", "sslrootcert", "schema")
     advice: ClassVar = {
         "28": "check user, password, TLS, and the server's pg_hba.conf",
@@ -67,7 +67,7 @@ class PostgreSqlStore(Database):
     def connect(self) -> Any:
         """Return a new connection of the driver."""
         options: dict[str, Any] = {name: self.url.options.get(name) for name in ("sslmode", "sslrootcert")}
-        return _bounded_connection().connect(
+        connection = _bounded_connection().connect(
             host=self.url.host,
             port=self.url.port(5432),
             user=self.url.user,
@@ -79,19 +79,26 @@ class PostgreSqlStore(Database):
             prepare_threshold=None,  # A connection pooler may give each transaction another connection.
             **options,
         )
+        connection.isolation_level = self._driver.IsolationLevel.READ_COMMITTED
+        return connection
 
-    def make_schema(self, connection: sa.Connection) -> None:
+    def is_usable(self, connection: Any) -> bool:
+        """Return False if the server or the network has closed a connection."""
+        return not connection.closed
+
+    def make_schema(self, transaction: Transaction) -> None:
         """Create the schema that the tables belong to, if it is missing."""
         if self._schema is None:
             return
         # The server refuses CREATE SCHEMA IF NOT EXISTS to accounts without the right, even if the schema exists.
-        exists = sa.text("SELECT EXISTS (SELECT FROM pg_namespace WHERE nspname = :name)")
-        if not connection.execute(exists, {"name": self._schema}).scalar_one():
-            connection.execute(sa.text(f'CREATE SCHEMA IF NOT EXISTS "{self._schema}"'))
+        exists = "SELECT EXISTS (SELECT FROM pg_namespace WHERE nspname = %(name)s)"
+        [(found,)] = transaction.rows(exists, {"name": self._schema})
+        if not found:
+            transaction.rows(f'CREATE SCHEMA IF NOT EXISTS "{self._schema}"')
 
-    def bound(self, connection: sa.Connection, deadline: float) -> None:
+    def bound(self, connection: Any, deadline: float) -> None:
         """Set the time at which the connection gives up."""
-        cast("Any", connection.connection.driver_connection).deadline = deadline
+        connection.deadline = deadline
 
     def code(self, error: Any) -> str:
         """Return the server's code for an error of the driver."""

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 # By the path, as importlib.resources imports the formats of archives, and the extension cannot be in one anyway.
 _FOLDER: Final = Path(__file__).parent / "sql"
 _NAME: Final = re.compile(r"^-- name: (\w+)$", re.MULTILINE)
+_PARAMETER: Final = re.compile(r"(?<!:):(\w+)")
 
 
 @cache
@@ -42,6 +43,18 @@ def statements(dialect: str, schema: str = "") -> dict[str, str]:
         else:
             found[name] = sql.replace("{node}", ", ".join(columns(NodeRecord)))
     return found
+
+
+@cache
+def driver_statements(dialect: str, schema: str = "") -> dict[str, str]:
+    """Return the statements of a dialect by name, with parameters as drivers want them, ``%(name)s``.
+
+    >>> driver_statements("mysql")["insert_schema"]
+    'INSERT INTO mintage_schema (version) VALUES (%(version)s)'
+    """
+    return {
+        name: _PARAMETER.sub(r"%(\1)s", sql.replace("%", "%%")) for name, sql in statements(dialect, schema).items()
+    }
 
 
 def _filled(sql: str, kind: type[Record]) -> str:
