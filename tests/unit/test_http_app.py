@@ -19,7 +19,7 @@ from mintage.errors import CATALOGUE, MintError, StoreError
 from mintage.formats.catalogue import LAYOUTS, write_layout
 from mintage.formats.rows import NAMES
 from mintage.rules import MAX_INTEGER
-from mintage.server.app import create_app
+from mintage.server.app import App
 from mintage.server.keys import digest, new_key
 from mintage.server.logs import Sampled
 from mintage.server.openapi import document
@@ -50,7 +50,7 @@ class Asked:
 
     async def _made(self, settings: Settings) -> tuple[Service, httpx.AsyncClient]:
         service = Service(settings, self.store)
-        transport = httpx.ASGITransport(create_app(service), raise_app_exceptions=False)
+        transport = httpx.ASGITransport(App(service), raise_app_exceptions=False)
         return service, httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1")
 
     def __call__(self, method: str, path: str, *, key: str = "", **how: Any) -> httpx.Response:

@@ -11,11 +11,11 @@ import pytest
 
 from mintage.errors import CATALOGUE
 from mintage.server import openapi
-from mintage.server.app import LATE, Late, create_app
+from mintage.server.app import App
 from mintage.server.openapi import COMMON, codes_of, document
 from mintage.server.service import Service
 from mintage.server.settings import Settings
-from mintage.server.v1 import OPERATIONS, Operations
+from mintage.server.v1 import OPERATIONS
 from mintage.store.memory import MemoryStore
 
 if TYPE_CHECKING:
@@ -62,10 +62,8 @@ def test_every_route_is_described_and_every_description_routed() -> None:
     service = Service(Settings.load([]), MemoryStore())
     routed = {f"{operation.method} {operation.path}" for operation in OPERATIONS}
     # The draft of Delta's describes itself, elsewhere.
-    late = [route for name, load in LATE.items() if not name.startswith("/delta/") for route in load(service)]
-    for route in [*late, *create_app(service).routes]:
-        if not isinstance(route, (Late, Operations)):
-            routed |= {f"{method} {route.path}" for method in route.methods - {"HEAD"}}  # type: ignore[attr-defined]
+    for path, methods in (App(service).pages | openapi.pages(service)).items():
+        routed |= {f"{method} {path}" for method in methods}
     assert {name for name, _ in each(described())} == routed
 
 

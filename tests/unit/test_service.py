@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from mintage.errors import MintError, StoreError
 from mintage.formats import rows
 from mintage.lease import keeper
-from mintage.server.app import create_app
+from mintage.server.app import App
 from mintage.server.keys import Caller
 from mintage.server.service import FALLBACK_FLOOR, Room, Service
 from mintage.server.settings import Settings
@@ -275,7 +275,7 @@ def test_failed_request_creates_no_usable_namespace() -> None:
 
 def test_identity_column_counts_as_three_namespaces() -> None:
     with serving("--max-namespaces", "7") as tried:
-        app = create_app(tried.service)
+        app = App(tried.service)
 
         async def post(sequence: str) -> httpx.Response:
             transport = httpx.ASGITransport(app, raise_app_exceptions=False)

@@ -10,18 +10,14 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Any, Final
 
-from starlette.requests import Request
-
 from mintage._core.lane import MOST_ALLOC, MOST_ALLOC_NAME
 from mintage.errors import CATALOGUE, FieldError, MintError, RequestError
 from mintage.rules import check_name
-from mintage.server.exchange import Exchange, answered, exchange_of, read_body, read_json
+from mintage.server.exchange import Answer, Exchange, answered, read_body, read_json
 from mintage.server.keys import token_of
 
 if TYPE_CHECKING:
-    from starlette.responses import Response
-    from starlette.types import Receive, Scope, Send
-
+    from mintage.server.exchange import Receive, Scope
     from mintage.server.service import Service
 
 _INT64: Final = range(-(2**63), 2**63)
@@ -43,17 +39,16 @@ class Alloc:
     def __init__(self, service: Service) -> None:
         self._service = service
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def __call__(self, exchange: Exchange, scope: Scope, receive: Receive) -> Answer:
         """Answer a request."""
-        exchange = exchange_of(scope)
         exchange.operation = "alloc"
         exchange.refuse = _refused
-        caller = self._service.caller(token_of(Request(scope)))
+        caller = self._service.caller(token_of(scope))
         exchange.caller = caller.name
         body = await read_body(scope, receive, self._service.settings.max_request_bytes)
         namespace, count = read(body)
         ids = await self._service.next(caller, namespace, count)
-        await _enveloped(exchange, 0, "OK", {"ids": ids}, 200)(scope, receive, send)
+        return _enveloped(exchange, 0, "OK", {"ids": ids}, 200)
 
 
 def read(body: bytes) -> tuple[str, int]:
@@ -106,12 +101,12 @@ class _Members(list[tuple[str, Any]]):
     """The members of a JSON object, repeated ones included."""
 
 
-def _refused(exchange: Exchange, error: MintError) -> Response:
+def _refused(exchange: Exchange, error: MintError) -> Answer:
     code, status = _CODES.get(CATALOGUE[error.code].http, _SERVER)
     return _enveloped(exchange, code, "Rate limit" if status == 429 else str(error), None, status)
 
 
-def _enveloped(exchange: Exchange, code: int, msg: str, data: object, status: int) -> Response:
+def _enveloped(exchange: Exchange, code: int, msg: str, data: object, status: int) -> Answer:
     envelope = {
         "code": code,
         "msg": msg,

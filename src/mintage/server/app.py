@@ -1,4 +1,4 @@
-"""The Starlette application: the HTTP requests that the lane, the fast path in Rust, leaves to Python.
+"""The application of ASGI: the HTTP requests that the lane, the fast path in Rust, leaves to Python.
 
 Every request gets one answer, in the form of its interface and with a trace id, and the metrics count it.
 
@@ -17,108 +17,45 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
 import structlog
-from starlette.applications import Starlette
-from starlette.datastructures import MutableHeaders
-from starlette.exceptions import HTTPException
-from starlette.middleware import Middleware
-from starlette.routing import BaseRoute, Match, Route, Router
 
 from mintage._core.lane import is_trace
 from mintage.errors import MintError, RequestError
 from mintage.server.alloc import Alloc
-from mintage.server.exchange import Exchange, exchange_of
-from mintage.server.pages import routes as page_routes
+from mintage.server.exchange import Exchange, wrong_method
+from mintage.server.pages import pages
 from mintage.server.values import is_loopback
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from starlette.requests import Request
-    from starlette.responses import Response
-    from starlette.types import ASGIApp, Message, Receive, Scope, Send
-
+    from mintage.server.exchange import Answer, Endpoints, Receive, Scope, Send
     from mintage.server.service import Service
+
+    Finder = Callable[[str], Endpoints | None]
 
 log: Any = structlog.get_logger("mintage.server")
 
 
-def create_app(service: Service) -> Starlette:
-    """Return the application of a service."""
-    app = Starlette(
-        routes=[
-            Route("/alloc", Alloc(service), methods=["POST"]),
-            *(Late(service, pattern, load) for pattern, load in LATE.items()),
-            *page_routes(service),
-        ],
-        middleware=[Middleware(Front, service=service)],
-        exception_handlers={MintError: _refused, HTTPException: _not_found},
-    )
-    # Each resource has one path: no redirect from a path with a slash at its end.
-    app.router.redirect_slashes = False
-    return app
+def _v1(service: Service) -> Finder:
+    from mintage.server.v1 import finder
+
+    return finder(service)
 
 
-def _v1(service: Service) -> list[BaseRoute]:
-    from mintage.server.v1 import routes
+def _identities(service: Service) -> Finder:
+    from mintage.server.delta import finder
 
-    return routes(service)
-
-
-def _identities(service: Service) -> list[BaseRoute]:
-    from mintage.server.delta import routes
-
-    return routes(service)
+    return finder(service)
 
 
-def _openapi(service: Service) -> list[BaseRoute]:
-    from mintage.server.openapi import routes
+def _openapi(service: Service) -> Finder:
+    from mintage.server.openapi import pages
 
-    return routes(service)
+    return pages(service).get
 
 
 LATE: Final = {"/v1/.*": _v1, "/delta/.*": _identities, r"/(openapi\.json)?": _openapi}
-"""The functions that import the routes of a module, by the pattern of their paths."""
-
-
-class Late(BaseRoute):
-    """The routes of a module that the first request to one of their paths imports."""
-
-    def __init__(self, service: Service, pattern: str, load: Callable[[Service], list[BaseRoute]]) -> None:
-        self._service = service
-        self._pattern = re.compile(pattern, re.DOTALL)
-        self._load = load
-        self._router: Router | None = None
-
-    def matches(self, scope: Scope) -> tuple[Match, Scope]:
-        """Return a match of every path below the pattern."""
-        is_ours = scope["type"] == "http" and self._pattern.fullmatch(scope["path"])
-        return (Match.FULL if is_ours else Match.NONE), {}
-
-    async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request."""
-        if self._router is None:
-            routes = await asyncio.to_thread(self._load, self._service)
-            # Of two first requests at once, either's routes will do.
-            self._router = self._router or Router(routes, redirect_slashes=False)
-        await self._router(scope, receive, send)
-
-
-async def _refused(request: Request, error: Exception) -> Response:
-    assert isinstance(error, MintError)  # noqa: S101 - what the handler is registered for
-    return exchange_of(request.scope).refused(error)
-
-
-async def _not_found(request: Request, error: Exception) -> Response:
-    """Return the answer to an unknown path, or to a method that the path does not have."""
-    assert isinstance(error, HTTPException)  # noqa: S101 - what the handler is registered for
-    exchange = exchange_of(request.scope)
-    if error.status_code == 405:
-        allowed = exchange.headers["Allow"] = ", ".join(sorted((error.headers or {})["Allow"].split(", ")))
-        return exchange.refused(
-            RequestError(f"the path does not allow {request.method:.20}: use {allowed}", code="request.method")
-        )
-    shown = ascii(request.scope["path"][:100])
-    return exchange.refused(RequestError(f"the path {shown} does not exist: see /openapi.json", code="request.path"))
+"""The functions that import the endpoints of a module, by the pattern of their paths."""
 
 
 def _is_near(origin: str) -> bool:
@@ -140,53 +77,67 @@ def _is_name(host: str) -> bool:
     return False
 
 
-class Front:
-    """The middleware around each request: trace id, log, metrics, and the answer to an unexpected exception."""
+class App:
+    """The application: it finds the endpoint of a request, and logs, counts and sends the answer."""
 
-    def __init__(self, app: ASGIApp, service: Service) -> None:
-        self._app = app
+    def __init__(self, service: Service) -> None:
         self._service = service
         self._trace_header = service.settings.trace_header.lower().encode()
+        self.pages: dict[str, Endpoints] = {"/alloc": {"POST": Alloc(service)}, **pages(service)}
+        """The endpoints that need no late import, by path."""
+        self._late: dict[str, Finder] = {}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request."""
-        if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            return
-        exchange = scope["mintage.exchange"] = Exchange(self._trace_id(scope))
+        exchange = Exchange(self._trace_id(scope))
         began = time.perf_counter()
-        status = 0
-
-        async def say(message: Message) -> None:
-            nonlocal status
-            if message["type"] == "http.response.start":
-                status = message["status"]
-                headers = MutableHeaders(scope=message)
-                headers[self._service.settings.trace_header] = exchange.trace_id
-                headers.update(exchange.headers)
-                if self._service.fallback.get():
-                    headers["X-Mintage-Fallback"] = "random"
-            await send(message)
-
         with structlog.contextvars.bound_contextvars(trace_id=exchange.trace_id):
             self._service.fallback.set(False)
+            status = 0
             try:
-                if (refusal := self._refusal(scope)) is None:
-                    await self._app(scope, receive, say)
-                else:
-                    await exchange.refused(refusal)(scope, receive, say)
-            except Exception:
-                log.exception("failed", interface="http", method=scope["method"], path=scope["path"][:200])
-                error = RequestError("the service has a fault: its log has more at the trace id", code="service.failed")
-                answer = exchange.refused(error)
-                # The status was sent already: the server then closes the connection.
-                if status:
-                    raise
-                await answer(scope, receive, say)
+                answer = await self._answer(exchange, scope, receive)
+                answer.headers |= {self._service.settings.trace_header: exchange.trace_id, **exchange.headers}
+                if self._service.fallback.get():
+                    answer.headers["X-Mintage-Fallback"] = "random"
+                status = answer.status
+                await answer.send(send)
             finally:
                 seconds = time.perf_counter() - began
                 self._service.metrics.request("http", exchange.operation, exchange.code, seconds)
                 self._note(scope, exchange, status, seconds)
+
+    async def _answer(self, exchange: Exchange, scope: Scope, receive: Receive) -> Answer:
+        """Return the answer to a request, also if it is refused or fails."""
+        try:
+            if (refusal := self._refusal(scope)) is not None:
+                return exchange.refused(refusal)
+            found = await self._find(scope["path"])
+            if not found:
+                shown = ascii(scope["path"][:100])
+                raise RequestError(f"the path {shown} does not exist: see /openapi.json", code="request.path")
+            method = scope["method"]
+            endpoint = found.get("GET" if method == "HEAD" else method)
+            if endpoint is None:
+                raise wrong_method(exchange, method, found)
+            return await endpoint(exchange, scope, receive)
+        except MintError as error:
+            return exchange.refused(error)
+        except Exception:
+            log.exception("failed", interface="http", method=scope["method"], path=scope["path"][:200])
+            fault = RequestError("the service has a fault: its log has more at the trace id", code="service.failed")
+            return exchange.refused(fault)
+
+    async def _find(self, path: str) -> Endpoints | None:
+        """Return the endpoints of a path, which the first request to a module imports."""
+        if path in self.pages:
+            return self.pages[path]
+        for pattern, load in LATE.items():
+            if re.fullmatch(pattern, path, re.DOTALL):
+                if pattern not in self._late:
+                    # Of two first requests at once, either's endpoints will do.
+                    self._late[pattern] = await asyncio.to_thread(load, self._service)
+                return self._late[pattern](path)
+        return None
 
     def _refusal(self, scope: Scope) -> MintError | None:
         """Return the reason to refuse a request to a service without keys; ``None`` if it may pass.

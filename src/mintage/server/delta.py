@@ -13,24 +13,23 @@ retires its counting namespace: it never starts again.
 
 from __future__ import annotations
 
+import re
 from collections import OrderedDict
 from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
-from starlette.routing import Route
 
 from mintage.errors import CATALOGUE, ConfigError, FieldError, GenerationError, MintError, RequestError
 from mintage.rules import MAX_INTEGER
-from mintage.server.exchange import Exchange, answered, exchange_of, read_body, read_json
+from mintage.server.exchange import Answer, Exchange, answered, read_body, read_json
 from mintage.server.keys import token_of
 from mintage.store import all_or_nothing
 
 if TYPE_CHECKING:
-    from starlette.requests import Request
-    from starlette.responses import Response
-    from starlette.routing import BaseRoute
+    from collections.abc import Callable
 
     from mintage.rules import NamespaceRecord
+    from mintage.server.exchange import Endpoints, Receive, Scope
     from mintage.server.keys import Caller
     from mintage.server.service import Service
     from mintage.store import Store
@@ -253,13 +252,20 @@ class Definitions:
 # --- answers ---------------------------------------------------------------------------------------------------------
 
 
-def routes(service: Service) -> list[BaseRoute]:
-    """Return the routes."""
+def finder(service: Service) -> Callable[[str], Endpoints | None]:
+    """Return the function that finds the endpoints of a path."""
     api = _Identities(service)
-    return [
-        Route(PATH, api.change, methods=["POST", "DELETE"]),
-        Route(f"{PATH}/reserve", api.reserve, methods=["POST"]),
-    ]
+    table = re.compile(re.sub(r"\{\w+\}", "[^/]+", PATH))
+    endpoints: dict[str, Endpoints] = {
+        "": {"POST": api.create, "DELETE": api.drop},
+        "/reserve": {"POST": api.reserve},
+    }
+
+    def find(path: str) -> Endpoints | None:
+        found = table.match(path)
+        return endpoints.get(path[found.end() :]) if found else None
+
+    return find
 
 
 class _Identities:
@@ -269,25 +275,27 @@ class _Identities:
         self._service = service
         self._definitions = Definitions()
 
-    async def change(self, request: Request) -> Response:
-        """Create or drop sequences."""
-        caller, body = await self._enter(request)
-        store = self._service.store
-        if request.method == "POST":
-            for spec in _once(_as(Create, body).sequences):
-                if spec.step == 0:
-                    raise FieldError("step must not be 0", code="field.range")
-                await self._service.make(caller, _namespaces(spec.sequence_id), create, store, spec)
-            return answered({})
-        results = []
+    async def create(self, exchange: Exchange, scope: Scope, receive: Receive) -> Answer:
+        """Create sequences."""
+        caller, body = await self._enter(exchange, scope, receive)
+        for spec in _once(_as(Create, body).sequences):
+            if spec.step == 0:
+                raise FieldError("step must not be 0", code="field.range")
+            await self._service.make(caller, _namespaces(spec.sequence_id), create, self._service.store, spec)
+        return answered({})
+
+    async def drop(self, exchange: Exchange, scope: Scope, receive: Receive) -> Answer:
+        """Drop sequences."""
+        caller, body = await self._enter(exchange, scope, receive)
+        store, results = self._service.store, []
         for sequence in dict.fromkeys(_as(Drop, body).sequence_ids):
             existed = await self._service.ask(caller, "create", _namespace(sequence), drop, store, sequence)
             results.append({"sequence-id": sequence, "existed": existed})
         return answered({"results": results})
 
-    async def reserve(self, request: Request) -> Response:
+    async def reserve(self, exchange: Exchange, scope: Scope, receive: Receive) -> Answer:
         """Reserve values from sequences: from all that the request names, or from none if one is known to fail."""
-        caller, body = await self._enter(request)
+        caller, body = await self._enter(exchange, scope, receive)
         service, asked = self._service, _once(_as(Reserve, body).reservations)
         for each in asked:
             name = _namespace(each.sequence_id)
@@ -309,13 +317,12 @@ class _Identities:
             )
         return answered({"ranges": ranges})
 
-    async def _enter(self, request: Request) -> tuple[Caller, object]:
-        exchange = exchange_of(request.scope)
+    async def _enter(self, exchange: Exchange, scope: Scope, receive: Receive) -> tuple[Caller, object]:
         exchange.operation = "identity"
         exchange.refuse = _refused
-        caller = self._service.caller(token_of(request))
+        caller = self._service.caller(token_of(scope))
         exchange.caller = caller.name
-        body = await read_body(request.scope, request.receive, self._service.settings.max_request_bytes)
+        body = await read_body(scope, receive, self._service.settings.max_request_bytes)
         return caller, read_json(body.decode("utf-8", "replace"), members=_members)
 
 
@@ -358,7 +365,7 @@ def _once(asked: list[Named]) -> list[Named]:
     return asked
 
 
-def _refused(_: Exchange, error: MintError) -> Response:
+def _refused(_: Exchange, error: MintError) -> Answer:
     of_caller = CATALOGUE[error.code].http in (400, 409)
     other = ("InvalidParameterValueException", 400) if of_caller else ("InternalServerErrorException", 0)
     kind, status = _TYPES.get(error.code, other)

@@ -1,20 +1,54 @@
-"""A request of HTTP and its answer: what all interfaces share."""
+"""A request of HTTP and its answer: what all interfaces share.
+
+The service is an application of ASGI (https://asgi.readthedocs.io), which uvicorn calls. It has a dozen paths and needs
+no framework: the import of one would take 3 MB and 30 ms of each process.
+"""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Awaitable, Callable, Collection, Mapping, MutableMapping
 from dataclasses import dataclass, field
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any
-
-from starlette.responses import Response
+from typing import Any, Final, TypeAlias
 
 from mintage.errors import CATALOGUE, MintError, PassingError, RequestError
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
+Scope: TypeAlias = MutableMapping[str, Any]
+Message: TypeAlias = MutableMapping[str, Any]
+Receive: TypeAlias = Callable[[], Awaitable[Message]]
+Send: TypeAlias = Callable[[Message], Awaitable[None]]
 
-    from starlette.types import Message, Receive, Scope
+_WITHOUT_BODY: Final = (HTTPStatus.NO_CONTENT, HTTPStatus.NOT_MODIFIED)
+
+
+class Answer:
+    """An answer of HTTP: its status, headers and body."""
+
+    def __init__(
+        self,
+        body: str | bytes = b"",
+        status: int = 200,
+        *,
+        media_type: str = "",
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
+        self.status = status
+        self.body = body.encode() if isinstance(body, str) else body
+        self.headers = dict(headers or {})
+        if status not in _WITHOUT_BODY:
+            self.headers["Content-Length"] = str(len(self.body))
+        if media_type:
+            self.headers["Content-Type"] = media_type
+
+    def raw_headers(self) -> list[tuple[bytes, bytes]]:
+        """Return the headers as ASGI has them: bytes, with names in small letters."""
+        return [(name.lower().encode("latin-1"), value.encode("latin-1")) for name, value in self.headers.items()]
+
+    async def send(self, send: Send) -> None:
+        """Send the answer."""
+        await send({"type": "http.response.start", "status": self.status, "headers": self.raw_headers()})
+        await send({"type": "http.response.body", "body": self.body})
 
 
 @dataclass(slots=True)
@@ -31,10 +65,10 @@ class Exchange:
     """The message of the error."""
     headers: dict[str, str] = field(default_factory=dict)
     """Headers to add to the answer."""
-    refuse: Callable[[Exchange, MintError], Response] | None = None
+    refuse: Callable[[Exchange, MintError], Answer] | None = None
     """The function that makes the interface's error answers; ``None``: problems of RFC 9457."""
 
-    def refused(self, error: MintError) -> Response:
+    def refused(self, error: MintError) -> Answer:
         """Record an error, and return the answer for it."""
         self.code, self.reason = error.code, str(error)
         if isinstance(error, PassingError) and error.retry_after_ms is not None:
@@ -44,18 +78,31 @@ class Exchange:
         return (self.refuse or problem)(self, error)
 
 
-def exchange_of(scope: Scope) -> Exchange:
-    """Return the exchange of the request with this scope."""
-    noted: Exchange = scope["mintage.exchange"]
-    return noted
+Endpoint: TypeAlias = Callable[[Exchange, Scope, Receive], Awaitable[Answer]]
+"""A function that answers a request. It raises a :exc:`mintage.errors.MintError` to refuse it."""
+Endpoints: TypeAlias = Mapping[str, Endpoint]
+"""The endpoints of a path by method. The one of GET also answers HEAD."""
 
 
-def answered(body: object, status: int = 200, *, media_type: str = "application/json") -> Response:
+def answered(
+    body: object,
+    status: int = 200,
+    *,
+    media_type: str = "application/json",
+    headers: Mapping[str, str] | None = None,
+) -> Answer:
     """Return an answer in compact JSON."""
-    return Response(json.dumps(body, separators=(",", ":"), allow_nan=False), status, media_type=media_type)
+    text = json.dumps(body, separators=(",", ":"), allow_nan=False)
+    return Answer(text, status, media_type=media_type, headers=headers)
 
 
-def problem(exchange: Exchange, error: MintError) -> Response:
+def wrong_method(exchange: Exchange, method: str, known: Collection[str]) -> RequestError:
+    """Return the refusal of a method that the path does not have, and note the methods that it has."""
+    allowed = exchange.headers["Allow"] = ", ".join(sorted({*known, *({"HEAD"} if "GET" in known else ())}))
+    return RequestError(f"the path does not allow {method:.20}: use {allowed}", code="request.method")
+
+
+def problem(exchange: Exchange, error: MintError) -> Answer:
     """Return an error as a problem of RFC 9457."""
     entry = CATALOGUE[error.code]
     body = {

@@ -33,8 +33,7 @@ with without_front("uvicorn"):  # it is for the command line, with click and rel
 if TYPE_CHECKING:
     import asyncio
 
-    from starlette.types import ASGIApp
-
+    from mintage.server.app import App
     from mintage.server.service import Service
 
 MOST_HEADERS: Final = 100
@@ -80,7 +79,7 @@ class _Turn(Enum):
 _IDLE, _HEAD, _BODY, _REFUSING = _State
 
 
-def configured(app: ASGIApp) -> tuple[Config, ServerState]:
+def configured(app: App) -> tuple[Config, ServerState]:
     """Return the configuration of uvicorn's protocols for an application, and the state that all of them share."""
     config = Config(
         app,
@@ -383,21 +382,21 @@ class HttpProtocol(HttpToolsProtocol):
 
     def _write_refusal(self, error: RequestError) -> None:
         exchange = Exchange(secrets.token_hex(16))
-        problem = exchange.refused(error)
+        answer = exchange.refused(error)
         added = {self._service.settings.trace_header: exchange.trace_id, **exchange.headers, "connection": "close"}
         headers = [
             *self.server_state.default_headers,
-            *problem.raw_headers,
+            *answer.raw_headers(),
             *((name.lower().encode(), value.encode()) for name, value in added.items()),
         ]
-        head = [STATUS_LINE[problem.status_code], *(b"%s: %s\r\n" % header for header in headers)]
+        head = [STATUS_LINE[answer.status], *(b"%s: %s\r\n" % header for header in headers)]
         self._service.metrics.request("http", exchange.operation, error.code)
         wanted = self._service.settings.access_log
         left_out = {} if wanted == "all" else self._service.strangers.passes()
         if wanted != "off" and left_out is not None:
             facts = {"code": error.code, "reason": exchange.reason, "trace_id": exchange.trace_id, **left_out}
             log.info("refused", interface="http", **facts)
-        self.transport.write(b"".join([*head, b"\r\n", bytes(problem.body)]))
+        self.transport.write(b"".join([*head, b"\r\n", answer.body]))
         self.transport.close()
 
     # --- time-outs and closing ------------------------------------------------------------------------------------

@@ -23,9 +23,8 @@ from mintage.errors import ConfigError, RequestError
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from starlette.requests import Request
-
     from mintage._core.lane import Bucket
+    from mintage.server.exchange import Scope
 
 RIGHTS: Final = {
     "next": "integers of a namespace",
@@ -201,10 +200,10 @@ class Keys:
         return caller
 
 
-def token_of(request: Request) -> str | None:
+def token_of(scope: Scope) -> str | None:
     """Return the key of a request: a bearer token, or the password of Basic (``http://:KEY@host``)."""
-    found = request.headers.getlist("authorization")
-    scheme, _, rest = found[0].partition(" ") if len(found) == 1 else ("", "", "")
+    found = [value for name, value in scope["headers"] if name == b"authorization"]
+    scheme, _, rest = found[0].decode("latin-1").partition(" ") if len(found) == 1 else ("", "", "")
     if scheme.lower() == "bearer":
         return rest.strip() or None
     if scheme.lower() == "basic":

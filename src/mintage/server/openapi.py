@@ -10,19 +10,16 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any, Final
 
 from pydantic import TypeAdapter
-from starlette.responses import HTMLResponse, Response
-from starlette.routing import Route
 
 from mintage import __version__
 from mintage._core.lane import MOST_ALLOC, MOST_ALLOC_NAME
 from mintage.errors import CATALOGUE
+from mintage.server.exchange import Answer
 from mintage.server.operation import Limit, Operation, Parameter, adapter
 from mintage.server.v1 import OPERATIONS
 
 if TYPE_CHECKING:
-    from starlette.requests import Request
-    from starlette.routing import BaseRoute
-
+    from mintage.server.exchange import Endpoints, Exchange, Receive, Scope
     from mintage.server.service import Service
     from mintage.server.settings import Settings
 
@@ -337,17 +334,17 @@ def _try() -> tuple[str, str]:
     return text, policy
 
 
-def routes(service: Service) -> list[BaseRoute]:
-    """Return the routes of ``/openapi.json`` and of the page, ``/``. Both are public, as the documentation is."""
+def pages(service: Service) -> dict[str, Endpoints]:
+    """Return ``/openapi.json`` and the page, ``/``. Both are public, as the documentation is."""
 
     @cache
     def written() -> bytes:
         return json.dumps(document(service.settings), separators=(",", ":")).encode()
 
-    async def openapi(_: Request) -> Response:
-        return Response(written(), media_type="application/json")
+    async def openapi(_: Exchange, _scope: Scope, _receive: Receive) -> Answer:
+        return Answer(written(), media_type="application/json")
 
-    async def page(_: Request) -> Response:
+    async def page(_: Exchange, _scope: Scope, _receive: Receive) -> Answer:
         text, policy = _try()
         headers = {
             "Content-Security-Policy": policy,
@@ -355,6 +352,6 @@ def routes(service: Service) -> list[BaseRoute]:
             "Referrer-Policy": "no-referrer",
             "Cross-Origin-Opener-Policy": "same-origin",
         }
-        return HTMLResponse(text, headers=headers)
+        return Answer(text, media_type="text/html; charset=utf-8", headers=headers)
 
-    return [Route("/openapi.json", openapi), Route("/", page)]
+    return {"/openapi.json": {"GET": openapi}, "/": {"GET": page}}

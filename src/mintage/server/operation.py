@@ -15,16 +15,14 @@ from typing import TYPE_CHECKING, Any, Final, Literal, get_type_hints
 from urllib.parse import parse_qsl
 
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
-from starlette.responses import Response
 
 from mintage.errors import FieldError, MintError, RequestError
-from mintage.server.exchange import answered, read_body, read_json
+from mintage.server.exchange import Answer, answered, read_body, read_json
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
 
-    from starlette.types import Receive, Scope
-
+    from mintage.server.exchange import Receive, Scope
     from mintage.server.keys import Caller
     from mintage.server.service import Service
 
@@ -114,7 +112,7 @@ class Operation:
         """The remaining lines of the handler's docstring."""
         return inspect.cleandoc((self.handler.__doc__ or "").partition("\n")[2])
 
-    async def answer_to(self, scope: Scope, receive: Receive, service: Service, caller: Caller) -> Response:
+    async def answer_to(self, scope: Scope, receive: Receive, service: Service, caller: Caller) -> Answer:
         """Read a request, call the handler, and return the answer.
 
         :raises MintError: ``request.malformed``, ``request.size``, and the operation's own errors.
@@ -133,7 +131,7 @@ class Operation:
             raise RequestError("the request has a body, but needs none", code="request.malformed")
         ask = Ask(service, caller, self.statuses[0])
         answer = await self.handler(ask, **values)
-        return Response(status_code=ask.status) if answer is None else answered(answer, ask.status)
+        return Answer(status=ask.status) if answer is None else answered(answer, ask.status)
 
     def _given(self, scope: Scope) -> dict[str, str]:
         """Return the parameters in path, query and headers, as text."""

@@ -4,41 +4,39 @@ from __future__ import annotations
 
 import asyncio
 from typing import TYPE_CHECKING
-
-from starlette.responses import JSONResponse, Response
-from starlette.routing import Route
+from urllib.parse import parse_qsl
 
 from mintage.errors import RequestError
+from mintage.server.exchange import Answer, answered
 from mintage.server.health import is_ready
 from mintage.server.keys import token_of
 
 if TYPE_CHECKING:
-    from starlette.requests import Request
-
+    from mintage.server.exchange import Endpoint, Endpoints, Exchange, Receive, Scope
     from mintage.server.service import Service
 
 _FRESH = {"Cache-Control": "no-store"}
 
 
-def routes(service: Service) -> list[Route]:
-    """Return the routes of all pages."""
-    return [
-        Route("/healthz", _healthz),
-        _readyz(service),
-        _metrics(service),
-        _profile(service),
-    ]
+def pages(service: Service) -> dict[str, Endpoints]:
+    """Return all pages."""
+    return {
+        "/healthz": {"GET": _healthz},
+        "/readyz": {"GET": _readyz(service)},
+        "/metrics": {"GET": _metrics(service)},
+        "/debug/profile": {"GET": _profile(service)},
+    }
 
 
-async def _healthz(_: Request) -> Response:
+async def _healthz(_: Exchange, _scope: Scope, _receive: Receive) -> Answer:
     """Answer any caller, as long as the event loop turns."""
-    return JSONResponse({"status": "ok"}, headers=_FRESH)
+    return answered({"status": "ok"}, headers=_FRESH)
 
 
-def _readyz(service: Service) -> Route:
-    """Return the route of readiness: 200 while requests can be served. With keys, it names no namespaces."""
+def _readyz(service: Service) -> Endpoint:
+    """Return the page of readiness: 200 while requests can be served. With keys, it names no namespaces."""
 
-    async def readyz(_: Request) -> Response:
+    async def readyz(_: Exchange, _scope: Scope, _receive: Receive) -> Answer:
         watch = service.probe
         held = {namespace: sequence.buffered for namespace, sequence in service.sequences().items()}
         last_resort = service.settings.fallback == "random" and watch.is_away
@@ -52,36 +50,36 @@ def _readyz(service: Service) -> Route:
         }
         if not service.settings.has_keys:
             body["sequences"] = {namespace: {"held": level} for namespace, level in sorted(held.items())}
-        return JSONResponse(body, 200 if ready else 503, headers=_FRESH)
+        return answered(body, 200 if ready else 503, headers=_FRESH)
 
-    return Route("/readyz", readyz)
+    return readyz
 
 
-def _metrics(service: Service) -> Route:
-    """Return the route of the metrics, which needs the right ``metrics``."""
+def _metrics(service: Service) -> Endpoint:
+    """Return the page of the metrics, which needs the right ``metrics``."""
 
-    async def metrics(request: Request) -> Response:
-        service.caller(token_of(request)).check("metrics", "")
+    async def metrics(_: Exchange, scope: Scope, _receive: Receive) -> Answer:
+        service.caller(token_of(scope)).check("metrics", "")
         service.metrics.gather(service)
         # In a thread, as the text of a thousand namespaces would delay other requests.
         text, content_type = await asyncio.to_thread(service.metrics.render)
-        return Response(text, media_type=content_type, headers=_FRESH)
+        return Answer(text, media_type=content_type, headers=_FRESH)
 
-    return Route("/metrics", metrics)
+    return metrics
 
 
-def _profile(service: Service) -> Route:
-    """Return the route of the profile, ``?seconds=5&format=html|text|speedscope``, which needs the right ``admin``.
+def _profile(service: Service) -> Endpoint:
+    """Return the page of the profile, ``?seconds=5&format=html|text|speedscope``, which needs the right ``admin``.
 
     Without keys nobody has that right, as a profile shows paths of the machine.
     """
     running = False
 
-    async def take(request: Request) -> Response:
+    async def take(_: Exchange, scope: Scope, _receive: Receive) -> Answer:
         nonlocal running
         from mintage.server import profile  # seldom needed
 
-        caller = service.caller(token_of(request))
+        caller = service.caller(token_of(scope))
         if not service.settings.has_keys:
             raise RequestError(
                 "a profile needs a key with the right admin, and this service has no keys: configure one, see "
@@ -89,8 +87,9 @@ def _profile(service: Service) -> Route:
                 code="request.rights",
             )
         caller.check("admin", "")
-        seconds = profile.read_seconds(request.query_params.get("seconds", "5"))
-        form = profile.read_form(request.query_params.get("format", "html"))
+        query = dict(parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True))
+        seconds = profile.read_seconds(query.get("seconds", "5"))
+        form = profile.read_form(query.get("format", "html"))
         if running:
             raise RequestError(
                 "a profile is being taken: one at a time", code="request.busy", retry_after_ms=1000 * profile.LONGEST_S
@@ -102,6 +101,6 @@ def _profile(service: Service) -> Route:
             text = await asyncio.to_thread(profile.draw, session, form)
         finally:
             running = False
-        return Response(text, media_type=profile.TYPES[form], headers=_FRESH)
+        return Answer(text, media_type=profile.TYPES[form], headers=_FRESH)
 
-    return Route("/debug/profile", take)
+    return take

@@ -23,7 +23,12 @@ if TYPE_CHECKING:
 LONGEST_S: Final = 60
 MOST_SAMPLES: Final = 10_000
 """A longer profile has coarser samples, so that its memory is bounded."""
-TYPES: Final = {"html": "text/html", "text": "text/plain", "speedscope": "application/json"}
+TYPES: Final = {
+    "html": "text/html; charset=utf-8",
+    "text": "text/plain; charset=utf-8",
+    "speedscope": "application/json",
+}
+"""The media type of each format."""
 
 
 def read_seconds(text: str) -> int:

@@ -126,7 +126,7 @@ def serve(settings: Settings) -> int:
     for number in _IGNORED:
         signal.signal(number, signal.SIG_IGN)
     _keep_standard_error()
-    for package in ("httptools", "prometheus_client", "pydantic", "starlette", "uvicorn"):
+    for package in ("httptools", "prometheus_client", "pydantic", "uvicorn"):
         if find_spec(package) is None:
             raise ConfigError(
                 f"the service needs the package {package}: {install_line('server')}", code="config.driver"
@@ -289,12 +289,12 @@ async def _work(
 
 def listen(service: Service, listeners: Listeners) -> tuple[list[Server], ServerState]:
     """Accept connections from now on. Return the servers, and the state that all of uvicorn's protocols share."""
-    from mintage.server.app import create_app
+    from mintage.server.app import App
     from mintage.server.handshake import Server, TlsServer
     from mintage.server.http import HttpProtocol, configured
     from mintage.server.resp import RespProtocol
 
-    config, state = configured(create_app(service))
+    config, state = configured(App(service))
     makers: dict[str, Callable[[], asyncio.Protocol]] = {
         "http": partial(HttpProtocol, service, config, state),
         "redis": partial(RespProtocol, service),

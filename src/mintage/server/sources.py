@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import re
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn
 
 from mintage.server.values import headings, shown, wrong
@@ -61,11 +62,21 @@ class Source(NamedTuple):
     """Returns the text of a setting, given its name and the text of its value."""
 
 
+_Formatter: Final = partial(argparse.RawDescriptionHelpFormatter, max_help_position=29)
+
+
 class _Parser(argparse.ArgumentParser):
     """An argument parser whose errors do not repeat a value, which may be the URL of a mistyped ``--store``."""
 
     names: tuple[str, ...] = ()
     """The names of the settings that it knows."""
+
+    def format_help(self) -> str:
+        """Return the help, as wide as the screen."""
+        from shutil import get_terminal_size
+
+        self.formatter_class = partial(_Formatter, width=get_terminal_size().columns - 2)
+        return super().format_help()
 
     def error(self, message: str) -> NoReturn:
         """Raise an error for argparse's message."""
@@ -81,10 +92,6 @@ class _Parser(argparse.ArgumentParser):
         return found
 
 
-def _formatter(prog: str) -> argparse.HelpFormatter:
-    return argparse.RawDescriptionHelpFormatter(prog, max_help_position=29)
-
-
 def read_command_line(
     settings: Mapping[str, Setting], argv: Sequence[str], description: str | None, epilog: str | None
 ) -> dict[str, Any]:
@@ -97,7 +104,8 @@ def read_command_line(
         usage="mintage serve [--SETTING VALUE]...",
         description=description,
         epilog=epilog,
-        formatter_class=_formatter,
+        # With a width: argparse makes a formatter for each argument, which would import shutil to look the width up.
+        formatter_class=partial(_Formatter, width=80),
         allow_abbrev=False,
         argument_default=argparse.SUPPRESS,
     )

@@ -5,20 +5,18 @@ Integers of 64 bits are strings in JSON, as in the JSON of protobuf.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from starlette.exceptions import HTTPException
-from starlette.requests import Request
-from starlette.routing import BaseRoute, Match
-
 from mintage.errors import RequestError
-from mintage.server.exchange import exchange_of
+from mintage.server.exchange import Answer, Exchange, wrong_method
 from mintage.server.keys import token_of
 from mintage.server.v1 import ids, leases, sequences, store
 
 if TYPE_CHECKING:
-    from starlette.types import Receive, Scope, Send
+    from collections.abc import Callable, Collection
 
+    from mintage.server.exchange import Endpoints, Receive, Scope
     from mintage.server.operation import Operation
     from mintage.server.service import Service
 
@@ -30,48 +28,38 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
 )
 
 
-class Operations(BaseRoute):
-    """All operations as one route. As a name may hold a colon, a path may match several operations."""
+def finder(service: Service) -> Callable[[str], Endpoints]:
+    """Return the function that finds the operations of a path. As a name may hold a colon, there may be several."""
 
-    def __init__(self, service: Service) -> None:
-        self._service = service
-
-    def matches(self, scope: Scope) -> tuple[Match, Scope]:
-        """Return the operations that match the path, by method."""
-        if scope["type"] != "http":
-            return Match.NONE, {}
-        path = scope["path"]
+    def find(path: str) -> Endpoints:
         found: dict[str, Operation] = {}
         for each in OPERATIONS:
             if each.pattern.fullmatch(path):
                 found.setdefault(each.method, each)
-        if "GET" in found:
-            found["HEAD"] = found["GET"]
-        return (Match.FULL, {"mintage.operations": found}) if found else (Match.NONE, {})
+        return {method: partial(_answer, service, each, found.values()) for method, each in found.items()}
 
-    async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request."""
-        found: dict[str, Operation] = scope["mintage.operations"]
-        exchange = exchange_of(scope)
-        chosen = found.get(scope["method"])
-        if chosen is None:
-            raise HTTPException(405, headers={"Allow": ", ".join(sorted(found))})
-        exchange.operation = chosen.name
-        caller = self._service.caller(token_of(Request(scope)))
-        exchange.caller = caller.name
-        try:
-            response = await chosen.answer_to(scope, receive, self._service, caller)
-        except RequestError as error:
-            # A name may end like the verb of another operation. If no namespace has it, the client meant the verb.
-            verbs = {each.method for each in found.values() if ":" in each.path}
-            if error.code == "request.namespace" and verbs and chosen.method not in verbs:
-                raise HTTPException(405, headers={"Allow": ", ".join(sorted(verbs))}) from error
-            raise
-        if chosen.method == "GET":
-            response.headers["Cache-Control"] = "no-store"
-        await response(scope, receive, send)
+    return find
 
 
-def routes(service: Service) -> list[BaseRoute]:
-    """Return the one route of all operations."""
-    return [Operations(service)]
+async def _answer(
+    service: Service,
+    chosen: Operation,
+    found: Collection[Operation],
+    exchange: Exchange,
+    scope: Scope,
+    receive: Receive,
+) -> Answer:
+    exchange.operation = chosen.name
+    caller = service.caller(token_of(scope))
+    exchange.caller = caller.name
+    try:
+        answer = await chosen.answer_to(scope, receive, service, caller)
+    except RequestError as error:
+        # A name may end like the verb of another operation. If no namespace has it, the client meant the verb.
+        verbs = {each.method for each in found if ":" in each.path}
+        if error.code == "request.namespace" and verbs and chosen.method not in verbs:
+            raise wrong_method(exchange, scope["method"], verbs) from error
+        raise
+    if chosen.method == "GET":
+        answer.headers["Cache-Control"] = "no-store"
+    return answer
