@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import os
 import socket
-import uuid
 import weakref
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
@@ -45,6 +44,13 @@ def holder() -> str:
     As ``web-1:4711:1732240000:1``; the start is in seconds since the Unix epoch.
     """
     return f"{socket.gethostname()[:_LONGEST_HOST]}:{os.getpid()}:{started_s()}:{generation()}"
+
+
+def _mac() -> int:
+    """Return the MAC address of this machine, as :func:`uuid.getnode` finds it."""
+    from uuid import getnode  # whose import takes milliseconds, and only locality needs it
+
+    return getnode()
 
 
 @cache
@@ -174,7 +180,7 @@ class LocalityNodes(NodePlan):
 
     def lockable(self) -> range:
         """Return the node numbers that are reserved for locks, under the id of this process."""
-        return registry.locked_fragments(locality_node(os.getpid(), uuid.getnode()))
+        return registry.locked_fragments(locality_node(os.getpid(), _mac()))
 
     def _any(self) -> Sequence[range]:
         own = self._own()
@@ -185,7 +191,7 @@ class LocalityNodes(NodePlan):
 
     def _own(self) -> int:
         """Return this process's own number: its id modulo 65536 above the MAC fragment."""
-        return locality_node(os.getpid(), uuid.getnode() if self.mac is None else self.mac)
+        return locality_node(os.getpid(), _mac() if self.mac is None else self.mac)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
