@@ -7,18 +7,16 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import httpx
-from starlette.applications import Starlette
-from starlette.responses import PlainTextResponse
 
 from mintage import snowflake
 from mintage.errors import CATALOGUE, RequestError
+from mintage.server.exchange import Answer, Exchange
 from mintage.server.keys import Caller
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
-    from starlette.requests import Request
-    from starlette.routing import Route
+    from mintage.server.exchange import Endpoints, Receive, Scope, Send
 
 
 def with_keys(service: Any, /, has_keys: bool = True, **rights: Iterable[str]) -> None:
@@ -37,14 +35,16 @@ def with_keys(service: Any, /, has_keys: bool = True, **rights: Iterable[str]) -
     service.settings = SimpleNamespace(has_keys=has_keys, layout=snowflake.TWITTER, fallback="none")
 
 
-def client(routes: list[Route]) -> httpx.AsyncClient:
-    """Return a client of an application with these routes, whose errors are answered with their codes."""
+def client(pages: Mapping[str, Endpoints]) -> httpx.AsyncClient:
+    """Return a client of an application with these pages, whose errors are answered with their codes."""
 
-    async def refused(_: Request, error: Exception) -> PlainTextResponse:
-        assert isinstance(error, RequestError)
-        return PlainTextResponse(error.code, CATALOGUE[error.code].http, {"Detail": ascii(str(error))})
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            answer = await pages[scope["path"]][scope["method"]](Exchange("trace"), scope, receive)
+        except RequestError as error:
+            answer = Answer(error.code, CATALOGUE[error.code].http, headers={"Detail": ascii(str(error))})
+        await answer.send(send)
 
-    app = Starlette(routes=routes, exception_handlers={RequestError: refused})
     return httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://test")
 
 
@@ -52,9 +52,9 @@ def bearer(key: str) -> dict[str, str]:
     return {"Authorization": f"Bearer {key}"} if key else {}
 
 
-def answer(routes: list[Route], path: str, *, key: str = "") -> httpx.Response:
+def answer(pages: Mapping[str, Endpoints], path: str, *, key: str = "") -> httpx.Response:
     async def ask() -> httpx.Response:
-        async with client(routes) as http:
+        async with client(pages) as http:
             return await http.get(path, headers=bearer(key))
 
     return asyncio.run(ask())

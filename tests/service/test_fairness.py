@@ -11,7 +11,7 @@ from uvicorn import Config
 from uvicorn.server import ServerState
 
 from mintage._core.lane import MAX_REPLY_BATCH
-from mintage.server.app import create_app
+from mintage.server.app import App
 from mintage.server.http import HttpProtocol
 from mintage.server.keys import digest
 from mintage.server.resp import RespProtocol
@@ -200,7 +200,7 @@ def test_answers_to_a_client_that_does_not_read_are_bounded(name: str) -> None:
     async def test() -> None:
         async with here("--min-step", "1000000") as service:
             await warm(service)
-            config = Config(create_app(service.service), lifespan="off", ws="none", log_config=None, access_log=False)
+            config = Config(App(service.service), lifespan="off", ws="none", log_config=None, access_log=False)
             config.load()
             protocol = (
                 HttpProtocol(service.service, config, ServerState())

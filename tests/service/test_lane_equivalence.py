@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from uvicorn import Config
 from uvicorn.server import ServerState
 
-from mintage.server.app import create_app
+from mintage.server.app import App
 from mintage.server.http import HttpProtocol
 from mintage.server.service import Service
 from mintage.server.settings import Settings
@@ -111,9 +111,7 @@ class Way:
         try:
             # From now on the lane can answer.
             await service.next(service.caller(None), "orders", 1)
-            config = Config(
-                create_app(service), lifespan="off", interface="asgi3", log_config=None, server_header=False
-            )
+            config = Config(App(service), lifespan="off", interface="asgi3", log_config=None, server_header=False)
             config.load()
             state = ServerState()
             state.default_headers = [(b"date", b"now")]

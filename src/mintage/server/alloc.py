@@ -43,7 +43,7 @@ class Alloc:
         """Answer a request."""
         exchange.operation = "alloc"
         exchange.refuse = _refused
-        caller = self._service.caller(token_of(scope))
+        caller = self._service.caller(token_of(scope["headers"]))
         exchange.caller = caller.name
         body = await read_body(scope, receive, self._service.settings.max_request_bytes)
         namespace, count = read(body)

@@ -320,7 +320,7 @@ class _Identities:
     async def _enter(self, exchange: Exchange, scope: Scope, receive: Receive) -> tuple[Caller, object]:
         exchange.operation = "identity"
         exchange.refuse = _refused
-        caller = self._service.caller(token_of(scope))
+        caller = self._service.caller(token_of(scope["headers"]))
         exchange.caller = caller.name
         body = await read_body(scope, receive, self._service.settings.max_request_bytes)
         return caller, read_json(body.decode("utf-8", "replace"), members=_members)

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from mintage._core.lane import Bucket
-    from mintage.server.exchange import Scope
 
 RIGHTS: Final = {
     "next": "integers of a namespace",
@@ -200,9 +199,9 @@ class Keys:
         return caller
 
 
-def token_of(scope: Scope) -> str | None:
-    """Return the key of a request: a bearer token, or the password of Basic (``http://:KEY@host``)."""
-    found = [value for name, value in scope["headers"] if name == b"authorization"]
+def token_of(headers: Iterable[tuple[bytes, bytes]]) -> str | None:
+    """Return the key in the headers of a request: a bearer token, or the password of Basic (``http://:KEY@host``)."""
+    found = [value for name, value in headers if name == b"authorization"]
     scheme, _, rest = found[0].decode("latin-1").partition(" ") if len(found) == 1 else ("", "", "")
     if scheme.lower() == "bearer":
         return rest.strip() or None

@@ -59,7 +59,7 @@ def _metrics(service: Service) -> Endpoint:
     """Return the page of the metrics, which needs the right ``metrics``."""
 
     async def metrics(_: Exchange, scope: Scope, _receive: Receive) -> Answer:
-        service.caller(token_of(scope)).check("metrics", "")
+        service.caller(token_of(scope["headers"])).check("metrics", "")
         service.metrics.gather(service)
         # In a thread, as the text of a thousand namespaces would delay other requests.
         text, content_type = await asyncio.to_thread(service.metrics.render)
@@ -79,7 +79,7 @@ def _profile(service: Service) -> Endpoint:
         nonlocal running
         from mintage.server import profile  # seldom needed
 
-        caller = service.caller(token_of(scope))
+        caller = service.caller(token_of(scope["headers"]))
         if not service.settings.has_keys:
             raise RequestError(
                 "a profile needs a key with the right admin, and this service has no keys: configure one, see "

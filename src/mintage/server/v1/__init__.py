@@ -50,7 +50,7 @@ async def _answer(
     receive: Receive,
 ) -> Answer:
     exchange.operation = chosen.name
-    caller = service.caller(token_of(scope))
+    caller = service.caller(token_of(scope["headers"]))
     exchange.caller = caller.name
     try:
         answer = await chosen.answer_to(scope, receive, service, caller)
