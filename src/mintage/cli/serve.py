@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -37,12 +38,17 @@ def serve(args: argparse.Namespace) -> int:
             "the processes here: http://HOST:8080",
             code="config.platform",
         )
-    from mintage.server.settings import Settings
+    # The modules stay as long as the process. Until it serves, the collector would visit them often for nothing.
+    gc.disable()
+    try:
+        from mintage.server.settings import Settings
 
-    settings = Settings.load(args.words, description=serve.about, epilog=f"examples:{serve.examples}")
-    with _needing_the_extra():
-        from mintage.server import run
-    return run.serve(settings)
+        settings = Settings.load(args.words, description=serve.about, epilog=f"examples:{serve.examples}")
+        with _needing_the_extra():
+            from mintage.server import run
+        return run.serve(settings)
+    finally:
+        gc.enable()
 
 
 @contextmanager

@@ -274,8 +274,8 @@ async def _work(
         tasks.append(asyncio.create_task(every(1.0, partial(_beat, parent))))
     announce()
     # All objects that exist by now stay: the collector need not visit them while clients wait.
-    gc.collect()
     gc.freeze()
+    gc.enable()
     await stop.wait()
     await _drain(service, servers, hurry)
     for task in tasks:
@@ -526,6 +526,7 @@ class _Supervisor:
             # The collector would write to the memory that workers share.
             gc.collect()
             gc.freeze()
+        gc.enable()
         try:
             failed = self._start() or self._watch()
         finally:
