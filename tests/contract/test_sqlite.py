@@ -528,6 +528,24 @@ def test_restored_volume_is_a_server_that_took_over(tmp_path: Path, kind: str, *
             assert code_of(lambda: acquire(store)) == "lease.none_free"
 
 
+@pytest.mark.parametrize("is_another", [False, True], ids=["this process", "another"])
+def test_volume_restored_to_an_earlier_device_took_over(tmp_path: Path, *, is_another: bool) -> None:
+    with ExitStack() as stack:
+        try:
+            volume = stack.enter_context(file_copies.mounted(tmp_path, "ext4"))
+        except OSError as error:
+            pytest.skip(f"ext4 cannot be had here: {error}")
+        volume.attach()
+        with opened(volume.root / "ids.db") as store:
+            store.reserve("n", 100)
+            volume.save(tmp_path / "snapshot", device=1)
+            lost = store.reserve("n", 100)
+            volume.restore(tmp_path / "snapshot")
+            if is_another:
+                forget(process=True)
+            assert store.reserve("n", 100).first > lost.last
+
+
 @pytest.mark.parametrize("only", ["process", "guard", "shared"])
 def test_each_process_notices_an_older_copy_by_itself(store: SqliteStore, path: Path, only: str) -> None:
     segment = store.reserve("n", 100)

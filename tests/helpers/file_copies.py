@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import sqlite3
 import subprocess
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
@@ -79,7 +79,10 @@ KINDS: Final = ("ext4", "xfs")
 
 
 class Image:
-    """A file system in a file, which can be unmounted, copied and restored like a volume snapshot."""
+    """A file system in a file, which can be unmounted, copied and restored like a volume snapshot.
+
+    It keeps its device: the system would give a freed one to another test.
+    """
 
     def __init__(self, folder: Path, kind: str) -> None:
         self.file = folder / "image"
@@ -88,19 +91,31 @@ class Image:
         size = 320 if kind == "xfs" else 32
         with self.file.open("wb") as made:
             made.truncate(size << 20)
-        subprocess.run([f"mkfs.{kind}", "-q", self.file], check=True, capture_output=True)
+        _run(f"mkfs.{kind}", "-q", self.file)
+        self.devices: list[str] = []
+        self.attach()
 
-    def mount(self) -> None:
-        subprocess.run(["mount", "-o", "loop", self.file, self.root], check=True, capture_output=True)
+    def attach(self) -> None:
+        """Attach the image to another device."""
+        self.devices.append(_run("losetup", "--find", "--show", self.file))
+
+    def mount(self, device: int = 0) -> None:
+        """Mount the image, from one of its devices."""
+        _run("mount", self.devices[device], self.root)
 
     def unmount(self) -> None:
-        subprocess.run(["umount", self.root], check=True, capture_output=True)
+        _run("umount", self.root)
 
-    def save(self, copy: Path) -> None:
-        """Copy the volume in its current state."""
+    def detach(self) -> None:
+        """Detach the image from its devices."""
+        for device in self.devices:
+            _run("losetup", "--detach", device)
+
+    def save(self, copy: Path, device: int = 0) -> None:
+        """Copy the volume in its current state, and mount it from a device."""
         self.unmount()
         shutil.copyfile(self.file, copy)
-        self.mount()
+        self.mount(device)
 
     def restore(self, copy: Path) -> None:
         """Replace the volume by a copy."""
@@ -109,21 +124,25 @@ class Image:
         self.mount()
 
 
+def _run(*command: str | Path) -> str:
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
+
+
 @contextmanager
 def mounted(folder: Path, kind: str) -> Iterator[Image]:
     """Return a mounted image.
 
     :raises OSError: if it cannot be mounted here.
     """
-    try:
-        image = Image(folder, kind)
-        image.mount()
-    except subprocess.CalledProcessError as error:
-        raise OSError(error.stderr.decode().strip()) from error
-    try:
+    with ExitStack() as stack:
+        try:
+            image = Image(folder, kind)
+            stack.callback(image.detach)
+            image.mount()
+            stack.callback(image.unmount)
+        except subprocess.CalledProcessError as error:
+            raise OSError(error.stderr.strip()) from error
         yield image
-    finally:
-        image.unmount()
 
 
 @contextmanager

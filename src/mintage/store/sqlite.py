@@ -16,7 +16,7 @@ from urllib.parse import quote
 from mintage import rules
 from mintage._core import created_ns, kernel_random, system_ns
 from mintage.errors import ConfigError, StoreError
-from mintage.platform.machine import mounts
+from mintage.platform.machine import mounts, root_id
 from mintage.process.forks import fork_lock
 from mintage.protocol.records import KEYS, name_of
 from mintage.rules import NamespaceRecord, NodeRecord
@@ -304,13 +304,14 @@ class File:
         self._written = _written(path)
         incarnations = _incarnations(connection)
         self.incarnation = incarnations[-1] if incarnations else Incarnation("", 0)
+        self._origin = incarnations[0].name if incarnations else ""
         is_moved = not self._is_in_place()
         # A new file replaces an older one only if this process used that one: a user who removes a file to start again
         # stops the processes that use it first. Any other file replaces the file that was at its place, not a file
         # elsewhere with the same name.
         is_new = not (self.incarnation.serial or self.incarnation.place)
         takes_over = witness.is_known if is_new else is_moved
-        known = [marks for marks in witness.recall(place) if takes_over or (not is_new and marks.place == place)]
+        known = [marks for marks in witness.recall(place) if takes_over or (not is_new and self._is_of_file(marks))]
         lost = [marks.with_log for marks in known if not _covers(incarnations, marks.with_log)]
         is_mixed = without_log is not None and any(
             marks.without_log is not None and not _covers(without_log, marks.without_log) for marks in known
@@ -326,6 +327,14 @@ class File:
             self._begin_incarnation(lost, _moved(without_log) if is_mixed else self.incarnation.moved)
         elif (self.incarnation.place, self.incarnation.created_ns) != (place, created or self.incarnation.created_ns):
             self._put(self.incarnation._replace(place=place, created_ns=created))  # The file is new or was migrated.
+
+    def _is_of_file(self, marks: Marks) -> bool:
+        """Return True if the marks are of this file or of a copy that was at its path.
+
+        A volume that is restored from its snapshot may be at the place of the snapshot again, while the marks are of
+        another place: the system gives a volume a device number each time it mounts it.
+        """
+        return marks.place == self._place or (marks.origin, marks.root) == (self._origin, root_id())
 
     def _is_in_place(self) -> bool:
         place, created = self.incarnation.place, self.incarnation.created_ns
@@ -395,7 +404,9 @@ class File:
     def remember(self) -> None:
         """Keep the marks of the last write; closing the connection first moves the log into the file."""
         with_log = Mark(self.incarnation.name, self.incarnation.serial, self.incarnation.moved)
-        self._witness.keep(Marks(with_log, self._mark_without_log if _has_log(self._path) else with_log, self._place))
+        without_log = self._mark_without_log if _has_log(self._path) else with_log
+        origin = self._origin or self.incarnation.name
+        self._witness.keep(Marks(with_log, without_log, self._place, origin, root_id()))
 
     def check_not_replaced(self) -> None:
         """Check that the file and its guard are at their paths once the marks are kept.

@@ -57,6 +57,10 @@ class Marks(NamedTuple):
     """The file without its log, if known. An older file beside the same log lacks these writes."""
     place: str
     """The place of the file: see :func:`place_of`."""
+    origin: str = ""
+    """The name of the file's first incarnation, which all its copies have."""
+    root: str = ""
+    """The root of the process that kept the marks: see :func:`mintage.platform.machine.root_id`."""
 
 
 _remembered: dict[str, Marks] = {}
@@ -107,7 +111,7 @@ class Witness:
         """Return the marks of the file that is at this place now. Their places may differ.
 
         The guard is in the file's directory, so its marks belong to this file. The other marks belong to the path,
-        which may name two files: containers that share memory may have different files at one path.
+        which may name two files: containers that share memory may have different files at one path. Their roots differ.
         """
         beside, shared = (_read(file) for file in (self._guard, self._shared))
         if beside is not None:
@@ -265,8 +269,8 @@ def _read(file: int | None) -> Marks | None:
         check, _, text = line.partition(b" ")
         if int(check, 16) != zlib.crc32(text):
             return None
-        with_log, without_log, place = json.loads(text)
-        return Marks(Mark(*with_log), Mark(*without_log) if without_log else None, place)
+        with_log, without_log, *others = json.loads(text)
+        return Marks(Mark(*with_log), Mark(*without_log) if without_log else None, *others)
     except (OSError, ValueError, TypeError, AttributeError):
         return None
 
