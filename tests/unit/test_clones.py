@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import socket
 import subprocess
 import sys
 import threading
 import time
+import warnings
 from dataclasses import replace
 from pathlib import Path
 from shutil import which
@@ -148,6 +150,22 @@ def test_uevent_socket_is_closed_when_nothing_is_held(inline: keeper.Keeper) -> 
         events._socket, events._inode = ours, os.fstat(ours.fileno()).st_ino
         inline.release_all()
         assert theirs.recv(1) == b""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="netlink")
+def test_uevent_socket_of_a_reference_cycle_ends_without_a_warning(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(announcements, "_DRIVER", Path("/"))
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        events: Any = announcements.Announcements()
+        # Without a GIL the collector takes a thread's objects together, so it comes to the socket first.
+        thread = threading.Thread(target=events.count)
+        thread.start()
+        thread.join()
+        events.itself = events
+        del events, thread
+        gc.collect()
+    assert [str(each.message) for each in caught if each.category is ResourceWarning] == []
 
 
 # -------------------------------------------------------------------------------------------------------- starting over

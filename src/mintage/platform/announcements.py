@@ -7,7 +7,7 @@ import os
 import sys
 from contextlib import suppress
 from pathlib import Path
-from typing import Final
+from typing import ClassVar, Final
 
 _UEVENTS: Final = 15
 """The netlink family of the kernel's device events."""
@@ -28,6 +28,9 @@ class Announcements:
 
     Use it from one thread at a time; any thread may call :meth:`close`.
     """
+
+    _opened: ClassVar[set[_socket.socket]] = set()
+    """The open sockets. Otherwise the garbage collector could finalize a socket before its owner, and warn about it."""
 
     def __init__(self) -> None:
         self._count = 0
@@ -53,6 +56,7 @@ class Announcements:
             # Use the C type: the sockets of gevent and eventlet ignore SOCK_NONBLOCK and block.
             kind = _socket.SOCK_DGRAM | _socket.SOCK_NONBLOCK
             self._socket = events = _socket.socket(_socket.AF_NETLINK, kind, _UEVENTS)
+            self._opened.add(events)
             events.bind((0, 1))
             self._inode = os.fstat(events.fileno()).st_ino
         except OSError:
@@ -70,5 +74,6 @@ class Announcements:
                 if os.fstat(events.fileno()).st_ino == self._inode:
                     events.close()
             events.detach()
+            self._opened.discard(events)
 
     __del__ = close
