@@ -11,7 +11,7 @@ import random
 import sys
 import threading
 import time
-from collections import Counter
+from collections import Counter, deque
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from itertools import chain, islice
@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING, Any, Final
 from unittest import mock
 
 import mintage
-from mintage import Sequence, locality, snowflake, testing, uuid
-from mintage._core import start_generation
+from mintage import Sequence, cuid, locality, snowflake, testing, uuid
+from mintage._core import replace_default, start_generation
 from mintage.errors import GenerationError, UniquenessWarning
 from mintage.formats.rows import SCHEMES, Scheme
 from mintage.store.memory import MemoryStore
@@ -35,6 +35,10 @@ BEGIN_NS: Final = 1_700_000_000 * 10**9
 DAY_NS: Final = 86_400 * 10**9
 PIECE: Final = 1000
 """IDs of one call of ``batch`` or ``fill``."""
+COUNTED: Final = 500
+"""IDs of a thread, of which a single thread mints as many afterwards: none of them draws a random word anew."""
+REPLACED: Final = ("ulid", "uuid", "ksuid", "nanoid", "cuid", "cuid2")
+"""The schemes whose generators need no node number."""
 VARIANTS: Final[dict[str, dict[str, Any]]] = {
     **{name: {} for name in SCHEMES},
     "uuid v1": {"version": 1},
@@ -350,6 +354,102 @@ def sequences(threads: int, each: int) -> Tally:
     return race([lambda at=at: take(at) for at in range(threads)], release)  # type: ignore[misc]
 
 
+class FakeSegmentClient:
+    """A segment client that offers segments of one integer, in the thread that needs it."""
+
+    def __init__(self, buffer: Any) -> None:
+        self._buffer = buffer
+        self._lock = threading.Lock()
+        self._firsts = iter(range(1, 1 << 62))
+        self._parts: deque[tuple[int, int, int]] = deque()
+
+    def attach(self) -> None:
+        """Do nothing: no case with this client forks."""
+
+    def advanced(self) -> None:
+        """Offer a segment."""
+        with self._lock:
+            part = self._parts.popleft() if self._parts else (next(self._firsts), 1, 1)
+        # Without a lock: the buffer has its own.
+        if not self._buffer.offer(*part):
+            self._parts.append(part)
+
+    def wait(self, _max_wait_ms: int) -> None:
+        """Offer a segment."""
+        self.advanced()
+
+    def drain(self) -> list[Any]:
+        """Empty the buffer, and keep what was in it for later."""
+        self._parts.extend(self._buffer.drain())
+        return []
+
+
+def segments(threads: int, each: int) -> Tally:
+    """Share a sequence whose segments all threads offer and drain."""
+    clients: list[FakeSegmentClient] = []
+
+    def client(_namespace: str, _store: object, buffer: Any, **_options: Any) -> FakeSegmentClient:
+        clients.append(FakeSegmentClient(buffer))
+        return clients[-1]
+
+    with mock.patch("mintage.lease.request.segment_client", client):
+        sequence = Sequence("orders")
+
+    def take() -> Iterator[int]:
+        for _ in range(each // 10):
+            yield from [sequence.next() for _ in range(10)]
+            clients[0].drain()
+
+    return race([take] * threads, clients[0].drain)
+
+
+def counted(name: str, threads: int, each: int) -> Tally:
+    """Share a counter: after the threads, it is where a single thread leaves it."""
+    total = Tally()
+    for _ in range(max(1, each // COUNTED)):
+        # One time and one seed, so that the last ID of a generator depends on its counter alone.
+        clocks = [testing.ManualClock(BEGIN_NS, seed=1) for _ in range(2)]
+        generator, other = (SCHEMES[name].module.Generator(clock=clock) for clock in clocks)
+        generator.new()
+        tally = race([lambda new=generator.new: [new() for _ in range(COUNTED)]] * threads)  # type: ignore[misc]
+        for _ in range(1 + threads * COUNTED):
+            other.new()
+        last, expected = generator.new(), other.new()
+        if last != expected:
+            tally.failed.append(AssertionError(f"the last ID is {last}, and a single thread mints {expected}"))
+        total = Tally(total.ids + tally.ids, total.twice + tally.twice, total.failed + tally.failed)
+    return total
+
+
+def counts_of_cuid(threads: int, each: int) -> Tally:
+    """Share a generator of cuids: no time and counter, the first 13 characters, come twice together."""
+    generator = cuid.Generator()
+    return race([lambda: [text[:13] for text in islice(generator, each)]] * threads)
+
+
+def replaced(threads: int, each: int) -> Tally:
+    """Replace and free the generators of modules while threads call the modules' functions."""
+    news = [SCHEMES[name].module.new for name in REPLACED]
+    kept = [replace_default(generator_of(name, 1)) for name in REPLACED]
+
+    def mint(at: int) -> Iterator[bytes]:
+        for count in range(max(1, each // 100)):
+            which = (at + count) % len(news)
+            for _ in range(100):
+                yield b"%d:" % which + as_key(news[which]())
+
+    def replace() -> list[Any]:
+        for name in REPLACED * 20:
+            replace_default(generator_of(name, 1))
+        return []
+
+    try:
+        return race([lambda at=at: mint(at) for at in range(threads)], replace)  # type: ignore[misc]
+    finally:
+        for generator in kept:
+            replace_default(generator)
+
+
 def shared_iterators(threads: int, each: int) -> Tally:
     """Let threads take the IDs of one batch from one iterator."""
     iterator = iter(mintage.sno.Generator(1).batch(each * threads))
@@ -470,7 +570,12 @@ def cases() -> dict[str, Callable[[int, int], Tally]]:
     add("followed", followed_clocks)
     add("modes", changed_modes)
     add("frozen", frozen)
+    for name in ("cuid", "cuid2"):
+        add(f"counted {name}", counted, name)
+    add("counts of cuid", counts_of_cuid)
+    add("replaced", replaced)
     add("sequences", sequences)
+    add("segments", segments)
     add("iterators", shared_iterators)
     add("passed on", passed_on)
     add("buffers", resized_buffers)
