@@ -23,6 +23,7 @@ from mintage import __version__
 from mintage.server.keys import RIGHTS
 from mintage.server.metrics import Metrics
 from mintage.server.settings import Settings
+from tests.helpers.optional import module_or_skip
 from tests.servers.server import open_url, until
 from tests.service.running import key_toml, running
 
@@ -317,6 +318,7 @@ def test_every_named_port_is_a_port_of_the_container() -> None:
 
 
 def test_kubernetes_passes_only_known_settings(told: Callable[[Mapping[str, str]], Any], tmp_path: Path) -> None:
+    module_or_skip("psycopg")
     given = manifest("configmap")["data"]
     (mount,) = [each for each in container()["volumeMounts"] if each["name"] == "config"]
     ((name, text),) = manifest("secret.example")["stringData"].items()

@@ -14,6 +14,7 @@ import sys
 import tempfile
 from collections import Counter
 from datetime import UTC, datetime, timedelta
+from importlib.util import find_spec
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
@@ -557,7 +558,12 @@ def test_only_the_start_of_an_overlong_line_is_kept() -> None:
         (["sqlite:///ids.db", "--column", "id"], 2, "needs --table"),
         (["sqlite:///ids.db", "--table", "t", "--column", "id"], 2, "there is no table 't'"),
         (["nothing://x/y", "--table", "t", "--column", "id"], 2, "the URL does not name a database"),
-        (["postgresql://127.0.0.1:1/x", "--table", "t", "--column", "id"], 69, "the database: "),
+        pytest.param(
+            ["postgresql://127.0.0.1:1/x", "--table", "t", "--column", "id"],
+            69,
+            "the database: ",
+            marks=pytest.mark.skipif(find_spec("psycopg") is None, reason="psycopg"),
+        ),
     ],
 )
 def test_wrong_arguments_are_one_line(
