@@ -158,6 +158,7 @@ def suite(python: Path, version: str, log: Path, words: list[str], seconds: int)
     command = [python, "-m", "pytest", *options, "-m", "not servers", *(words or SUITES)]
     bounded = ["timeout", "--kill-after=30", str(seconds), *map(str, command)]
     with log.open("w", encoding="utf-8") as file:
+        # Or else a package that needs the GIL, as pyinstrument, would turn it on.
         environment = {**os.environ, **variables, **({"PYTHON_GIL": "0"} if version in FREE_THREADED else {})}
         return subprocess.run(bounded, cwd=ROOT, env=environment, stdout=file, stderr=file, check=False).returncode
 

@@ -44,9 +44,8 @@ mod views;
 
 use pyo3::prelude::*;
 
-/// mintage's core. A free-threaded interpreter turns its GIL on to load the module, unless `PYTHON_GIL=0` or `-X gil=0` forbids
-/// that: minting without the GIL is experimental until `make deep` has minted 10⁹ IDs so.
-#[pymodule(gil_used = true)]
+/// mintage's core. A free-threaded interpreter leaves its GIL off when it loads the module.
+#[pymodule(gil_used = false)]
 mod _core {
     use super::*;
     use pyo3::exceptions::PyTypeError;
