@@ -15,7 +15,7 @@ from benchmarks.columns import COLUMNS
 from benchmarks.crowd import CROWDED
 from benchmarks.formats import FORMATS
 from benchmarks.frames import FRAMES
-from benchmarks.free_threaded import FREE_THREADED
+from benchmarks.free_threaded import FREE_THREADED, WIDE
 from benchmarks.leases import LEASES
 from benchmarks.row import UUID7, UUID7_NAME, Bar, Row, Unit, at_least, at_most, beside_uuid7, call, each, new
 from benchmarks.servers import (
@@ -57,9 +57,6 @@ from benchmarks.timing import (
 )
 
 # Our sides.
-
-WIDE = "time:41 node:2 sequence:20"
-"""A layout that no loop exhausts: 1,048,576 IDs a millisecond."""
 
 
 def sno() -> Any:
