@@ -10,6 +10,7 @@ PYTEST := $(BIN)/python -m pytest --numprocesses=$(or $(JOBS),2) --dist=workstea
 unexport PYTHONDONTWRITEBYTECODE # or every process that tests start would compile the package anew
 
 RUST := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name 'Cargo.toml')
+TSAN := RUSTFLAGS="-Zsanitizer=thread" PROPTEST_CASES=8 cargo +nightly test --locked --quiet -Zbuild-std --target x86_64-unknown-linux-gnu --target-dir target/tsan -p mintage-core --lib --tests
 LOOM := RUSTFLAGS="--cfg loom" cargo test --locked --quiet --release --target-dir target/loom -p mintage-core --test loom
 
 .DEFAULT_GOAL := help
@@ -93,6 +94,8 @@ compatibility: build $(STAMPS)/tests servers ## Build the last tagged version, a
 deep: build $(STAMPS)/tests $(STAMPS)/deep servers ## The long proofs: a billion IDs, a million faults, crowds of processes, fuzzing, an hour of the service, stalls, many more cases
 	$(BIN)/python -m benchmarks.deep_threads
 	$(BIN)/python -m tests.stress.threads --ids 1000000000
+	[ -z "$$MINTAGE_FREE_THREADED" ] || $(BIN)/python -m tests.pythons 3.14t --tests tests/stress/test_threads.py
+	[ -z "$$MINTAGE_FREE_THREADED" ] || .cache/pythons/3.14t/venv/bin/python -m tests.stress.threads --ids 1000000000
 	$(BIN)/python -m tests.integration.faults.clones
 	$(BIN)/python -m tests.simulator --ids 100000000 --faults 1000000 --batch 400 --jobs 2
 	for region in uuid.v1 uuid.v6 uuid.v7 ulid 'ksuid$$' ksuid_ms xid objectid sandflake; do \
@@ -106,6 +109,8 @@ deep: build $(STAMPS)/tests $(STAMPS)/deep servers ## The long proofs: a billion
 	$(BIN)/python -m tests.deep.soak
 	$(BIN)/python -m tests.deep.stalls $(PYTEST) tests/service tests/stress tests/contract tests/integration
 	PROPTEST_CASES=100000 cargo test --locked --quiet --release -p mintage-core
+	@if rustup component list --toolchain nightly --installed 2>/dev/null | grep -q '^rust-src'; then $(TSAN); \
+		else echo "ThreadSanitizer did not run: it needs rustup toolchain install nightly --component rust-src."; fi
 	$(BIN)/python -m pytest --hypothesis-profile=deep tests/stateful tests/unit
 
 mutants: build $(STAMPS)/tests $(STAMPS)/mutants ## Break the code a line at a time, and name what no test notices: hours
