@@ -58,6 +58,7 @@ impl<T> PerThread<T> {
 macro_rules! per_thread {
     ($(#[$doc:meta])* $name:ident: $type:ty = $value:expr) => {
         $(#[$doc])*
+        #[allow(clippy::upper_case_acronyms, reason = "it is used as a static is")]
         struct $name;
 
         impl $name {
