@@ -638,6 +638,21 @@ def test_bounds_of_neighbouring_ticks_touch(layout: Layout, tick: int) -> None:
     assert layout.max_at(before) + 1 == layout.min_at(at)
 
 
+@given(st.integers(-62_135_596_800_000, 253_402_300_799_999))
+def test_time_of_an_id_is_that_of_pythons_calendar(ms: int) -> None:
+    assert Layout("time:40 node:8 sequence:8", epoch_ms=ms).parse(0).time == utc(ms)
+
+
+@pytest.mark.parametrize(
+    ("ms", "text"),
+    [(-62_135_596_800_001, "0000-12-31T23:59:59.999Z"), (253_402_300_800_000, "253402300800000 ms since 1970")],
+)
+def test_time_of_an_id_outside_pythons_calendar_is_refused(ms: int, text: str) -> None:
+    with pytest.raises(errors.FieldError, match=f"^time {text} is outside what a datetime can hold") as caught:
+        _ = Layout("time:40 node:8 sequence:8", epoch_ms=ms).parse(0).time
+    assert code(caught) == "time.range"
+
+
 def test_datetime_and_its_nanoseconds_have_the_same_bounds() -> None:
     assert (
         DEFAULT.min_at(utc(T))

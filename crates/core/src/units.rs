@@ -1,5 +1,6 @@
 //! Units as types, so that no millisecond is mistaken for a tick.
 
+use chrono::{DateTime, Datelike, Timelike, Utc};
 use std::fmt;
 
 /// Milliseconds since the Unix epoch, floored: the unit of clock readings.
@@ -17,12 +18,22 @@ pub struct Tick(pub u64);
 impl UnixNs {
     /// Nanoseconds in a millisecond.
     pub const PER_MS: i128 = 1_000_000;
+    /// Nanoseconds in a second.
+    pub const PER_SECOND: i128 = 1_000 * Self::PER_MS;
 
     /// Returns the millisecond of this instant, rounded towards the past also before 1970.
     #[must_use]
     pub fn floor_ms(self) -> UnixMs {
         let ms = self.0.div_euclid(Self::PER_MS);
         UnixMs(i64::try_from(ms).unwrap_or(if ms < 0 { i64::MIN } else { i64::MAX }))
+    }
+
+    /// Returns the date and the time of day; `None` outside the years −9999 to 9999.
+    #[must_use]
+    pub fn utc(self) -> Option<DateTime<Utc>> {
+        let seconds = i64::try_from(self.0.div_euclid(Self::PER_SECOND)).ok()?;
+        let at = DateTime::from_timestamp(seconds, self.0.rem_euclid(Self::PER_SECOND) as u32)?;
+        (-9_999..=9_999).contains(&at.year()).then_some(at)
     }
 }
 
@@ -64,20 +75,41 @@ impl Timescale {
 
 impl fmt::Display for UnixMs {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let time = time::OffsetDateTime::from_unix_timestamp_nanos(self.start_ns().0);
-        match time {
-            Ok(t) => write!(
+        match self.start_ns().utc() {
+            Some(t) => write!(
                 f,
                 "{:04}-{:02}-{:02}T{:02}:{:02}:{:02}.{:03}Z",
                 t.year(),
-                u8::from(t.month()),
+                t.month(),
                 t.day(),
                 t.hour(),
                 t.minute(),
                 t.second(),
-                t.millisecond()
+                t.timestamp_subsec_millis()
             ),
-            Err(_) => write!(f, "{} ms since 1970", self.0),
+            None => write!(f, "{} ms since 1970", self.0),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_outside_the_years_of_four_digits_are_numbers() {
+        for (ms, text) in [
+            (i64::MIN, "-9223372036854775808 ms since 1970"),
+            (-377_705_116_800_001, "-377705116800001 ms since 1970"),
+            (-377_705_116_800_000, "-9999-01-01T00:00:00.000Z"),
+            (-62_167_219_200_001, "-001-12-31T23:59:59.999Z"),
+            (-62_167_219_200_000, "0000-01-01T00:00:00.000Z"),
+            (-1, "1969-12-31T23:59:59.999Z"),
+            (253_402_300_799_999, "9999-12-31T23:59:59.999Z"),
+            (253_402_300_800_000, "253402300800000 ms since 1970"),
+            (i64::MAX, "9223372036854775807 ms since 1970"),
+        ] {
+            assert_eq!(UnixMs(ms).to_string(), text);
         }
     }
 }

@@ -4,9 +4,10 @@ use crate::snowflake::Layout;
 use crate::{errors, values};
 use mintage_core::format::{self, Constraint, Value};
 use mintage_core::schemes::{self, locality, sno, snowflake};
+use mintage_core::units::UnixNs;
 use pyo3::exceptions::PyOverflowError;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDateTime, PyInt, PyTuple, PyTzInfo};
+use pyo3::types::{PyBytes, PyDateTime, PyInt, PyTuple};
 
 /// One format, or one layout of a scheme.
 #[pyclass(frozen, module = "mintage._core.formats")]
@@ -44,13 +45,6 @@ impl Format {
 
 fn id_of(number: &Bound<'_, PyInt>, format: &format::Format<'_>) -> PyResult<Vec<u8>> {
     Ok(number.call_method1("to_bytes", (format.size(), "big"))?.cast::<PyBytes>()?.as_bytes().to_vec())
-}
-
-/// An instant, floored to microseconds; `None` outside the years 1 to 9999.
-fn datetime(py: Python<'_>, ns: Option<i128>) -> Option<Bound<'_, PyDateTime>> {
-    let t = time::OffsetDateTime::from_unix_timestamp_nanos(ns?).ok()?;
-    let (utc, micros) = (PyTzInfo::utc(py).ok()?, t.microsecond());
-    PyDateTime::new(py, t.year(), t.month().into(), t.day(), t.hour(), t.minute(), t.second(), micros, Some(&utc)).ok()
 }
 
 #[pymethods]
@@ -149,14 +143,14 @@ impl Format {
     /// The first instant that it cannot hold; ``None`` where that is after year 9999, or it has no time.
     #[getter]
     fn expires<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyDateTime>> {
-        datetime(py, self.with(|format| format.expires_ns()))
+        values::datetime_ns(py, UnixNs(self.with(|format| format.expires_ns())?))
     }
 
     /// The end of its generators: :attr:`expires`, or earlier.
     #[getter]
     fn ends<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyDateTime>> {
         let ends = self.with(|format| format.ends.map(|ends| ends.start_ns().0).or_else(|| format.expires_ns()));
-        datetime(py, ends)
+        values::datetime_ns(py, UnixNs(ends?))
     }
 
     /// Return a diagram of its bits.
@@ -266,7 +260,7 @@ type PoolFacts<'py> = (String, u64, Option<Bound<'py, PyDateTime>>);
 #[pyfunction]
 pub fn read_pool_layout<'py>(py: Python<'py>, text: &str) -> PyResult<Option<PoolFacts<'py>>> {
     let read = schemes::read_pool_layout(text).map_err(errors::value)?;
-    Ok(read.map(|layout| (layout.text, layout.nodes, datetime(py, Some(layout.ends.start_ns().0)))))
+    Ok(read.map(|layout| (layout.text, layout.nodes, values::datetime_ns(py, layout.ends.start_ns()))))
 }
 
 /// Return locality's node number of a process id and a MAC address, of which the last 16 and 28 bits count.

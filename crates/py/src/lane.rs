@@ -4,7 +4,9 @@
 use crate::hot::{self, Mints};
 use crate::sequence::Sequence;
 use crate::values;
+use chrono::{Datelike, Month, Timelike};
 use mintage_core::buffer::Segment;
+use mintage_core::units::UnixNs;
 use mintage_wire::bucket::Bucket as Rate;
 use mintage_wire::http::{self, ResponseContext, Route};
 use mintage_wire::resp::{self, Fault, Hot};
@@ -195,10 +197,10 @@ fn integers(part: Segment) -> impl Iterator<Item = u64> {
 
 /// <https://www.rfc-editor.org/rfc/rfc9110#section-5.6.7>
 fn http_date(seconds: i64) -> String {
-    let Ok(at) = time::OffsetDateTime::from_unix_timestamp(seconds) else { return String::new() };
-    let (weekday, month) = (at.weekday().to_string(), at.month().to_string());
-    let (hour, minute, second) = at.to_hms();
-    format!("{weekday:.3}, {:02} {month:.3} {:04} {hour:02}:{minute:02}:{second:02} GMT", at.day(), at.year())
+    let Some(at) = UnixNs(i128::from(seconds) * UnixNs::PER_SECOND).utc() else { return String::new() };
+    let (weekday, month) = (at.weekday(), Month::try_from(at.month() as u8).map_or("", |month| month.name()));
+    let (hour, minute, second) = (at.hour(), at.minute(), at.second());
+    format!("{weekday}, {:02} {month:.3} {:04} {hour:02}:{minute:02}:{second:02} GMT", at.day(), at.year())
 }
 
 /// Return True if a client's trace id is echoed: it is 1 to 128 letters, digits and ``. _ : / + = -``.

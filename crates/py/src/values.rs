@@ -1,6 +1,7 @@
 //! Python values in, checked; Python values out.
 
 use crate::{errors, hot, kernel};
+use chrono::{Datelike, Timelike};
 use mintage_core::error::Error;
 use mintage_core::units::{UnixMs, UnixNs};
 use pyo3::Borrowed;
@@ -197,11 +198,16 @@ fn epoch(py: Python<'_>) -> PyResult<Bound<'_, PyDateTime>> {
 pub fn datetime(py: Python<'_>, ms: UnixMs) -> PyResult<Bound<'_, PyDateTime>> {
     let out_of_range =
         || errors::field(py, "time.range", &format!("time {ms} is outside what a datetime can hold (years 1..9999)"));
-    let t = time::OffsetDateTime::from_unix_timestamp_nanos(ms.start_ns().0).map_err(|_| out_of_range())?;
-    let utc = PyTzInfo::utc(py)?;
-    let micros = u32::from(t.millisecond()) * 1_000;
-    PyDateTime::new(py, t.year(), t.month().into(), t.day(), t.hour(), t.minute(), t.second(), micros, Some(&utc))
-        .map_err(|_| out_of_range())
+    datetime_ns(py, ms.start_ns()).ok_or_else(out_of_range)
+}
+
+/// An aware UTC datetime, floored to microseconds; `None` outside the years 1 to 9999.
+pub fn datetime_ns(py: Python<'_>, ns: UnixNs) -> Option<Bound<'_, PyDateTime>> {
+    let (at, utc) = (ns.utc()?, PyTzInfo::utc(py).ok()?);
+    let [month, day, hour, minute, second] =
+        [at.month(), at.day(), at.hour(), at.minute(), at.second()].map(|part| part as u8);
+    let micros = at.timestamp_subsec_micros();
+    PyDateTime::new(py, at.year(), month, day, hour, minute, second, micros, Some(&utc)).ok()
 }
 
 /// `datetime.max`, aware: the answer where time outlasts the calendar.

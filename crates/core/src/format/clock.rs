@@ -1,5 +1,7 @@
 //! The clock of a format: its epoch, its tick, and the parts that count.
 
+use crate::units::UnixNs;
+use chrono::{Datelike, Timelike};
 use std::fmt;
 
 /// The clock that the time parts count: ticks of `tick_ns` nanoseconds since `epoch_ns`, in nanoseconds since 1970.
@@ -48,13 +50,13 @@ impl fmt::Display for Clock<'_> {
         match self.tick_ns {
             SECOND => f.write_str("seconds")?,
             MS => f.write_str("milliseconds")?,
-            tick if tick.is_multiple_of(MS) => write!(f, "ticks of {} ms", tick / MS)?,
+            tick if tick % MS == 0 => write!(f, "ticks of {} ms", tick / MS)?,
             tick => write!(f, "ticks of {tick} ns")?,
         }
-        match time::OffsetDateTime::from_unix_timestamp_nanos(self.epoch_ns) {
-            Ok(t) if t.year() >= 1 => {
-                write!(f, " since {:04}-{:02}-{:02}", t.year(), u8::from(t.month()), t.day())?;
-                let (hour, minute, second, micros) = (t.hour(), t.minute(), t.second(), t.microsecond());
+        match UnixNs(self.epoch_ns).utc() {
+            Some(t) if t.year() >= 1 => {
+                write!(f, " since {:04}-{:02}-{:02}", t.year(), t.month(), t.day())?;
+                let (hour, minute, second, micros) = (t.hour(), t.minute(), t.second(), t.timestamp_subsec_micros());
                 match (hour, minute, second, micros) {
                     (0, 0, 0, 0) => return Ok(()),
                     _ => write!(f, "T{hour:02}:{minute:02}:{second:02}")?,
