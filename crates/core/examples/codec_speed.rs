@@ -5,7 +5,7 @@ use std::hint::black_box;
 use std::iter::zip;
 use std::time::Instant;
 
-use mintage_core::codec::{Base32, Hex, Path};
+use mintage_core::codec::{Base32, Hex, Path, as_chunks, as_chunks_mut};
 use mintage_core::schemes;
 
 const IDS: usize = 2_000;
@@ -36,12 +36,12 @@ macro_rules! report {
             line(path.name(), encode, decode);
         }
         let encode = best(|| {
-            for (id, text) in zip(black_box(&ids).as_chunks().0, text.as_chunks_mut().0) {
+            for (id, text) in zip(as_chunks(black_box(&ids)).0, as_chunks_mut(&mut text).0) {
                 *black_box(text) = $codec::encode(*id);
             }
         });
         let decode = best(|| {
-            for (text, id) in zip(black_box(&text).as_chunks().0, ids.as_chunks_mut().0) {
+            for (text, id) in zip(as_chunks(black_box(&text)).0, as_chunks_mut(&mut ids).0) {
                 *black_box(id) = $codec::decode(text).expect("encoded before");
             }
         });

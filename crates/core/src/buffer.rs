@@ -124,9 +124,8 @@ impl Buffer {
         loop {
             // A used-up segment counts no further: its count would overflow one day.
             let seen = State::unpack(self.word.load(Ordering::Acquire));
-            if let Some(segment) = self.slot(seen.index).read(seen.index)
-                && seen.taken < segment.count
-            {
+            let segment = self.slot(seen.index).read(seen.index);
+            if segment.is_some_and(|segment| seen.taken < segment.count) {
                 let mine = State::unpack(self.word.fetch_add(u64::from(want), Ordering::AcqRel));
                 if let Some(segment) = self.slot(mine.index).read(mine.index) {
                     return segment.slice(mine.taken, want);

@@ -188,12 +188,12 @@ impl SharedPrf {
     /// Returns the bits of a tick.
     #[inline(always)]
     pub fn bits(&self, tick: Tick) -> u128 {
-        if let Some(seen) = self.version.seen()
-            && self.tick.load(Ordering::Relaxed) == tick.0
-        {
-            let [high, low] = [&self.high, &self.low].map(|half| u128::from(half.load(Ordering::Relaxed)));
-            if self.version.is_still(seen) {
-                return high << 64 | low;
+        if let Some(seen) = self.version.seen() {
+            if self.tick.load(Ordering::Relaxed) == tick.0 {
+                let [high, low] = [&self.high, &self.low].map(|half| u128::from(half.load(Ordering::Relaxed)));
+                if self.version.is_still(seen) {
+                    return high << 64 | low;
+                }
             }
         }
         self.encrypt(tick)

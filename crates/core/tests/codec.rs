@@ -298,7 +298,7 @@ macro_rules! vectors {
 
 fn from_hex(text: &Value) -> Vec<u8> {
     let digits = text.as_str().unwrap().as_bytes();
-    digits.chunks(2).map(|pair| u8::from_str_radix(str::from_utf8(pair).unwrap(), 16).unwrap()).collect()
+    digits.chunks(2).map(|pair| u8::from_str_radix(std::str::from_utf8(pair).unwrap(), 16).unwrap()).collect()
 }
 
 #[test]

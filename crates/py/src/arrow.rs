@@ -3,6 +3,7 @@
 use crate::decimal::{DIGITS, decimals};
 use crate::hot::{Buffer, Data, Field, IdClass, room};
 use crate::{errors, values};
+use mintage_core::codec::as_chunks;
 use mintage_core::id::Id;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -149,10 +150,8 @@ impl<'a> Ids<'a> {
         let mut field = Field::new(&format, Vec::new());
         let of =
             |key: &[u8]| requested?.metadata.iter().find(|(found, _)| found == key).map(|(_, value)| value.clone());
-        if let Some(name) = of(EXTENSION)
-            && requested.is_some_and(|requested| requested.format == field.format)
-            && self.is_called(form, &name)
-        {
+        let has_format = requested.is_some_and(|requested| requested.format == field.format);
+        if let Some(name) = of(EXTENSION).filter(|name| has_format && self.is_called(form, name)) {
             field.metadata =
                 vec![(EXTENSION.into(), name), (EXTENSION_DATA.into(), of(EXTENSION_DATA).unwrap_or_default())];
         }
@@ -179,8 +178,8 @@ impl<'a> Ids<'a> {
                 let mut views = room(count);
                 // Copies of a size that is known are moves between registers.
                 match size {
-                    10 => views.extend(ids.as_chunks::<10>().0.iter().map(|id| inline(id))),
-                    12 => views.extend(ids.as_chunks::<12>().0.iter().map(|id| inline(id))),
+                    10 => views.extend(as_chunks::<_, 10>(ids).0.iter().map(|id| inline(id))),
+                    12 => views.extend(as_chunks::<_, 12>(ids).0.iter().map(|id| inline(id))),
                     _ => views.extend(ids.chunks_exact(size).map(inline)),
                 }
                 vec![Buffer::absent(), Buffer::made(views), Buffer::made(Vec::<i64>::new())]

@@ -146,10 +146,10 @@ impl GeneratorState<Counting> {
 
 impl<M: Mint> Drop for GeneratorState<M> {
     fn drop(&mut self) {
-        if let Some(leases) = &self.leases
-            && self.gate.is_attached()
-        {
-            leases.abandon(self.start(self.mint.close()));
+        if let Some(leases) = &self.leases {
+            if self.gate.is_attached() {
+                leases.abandon(self.start(self.mint.close()));
+            }
         }
     }
 }
@@ -306,9 +306,10 @@ fn on_clock_rewind<G: NodeGenerator>(this: &G, py: Python<'_>, rewinds: u64) -> 
     };
     state.gate.change(|| {
         // Of threads that notice it, the first resets the generator.
-        if state.rewinds.fetch_max(rewinds, Ordering::Relaxed) < rewinds
-            && let Some((node, origin)) = own
-        {
+        if state.rewinds.fetch_max(rewinds, Ordering::Relaxed) >= rewinds {
+            return;
+        }
+        if let Some((node, origin)) = own {
             let next = if node < state.nodes { (node + rewinds) % state.nodes } else { node };
             this.set_node(py, next, Some(origin));
             state.mint.reset(state.mint.full_window());

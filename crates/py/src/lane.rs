@@ -245,9 +245,8 @@ impl Lane {
     fn take<'py>(&self, py: Python<'py>, namespace: &str, n: u32) -> PyResult<Bound<'py, PyList>> {
         let served = self.served(namespace)?;
         let mut taken = Vec::new();
-        while let left @ 1.. = n - taken.len() as u32
-            && let Some(part) = served.sequence.get().take_buffered(py, left)?
-        {
+        while let left @ 1.. = n - taken.len() as u32 {
+            let Some(part) = served.sequence.get().take_buffered(py, left)? else { break };
             taken.extend(integers(part));
         }
         PyList::new(py, taken)

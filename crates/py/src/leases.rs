@@ -280,10 +280,10 @@ impl Leases {
         Python::try_attach(|py| {
             // It may be an error that ends the generator's life.
             let pending = PyErr::take(py);
-            if let Some(lease_client) = self.lease_client.get()
-                && let Err(error) = lease_client.call_method1(py, "abandon", (used_until.0,))
-            {
-                error.write_unraisable(py, None);
+            if let Some(lease_client) = self.lease_client.get() {
+                if let Err(error) = lease_client.call_method1(py, "abandon", (used_until.0,)) {
+                    error.write_unraisable(py, None);
+                }
             }
             if let Some(pending) = pending {
                 pending.restore(py);

@@ -6,6 +6,7 @@ use crate::id::id;
 use crate::leases::{Subject, Terms};
 use crate::values::Defaulted;
 use crate::{errors, fields, hot, values};
+use mintage_core::codec::as_chunks_mut;
 use mintage_core::format::Part;
 use mintage_core::given_time::GivenTimeCounter;
 use mintage_core::schemes::locality::{self as scheme, Mint, Mode, Origin};
@@ -183,7 +184,7 @@ impl NodeGenerator for Generator {
     }
 
     fn write(&self, _: Python<'_>, run: Run, _: u8, ids: &mut [u8]) {
-        for (index, place) in (0..).zip(ids.as_chunks_mut::<{ scheme::SIZE }>().0) {
+        for (index, place) in (0..).zip(as_chunks_mut(ids).0) {
             *place = self.id(run, index).0.to_be_bytes();
         }
     }

@@ -7,6 +7,7 @@ use crate::id::id;
 use crate::leases::{Subject, Terms};
 use crate::values::Defaulted;
 use crate::{entropy, errors, fields, hot, kernel, ticked, values};
+use mintage_core::codec::as_chunks_mut;
 use mintage_core::counting::Counting;
 use mintage_core::error::Error;
 use mintage_core::given_time::GivenTimeCounter;
@@ -475,7 +476,7 @@ impl NodeGenerator for Generator {
     fn write(&self, py: Python<'_>, run: Run, _: u8, ids: &mut [u8]) {
         let random = if self.version == Version::V7 { self.drawn.of(py, Tick(run.tick)) } else { 0 };
         let (unix_ms, clock_seq) = (scheme::Id::units(Tick(run.tick)), self.clock_seq.load(Ordering::Relaxed));
-        for (n, id) in (run.first..).zip(ids.as_chunks_mut().0) {
+        for (n, id) in (run.first..).zip(as_chunks_mut(ids).0) {
             *id = self.id(unix_ms, random, clock_seq, n).0;
         }
     }
@@ -494,7 +495,7 @@ fn write(slf: &Bound<'_, Generator>, ids: &mut [u8]) -> PyResult<()> {
     for part in ids.chunks_mut(1 << 16) {
         generator::attach(slf)?;
         slf.get().state.clock.fill(slf.py(), part)?;
-        for id in part.as_chunks_mut().0 {
+        for id in as_chunks_mut(part).0 {
             *id = random(*id).0;
         }
         slf.py().check_signals()?;

@@ -218,10 +218,10 @@ pub fn datetime_or_max(py: Python<'_>, ms: UnixMs) -> PyResult<Bound<'_, PyDateT
 
 /// The bytes of a `uuid.UUID`.
 pub fn uuid_bytes(value: &Bound<'_, PyAny>) -> PyResult<[u8; 16]> {
-    if value.is_instance(&hot::uuid_type(value.py())?)?
-        && let Ok(bytes) = value.getattr("bytes")?.extract::<[u8; 16]>()
-    {
-        return Ok(bytes);
+    if value.is_instance(&hot::uuid_type(value.py())?)? {
+        if let Ok(bytes) = value.getattr("bytes")?.extract::<[u8; 16]>() {
+            return Ok(bytes);
+        }
     }
     Err(errors::argument("value", "a uuid.UUID", value))
 }
@@ -247,7 +247,7 @@ pub fn draw(py: Python<'_>, bytes: &mut [u8]) -> PyResult<()> {
 
 /// Refuses a length that is no multiple of an item's.
 pub fn check_multiple(actual: usize, size: usize, what: &'static str, unit: &'static str) -> PyResult<()> {
-    if actual.is_multiple_of(size) {
+    if actual % size == 0 {
         return Ok(());
     }
     let expected = actual.next_multiple_of(size);
@@ -283,10 +283,10 @@ pub fn characters(value: &Bound<'_, PyAny>, size: usize) -> PyResult<Vec<u8>> {
 /// An index into `count` items, as a list takes it.
 pub fn index(index: &Bound<'_, PyAny>, count: usize) -> PyResult<usize> {
     let at = index.extract::<isize>();
-    if let Err(error) = &at
-        && !error.is_instance_of::<PyOverflowError>(index.py())
-    {
-        return Err(at.unwrap_err());
+    if let Err(error) = &at {
+        if !error.is_instance_of::<PyOverflowError>(index.py()) {
+            return Err(at.unwrap_err());
+        }
     }
     at.ok()
         .map(|at| if at < 0 { at + count as isize } else { at })

@@ -2,6 +2,7 @@
 
 #![forbid(unsafe_code)]
 
+use super::{as_chunks, as_chunks_mut};
 use std::iter::zip;
 
 /// Implements a codec of `$text` characters for IDs of `$id` bytes, over its functions for one ID and its kernels.
@@ -85,8 +86,8 @@ pub(super) fn convert<const A: usize, const B: usize, E>(
     blocks: impl FnOnce(&[[u8; A]], &mut [[u8; B]]) -> usize,
     one: impl Fn(&[u8; A], &mut [u8; B]) -> Result<(), E>,
 ) -> Result<(), (usize, E)> {
-    let (from, from_rest) = from.as_chunks();
-    let (to, to_rest) = to.as_chunks_mut();
+    let (from, from_rest) = as_chunks(from);
+    let (to, to_rest) = as_chunks_mut(to);
     assert!(
         from.len() == to.len() && from_rest.is_empty() && to_rest.is_empty(),
         "{} × {A} + {} bytes do not convert to {} × {B} + {} bytes",

@@ -16,4 +16,4 @@ mod swar;
 
 pub use base32::Base32;
 pub use hex::Hex;
-pub use simd::Path;
+pub use simd::{Path, as_chunks, as_chunks_mut};

@@ -427,7 +427,7 @@ impl Digits {
         let mut at = 0;
         while at < self.count {
             // The first step takes the remainder, so that all others are complete.
-            let digits = if at == 0 && !self.count.is_multiple_of(most) { self.count % most } else { most };
+            let digits = if at == 0 && self.count % most != 0 { self.count % most } else { most };
             let (mut rest, mut factor) = (0_u64, 1);
             for _ in 0..digits {
                 let value = self.alphabet.values[text[self.places[at] as usize] as usize];
@@ -469,7 +469,7 @@ impl Digits {
         let limits = text.map(|character| self.alphabet.value(character).unwrap_or_default());
         let digit = |at: usize, to: u8| {
             let step = if at == self.places[self.count - 1] as usize { 1 << self.pad } else { 1 };
-            let takes = |c: &u8| self.alphabet.value(*c).is_some_and(|value| value <= to && value.is_multiple_of(step));
+            let takes = |c: &u8| self.alphabet.value(*c).is_some_and(|value| value <= to && value % step == 0);
             class(&(0..0x80).filter(takes).collect::<Vec<_>>())
         };
         // From the last character on: the expression of texts up to the largest, and that of all texts, which follows a

@@ -1,9 +1,9 @@
 //! Conversions of full registers of IDs, chosen at run time.
 //!
 //! A kernel converts whole blocks from the front and returns the number of IDs that it converted. It stops before the
-//! first block with an error. All unsafe code of the crate is in this file. There are two kinds: loads and stores
-//! through pointers into arrays that are at least as long, and calls of kernels whose instructions the machine has. A
-//! [`Path`] is the proof that it has them.
+//! first block with an error. All unsafe code of the crate is in this file. There are three kinds: loads and stores
+//! through pointers into arrays that are at least as long, calls of kernels whose instructions the machine has, and
+//! slices seen as slices of arrays. A [`Path`] is the proof that the machine has the instructions.
 
 #![allow(unsafe_code, reason = "loads, stores and calls of detected instruction sets; each block says why it is sound")]
 #![cfg_attr(
@@ -13,6 +13,7 @@
 
 use std::fmt;
 use std::iter::zip;
+use std::slice;
 
 use super::swar::HYPHENS;
 
@@ -94,10 +95,30 @@ impl fmt::Debug for Path {
     }
 }
 
+/// Splits a slice into arrays of `N` items and a rest that is shorter. The method of slices needs Rust 1.88.
+#[inline(always)]
+#[must_use]
+pub fn as_chunks<T, const N: usize>(items: &[T]) -> (&[[T; N]], &[T]) {
+    let count = items.len() / N;
+    let (whole, rest) = items.split_at(count * N);
+    // SAFETY: an array is its items in a row, and `whole` has the items of `count` arrays.
+    (unsafe { slice::from_raw_parts(whole.as_ptr().cast(), count) }, rest)
+}
+
+/// Does the same for a slice that can be changed.
+#[inline(always)]
+#[must_use]
+pub fn as_chunks_mut<T, const N: usize>(items: &mut [T]) -> (&mut [[T; N]], &mut [T]) {
+    let count = items.len() / N;
+    let (whole, rest) = items.split_at_mut(count * N);
+    // SAFETY: as above, and nothing else refers to `whole`.
+    (unsafe { slice::from_raw_parts_mut(whole.as_mut_ptr().cast(), count) }, rest)
+}
+
 /// Calls `step` with each block of `N` items until it refuses one; returns the number of items converted.
 #[inline(always)]
 fn blocks<const N: usize, A, B>(from: &[A], to: &mut [B], step: impl Fn(&[A; N], &mut [B; N]) -> bool) -> usize {
-    let (from, to) = (from.as_chunks().0, to.as_chunks_mut().0);
+    let (from, to) = (as_chunks(from).0, as_chunks_mut(to).0);
     for (done, (from, to)) in zip(from, to).enumerate() {
         if !step(from, to) {
             return N * done;

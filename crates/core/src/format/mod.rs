@@ -133,7 +133,7 @@ impl<'a> Format<'a> {
     /// Returns the bytes of an ID.
     #[must_use]
     pub const fn size(&self) -> usize {
-        assert!(self.bits().is_multiple_of(8), "an ID is a multiple of 8 bits");
+        assert!(self.bits() % 8 == 0, "an ID is a multiple of 8 bits");
         self.bits() as usize / 8
     }
 
@@ -193,10 +193,7 @@ impl<'a> Format<'a> {
     #[must_use]
     pub const fn timescale(&self) -> Timescale {
         let Some(Clock { epoch_ns, tick_ns, .. }) = self.clock else { panic!("the format has no time") };
-        assert!(
-            epoch_ns % MS as i128 == 0 && tick_ns.is_multiple_of(MS),
-            "epoch and tick are multiples of a millisecond"
-        );
+        assert!(epoch_ns % MS as i128 == 0 && tick_ns % MS == 0, "epoch and tick are multiples of a millisecond");
         Timescale { epoch_ms: (epoch_ns / MS as i128) as i64, unit_ms: (tick_ns / MS) as u32 }
     }
 

@@ -144,7 +144,7 @@ impl Writable {
             return Err(errors::config(py, "config.buffer", "buffer is read-only"));
         }
         let bytes = buffer.len_bytes();
-        if !bytes.is_multiple_of(size) {
+        if bytes % size != 0 {
             let message = format!("buffer has {bytes} bytes, which is no multiple of an ID's {size}");
             return Err(errors::config(py, "config.buffer", &message));
         }

@@ -2,6 +2,7 @@
 
 use super::free::{Object, Recycled, object, recycle};
 use super::{READ_GENERATOR, await_hot_calls};
+use mintage_core::codec::as_chunks;
 use mintage_core::id::Id;
 use pyo3::exceptions::{PySystemError, PyTypeError};
 use pyo3::ffi;
@@ -230,10 +231,10 @@ unsafe extern "C" fn parse<C: IdClass>(_: *mut ffi::PyObject, text: *mut ffi::Py
             let characters = ffi::PyUnicode_AsUTF8AndSize(text, &mut bytes);
             if characters.is_null() {
                 ffi::PyErr_Clear(); // a surrogate, or no memory: the slow path raises
-            } else if bytes as usize == C::Id::TEXT
-                && let Ok(id) = C::Id::decode(std::slice::from_raw_parts(characters.cast(), C::Id::TEXT))
-            {
-                return object(Python::assume_attached(), C::of(id));
+            } else if bytes as usize == C::Id::TEXT {
+                if let Ok(id) = C::Id::decode(std::slice::from_raw_parts(characters.cast(), C::Id::TEXT)) {
+                    return object(Python::assume_attached(), C::of(id));
+                }
             }
         }
     }
@@ -285,8 +286,9 @@ pub fn ascii<'py>(py: Python<'py>, text: &[u8]) -> PyResult<Bound<'py, PyString>
 #[inline(always)]
 pub fn hash(id: &[u8]) -> isize {
     const ODD: u64 = 0x9e37_79b9_7f4a_7c15;
-    let (rest, words) = id.as_rchunks::<8>();
+    let (rest, words) = id.split_at(id.len() % 8);
     let first = rest.iter().fold(0, |word, &byte| word << 8 | u64::from(byte));
+    let words = as_chunks(words).0;
     let mixed =
         words.iter().fold(first, |mixed, word| mixed ^ u64::from_be_bytes(*word).wrapping_mul(ODD).rotate_left(23));
     let mixed = (mixed ^ mixed >> 32).wrapping_mul(ODD);

@@ -98,7 +98,10 @@ fn cycles() -> u64 {
 fn counter_is_steady() -> bool {
     use std::arch::x86_64::__cpuid;
     const POWER_MANAGEMENT: u32 = 0x8000_0007;
-    __cpuid(0x8000_0000).eax >= POWER_MANAGEMENT && __cpuid(POWER_MANAGEMENT).edx & (1 << 8) != 0
+    #[allow(unused_unsafe, reason = "newer compilers call this instruction safe")]
+    // SAFETY: every x86-64 processor has it.
+    let cpuid = |leaf| unsafe { __cpuid(leaf) };
+    cpuid(0x8000_0000).eax >= POWER_MANAGEMENT && cpuid(POWER_MANAGEMENT).edx & (1 << 8) != 0
 }
 
 #[cfg(target_arch = "aarch64")]

@@ -107,10 +107,10 @@ pub trait Uuids: 'static {
 unsafe extern "C" fn new_uuid<U: Uuids>(_: *mut ffi::PyObject, _: *mut ffi::PyObject) -> *mut ffi::PyObject {
     // SAFETY: called by the interpreter while attached.
     let py = unsafe { Python::assume_attached() };
-    if let Some(class) = UUID_CLASS.get()
-        && let Some(bits) = U::fast(py)
-    {
-        return class.object(py, bits);
+    if let Some(class) = UUID_CLASS.get() {
+        if let Some(bits) = U::fast(py) {
+            return class.object(py, bits);
+        }
     }
     // SAFETY: the same.
     unsafe { guarded(|py| Ok(uuid_class(py)?.object(py, U::slow(py)?))) }

@@ -318,10 +318,10 @@ generator! {
                 return Err(PyTypeError::new_err(message));
             }
         }
-        if let Some(leased) = &snapshot.leased
-            && keywords.get_item("pool")?.is_none_or(|pool| pool.is_none())
-        {
-            keywords.set_item("pool", &leased.pool)?;
+        if let Some(leased) = &snapshot.leased {
+            if keywords.get_item("pool")?.is_none_or(|pool| pool.is_none()) {
+                keywords.set_item("pool", &leased.pool)?;
+            }
         }
         let terms = Terms::read(py, Some(&keywords))?;
         if !terms.is_given() {

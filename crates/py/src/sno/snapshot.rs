@@ -148,10 +148,10 @@ impl Snapshot {
             serde_json::from_str(&values::text(text, "text")?).map_err(|error| wrong(error.to_string()))?;
         let now = u64::try_from(json.now).map_err(|_| wrong(format!("now {} is negative", json.now)))?;
         let leased = json.leased.map(|leased| scheme::Leased { pool: leased.pool, shards: leased.shards });
-        if let Some(scheme::Leased { shards, .. }) = leased
-            && !(shards.is_power_of_two() && shards <= scheme::MAX_SHARDS)
-        {
-            return Err(wrong(format!("shards {shards} is not a power of two in 1..{}", scheme::MAX_SHARDS)));
+        if let Some(scheme::Leased { shards, .. }) = leased {
+            if !(shards.is_power_of_two() && shards <= scheme::MAX_SHARDS) {
+                return Err(wrong(format!("shards {shards} is not a power of two in 1..{}", scheme::MAX_SHARDS)));
+            }
         }
         Ok(Self(scheme::Snapshot {
             partition: u16::from_be_bytes(json.partition),

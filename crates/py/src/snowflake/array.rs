@@ -5,6 +5,7 @@ use crate::array::{ArrayClass, array};
 use crate::decimal::{DIGITS, decimals};
 use crate::values::Defaulted;
 use crate::{arrow, errors, hot, values};
+use mintage_core::codec::as_chunks;
 use mintage_core::error::Error;
 use pyo3::prelude::*;
 use pyo3::pyclass::CompareOp;
@@ -42,7 +43,7 @@ array! {
             let data = data.given().map_or_else(|| Ok(Vec::new()), |data| values::bytes(data, "data", items))?;
             values::check_multiple(data.len(), 8, "data", "bytes")?;
             let max = layout.max();
-            if let Some(id) = data.as_chunks().0.iter().map(|id| u64::from_ne_bytes(*id)).find(|&id| id > max) {
+            if let Some(id) = as_chunks(&data).0.iter().map(|id| u64::from_ne_bytes(*id)).find(|&id| id > max) {
                 let (field, value) = ("ID".into(), id.to_string());
                 return Err(errors::value(Error::Range { field, value, min: 0, max: max.into() }));
             }

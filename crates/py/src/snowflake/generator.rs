@@ -7,6 +7,7 @@ use crate::generator::{self, GeneratorState, NodeGenerator, generator};
 use crate::leases::{Subject, Terms};
 use crate::values::Defaulted;
 use crate::{errors, hot, values};
+use mintage_core::codec::as_chunks_mut;
 use mintage_core::counting::{Counting, OnExhausted, OnRollback, Rules};
 use mintage_core::given_time::GivenTimeCounter;
 use mintage_core::schemes::snowflake::Stamp;
@@ -56,7 +57,7 @@ impl NodeGenerator for Generator {
 
     fn write(&self, _: Python<'_>, run: Run, _: u8, ids: &mut [u8]) {
         let mut id = self.stamp.first(run, self.placed.load(Ordering::Relaxed));
-        for place in ids.as_chunks_mut::<8>().0 {
+        for place in as_chunks_mut(ids).0 {
             *place = id.to_ne_bytes();
             id = id.wrapping_add(self.stamp.stride());
         }

@@ -177,9 +177,10 @@ impl TextClass for Generator {
                 return Err(errors::generation(py, "clock.range", &message, None));
             }
             // The user's clock may have closed the generator, or forked this process.
-            if !self.is_closed.load(Ordering::Relaxed)
-                && let Some((ms, counter, fingerprint)) = self.state.with(py, |state| count(state, now))
-            {
+            if self.is_closed.load(Ordering::Relaxed) {
+                continue;
+            }
+            if let Some((ms, counter, fingerprint)) = self.state.with(py, |state| count(state, now)) {
                 return self.append(py, text, ms, counter, fingerprint);
             }
         }

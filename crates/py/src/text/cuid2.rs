@@ -4,6 +4,7 @@ use super::{LONGEST_FAST, TextClass, closed, texts};
 use crate::clock::Clock;
 use crate::values::Defaulted;
 use crate::{entropy, fork, hot, values};
+use mintage_core::codec::as_chunks;
 use mintage_core::error::Error;
 use mintage_core::schemes::cuid2::{self, LENGTHS, MAX_FIRST_COUNT, WORDS};
 use mintage_core::units::UnixMs;
@@ -71,7 +72,7 @@ texts! {
 
 /// Random words of a letter and a salt.
 fn words(random: [u8; 8 * WORDS]) -> Option<(u8, [u8; 32])> {
-    let (words, _) = random.as_chunks::<8>();
+    let (words, _) = as_chunks(&random);
     cuid2::random_parts(std::array::from_fn(|i| u64::from_ne_bytes(words[i])))
 }
 
