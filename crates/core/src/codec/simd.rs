@@ -6,10 +6,7 @@
 //! slices seen as slices of arrays. A [`Path`] is the proof that the machine has the instructions.
 
 #![allow(unsafe_code, reason = "loads, stores and calls of detected instruction sets; each block says why it is sound")]
-#![cfg_attr(
-    not(any(target_arch = "x86_64", all(target_arch = "aarch64", target_endian = "little"))),
-    allow(dead_code, reason = "the portable path has no use for blocks and tables")
-)]
+#![cfg_attr(not(any(avx, neon)), allow(dead_code, reason = "the portable path has no use for blocks and tables"))]
 
 use std::fmt;
 use std::iter::zip;
@@ -45,15 +42,15 @@ static PORTABLE: Kernels = Kernels {
 impl Path {
     /// Iterates over the paths of this machine, the fastest first, the portable one last.
     pub fn available() -> impl Iterator<Item = Path> {
-        #[cfg(target_arch = "x86_64")]
+        #[cfg(avx)]
         let simd = [
             (is_x86_feature_detected!("avx512bw") && is_x86_feature_detected!("avx512vbmi"))
                 .then_some(&avx512::KERNELS),
             is_x86_feature_detected!("avx2").then_some(&avx2::KERNELS),
         ];
-        #[cfg(all(target_arch = "aarch64", target_endian = "little"))]
+        #[cfg(neon)]
         let simd = [std::arch::is_aarch64_feature_detected!("neon").then_some(&neon::KERNELS)];
-        #[cfg(not(any(target_arch = "x86_64", all(target_arch = "aarch64", target_endian = "little"))))]
+        #[cfg(not(any(avx, neon)))]
         let simd: [Option<&Kernels>; 0] = [];
         simd.into_iter().flatten().chain([&PORTABLE]).map(Path)
     }
@@ -168,7 +165,8 @@ const fn digit(place: usize) -> usize {
     }
 }
 
-#[cfg(target_arch = "x86_64")]
+#[cfg(avx)]
+#[allow(clippy::incompatible_msrv, reason = "an older compiler leaves these kernels out")]
 mod avx512 {
     use std::arch::x86_64::*;
 
@@ -361,7 +359,7 @@ mod sixteen {
     }
 }
 
-#[cfg(target_arch = "x86_64")]
+#[cfg(avx)]
 mod avx2 {
     use std::arch::asm;
     use std::arch::x86_64::*;
@@ -525,7 +523,7 @@ mod avx2 {
     }
 }
 
-#[cfg(all(target_arch = "aarch64", target_endian = "little"))]
+#[cfg(neon)]
 mod neon {
     use std::arch::aarch64::*;
 
