@@ -130,7 +130,7 @@ clean: ## Remove everything that was built
 
 .PHONY: toolchain
 toolchain:
-	@cargo --version 2>/dev/null | awk '{ split($$2, v, "."); found = v[1] * 1000 + v[2] >= 1089 } END { exit !found }' || { echo "mintage needs Rust 1.89 or newer, and this is $$(cargo --version 2>/dev/null || echo none): install it with rustup (https://rustup.rs), then run make again." >&2; exit 1; }
+	@cargo --version 2>/dev/null | awk '{ split($$2, v, "."); found = v[1] * 1000 + v[2] >= 1085 } END { exit !found }' || { echo "mintage needs Rust 1.85 or newer, and this is $$(cargo --version 2>/dev/null || echo none): install it with rustup (https://rustup.rs), then run make again." >&2; exit 1; }
 
 # What was interrupted is made anew: half an environment, or half a package, looks whole to Python and to pip.
 $(STAMPS)/venv:
