@@ -37,7 +37,7 @@ pythons: toolchain $(STAMPS)/tools ## Build for every supported CPython, and run
 	$(BIN)/python -m tests.pythons $(ARGS)
 
 .PHONY: platforms
-platforms: build $(STAMPS)/tests $(STAMPS)/wheels ## Check the types for macOS and Windows, compile for other platforms, and run tests on emulated processors
+platforms: build $(STAMPS)/tests $(STAMPS)/wheels ## Check the types for macOS and Windows, compile for other platforms and by the oldest Rust, and run tests on emulated processors
 	$(BIN)/python -m tests.platforms $(ARGS)
 
 .PHONY: wheel

@@ -1,10 +1,10 @@
 """Check the code for other systems and processors: ``make platforms``.
 
 The types are checked for macOS and Windows, and all crates are compiled for them and for a processor of 32 bits. The
-tests of the core and of the protocols run on ARM64 and on s390x, whose numbers begin with their most significant byte.
-The unit tests run on ARM64 too, with the extension. The emulator, the C libraries and CPython are unpacked from Debian
-into ``.cache/platforms``; zig links. The exit code is 1 if a part failed. A part that this machine cannot run is a row
-with the reason, and with ``--require`` it fails too.
+oldest Rust that ``Cargo.toml`` allows compiles them too. The tests of the core and of the protocols run on ARM64 and on
+s390x, whose numbers begin with their most significant byte. The unit tests run on ARM64 too, with the extension. The
+emulator, the C libraries and CPython are unpacked from Debian into ``.cache/platforms``; zig links. The exit code is 1
+if a part failed. A part that this machine cannot run is a row with the reason, and with ``--require`` it fails too.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import platform
 import shutil
 import sys
 import time
+import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -98,6 +99,22 @@ def compiled(target: str) -> str:
     words = ["--locked", "--quiet", "--workspace", "--target", target]
     checked("cargo", "clippy", *words, "--", "-D", "warnings", **CROSS)
     return "all crates compile"
+
+
+def oldest_rust() -> str:
+    """Compile all crates by the oldest Rust that they allow, without linking them.
+
+    :raises UnavailableError: rustup is not here, or cannot install it.
+    """
+    version = tomllib.loads((ROOT / "Cargo.toml").read_text("utf-8"))["workspace"]["package"]["rust-version"]
+    if shutil.which("rustup") is None:
+        raise UnavailableError(f"no rustup is here to run Rust {version}")
+    done = run("rustup", "toolchain", "install", version, "--profile", "minimal", "--no-self-update")
+    if done.returncode:
+        raise UnavailableError(f"rustup could not install Rust {version}: {last_line(done.stdout)}")
+    words = ["--locked", "--quiet", "--workspace"]
+    checked("rustup", "run", version, "cargo", "check", *words, PYO3_PYTHON=sys.executable)
+    return f"all crates compile by Rust {version}"
 
 
 def unpacked(architecture: str, name: str, *packages: str) -> Path:
@@ -218,6 +235,7 @@ def main() -> int:
         parts[f"types-{system}"] = lambda system=system: types(system)  # type: ignore[misc]
     for target in COMPILED:
         parts[target] = lambda target=target: compiled(target)  # type: ignore[misc]
+    parts["oldest-rust"] = oldest_rust
     for processor in EMULATED:
         parts[processor] = lambda processor=processor: emulated(processor)  # type: ignore[misc]
     parts["aarch64-python"] = lambda: unit_tests("aarch64")
