@@ -106,7 +106,7 @@ def _figure(figures: Sequence[float], unit: str) -> str:
 def _bar(bar: Bar | None, unit: str) -> str:
     if bar is None:
         return "–"
-    limit = f"{bar.sense} {bar.limit} {'×' if bar.of == 'ratio' else unit}"
+    limit = f"{bar.sense} {round(bar.limit, 3)} {'×' if bar.of == 'ratio' else unit}"
     return limit + (f", 0 {bar.zero}" if bar.zero else "")
 
 
