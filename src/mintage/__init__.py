@@ -113,7 +113,7 @@ def _register() -> None:
     # them may take longer than to import all of mintage.
     import sys
 
-    if "snapshot_restore_py" in sys.modules:
+    if sys.modules.get("snapshot_restore_py") is not None:
         from mintage.lease.snapshots import register
 
         register()

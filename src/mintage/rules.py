@@ -18,12 +18,12 @@ clock can delay a grant or waste a window, but it cannot make two windows overla
 
 from __future__ import annotations
 
-import hashlib
-import re
-from dataclasses import dataclass, field, replace
-from typing import Annotated, Final
-
+from mintage._dataclass import dataclass, field, replace
 from mintage.errors import ArgumentError, ConfigError, FieldError, GenerationError, LeaseError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Final
 
 SPAN_MS: Final = 30_000
 """The length of a window in milliseconds, and so the time of one node number that a crash wastes at most."""
@@ -50,29 +50,31 @@ MAX_SAFE_INTEGER: Final = 2**53 - 1
 LATEST_MS: Final = MAX_SAFE_INTEGER
 """The latest time."""
 
-_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:@-]{0,127}")
-_TOKEN: Final = re.compile(r"[A-Za-z0-9._-]{1,64}")
+# Sets, as the import and the patterns of re would take longer than all checks of a process.
+_LETTERS: Final = "abcdefghijklmnopqrstuvwxyz"
+_ALPHANUMERIC: Final = frozenset(f"{_LETTERS}{_LETTERS.upper()}0123456789")
+_OF_NAMES: Final = _ALPHANUMERIC | {*"._:@-"}
+_OF_TOKENS: Final = _ALPHANUMERIC | {*"._-"}
 
-
-@dataclass(frozen=True, slots=True)
-class Within:
-    """The limits of a record's number, as a part of its annotation.
-
-    >>> from typing import get_type_hints
-    >>> get_type_hints(NamespaceRecord, include_extras=True)["stride"].__metadata__
-    (Within(least=1, most=...),)
-    """
-
-    least: int
-    most: int
-
-
-Ms = Annotated[int, Within(0, LATEST_MS)]
-SpanMs = Annotated[int, Within(0, MAX_SPAN_MS)]
-Node = Annotated[int, Within(0, MAX_NODES - 1)]
-Integer = Annotated[int, Within(0, MAX_INTEGER)]
-Count = Annotated[int, Within(0, MAX_COUNT)]
-Serial = Annotated[int, Within(0, MAX_SAFE_INTEGER)]
+Ms = int
+SpanMs = int
+Node = int
+Integer = int
+Count = int
+Serial = int
+Stride = int
+HighWater = int
+LIMITS: Final = {
+    "Ms": range(LATEST_MS + 1),
+    "SpanMs": range(MAX_SPAN_MS + 1),
+    "Node": range(MAX_NODES),
+    "Integer": range(MAX_INTEGER + 1),
+    "Count": range(MAX_COUNT + 1),
+    "Serial": range(MAX_SAFE_INTEGER + 1),
+    "Stride": range(1, MAX_STRIDE + 1),
+    "HighWater": range(-MAX_STRIDE, MAX_INTEGER + 1),
+}
+"""The values that a record's numbers may have, by the name of their type."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,10 +198,10 @@ class NamespaceRecord:
     """
 
     name: str
-    high_water: Annotated[int, Within(-MAX_STRIDE, MAX_INTEGER)]
+    high_water: HighWater
     """The last integer reserved. Before the first reservation it is one stride below the first integer."""
     maximum: Integer
-    stride: Annotated[int, Within(1, MAX_STRIDE)]
+    stride: Stride
     largest: Count
     """The largest count ever reserved at once."""
     identity: str
@@ -295,12 +297,16 @@ def check_name(name: str, what: str) -> None:
 
     :raises ConfigError: ``config.name``.
     """
-    if not isinstance(name, str) or not _NAME.fullmatch(name):
+    if not isinstance(name, str) or not _is_name(name):
         shown = repr(name) if len(repr(name)) <= 60 else f"{name!r:.60}…"
         raise ConfigError(
             f"{what} {shown} is not 1 to 128 letters, digits and . _ : @ -, the first a letter or digit",
             code="config.name",
         )
+
+
+def _is_name(text: str) -> bool:
+    return 1 <= len(text) <= 128 and text[0] in _ALPHANUMERIC and _OF_NAMES.issuperset(text)
 
 
 def check_nodes(nodes: range) -> None:
@@ -343,7 +349,7 @@ def check_token(token: str) -> None:
 
     :raises FieldError: ``field.range``. The message does not show the token.
     """
-    if not isinstance(token, str) or not _TOKEN.fullmatch(token):
+    if not isinstance(token, str) or not (1 <= len(token) <= 64 and _OF_TOKENS.issuperset(token)):
         raise FieldError("the next token is not 1 to 64 letters, digits and . _ -", code="field.range")
 
 
@@ -599,6 +605,8 @@ def _first_serial(server_id: str) -> int:
     Two servers that take over from one replica begin at the same integer, and a count of changes may be equal on both.
     So only a serial that depends on the server tells their segments apart.
     """
+    import hashlib  # which takes milliseconds, and few processes see a server take over
+
     return int(hashlib.sha1(server_id.encode(), usedforsecurity=False).hexdigest()[:13], 16)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import shutil
@@ -18,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from mintage._core import sha3_256
 from mintage.errors import ConfigError, LeaseError, StoreError
 from mintage.rules import GAP, PoolRecord
 from mintage.store import new_token, open_store, sqlite, witness
@@ -432,8 +432,8 @@ def forget(*, process: bool = False, guard: Path | None = None, shared: Path | N
     if shared is not None:
         assert witness._SHARED is not None
         # Of this file alone: other tests run at the same time.
-        name = hashlib.sha256(os.fsencode(shared)).hexdigest()[:32]
-        (witness._SHARED / f"mintage-{os.geteuid()}" / f"{name}.marks").unlink()
+        name = sha3_256(os.fsencode(shared)).hex()[:32]
+        Path(witness._SHARED, f"mintage-{os.geteuid()}", f"{name}.marks").unlink()
 
 
 @pytest.mark.parametrize("is_another", [False, True], ids=["this process", "another"])
@@ -1062,7 +1062,7 @@ def test_invalid_guard_is_ignored(store: SqliteStore, path: Path, tmp_path: Path
         case "half of it":
             guard.write_bytes(marks[:40])
         case _:
-            guard.write_bytes(marks.replace(b", 1, ", b", 9, "))
+            guard.write_bytes(marks.replace(b"\t1\t", b"\t9\t"))
             assert guard.read_bytes() != marks
     assert store.reserve("n", 10).first == segment.last + 1
     assert store.describe().identity == before

@@ -242,7 +242,7 @@ def cases(folder: Path) -> dict[str, Case]:
         """Run without a named registry or one of the machine."""
         os.environ.pop("MINTAGE_HOME", None)
         os.environ["HOME"] = str(folder / "user")
-        registry.MACHINE = folder / "none"  # type: ignore[misc]
+        registry.MACHINE = str(folder / "none")  # type: ignore[misc]
 
     def open_to_a_group() -> None:
         alone()
@@ -250,7 +250,8 @@ def cases(folder: Path) -> dict[str, Case]:
         for module in ("encodings.ascii", "logging", "mintage.lease.request", "mintage.store.sqlite"):
             import_module(module)
         migrations("sqlite")
-        machine = registry.MACHINE = folder / "machine"  # type: ignore[misc]
+        machine = folder / "machine"
+        registry.MACHINE = str(machine)  # type: ignore[misc]
         machine.mkdir()
         os.chown(machine, 0, GROUP)
         machine.chmod(0o2770)

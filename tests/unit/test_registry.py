@@ -27,7 +27,7 @@ from mintage._core import start_generation
 from mintage.errors import ConfigError, GenerationError, LeaseError, MintError, StoreError, UniquenessWarning
 from mintage.lease import registry, request
 from mintage.lease.lease_client import LeaseClient
-from mintage.lease.registry import LockedNode
+from mintage.lease.registry.locks import LockedNode
 from mintage.platform import files
 from mintage.process.restore import RestoreDetector, Verdict
 from mintage.store import open_store
@@ -75,7 +75,7 @@ def pool() -> Iterator[str]:
     name = f"test-{uuid.uuid4().hex}"
     yield name
     for path in [
-        path for folder in registry.locks._FOLDERS for path in files.own_directory(Path(folder)).glob(f"{name}*")
+        path for folder in registry.locks._FOLDERS for path in Path(files.own_directory(folder)).glob(f"{name}*")
     ]:
         path.unlink() if not path.is_dir() else path.rmdir()
 
@@ -101,7 +101,7 @@ def locked_node(pool: str, numbers: range = range(896, 1024), **options: Any) ->
 
 def file_of(pool: str, node: int, folder: str = "/tmp") -> Path:
     """Return the file with the time of a number, in an existing folder."""
-    own = files.own_directory(Path(folder))
+    own = Path(files.own_directory(folder))
     own.mkdir(mode=0o700, exist_ok=True)
     return own / f"{pool}-{node}.lock"
 
@@ -109,7 +109,7 @@ def file_of(pool: str, node: int, folder: str = "/tmp") -> Path:
 def times_of(pool: str, node: int | None = None) -> set[int]:
     """Return the times in the files of a number of a pool, or of all."""
     name = f"{pool}-{'*' if node is None else node}.lock"
-    found = [path for folder in registry.locks._FOLDERS for path in files.own_directory(Path(folder)).glob(name)]
+    found = [path for folder in registry.locks._FOLDERS for path in Path(files.own_directory(folder)).glob(name)]
     return {int(path.read_text()) for path in found}
 
 
@@ -226,7 +226,7 @@ def test_missing_descriptors_or_space_are_a_transient_error(
         assert caught.value.code == "store.unavailable"
 
     with monkeypatch.context() as patch:
-        patch.setattr(Path, "mkdir", refuse)
+        patch.setattr(os, "makedirs", refuse)
         is_asked_to_come_back()
     place.mkdir()
     (place / "registry.db").mkdir()
@@ -283,7 +283,7 @@ def test_files_of_a_user_are_private_under_any_umask(place: Path, tmp_path: Path
     def made() -> list[int]:
         os.umask(0)
         registry.prepare()
-        os.close(registry.locks._flocked(tmp_path, "name"))
+        os.close(registry.locks._flocked(str(tmp_path), "name"))
         own = tmp_path / f"mintage-{os.geteuid()}"
         return [stat.S_IMODE(path.stat().st_mode) for path in (place, own, own / "name.lock")]
 
@@ -543,7 +543,7 @@ def test_new_generation_chooses_a_new_number(pool: str) -> None:
 def test_number_is_exclusive_under_any_tmpdir(pool: str, tmp_path: Path) -> None:
     program = (
         "import sys, warnings; warnings.simplefilter('ignore')\n"
-        "from mintage.lease.registry import LockedNode\n"
+        "from mintage.lease.registry.locks import LockedNode\n"
         "print(LockedNode(sys.argv[1], lambda: range(100, 108)).window(0)[1], flush=True); input()"
     )
     running = []
@@ -578,7 +578,7 @@ def test_python_without_fcntl_holds_a_number_by_its_socket(pool: str, monkeypatc
 
 
 def test_number_locked_in_one_place_is_released_in_the_others(pool: str) -> None:
-    elsewhere = registry.locks._flocked(Path("/tmp"), f"{pool}-5")
+    elsewhere = registry.locks._flocked("/tmp", f"{pool}-5")
     assert code_of(lambda: locked_node(pool, range(5, 6)).window(0)) == "lease.none_free"
     assert opened(pool) == 1
     os.close(elsewhere)
@@ -621,7 +621,7 @@ def test_folder_of_another_user_is_not_used(trap: str, tmp_path: Path) -> None:
     else:
         pytest.skip("only root can give a directory away")
     with pytest.raises(OSError, match=r"exists|another user"):
-        registry.locks._flocked(tmp_path, "name")
+        registry.locks._flocked(str(tmp_path), "name")
     assert not any(own.rglob("*.lock"))
 
 
@@ -840,8 +840,8 @@ def test_number_whose_file_belongs_to_another_user_is_not_used(kind: str, pool: 
 def test_file_created_by_another_process_meanwhile_wins(pool: str, monkeypatch: pytest.MonkeyPatch) -> None:
     linked = os.link
 
-    def late(new: Path, path: Path) -> None:
-        path.write_bytes(registry.locks._record(2**53))
+    def late(new: str, path: str) -> None:
+        Path(path).write_bytes(registry.locks._record(2**53))
         linked(new, path)
 
     monkeypatch.setattr(os, "link", late)
@@ -849,14 +849,14 @@ def test_file_created_by_another_process_meanwhile_wins(pool: str, monkeypatch: 
     with pytest.raises(LeaseError, match="or minted with for"):
         window_of(holder)
     assert times_of(pool) == {2**53}
-    assert not list(files.own_directory(Path("/tmp")).glob(f"{pool}*.lock.*"))
+    assert not list(Path(files.own_directory("/tmp")).glob(f"{pool}*.lock.*"))
 
 
 @pytest.mark.parametrize("ages_ms", [(5, 3), (3, 5)])
 def test_later_time_of_two_files_counts(ages_ms: tuple[int, int], pool: str, clock: ManualClock) -> None:
     now_ms = clock.now_ns // MS
     for folder, age_ms in zip(registry.locks._FOLDERS, ages_ms, strict=True):
-        file_of(pool, 0, str(folder)).write_bytes(registry.locks._record(now_ms - age_ms))
+        file_of(pool, 0, folder).write_bytes(registry.locks._record(now_ms - age_ms))
     assert window_of(locked_node(pool, range(1)))[2] == now_ms - 3
 
 
@@ -1127,7 +1127,7 @@ def no_machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Remove the registry of the machine and the variables that name another."""
     monkeypatch.delenv("MINTAGE_HOME")
     monkeypatch.delenv("XDG_STATE_HOME", raising=False)
-    monkeypatch.setattr(registry.place, "MACHINE", tmp_path / "none")
+    monkeypatch.setattr(registry.place, "MACHINE", str(tmp_path / "none"))
 
 
 @pytest.mark.usefixtures("no_machine")
@@ -1136,16 +1136,16 @@ def test_other_relative_directories_are_ignored(monkeypatch: pytest.MonkeyPatch)
 
     monkeypatch.setenv("HOME", "/somewhere")
     monkeypatch.setenv("XDG_STATE_HOME", "/state")
-    assert registry.home() == Path("/state/mintage")
+    assert registry.home() == "/state/mintage"
     for relative in ("state", "", "./state"):
         monkeypatch.setenv("XDG_STATE_HOME", relative)
-        assert registry.home() == Path("/somewhere/.local/state/mintage")
+        assert registry.home() == "/somewhere/.local/state/mintage"
     home = pwd.getpwuid(os.geteuid()).pw_dir
     for relative in ("home", ""):
         monkeypatch.setenv("HOME", relative)
-        assert registry.home() == Path(home, ".local/state/mintage")
+        assert registry.home() == f"{home}/.local/state/mintage"
     monkeypatch.delenv("HOME")
-    assert registry.home() == Path(home, ".local/state/mintage")
+    assert registry.home() == f"{home}/.local/state/mintage"
 
 
 @pytest.mark.usefixtures("no_machine")
@@ -1158,12 +1158,9 @@ def test_user_without_a_home_gets_a_lock(monkeypatch: pytest.MonkeyPatch, pool: 
 
 
 def test_host_without_a_machine_id_has_a_registry(monkeypatch: pytest.MonkeyPatch) -> None:
-    def missing(path: Path) -> bytes:
-        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path))
-
-    monkeypatch.setattr(Path, "read_bytes", missing)
+    monkeypatch.setattr("mintage.platform.machine._content", lambda _: b"")
     before = registry.host_id()
-    monkeypatch.setattr(socket, "gethostname", lambda: "another")
+    monkeypatch.setattr("mintage.platform.machine.host_name", lambda: "another")
     assert registry.host_id() != before
 
 
@@ -1173,7 +1170,7 @@ def test_each_user_and_each_directory_begins_elsewhere(monkeypatch: pytest.Monke
     found.add(registry.host_id())
     monkeypatch.setenv("MINTAGE_HOME", "/somewhere/else")
     found.add(registry.host_id())
-    monkeypatch.setattr(socket, "gethostname", lambda: "another")
+    monkeypatch.setattr("mintage.platform.machine.host_name", lambda: "another")
     found.add(registry.host_id())
     assert len(found) == 4
 
@@ -1191,7 +1188,7 @@ def machine(monkeypatch: pytest.MonkeyPatch, shared: Path) -> Path:
     made.chmod(0o2770)
     monkeypatch.delenv("MINTAGE_HOME")
     monkeypatch.setenv("XDG_STATE_HOME", str(shared / "state"))
-    monkeypatch.setattr(registry.place, "MACHINE", made)
+    monkeypatch.setattr(registry.place, "MACHINE", str(made))
     return made
 
 
@@ -1210,7 +1207,7 @@ def as_user(user: int, run: Callable[[], object], *, groups: tuple[int, ...] = (
 def test_users_of_one_machine_lease_from_its_registry(machine: Path) -> None:
     def mint() -> tuple[str, int]:
         # The module's own generator may have leased before, from the registry of these tests.
-        return str(registry.home()), snowflake.DEFAULT.parse(snowflake.Generator().new()).node
+        return registry.home(), snowflake.DEFAULT.parse(snowflake.Generator().new()).node
 
     found = [as_user(user, mint) for user in (54_321, 54_322, 54_323)]
     assert {home for home, _ in found} == {str(machine)}
@@ -1254,7 +1251,7 @@ def test_user_outside_the_group_is_warned_of_a_separate_registry(machine: Path, 
             warnings.simplefilter("always", UniquenessWarning)
             snowflake.Generator().new()
         assert {each.filename for each in caught} == {__file__}
-        return [str(registry.home()), *(str(each.message) for each in caught)]
+        return [registry.home(), *(str(each.message) for each in caught)]
 
     home, warning = as_user(54_321, mint, groups=())
     assert home == str(shared / "state" / "mintage")
@@ -1274,15 +1271,15 @@ def test_group_directory_not_created_by_root_is_no_registry(wrong: str, machine:
             machine.symlink_to("/root")
         else:
             machine.write_text("")
-    assert registry.home() != machine
+    assert registry.home() != str(machine)
     assert not registry.is_outsider()
 
 
 @as_root
 def test_explicit_home_bypasses_the_registry_of_the_machine(machine: Path, monkeypatch: Any) -> None:
-    assert registry.home() == machine
+    assert registry.home() == str(machine)
     monkeypatch.setenv("MINTAGE_HOME", "/somewhere")
-    assert registry.home() == Path("/somewhere")
+    assert registry.home() == "/somewhere"
 
 
 def test_lease_error_of_locks_names_the_remedy(pool: str) -> None:

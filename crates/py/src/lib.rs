@@ -50,6 +50,7 @@ mod _core {
     use super::*;
     use pyo3::exceptions::PyTypeError;
     use pyo3::types::{PyBytes, PyDict};
+    use sha3::{Digest, Sha3_256};
     use std::path::PathBuf;
 
     /// Return facts of the cached tick: cycles a second (0: nothing is cached), and the largest age in ns.
@@ -118,6 +119,13 @@ mod _core {
     fn kernel_random<'py>(count: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyBytes>> {
         let (py, count) = (count.py(), values::field(count, "count", 1 << 16)? as usize);
         PyBytes::new_with(py, count, |bytes| values::draw(py, bytes))
+    }
+
+    /// Return the SHA3-256 of bytes. The import of ``hashlib`` would load OpenSSL, which takes milliseconds.
+    #[pyfunction]
+    #[pyo3(signature = (data, /))]
+    fn sha3_256<'py>(py: Python<'py>, data: &[u8]) -> Bound<'py, PyBytes> {
+        PyBytes::new(py, &Sha3_256::digest(data))
     }
 
     /// Return a generator's bound method ``new`` as a function of the module of this name. It has a module and a qualified

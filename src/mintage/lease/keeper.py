@@ -27,13 +27,11 @@ import atexit
 import sys
 import threading
 import time
-import weakref
+from _weakref import ref  # as weakref has it, whose other classes take a millisecond
 from abc import ABC, abstractmethod
 from collections import deque
 from contextlib import suppress
-from copy import copy
 from functools import cache, partial
-from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 from mintage._core import fork_generation, start_generation
 from mintage.errors import GenerationError, MintError, PassingError, StoreError
@@ -42,13 +40,15 @@ from mintage.process.forks import fork_lock, give_way
 from mintage.process.generation import Generation
 from mintage.process.restore import RestoreDetector, Verdict
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     import logging
     from collections.abc import Callable
+    from typing import Any, Final, TypeVar
 
     from mintage.store import Store
 
-T = TypeVar("T")
+    T = TypeVar("T")
 
 #: After a failure the keeper leaves a store alone for so long, then twice as long each time, up to the second value.
 FIRST_PAUSE_S: Final = 0.05
@@ -69,7 +69,8 @@ class _Lock:
     """A reentrant lock for a threading.Condition. A thread waits for it at most :data:`LOCK_S`."""
 
     def __init__(self) -> None:
-        self._lock = lock = cast("Any", threading.RLock())
+        lock: Any = threading.RLock()
+        self._lock = lock
         # What threading.Condition asks of a lock, too; from CPython 3.14 on also whether it is locked.
         self._release_save, self._is_owned, self.release = lock._release_save, lock._is_owned, lock.release
         self.locked = getattr(lock, "locked", None)
@@ -252,6 +253,8 @@ def _is_transient(failure: MintError, within_s: float) -> bool:
 
 def as_fresh_error(failure: MintError, pause_s: float) -> MintError:
     """Return a copy of the failure for one caller, with the time that is left of the keeper's pause."""
+    from copy import copy  # for failures alone
+
     error = copy(failure)
     if isinstance(error, PassingError) and error.code == "store.unavailable":
         error.retry_after_ms = max(1, round(pause_s * 1000))
@@ -289,13 +292,13 @@ class Keeper:
         self._work = threading.Condition(lock)
         """The keeper waits on it for callers."""
         # No WeakSet: its own callbacks may change it, in any thread, while it is walked through.
-        self._tasks: dict[weakref.ref[Task], None] = {}
+        self._tasks: dict[ref[Task], None] = {}
         """In turn: the task that was worked on comes last, so that one that always has work keeps no other waiting."""
-        self._pauses: dict[int, tuple[weakref.ref[Store | Task], float, float]] = {}
+        self._pauses: dict[int, tuple[ref[Store | Task], float, float]] = {}
         """By identity, as a store of the user's own may not be hashable: the last pause, and when it ends."""
-        self._announced: deque[weakref.ref[Task]] = deque()
+        self._announced: deque[ref[Task]] = deque()
         """Tasks that somebody wants done now. Callers put them in, the keeper takes them out."""
-        self._ready: deque[weakref.ref[Task]] = deque()
+        self._ready: deque[ref[Task]] = deque()
         """Tasks that were due at the last scan."""
         self._scan_s = 0.0
         """When to walk through all tasks again, by the monotonic clock."""
@@ -323,7 +326,7 @@ class Keeper:
     def add(self, task: Task) -> None:
         """Add a task, for as long as another object refers to it."""
         with self.condition:
-            self._tasks.setdefault(weakref.ref(task))
+            self._tasks.setdefault(ref(task))
 
     def wake(self) -> None:
         """Wake the keeper, which starts at the first call.
@@ -372,7 +375,7 @@ class Keeper:
     def announce(self, task: Task) -> None:
         """Queue a task to be done now, under the condition; :meth:`wake` wakes the keeper for it."""
         if not self.inline:
-            self._announced.append(weakref.ref(task))
+            self._announced.append(ref(task))
 
     def has_ended(self) -> bool:
         """Return True once the process gives everything back for good."""
@@ -428,7 +431,7 @@ class Keeper:
         for task in self._kept():
             self._is_holding = self._is_holding or task.has_resources()
             if self._is_due(task):
-                self._ready.append(weakref.ref(task))
+                self._ready.append(ref(task))
 
     def _is_due(self, task: Task) -> bool:
         """Return True if the task is to be done now; else make sure that the next scan is not too late for it."""
@@ -550,7 +553,7 @@ class Keeper:
         said: list[tuple[str, BaseException | None]] = []
         with self.condition:
             self._busy, self._worker, resets = task, threading.current_thread(), task.resets
-            self._tasks[weakref.ref(task)] = self._tasks.pop(weakref.ref(task), None)
+            self._tasks[ref(task)] = self._tasks.pop(ref(task), None)
         error: BaseException | None = None
         try:
             give_way()
@@ -580,7 +583,7 @@ class Keeper:
                 if not self.inline:
                     self._is_holding = self._is_holding or task.has_resources()
                     if self._is_due(task):
-                        self._ready.append(weakref.ref(task))
+                        self._ready.append(ref(task))
                 self.condition.notify_all()
         # Not under the condition: a log handler may do anything.
         for what, why in said:
@@ -610,7 +613,7 @@ class Keeper:
         for gone in [key for key, (of, *_) in self._pauses.items() if of() is None]:
             del self._pauses[gone]
         # Jitter, so that the processes of a fleet do not come back all at once.
-        self._pauses[id(what)] = (weakref.ref(what), pause, time.monotonic() + pause * jitter.uniform(0.5, 1.0))
+        self._pauses[id(what)] = (ref(what), pause, time.monotonic() + pause * jitter.uniform(0.5, 1.0))
         return last == 0.0
 
     def _let_go(self) -> None:

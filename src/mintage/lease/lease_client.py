@@ -10,16 +10,16 @@ from __future__ import annotations
 import time
 from contextlib import contextmanager
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
 
 from mintage.errors import LeaseError, MintError, StoreError
 from mintage.lease.keeper import Task
 from mintage.rules import MAX_INTEGER, Lease
 from mintage.store import new_token
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
-    from typing import TypeAlias
+    from typing import Any, Final, TypeAlias
 
     from mintage.store import Store
 

@@ -6,30 +6,31 @@ public interface does not include this module.
 
 from __future__ import annotations
 
-import hashlib
 import os
-import socket
-import weakref
+from _weakref import ref  # as weakref has it
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from mintage import rules
 from mintage._core import generation, system_ns
 from mintage._core.formats import locality_node, read_pool_layout
+from mintage._dataclass import dataclass
 from mintage.errors import ArgumentError, ConfigError
 from mintage.lease import registry, snapshots
 from mintage.lease.lease_client import LeaseClient
-from mintage.lease.segment_client import SegmentClient
-from mintage.platform.machine import started_s
+from mintage.platform.machine import host_name, started_s
 from mintage.process.forks import fork_lock
 from mintage.store import Store, open_store
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from typing import Any, Final, Protocol
 
     from mintage.lease.lease_client import Window
+    from mintage.lease.segment_client import SegmentClient
+else:
+    Protocol = object
 
 #: For the machine-local registry, which other processes hold for moments only, but for as long as the disk needs.
 _PATIENCE_MS: Final = 30_000
@@ -43,7 +44,7 @@ def holder() -> str:
 
     As ``web-1:4711:1732240000:1``; the start is in seconds since the Unix epoch.
     """
-    return f"{socket.gethostname()[:_LONGEST_HOST]}:{os.getpid()}:{started_s()}:{generation()}"
+    return f"{host_name()[:_LONGEST_HOST]}:{os.getpid()}:{started_s()}:{generation()}"
 
 
 def _mac() -> int:
@@ -238,7 +239,9 @@ class LeaseRequest:
             # Numbers that were chosen are leased or refused: a lock does not keep others with a lease from them.
             is_free = not is_chosen and not self.never_used
             if is_free and plan.lockable() and not registry.is_writable():
-                return registry.LockedNode(pool, plan.lockable, span_ms=span_ms, clock=self.clock)
+                from mintage.lease.registry.locks import LockedNode
+
+                return LockedNode(pool, plan.lockable, span_ms=span_ms, clock=self.clock)
             store = registry_store()
         return LeaseClient(
             store,
@@ -310,6 +313,8 @@ def segment_client(
     """Return the client that fills the buffer of a sequence."""
     rules.check_name(namespace, "namespace")
     with fork_lock():
+        from mintage.lease.segment_client import SegmentClient
+
         chosen = choose_store(store) or registry_store()
     return SegmentClient(chosen, namespace, buffer, min_step=min_step, max_step=max_step, target_ms=target_ms)
 
@@ -320,7 +325,11 @@ def pool_of(scheme: str, layout: str) -> str:
     if scheme != "snowflake" or (default and layout == default[0]):
         return scheme
     name = layout.replace(":", "").replace(" ", ".")
-    return name if len(name) <= 128 else f"snowflake.{hashlib.sha256(layout.encode()).hexdigest()[:16]}"
+    if len(name) <= 128:
+        return name
+    import hashlib  # which takes milliseconds, and few layouts have so many fields
+
+    return f"snowflake.{hashlib.sha256(layout.encode()).hexdigest()[:16]}"
 
 
 def _nodes(nodes: object, size: int) -> range | None:
@@ -337,7 +346,7 @@ def _nodes(nodes: object, size: int) -> range | None:
 def attach(generator: Any, lease: LeaseHandle) -> None:
     """Tell a generator's lease which generator mints under it."""
     if isinstance(lease, LeaseClient) and lease.generator is None:
-        lease.generator = weakref.ref(generator)
+        lease.generator = ref(generator)
 
 
 snapshots.register()

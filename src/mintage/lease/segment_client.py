@@ -10,7 +10,6 @@ from __future__ import annotations
 import time
 from collections import deque
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
 
 from mintage import rules
 from mintage.errors import FieldError, GenerationError, MintError, StoreError
@@ -19,9 +18,10 @@ from mintage.process.forks import fork_lock
 from mintage.rules import GAP, LATEST_MS, MAX_COUNT, MAX_INTEGER, MAX_STRIDE, Segment
 from mintage.store import all_or_nothing
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import TypeAlias
+    from typing import Any, TypeAlias
 
     from mintage.store import Store
 

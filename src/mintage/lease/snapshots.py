@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import sys
 from contextlib import suppress
-from importlib import import_module
-from typing import TYPE_CHECKING
 
 from mintage._core import start_generation
 from mintage.errors import StoreError
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -90,7 +89,7 @@ def register() -> None:
     if _registered:
         return
     try:
-        hooks = import_module(_HOOKS)
+        hooks = __import__(_HOOKS)
     except ImportError:
         return
     _registered = True

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-import _socket
 import os
 import sys
 from contextlib import suppress
-from pathlib import Path
-from typing import ClassVar, Final
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import _socket
+    from typing import ClassVar, Final
 
 _UEVENTS: Final = 15
 """The netlink family of the kernel's device events."""
 _NEW_GENERATION: Final = b"NEW_VMGENID=1"
-_DRIVER: Final = Path("/sys/bus/platform/drivers/vmgenid")
+_DRIVER: Final = "/sys/bus/platform/drivers/vmgenid"
 
 
 def is_announcement(message: bytes) -> bool:
@@ -42,16 +44,20 @@ class Announcements:
         """Return the number; 0 if this kernel announces none."""
         events = self._socket or self._open()
         if sys.platform == "linux" and events is not None:
+            from _socket import MSG_DONTWAIT
+
             with suppress(OSError):
                 # A program may close unknown descriptors; then the number may belong to another file.
                 while os.fstat(events.fileno()).st_ino == self._inode:
-                    self._count += is_announcement(events.recv(1 << 16, _socket.MSG_DONTWAIT))
+                    self._count += is_announcement(events.recv(1 << 16, MSG_DONTWAIT))
         return self._count
 
     def _open(self) -> _socket.socket | None:
-        if sys.platform != "linux" or self._is_impossible or not _DRIVER.exists():
+        if sys.platform != "linux" or self._is_impossible or not os.path.exists(_DRIVER):
             self._is_impossible = True
             return None
+        import _socket  # now, as few kernels have the driver
+
         try:
             # Use the C type: the sockets of gevent and eventlet ignore SOCK_NONBLOCK and block.
             kind = _socket.SOCK_DGRAM | _socket.SOCK_NONBLOCK

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import errno
 import os
-import socket
 import stat
 import sys
 from contextlib import suppress
-from pathlib import Path
-from typing import TYPE_CHECKING, Final
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import Final
 
 _PRIVATE: Final = (
     getattr(os, "O_CLOEXEC", 0)
@@ -25,7 +24,7 @@ _LOCKED_AT: Final = 1 << 30
 """The byte that Windows locks. It is behind the content, which others could not read otherwise."""
 
 
-def open_existing(path: str | Path) -> int:
+def open_existing(path: str) -> int:
     """Open a file for reading and writing, and return its descriptor.
 
     :raises OSError: there is none, or it is a link.
@@ -33,7 +32,7 @@ def open_existing(path: str | Path) -> int:
     return os.open(path, os.O_RDWR | _PRIVATE)
 
 
-def open_or_create(path: str | Path, mode: int) -> int:
+def open_or_create(path: str, mode: int) -> int:
     """Open a file for reading and writing, or create it with this mode; return its descriptor.
 
     :raises OSError: it cannot be opened, or it is a link.
@@ -116,6 +115,8 @@ def lock_name(name: str) -> int:
     """
     if sys.platform != "linux":
         raise OSError(errno.EOPNOTSUPP, "no abstract sockets")
+    import socket
+
     taken = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
         taken.bind(f"\0{name}".encode())
@@ -127,7 +128,7 @@ def lock_name(name: str) -> int:
     return taken.detach()
 
 
-def create_prepared(path: str | Path, prepare: Callable[[int], object]) -> None:
+def create_prepared(path: str, prepare: Callable[[int], object]) -> None:
     """Create an empty file that appears only after ``prepare`` has set its mode and owner. Keep an existing file.
 
     :raises OSError: the file system does not allow it, or this system has no files without a name (Linux only).
@@ -149,13 +150,13 @@ def create_prepared(path: str | Path, prepare: Callable[[int], object]) -> None:
         os.close(folder)
 
 
-def create_filled(path: Path, content: bytes, suffix: str) -> int | None:
+def create_filled(path: str, content: bytes, suffix: str) -> int | None:
     """Create a file with its content at once, and return its descriptor; ``None`` if the file exists.
 
     :param suffix: what no other process appends to the name meanwhile
     :raises OSError: the file system does not allow it.
     """
-    new = path.with_name(f"{path.name}.{suffix}")
+    new = f"{path}.{suffix}"
     file = os.open(new, os.O_RDWR | os.O_CREAT | os.O_EXCL | _PRIVATE, 0o600)
     try:
         if sys.platform == "win32":
@@ -163,13 +164,13 @@ def create_filled(path: Path, content: bytes, suffix: str) -> int | None:
             os.write(file, content)
             os.close(file)
             file = -1
-            new.rename(path)
+            os.rename(new, path)
             return open_existing(path)
         try:
             os.pwrite(file, content, 0)
             os.link(new, path)
         finally:
-            new.unlink()
+            os.unlink(new)
     except FileExistsError:
         _discard(file, new)
         return None
@@ -179,10 +180,11 @@ def create_filled(path: Path, content: bytes, suffix: str) -> int | None:
     return file
 
 
-def _discard(file: int, path: Path) -> None:
+def _discard(file: int, path: str) -> None:
     if file >= 0:
         os.close(file)
-    path.unlink(missing_ok=True)
+    with suppress(FileNotFoundError):
+        os.unlink(path)
 
 
 def copy_access(file: int, path: str) -> None:
@@ -206,7 +208,7 @@ def set_mode(file: int, mode: int) -> None:
         os.fchmod(file, mode)
 
 
-def check_room(directory: str | Path, *, descriptors: int) -> None:
+def check_room(directory: str, *, descriptors: int) -> None:
     """Check that this process may open so many files, and that a directory has room for one more (Linux only).
 
     :raises OSError: it may not, or the directory has none.
@@ -222,6 +224,19 @@ def check_room(directory: str | Path, *, descriptors: int) -> None:
             os.close(each)
 
 
+def absolute(path: str) -> str:
+    """Return the absolute path without ``//`` and ``.``; a link may be before ``..``, so that stays.
+
+    >>> absolute("/var//lib/./ids.db")
+    '/var/lib/ids.db'
+    """
+    if not os.path.isabs(path):
+        path = os.path.join(os.getcwd(), path)
+    if sys.platform == "win32":
+        return os.path.normpath(path)
+    return "/" + "/".join(part for part in path.split("/") if part not in {"", "."})
+
+
 def user_id() -> int:
     """Return the effective user id; 0 on Windows, where a directory of a user has its own rights.
 
@@ -233,19 +248,19 @@ def user_id() -> int:
     return os.geteuid()
 
 
-def home_of_user() -> Path:
+def home_of_user() -> str:
     """Return the home directory that the system has for the user of this process, whatever the environment says.
 
     :raises KeyError: the system does not know this user.
     """
     if sys.platform == "win32":
-        return Path.home()
+        return os.path.expanduser("~")
     import pwd
 
-    return Path("/", pwd.getpwuid(os.geteuid()).pw_dir)
+    return os.path.join("/", pwd.getpwuid(os.geteuid()).pw_dir)
 
 
-def state_directory() -> Path | None:
+def state_directory() -> str | None:
     """Return the directory that the environment names for the state of programs; ``None`` if it names none."""
     if sys.platform == "win32":
         return _absolute("LOCALAPPDATA")
@@ -254,55 +269,58 @@ def state_directory() -> Path | None:
     return chosen or (state_in(home) if home else None)
 
 
-def state_in(home: Path) -> Path:
+def state_in(home: str) -> str:
     """Return the directory for the state of programs in a home directory.
 
-    >>> state_in(Path("/home/ada")).is_relative_to("/home/ada")
+    >>> state_in("/home/ada").startswith("/home/ada")
     True
     """
     if sys.platform == "win32":
-        return home / "AppData" / "Local"
-    return home / "Library" / "Application Support" if sys.platform == "darwin" else home / ".local" / "state"
+        return os.path.join(home, "AppData", "Local")
+    if sys.platform == "darwin":
+        return os.path.join(home, "Library", "Application Support")
+    return os.path.join(home, ".local", "state")
 
 
-def _absolute(variable: str) -> Path | None:
+def _absolute(variable: str) -> str | None:
     """Return the directory that a variable names; None if the path is relative, as the XDG specification demands."""
     value = os.environ.get(variable, "")
-    return Path(value) if os.path.isabs(value) else None
+    return value if os.path.isabs(value) else None
 
 
-def shared_memory() -> Path | None:
+def shared_memory() -> str | None:
     """Return the directory of files in memory, which a restart empties; ``None`` if this system has none."""
-    return Path("/dev/shm") if sys.platform == "linux" else None  # noqa: S108 - only a directory of this user in it
+    return "/dev/shm" if sys.platform == "linux" else None  # noqa: S108 - only a directory of this user in it
 
 
-def lock_directories() -> tuple[Path, ...]:
+def lock_directories() -> tuple[str, ...]:
     """Return the directories in which processes of one user lock files. They do not depend on the environment."""
     if sys.platform == "win32":
-        return (Path.home() / "AppData" / "Local" / "Temp",)
+        return (os.path.join(home_of_user(), "AppData", "Local", "Temp"),)
     shared = shared_memory()
-    return (*([shared] if shared else []), Path("/tmp"))  # noqa: S108 - not TMPDIR, and only a directory of this user
+    return (*([shared] if shared else []), "/tmp")  # noqa: S108 - not TMPDIR, and only a directory of this user
 
 
-def own_directory(parent: Path) -> Path:
+def own_directory(parent: str) -> str:
     """Return the path of this user's directory in a directory of all users.
 
-    >>> own_directory(Path("/tmp")).name.startswith("mintage-")
+    >>> own_directory("/tmp").startswith("/tmp/mintage-")
     True
     """
-    return parent / f"mintage-{user_id()}"
+    return os.path.join(parent, f"mintage-{user_id()}")
 
 
-def create_own_directory(parent: Path) -> Path:
+def create_own_directory(parent: str) -> str:
     """Create this user's directory in a directory of all users, and return it.
 
     :raises PermissionError: another user has created it, or a link.
     :raises OSError: it cannot be created.
     """
     own = own_directory(parent)
-    own.mkdir(mode=0o700, exist_ok=True)
-    found = own.lstat()
+    with suppress(FileExistsError):
+        os.mkdir(own, 0o700)
+    found = os.lstat(own)
     # Windows has no owners here: each status has the user id 0, and so has this process.
     if not stat.S_ISDIR(found.st_mode) or found.st_uid != user_id():
-        raise PermissionError(errno.EPERM, "another user's", str(own))
+        raise PermissionError(errno.EPERM, "another user's", own)
     return own

@@ -6,10 +6,10 @@ import os
 import sys
 import time
 from contextlib import suppress
-from pathlib import Path
-from typing import Final
 
-_PROC: Final = Path("/proc")
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Final
 
 
 def machine_id() -> str:
@@ -24,7 +24,20 @@ def machine_id() -> str:
         with suppress(OSError), winreg.OpenKey(winreg.HKEY_LOCAL_MACHINE, r"SOFTWARE\Microsoft\Cryptography") as key:
             return str(winreg.QueryValueEx(key, "MachineGuid")[0])
         return ""
-    return _text(Path("/etc/machine-id")) if sys.platform == "linux" else _kernel_value("kern.uuid")
+    return _text("/etc/machine-id") if sys.platform == "linux" else _kernel_value("kern.uuid")
+
+
+def host_name() -> str:
+    """Return the host name of this machine.
+
+    >>> host_name() == host_name()
+    True
+    """
+    if sys.platform == "win32":
+        import socket
+
+        return socket.gethostname()
+    return os.uname().nodename
 
 
 def boot_id() -> str:
@@ -34,7 +47,7 @@ def boot_id() -> str:
     True
     """
     if sys.platform == "linux":
-        return _text(_PROC / "sys/kernel/random/boot_id")
+        return _text("/proc/sys/kernel/random/boot_id")
     return _kernel_value("kern.bootsessionuuid")
 
 
@@ -54,11 +67,16 @@ def root_id() -> str:
     return " ".join(found)
 
 
-def _text(path: Path) -> str:
-    with suppress(OSError):
-        # Use UTF-8: a process that may no longer read Python's files cannot load other codecs.
-        return path.read_bytes().decode(errors="replace").strip()
-    return ""
+def _text(path: str) -> str:
+    # Use UTF-8: a process that may no longer read Python's files cannot load other codecs.
+    return _content(path).decode(errors="replace").strip()
+
+
+def _content(path: str) -> bytes:
+    """Return the content of a file; empty if it cannot be read."""
+    with suppress(OSError), open(path, "rb", buffering=0) as file:
+        return file.read()
+    return b""
 
 
 def _kernel_value(name: str) -> str:
@@ -104,8 +122,8 @@ def start_of_process() -> int:
     >>> start_of_process() >= 0
     True
     """
-    with suppress(OSError, ValueError):
-        return started_ticks((_PROC / "self/stat").read_bytes().decode(errors="replace"))
+    with suppress(ValueError):
+        return started_ticks(_text("/proc/self/stat"))
     return 0
 
 
@@ -115,8 +133,8 @@ def flags_of_process() -> int:
     >>> flags_of_process() >= 0
     True
     """
-    with suppress(OSError, ValueError):
-        return int(_fields((_PROC / "self/stat").read_bytes().decode(errors="replace"))[6])
+    with suppress(ValueError):
+        return int(_fields(_text("/proc/self/stat"))[6])
     return 0
 
 
@@ -134,6 +152,4 @@ _started_s: Final = round(time.time() - time.process_time())
 
 def mounts() -> bytes:
     """Return the kernel's list of mounts; empty if the system has none (not Linux)."""
-    with suppress(OSError):
-        return (_PROC / "self/mountinfo").read_bytes()
-    return b""
+    return _content("/proc/self/mountinfo")

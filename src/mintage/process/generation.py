@@ -5,15 +5,16 @@ A lease, a buffer, a connection or a lock of an earlier generation belongs to an
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
-
 from mintage._core import fork_generation, generation
+from mintage._dataclass import dataclass
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Self
 
 
-class Generation(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Generation:
     """The generation in which an object was created.
 
     >>> Generation.current().is_current()

@@ -6,7 +6,13 @@ uses them while it draws.
 
 from __future__ import annotations
 
-from random import SystemRandom
+from mintage._core import kernel_random
 
-uniform = SystemRandom().uniform
-"""A random float between two others."""
+
+def uniform(least: float, most: float) -> float:
+    """Return a random float from ``least`` up to ``most``.
+
+    >>> 1.0 <= uniform(1.0, 2.0) <= 2.0
+    True
+    """
+    return least + (most - least) * int.from_bytes(kernel_random(6), "big") / 2**48

@@ -5,17 +5,16 @@ A field is declared once, in its record. Its columns, its member in JSON and the
 
 from __future__ import annotations
 
-import re
-from dataclasses import fields
-from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar, get_args, get_origin, get_type_hints
+from mintage.rules import LATEST_MS, LIMITS, NamespaceRecord, NodeRecord, PoolRecord
 
-from mintage.rules import LATEST_MS, NamespaceRecord, NodeRecord, PoolRecord, Within
-
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from typing import Any, Final, TypeVar
+
+    R = TypeVar("R", PoolRecord, NodeRecord, NamespaceRecord)
 
 Record = PoolRecord | NodeRecord | NamespaceRecord
-R = TypeVar("R", PoolRecord, NodeRecord, NamespaceRecord)
 
 KEYS: Final[dict[type[Record], tuple[str, ...]]] = {
     PoolRecord: ("name",),
@@ -26,7 +25,8 @@ KEYS: Final[dict[type[Record], tuple[str, ...]]] = {
 LONGEST: Final = 4096
 """The most characters of a text."""
 
-_INTEGER: Final = re.compile(r"-?[0-9]{1,19}")
+_DIGITS: Final = 19
+"""The most digits of an integer in text."""
 
 
 def name_of(kind: type[Record]) -> str:
@@ -41,17 +41,15 @@ def key_of(record: Record) -> tuple[Any, ...]:
 
 def columns(kind: type[Record]) -> tuple[str, ...]:
     """Return the names of a record's fields, in their order."""
-    return tuple(field.name for field in fields(kind))
+    return kind.__match_args__
 
 
-def _forms(kind: type[Record]) -> dict[str, tuple[type, Within | None, bool]]:
+def _forms(kind: type[Record]) -> dict[str, tuple[str, range | None, bool]]:
     """Return, for each field, its type, its limits, and whether it may be missing."""
     forms = {}
-    for name, hint in get_type_hints(kind, include_extras=True).items():
-        limits = next((each for each in getattr(hint, "__metadata__", ()) if isinstance(each, Within)), None)
-        plain = get_args(hint)[0] if get_origin(hint) is Annotated else hint
-        options = get_args(plain)
-        forms[name] = (options[0] if options else plain, limits, type(None) in options)
+    for name, annotation in kind.__annotations__.items():
+        plain, _, optional = annotation.partition(" | ")
+        forms[name] = (plain, LIMITS.get(plain), optional == "None")
     return forms
 
 
@@ -62,7 +60,7 @@ def to_json(record: Record) -> dict[str, Any]:
     """Return the fields of a record for JSON: integers that may exceed JSON's numbers become strings."""
     values = {name: getattr(record, name) for name in columns(type(record))}
     for name, (_, limits, _) in _FORMS[type(record)].items():
-        if limits is not None and limits.most > LATEST_MS:
+        if limits is not None and limits[-1] > LATEST_MS:
             values[name] = str(values[name])
     return values
 
@@ -75,18 +73,27 @@ def read(kind: type[R], values: Mapping[str, Any]) -> R:
     return kind(**{name: _read(name, values.get(name), *form) for name, form in _FORMS[kind].items()})
 
 
-def _read(name: str, value: Any, kind: type, limits: Within | None, is_optional: bool) -> Any:
+def _read(name: str, value: Any, kind: str, limits: range | None, is_optional: bool) -> Any:
     if value is None and is_optional:
         return None
-    if kind is str and isinstance(value, str) and len(value) <= LONGEST and "\0" not in value:
+    if kind == "str" and isinstance(value, str) and len(value) <= LONGEST and "\0" not in value:
         return value
     # Booleans are numbers in SQL.
-    if kind is bool and type(value) in {bool, int} and value in {0, 1}:
+    if kind == "bool" and type(value) in {bool, int} and value in {0, 1}:
         return bool(value)
     if limits is not None:
-        if isinstance(value, str) and _INTEGER.fullmatch(value):
+        if isinstance(value, str) and _is_integer(value):
             value = int(value)
-        if type(value) is int and limits.least <= value <= limits.most:
+        if type(value) is int and value in limits:
             return value
-    what = f"a whole number in {limits.least}..{limits.most}" if limits else {str: "text", bool: "true or false"}[kind]
+    what = {"str": "text", "bool": "true or false"}.get(kind) or f"a whole number in {_shown(LIMITS[kind])}"
     raise ValueError(f"{name} is {'missing' if value is None else f'{value!r:.40}'}, not {what}")
+
+
+def _shown(limits: range) -> str:
+    return f"{limits[0]}..{limits[-1]}"
+
+
+def _is_integer(text: str) -> bool:
+    digits = text.removeprefix("-")
+    return digits.isdecimal() and digits.isascii() and len(digits) <= _DIGITS

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-import re
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
-from urllib.parse import parse_qsl, quote, unquote, urlsplit
-
+from mintage._dataclass import dataclass, field
 from mintage.errors import ArgumentError, ConfigError
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     import ssl
+    from typing import Final
 
 TLS_OPTIONS: Final = ("ca", "cert", "cert_key")
 """The options that :meth:`StoreUrl.tls` reads."""
-_SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
-_DATABASE: Final = re.compile(r"(mariadb|mysql|postgres(?:ql)?|sqlite)\+[a-z0-9_]+|postgres")
+_SCHEME: Final = r"[A-Za-z][A-Za-z0-9+.-]*:"
+_DATABASE: Final = r"(mariadb|mysql|postgres(?:ql)?|sqlite)\+[a-z0-9_]+|postgres"
 """A kind of store with a driver's name, as SQLAlchemy or hosting platforms (in ``DATABASE_URL``) write it."""
+_PLAIN: Final = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-~/")
+"""The characters of a path that URLs do not quote."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,9 +41,15 @@ class StoreUrl:
         """
         if not isinstance(url, str):
             raise ArgumentError(f"store must be a URL or a Store, not {type(url).__name__}", code="argument.type")
+        path = url.removeprefix("sqlite:///")
+        if path != url and _PLAIN.issuperset(path):
+            return cls("sqlite", path=path)  # The registry's. The imports below would take a third of its first lease.
+        import re
+        from urllib.parse import parse_qsl, unquote, urlsplit
+
         # The last option of some stores is a URL itself, without percent-encoding.
         url, cache = _split_cache(url)
-        if not _SCHEME.match(url):
+        if not re.match(_SCHEME, url):
             raise ConfigError("a store's URL begins with its kind, such as redis: or sqlite:", code="config.store")
         part = "host, in brackets,"
         try:
@@ -104,7 +110,7 @@ class StoreUrl:
         text = self.options.get(option)
         if text is None:
             return default
-        if not re.fullmatch(r"[0-9]{1,10}", text) or not least <= int(text) <= most:
+        if not (text.isdecimal() and text.isascii() and len(text) <= 10) or not least <= int(text) <= most:
             raise ConfigError(
                 f"option {option} of the store's URL is not a whole number in {least}..{most}", code="config.store"
             )
@@ -154,7 +160,7 @@ class StoreUrl:
         return context
 
     def __str__(self) -> str:
-        user = "" if self.user is None and self.password is None else quote(self.user or "", safe="")
+        user = "" if self.user is None and self.password is None else quoted(self.user or "", safe="")
         user += ":***" if self.password is not None else ""
         hosts = ",".join(
             (f"[{host}]" if ":" in host else host) + ("" if port is None else f":{port}") for host, port in self.hosts
@@ -164,14 +170,32 @@ class StoreUrl:
         return f"{self.scheme}:{authority}{self.path}{options}"
 
 
+def quoted(text: str, safe: str = "/") -> str:
+    """Return a text as a part of a URL; what UTF-8 cannot encode is the bytes of a path.
+
+    >>> quoted("/var/lib/my ids.db")
+    '/var/lib/my%20ids.db'
+    """
+    if _PLAIN.issuperset(text) and safe == "/":
+        return text
+    from os import fsencode
+    from urllib.parse import quote
+
+    return quote(fsencode(text), safe=safe)
+
+
 def _kind(scheme: str) -> str:
     """Return the kind of store that a URL's scheme names, without the name of a driver: mintage chooses the driver."""
-    if match := _DATABASE.fullmatch(scheme):
+    import re
+
+    if match := re.fullmatch(_DATABASE, scheme):
         scheme = match[1] or scheme
     return "postgresql" if scheme == "postgres" else scheme
 
 
 def _split_cache(url: str) -> tuple[str, str | None]:
+    from urllib.parse import unquote
+
     before, mark, cache = url.partition("?cache=")
     if not mark:
         before, mark, cache = url.partition("&cache=")
@@ -179,6 +203,9 @@ def _split_cache(url: str) -> tuple[str, str | None]:
 
 
 def _host(text: str) -> tuple[str, int | None]:
+    import re
+    from urllib.parse import unquote
+
     match = re.fullmatch(r"(?:\[([0-9A-Fa-f:.%]+)\]|([^:\[\]/\s]+))(?::(\d{1,5}))?", text)
     if match is None:
         raise ValueError

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import asyncio
 import ipaddress
+import os
 import re
-import secrets
 import time
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
@@ -167,7 +167,7 @@ class App:
     def _trace_id(self, scope: Scope) -> str:
         """Return the client's trace id if it is well-formed, a new one otherwise."""
         found = [value for name, value in scope["headers"] if name == self._trace_header]
-        return found[0].decode() if len(found) == 1 and is_trace(found[0]) else secrets.token_hex(16)
+        return found[0].decode() if len(found) == 1 and is_trace(found[0]) else os.urandom(16).hex()
 
     def _note(self, scope: Scope, exchange: Exchange, status: int, seconds: float) -> None:
         wanted = self._service.settings.access_log

@@ -11,7 +11,7 @@ below 1; try the tests of the service with each new version.
 
 from __future__ import annotations
 
-import secrets
+import os
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Final
 
@@ -381,7 +381,7 @@ class HttpProtocol(HttpToolsProtocol):
             self._go_on()
 
     def _write_refusal(self, error: RequestError) -> None:
-        exchange = Exchange(secrets.token_hex(16))
+        exchange = Exchange(os.urandom(16).hex())
         answer = exchange.refused(error)
         added = {self._service.settings.trace_header: exchange.trace_id, **exchange.headers, "connection": "close"}
         headers = [

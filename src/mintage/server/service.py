@@ -8,7 +8,6 @@ caller's rights and rates first, and raises no error but :class:`~mintage.errors
 from __future__ import annotations
 
 import asyncio
-import secrets
 import time
 from contextvars import ContextVar
 from functools import partial
@@ -302,6 +301,8 @@ class Service:
             return buffered
         self.metrics.fallback(namespace, count)
         self.fallback.set(True)
+        import secrets  # which takes milliseconds, and few services have a fallback
+
         return buffered + [FALLBACK_FLOOR + secrets.randbelow(MAX_INTEGER + 1 - FALLBACK_FLOOR) for _ in range(count)]
 
     # --- IDs ----------------------------------------------------------------------------------------------------

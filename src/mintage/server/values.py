@@ -5,9 +5,9 @@ from __future__ import annotations
 import ipaddress
 import os
 import re
-from dataclasses import field
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, get_args
 
+from mintage._dataclass import field, fields
 from mintage.errors import ConfigError
 from mintage.formats import catalogue
 from mintage.protocol.url import StoreUrl
@@ -89,7 +89,7 @@ def setting(
 
 def settings_of(cls: Any) -> dict[str, Setting]:
     """Return the declarations of a dataclass of settings, by name."""
-    return {name: each.metadata[Setting] for name, each in cls.__dataclass_fields__.items()}
+    return {each.name: each.metadata[Setting] for each in fields(cls)}
 
 
 def headings(settings: Mapping[str, Setting]) -> dict[str, tuple[str, ...]]:

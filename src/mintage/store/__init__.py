@@ -7,25 +7,23 @@ suite. Verbs are synchronous: a process needs one in thousands of IDs, so async 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
-from importlib import import_module
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, Self, TypeVar
 
-from mintage._core import generation, kernel_random
+from mintage._core import kernel_random
+from mintage._dataclass import dataclass
 from mintage.errors import ConfigError, GenerationError
 from mintage.installation import install_line
 from mintage.protocol.url import StoreUrl
 from mintage.rules import CLOCK_LIMIT_MS, SPAN_MS
 from mintage.store.checks import guard
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from typing import Any, ClassVar, Final, Self
 
     from mintage.rules import Lease, NamespaceRecord, NodeRecord, PoolRecord, Segment
 
-__all__ = ["Description", "Forwarding", "PerProcess", "Store", "all_or_nothing", "new_token", "open_store"]
-
-T = TypeVar("T")
+__all__ = ["Description", "Forwarding", "Store", "all_or_nothing", "new_token", "open_store"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -293,37 +291,6 @@ class Forwarding(Store):
         self.inner.close()
 
 
-class PerProcess(Generic[T]):
-    """An object that a forked child must not share with its parent, such as a connection.
-
-    Each process makes its own at first use.
-
-    >>> import sqlite3
-    >>> connections = PerProcess(lambda: sqlite3.connect(":memory:"))
-    >>> connections.get().execute("SELECT 17").fetchone()
-    (17,)
-    >>> connections.get() is connections.get()
-    True
-    >>> connections.pop().close()
-    """
-
-    def __init__(self, make: Callable[[], T]) -> None:
-        self._make = make
-        # A child keeps its parent's object and never closes it: closing would end the parent's session.
-        self._made: dict[int, T] = {}
-
-    def get(self) -> T:
-        """Return the object of this process."""
-        try:
-            return self._made[generation()]
-        except KeyError:
-            return self._made.setdefault(generation(), self._make())
-
-    def pop(self) -> T | None:
-        """Remove the object of this process and return it; ``None`` if there is none."""
-        return self._made.pop(generation(), None)
-
-
 STORE_KINDS: Final[dict[str, tuple[str, str, str | None]]] = {
     "memory": ("mintage.store.memory", "MemoryStore", None),
     "sqlite": ("mintage.store.sqlite", "SqliteStore", None),
@@ -415,7 +382,7 @@ def load_driver(module: str, extra: str | None) -> Any:
     :raises ConfigError: ``config.driver``: a package is missing; the message has the line that installs it.
     """
     try:
-        return import_module(module)
+        return __import__(module, fromlist=["*"])  # as importlib.import_module does, whose import takes longer
     except ModuleNotFoundError as error:
         if extra is None or (error.name or "").startswith("mintage"):
             raise

@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 from mintage.errors import ConfigError, StoreError
 from mintage.protocol.records import KEYS, key_of, name_of
 from mintage.rules import NamespaceRecord, NodeRecord, PoolRecord
-from mintage.store import Description, PerProcess, load_driver
+from mintage.store import Description, load_driver
 from mintage.store.connections import BusyError, Connections
 from mintage.store.ledger import ConflictError, Ledger, Server
+from mintage.store.per_process import PerProcess
 from mintage.store.statements import driver_statements, migrations, read_row
 
 if TYPE_CHECKING:

@@ -21,8 +21,9 @@ from mintage.errors import ConfigError, StoreError
 from mintage.protocol.records import columns, key_of, name_of, read
 from mintage.protocol.url import TLS_OPTIONS
 from mintage.rules import NodeRecord
-from mintage.store import Description, PerProcess
+from mintage.store import Description
 from mintage.store.ledger import ConflictError, Ledger, Server
+from mintage.store.per_process import PerProcess
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -21,7 +21,8 @@ from mintage.errors import LeaseError, RequestError, StoreError
 from mintage.protocol.calls import Answer, Body, Call, Lost, ServiceProtocol, closed, read_namespace, reserve
 from mintage.protocol.members import AnswerError, Members
 from mintage.rules import Lease, NodeRecord, PoolRecord
-from mintage.store import Description, PerProcess, Store
+from mintage.store import Description, Store
+from mintage.store.per_process import PerProcess
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -29,7 +29,8 @@ from mintage import rules
 from mintage.errors import ConfigError, LeaseError, StoreError
 from mintage.protocol.records import columns, name_of, read
 from mintage.rules import Lease, NamespaceRecord, NodeRecord, PoolRecord, Segment
-from mintage.store import Description, PerProcess, Store, new_token
+from mintage.store import Description, Store, new_token
+from mintage.store.per_process import PerProcess
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -3,30 +3,30 @@
 from __future__ import annotations
 
 import os
-import re
 import sqlite3
 import stat
 import time
 from contextlib import ExitStack, closing, contextmanager
-from dataclasses import asdict, dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple
-from urllib.parse import quote
 
 from mintage import rules
 from mintage._core import created_ns, kernel_random, system_ns
+from mintage._dataclass import asdict, dataclass, replace
 from mintage.errors import ConfigError, StoreError
+from mintage.platform import files
 from mintage.platform.machine import mounts, root_id
 from mintage.process.forks import fork_lock
 from mintage.protocol.records import KEYS, name_of
+from mintage.protocol.url import quoted
 from mintage.rules import NamespaceRecord, NodeRecord
 from mintage.store import Description
 from mintage.store.ledger import ConflictError, Ledger, Server
 from mintage.store.statements import migrations, read_row, statements
 from mintage.store.witness import Mark, Marks, place_of, watched
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from typing import Any, ClassVar, Final
 
     from mintage.protocol.records import R, Record
     from mintage.protocol.url import StoreUrl
@@ -60,7 +60,7 @@ class SqliteStore(Ledger):
         if "\0" in url.path:
             raise ConfigError("the path of the store's file has a zero byte (%00)", code="config.store")
         self.url = url
-        self.path = Path(url.path).absolute()
+        self.path = files.absolute(url.path)
         self._timeout_ms = url.parse_int("timeout_ms", 2000, 1, 60_000)
 
     @contextmanager
@@ -262,7 +262,8 @@ class Records:
         return node
 
 
-class Incarnation(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Incarnation:
     """A part of a file's history, from its creation or replacement to its next replacement."""
 
     name: str
@@ -326,7 +327,7 @@ class File:
         if lost or is_mixed or is_moved:
             self._begin_incarnation(lost, _moved(without_log) if is_mixed else self.incarnation.moved)
         elif (self.incarnation.place, self.incarnation.created_ns) != (place, created or self.incarnation.created_ns):
-            self._put(self.incarnation._replace(place=place, created_ns=created))  # The file is new or was migrated.
+            self._put(replace(self.incarnation, place=place, created_ns=created))  # The file is new or was migrated.
 
     def _is_of_file(self, marks: Marks) -> bool:
         """Return True if the marks are of this file or of a copy that was at its path.
@@ -348,10 +349,10 @@ class File:
         """
         own = self.incarnation
         incarnations = {each.name: each for each in _incarnations(self._connection)}
-        for mark in sorted(lost):
+        for mark in lost:
             known = incarnations.get(mark.incarnation, Incarnation(mark.incarnation, 0))
-            incarnations[mark.incarnation] = known._replace(
-                serial=max(mark.serial, known.serial), moved=max(mark.moved, known.moved)
+            incarnations[mark.incarnation] = replace(
+                known, serial=max(mark.serial, known.serial), moved=max(mark.moved, known.moved)
             )
             self._put(incarnations[mark.incarnation])
         serial = max((each.serial for each in incarnations.values()), default=0) + 1
@@ -371,12 +372,12 @@ class File:
 
     def _put(self, incarnation: Incarnation) -> None:
         self.incarnation = incarnation
-        self._connection.execute(SQL["put_incarnation"], incarnation._asdict())
+        self._connection.execute(SQL["put_incarnation"], asdict(incarnation))
 
     def count(self, moved: int) -> None:
         """Record that a verb wrote, and the integers by which it moved namespaces."""
         moved = min(self.incarnation.moved + moved, rules.MAX_INTEGER)
-        self._put(self.incarnation._replace(serial=self.incarnation.serial + 1, moved=moved))
+        self._put(replace(self.incarnation, serial=self.incarnation.serial + 1, moved=moved))
 
     def check_place(self, records: Records) -> None:
         """Check that the file has the committed records, before a caller uses them.
@@ -468,7 +469,7 @@ def _incarnations_without_log(path: str) -> list[Incarnation] | None:
 
     SQLite applies a log to any file beside it, so the two together may hide that the file is an older copy.
     """
-    uri = f"file:{quote(os.fsencode(path))}?mode=ro&immutable=1"
+    uri = f"file:{quoted(path)}?mode=ro&immutable=1"
     try:
         with closing(sqlite3.connect(uri, uri=True)) as connection:
             return _incarnations(connection)
@@ -477,9 +478,9 @@ def _incarnations_without_log(path: str) -> list[Incarnation] | None:
         return [] if getattr(error, "sqlite_errorcode", 0) == sqlite3.SQLITE_ERROR else None
 
 
-def _may_write(path: Path) -> bool:
+def _may_write(path: str) -> bool:
     """Return True if this user may write or create a file."""
-    return os.access(path.parent, os.W_OK) and (not path.exists() or os.access(path, os.W_OK))
+    return os.access(os.path.dirname(path), os.W_OK) and (not os.path.exists(path) or os.access(path, os.W_OK))
 
 
 def _check_pages(connection: sqlite3.Connection, path: str) -> None:
@@ -521,21 +522,23 @@ def _check_names(url: StoreUrl, path: str) -> None:
         )
 
 
-def _closed_beside(path: Path) -> Path | None:
+def _closed_beside(path: str) -> str | None:
     """Return a file that SQLite created beside the store's and this user may not write; ``None`` if there is none."""
-    beside = [path.with_name(path.name + ending) for ending in ("-wal", "-shm")]
-    return next((file for file in beside if file.exists() and not os.access(file, os.R_OK | os.W_OK)), None)
+    beside = [path + ending for ending in ("-wal", "-shm")]
+    return next((file for file in beside if os.path.exists(file) and not os.access(file, os.R_OK | os.W_OK)), None)
 
 
 def _is_mounted(path: str) -> bool:
     """Return True if the kernel lists the file itself as a mount point."""
-    escaped = re.sub(rb"[\\ \t\n]", lambda found: b"\\%03o" % ord(found[0]), os.fsencode(path))
+    escaped = os.fsencode(path).replace(b"\\", rb"\134")
+    for each in b" \t\n":
+        escaped = escaped.replace(b"%c" % each, rb"\%03o" % each)
     return b" %b " % escaped in mounts()
 
 
-def _migrate(connection: sqlite3.Connection, path: Path) -> None:
+def _migrate(connection: sqlite3.Connection, path: str) -> None:
     known = migrations("sqlite")
-    connection.create_function("mintage_place", 0, lambda: place_of(os.fspath(path)))
+    connection.create_function("mintage_place", 0, lambda: place_of(path))
     newest = known[-1][0]
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     if version > newest:

@@ -9,35 +9,32 @@ before. Their statements end with a semicolon at the end of a line.
 
 from __future__ import annotations
 
-import re
+import os
 from functools import cache
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
 
 from mintage.errors import StoreError
 from mintage.protocol.records import KEYS, columns, name_of, read
 from mintage.rules import NodeRecord
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from typing import Any, Final
 
     from mintage.protocol.records import R, Record
     from mintage.protocol.url import StoreUrl
 
 # By the path, as importlib.resources imports the formats of archives, and the extension cannot be in one anyway.
-_FOLDER: Final = Path(__file__).parent / "sql"
-_NAME: Final = re.compile(r"^-- name: (\w+)$", re.MULTILINE)
-_PARAMETER: Final = re.compile(r"(?<!:):(\w+)")
+_FOLDER: Final = os.path.join(os.path.dirname(__file__), "sql")
 
 
 @cache
 def statements(dialect: str, schema: str = "") -> dict[str, str]:
     """Return the statements of a dialect by name."""
-    text = (_FOLDER / dialect / "statements.sql").read_text(encoding="utf-8")
-    text = text.replace("{schema}", schema)
-    pieces = _NAME.split(text)[1:]
+    pieces = f"\n{_text(dialect, 'statements.sql', schema)}".split("\n-- name: ")[1:]
     found: dict[str, str] = {}
-    for name, sql in zip(pieces[::2], (sql.strip().removesuffix(";") for sql in pieces[1::2]), strict=True):
+    for name, _, sql in (piece.partition("\n") for piece in pieces):
+        sql = sql.strip().removesuffix(";")  # noqa: PLW2901 - the same without what ends it
         if "{kind}" in sql:
             found |= {f"{name}_{name_of(kind)}": _filled(sql, kind) for kind in KEYS}
         else:
@@ -52,9 +49,15 @@ def driver_statements(dialect: str, schema: str = "") -> dict[str, str]:
     >>> driver_statements("mysql")["insert_schema"]
     'INSERT INTO mintage_schema (version) VALUES (%(version)s)'
     """
-    return {
-        name: _PARAMETER.sub(r"%(\1)s", sql.replace("%", "%%")) for name, sql in statements(dialect, schema).items()
-    }
+    import re  # which SQLite does not need: its process may be short
+
+    parameter = re.compile(r"(?<!:):(\w+)")
+    return {name: parameter.sub(r"%(\1)s", sql.replace("%", "%%")) for name, sql in statements(dialect, schema).items()}
+
+
+def _text(dialect: str, file: str, schema: str) -> str:
+    with open(os.path.join(_FOLDER, dialect, file), encoding="utf-8") as opened:
+        return opened.read().replace("{schema}", schema)
 
 
 def _filled(sql: str, kind: type[Record]) -> str:
@@ -88,12 +91,8 @@ def read_row(url: StoreUrl, kind: type[R], row: Sequence[Any]) -> R:
 @cache
 def migrations(dialect: str, schema: str = "") -> list[tuple[int, list[str]]]:
     """Return the migrations of a dialect's schema in order: the version of each, and its statements."""
-    found = sorted(
-        (file.name, file.read_text(encoding="utf-8").replace("{schema}", schema))
-        for file in (_FOLDER / dialect).iterdir()
-        if re.match(r"\d{3}_", file.name)
-    )
+    files = sorted(file for file in os.listdir(os.path.join(_FOLDER, dialect)) if file[:3].isdecimal())
     return [
-        (int(name[:3]), [part.strip() for part in re.split(r";\s*$", sql, flags=re.MULTILINE) if part.strip()])
-        for name, sql in found
+        (int(file[:3]), [part.strip() for part in f"{_text(dialect, file, schema)}\n".split(";\n") if part.strip()])
+        for file in files
     ]

@@ -12,23 +12,21 @@ locked as well, as a copy of a directory replaces the guard during a verb.
 from __future__ import annotations
 
 import errno
-import hashlib
-import json
 import os
 import stat
 import time
-import zlib
 from contextlib import contextmanager, suppress
 from itertools import count
-from typing import TYPE_CHECKING, Final, NamedTuple
 
-from mintage._core import clocks
+from mintage._core import clocks, sha3_256
+from mintage._dataclass import asdict, dataclass, replace
 from mintage.platform import files
 from mintage.process import jitter
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
+    from typing import Final
 
 _SHARED: Final = files.shared_memory()
 _ENDING: Final = "-guard"
@@ -39,7 +37,8 @@ _MOST: Final = 1000
 _SHORTAGE: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM})
 
 
-class Mark(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Mark:
     """The state of a file: its incarnation, and the number of writes in it and those before."""
 
     incarnation: str
@@ -48,7 +47,8 @@ class Mark(NamedTuple):
     """The number of integers by which namespaces had moved."""
 
 
-class Marks(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Marks:
     """The marks of a file."""
 
     with_log: Mark
@@ -88,7 +88,7 @@ class Witness:
 
         :raises TimeoutError: another process had the lock until ``end_ns``.
         """
-        name = hashlib.sha256(os.fsencode(self._path)).hexdigest()[:32]
+        name = sha3_256(os.fsencode(self._path)).hex()[:32]
         while (file := _open_shared(name)) is not None:
             self._shared = file
             _wait_for(file, end_ns)
@@ -115,7 +115,7 @@ class Witness:
         """
         beside, shared = (_read(file) for file in (self._guard, self._shared))
         if beside is not None:
-            beside = beside._replace(place=place)
+            beside = replace(beside, place=place)
         return {each for each in (beside, shared, _remembered.get(self._path)) if each is not None}
 
     def keep(self, marks: Marks) -> None:
@@ -242,7 +242,7 @@ def _open_shared(name: str) -> int | None:
         return None
     try:
         own = files.create_own_directory(_SHARED)
-        path = own / f"{name}.marks"
+        path = f"{own}/{name}.marks"
         with suppress(FileNotFoundError):
             return files.open_existing(path)
         _forget_oldest(own)
@@ -251,7 +251,7 @@ def _open_shared(name: str) -> int | None:
         return None
 
 
-def _forget_oldest(own: Path) -> None:
+def _forget_oldest(own: str) -> None:
     found = [entry for entry in os.scandir(own) if entry.name.endswith(".marks")]
     if len(found) < _MOST:
         return
@@ -267,17 +267,31 @@ def _read(file: int | None) -> Marks | None:
     try:
         line, _, _ = files.read_at_start(file, _MARKS_BYTES).partition(b"\n")
         check, _, text = line.partition(b" ")
-        if int(check, 16) != zlib.crc32(text):
+        if check != _check(text):
             return None
-        with_log, without_log, *others = json.loads(text)
-        return Marks(Mark(*with_log), Mark(*without_log) if without_log else None, *others)
-    except (OSError, ValueError, TypeError, AttributeError):
+        values = text.decode().split("\t")
+        with_log, without_log = (_parse_mark(*values[at : at + 3]) for at in (0, 3))
+        return Marks(with_log, without_log, *values[6:]) if with_log else None
+    except (OSError, ValueError, TypeError):
         return None
 
 
+def _parse_mark(incarnation: str, serial: str, moved: str) -> Mark | None:
+    return Mark(incarnation, int(serial), int(moved)) if incarnation else None
+
+
+def _check(text: bytes) -> bytes:
+    return sha3_256(text).hex()[:16].encode()
+
+
+def _values(mark: Mark | None) -> list[str]:
+    return [str(value) for value in asdict(mark).values()] if mark else ["", "", ""]
+
+
 def _write(file: int, marks: Marks) -> None:
-    text = json.dumps(marks).encode()
-    line = b"%08x %s\n" % (zlib.crc32(text), text)
+    values = [*_values(marks.with_log), *_values(marks.without_log), marks.place, marks.origin, marks.root]
+    text = "\t".join(values).encode()
+    line = b"%s %s\n" % (_check(text), text)
     try:
         files.write_at_start(file, line.ljust(_MARKS_BYTES))
     except OSError:

@@ -4,11 +4,10 @@ A new process tries the first number of its block, then the rest of the block, t
 
 >>> len(blocks(1024)[1]) == BLOCK
 True
->>> MACHINE.name
-'mintage-registry'
+>>> MACHINE
+'/var/lib/mintage-registry'
 """
 
-from mintage.lease.registry.locks import LockedNode
 from mintage.lease.registry.numbers import (
     BLOCK,
     all_fragments,
@@ -35,7 +34,6 @@ from mintage.lease.registry.place import (
 __all__ = [
     "BLOCK",
     "MACHINE",
-    "LockedNode",
     "all_fragments",
     "blocks",
     "fragments",

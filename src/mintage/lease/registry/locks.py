@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import errno
-import hashlib
 import os
-import re
 import stat
 import time
 from contextlib import suppress
 from itertools import count
-from typing import TYPE_CHECKING, Final, NamedTuple
 
 from mintage import rules
-from mintage._core import generation, kernel_random, system_ns
+from mintage._core import generation, kernel_random, sha3_256, system_ns
+from mintage._dataclass import dataclass, replace
 from mintage.errors import GenerationError, LeaseError, UniquenessWarning
 from mintage.lease.lease_client import MIN_GROWTH_MS
 from mintage.lease.registry.numbers import first_index, is_restored, restore_state
@@ -21,9 +19,10 @@ from mintage.lease.registry.place import ADVICE, TRANSIENT_ERRNOS, as_unavailabl
 from mintage.platform import files
 from mintage.process.forks import fork_lock
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
-    from pathlib import Path
+    from typing import Final
 
     from mintage.lease.lease_client import Window
 
@@ -37,10 +36,10 @@ UNRECORDED_MS: Final = 500
 
 _FOLDERS: Final = files.lock_directories()
 _TRIES: Final = 4096
-_RECORD: Final = re.compile(rb"[0-9]{16}\n")
 
 
-class _Lock(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class _Lock:
     """A file or socket that holds a number while a process has it open."""
 
     descriptor: int
@@ -78,7 +77,8 @@ class _Lock(NamedTuple):
         return found if (found.st_dev, found.st_ino) == (self.device, self.inode) else None
 
 
-class _Held(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class _Held:
     """A node number that this process holds, and its window."""
 
     restore_state: tuple[int, int]
@@ -240,7 +240,7 @@ class LockedNode:
         except OSError as error:
             raise as_unavailable(error) from error
         _untils[held.name] = until_ms
-        self._held = held = held._replace(until_ms=until_ms, span_ms=span_ms)
+        self._held = held = replace(held, until_ms=until_ms, span_ms=span_ms)
         return held
 
     def release(self, used_until_ms: int) -> None:
@@ -377,13 +377,13 @@ def _order(pool: str, numbers: range) -> Iterator[int]:
 
 def _known(pool: str, numbers: range) -> set[int]:
     """Return the numbers with a file."""
-    pattern = re.compile(re.escape(pool) + r"-([0-9]{1,14})\.lock")
     found = set()
     for folder in _FOLDERS:
         with suppress(OSError):
-            found |= {
-                int(match[1]) for name in os.listdir(files.own_directory(folder)) if (match := pattern.fullmatch(name))
-            }
+            for name in os.listdir(files.own_directory(folder)):
+                number = name.removeprefix(f"{pool}-").removesuffix(".lock")
+                if name == f"{pool}-{number}.lock" and number.isdecimal() and number.isascii() and len(number) <= 14:
+                    found.add(int(number))
     return {node for node in found if node in numbers}
 
 
@@ -401,19 +401,19 @@ def _bound(name: str) -> int:
     :raises OSError: the system has no such names.
     """
     if len(name) > 90:  # a name has 107 bytes at most
-        name = f"#{hashlib.sha256(name.encode()).hexdigest()}"
+        name = f"#{sha3_256(name.encode()).hex()}"
     return files.lock_name(f"mintage/{name}")
 
 
-def _flocked(folder: Path, name: str) -> int:
+def _flocked(folder: str, name: str) -> int:
     """Lock a file in a directory of this user.
 
     :raises BlockingIOError: another process has the lock; or the file cannot be opened, so its time is unknown.
     """
-    path = files.create_own_directory(folder) / f"{name}.lock"
+    path = os.path.join(files.create_own_directory(folder), f"{name}.lock")
     file = _open(path) or _create(path) or _open(path)
     if file is None:
-        raise BlockingIOError(errno.EWOULDBLOCK, "it comes and goes", str(path))
+        raise BlockingIOError(errno.EWOULDBLOCK, "it comes and goes", path)
     try:
         files.lock(file)
     except OSError:
@@ -422,7 +422,7 @@ def _flocked(folder: Path, name: str) -> int:
     return file
 
 
-def _open(path: Path) -> int | None:
+def _open(path: str) -> int | None:
     """Open the file of a number; ``None`` if there is none."""
     try:
         return files.open_existing(path)
@@ -431,10 +431,10 @@ def _open(path: Path) -> int | None:
     except OSError as error:
         if error.errno in TRANSIENT_ERRNOS:
             raise
-        raise BlockingIOError(error.errno, "its time cannot be read", str(path)) from error
+        raise BlockingIOError(error.errno, "its time cannot be read", path) from error
 
 
-def _create(path: Path) -> int | None:
+def _create(path: str) -> int | None:
     """Create the file of a number with a time in it at once; ``None`` if another process has created it."""
     return files.create_filled(path, _record(0), kernel_random(8).hex())
 
@@ -450,6 +450,6 @@ def _read(file: int) -> int:
     """
     found = os.fstat(file)
     text = files.read_at_start(file, 18) if stat.S_ISREG(found.st_mode) and found.st_uid == files.user_id() else b""
-    if not _RECORD.fullmatch(text):
+    if not (len(text) == 17 and text[:16].isdigit() and text.endswith(b"\n")):
         raise BlockingIOError(errno.EINVAL, "it keeps no time")
     return int(text)

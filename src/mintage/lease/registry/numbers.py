@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
-import socket
-from typing import TYPE_CHECKING, Final
 
-from mintage._core import generation, kernel_random, start_generation
+from mintage._core import generation, kernel_random, sha3_256, start_generation
 from mintage._core.formats import MAC_FRAGMENTS
 from mintage.lease.registry.place import shown_home
 from mintage.platform import files, machine
 from mintage.process.restore import RestoreDetector, Verdict
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from typing import Final
 
 
 BLOCK: Final = 32
@@ -39,9 +38,7 @@ def host_id() -> bytes:
     else:
         place = f"{found.st_dev}:{found.st_ino}"  # with mounts, one path may name several directories
     # Containers of one image share a machine-id, but seldom a host name.
-    return hashlib.sha256(
-        "\n".join([machine.machine_id(), socket.gethostname(), str(files.user_id()), where, place]).encode()
-    ).digest()
+    return sha3_256("\n".join([machine.machine_id(), machine.host_name(), str(files.user_id()), where, place]).encode())
 
 
 _last_seen = os.getpid(), generation()

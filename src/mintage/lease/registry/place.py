@@ -16,18 +16,18 @@ from __future__ import annotations
 import errno
 import os
 import stat
-import warnings
-from pathlib import Path
-from typing import TYPE_CHECKING, Final
-from urllib.parse import quote
 
 from mintage.errors import ConfigError, StoreError, UniquenessWarning
 from mintage.platform import files
+from mintage.protocol.url import StoreUrl, quoted
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Final
+
     from mintage.store import Store
 
-MACHINE: Final = Path("/var/lib/mintage-registry")
+MACHINE: Final = "/var/lib/mintage-registry"
 """The registry of all users of a machine. A process uses it if root owns it and the process may write it."""
 
 #: Errors that may pass, and that say nothing about a directory.
@@ -38,10 +38,10 @@ FULL_ERRNOS: Final = frozenset({errno.ENOSPC, errno.EDQUOT})
 ADVICE: Final = "set MINTAGE_HOME to a directory that can be written, or MINTAGE_STORE to a store"
 
 
-def home() -> Path:
+def home() -> str:
     """Return the directory of the registry: ``MINTAGE_HOME``, or the machine's, or the user's.
 
-    >>> home().is_absolute()
+    >>> os.path.isabs(home())
     True
 
     :raises ConfigError: ``config.home``: ``MINTAGE_HOME`` is not an absolute path.
@@ -54,10 +54,10 @@ def home() -> Path:
                 "directory",
                 code="config.home",
             )
-        return Path(chosen)
+        return files.absolute(chosen)
     if _is_for_all_users() and _may_write(MACHINE):
         return MACHINE
-    return (files.state_directory() or _default_state()) / "mintage"
+    return files.absolute(os.path.join(files.state_directory() or _default_state(), "mintage"))
 
 
 def is_outsider() -> bool:
@@ -81,7 +81,7 @@ def warn_outsider() -> None:
         )
 
 
-def _default_state() -> Path:
+def _default_state() -> str:
     """Return the directory for state in the home directory that the system has for this user."""
     try:
         return files.state_in(files.home_of_user())
@@ -98,13 +98,13 @@ def _is_for_all_users() -> bool:
     return stat.S_ISDIR(found.st_mode) and found.st_uid == 0 and not found.st_mode & stat.S_IWOTH
 
 
-def _may_write(path: Path) -> bool:
-    mode = os.R_OK | os.W_OK | (os.X_OK if path.is_dir() else 0)
+def _may_write(path: str) -> bool:
+    mode = os.R_OK | os.W_OK | (os.X_OK if os.path.isdir(path) else 0)
     return os.access(path, mode, effective_ids=os.access in os.supports_effective_ids)
 
 
-def _file() -> Path:
-    return home() / "registry.db"
+def _file() -> str:
+    return os.path.join(home(), "registry.db")
 
 
 def url() -> str:
@@ -113,7 +113,7 @@ def url() -> str:
     >>> url()
     'sqlite:///.../registry.db'
     """
-    return f"sqlite:///{quote(str(_file()))}"
+    return f"sqlite:///{quoted(_file())}"
 
 
 def is_registry(store: Store) -> bool:
@@ -133,7 +133,7 @@ def prepare() -> None:
     """Create the registry's directory, and the file of the machine's registry for all users of its group.
 
     >>> prepare()
-    >>> home().is_dir()
+    >>> os.path.isdir(home())
     True
 
     :raises StoreError: ``store.refused``; ``store.unavailable`` if the error may pass.
@@ -141,7 +141,7 @@ def prepare() -> None:
     """
     directory = home()
     try:
-        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        os.makedirs(directory, 0o700, exist_ok=True)
         if directory == MACHINE:
             _make_file(directory)
     except OSError as error:
@@ -150,10 +150,10 @@ def prepare() -> None:
         raise StoreError(f"this machine's registry cannot be made: {error}: {ADVICE}", code="store.refused") from error
 
 
-def _make_file(directory: Path) -> None:
+def _make_file(directory: str) -> None:
     """Create the file with access for the group at once; SQLite would create it for one user."""
-    if not (directory / "registry.db").exists():
-        files.create_prepared(directory / "registry.db", lambda file: files.set_mode(file, 0o660))
+    if not os.path.exists(path := os.path.join(directory, "registry.db")):
+        files.create_prepared(path, lambda file: files.set_mode(file, 0o660))
 
 
 def is_writable() -> bool:
@@ -167,15 +167,14 @@ def is_writable() -> bool:
     :raises StoreError: ``store.unavailable``: this process has no file descriptors or memory left for the check.
     :raises ConfigError: ``config.home``.
     """
-    from mintage.store import open_store
-    from mintage.store.sqlite import DENIED
+    from mintage.store.sqlite import DENIED, SqliteStore
 
     try:
         prepare()
         # A busy file does not show whether it is writable.
-        if not _may_write(home()) or (_file().exists() and not _may_write(_file())):
+        if not _may_write(home()) or (os.path.exists(_file()) and not _may_write(_file())):
             return False
-        with open_store(f"{url()}?timeout_ms=1") as store:
+        with SqliteStore(StoreUrl("sqlite", path=_file(), options={"timeout_ms": "1"})) as store:
             store.now_ms()
     except StoreError as error:
         if error.code == "store.unavailable" and isinstance(error.__cause__, OSError):
@@ -209,11 +208,13 @@ def as_unavailable(error: OSError) -> StoreError:
 def shown_home() -> str:
     """Return the directory of the registry for messages."""
     try:
-        return str(home())
+        return home()
     except (ConfigError, StoreError):
         return "a home directory"
 
 
 def warn(text: str) -> None:
     """Warn at the line that mints: four callers are in this package, and the core has no frame."""
+    import warnings
+
     warnings.warn(text, UniquenessWarning, stacklevel=5)

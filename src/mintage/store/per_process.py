@@ -1,0 +1,43 @@
+"""Objects that each process makes for itself, such as connections."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+from mintage._core import generation
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+T = TypeVar("T")
+
+
+class PerProcess(Generic[T]):
+    """An object that a forked child must not share with its parent, such as a connection.
+
+    Each process makes its own at first use.
+
+    >>> import sqlite3
+    >>> connections = PerProcess(lambda: sqlite3.connect(":memory:"))
+    >>> connections.get().execute("SELECT 17").fetchone()
+    (17,)
+    >>> connections.get() is connections.get()
+    True
+    >>> connections.pop().close()
+    """
+
+    def __init__(self, make: Callable[[], T]) -> None:
+        self._make = make
+        # A child keeps its parent's object and never closes it: closing would end the parent's session.
+        self._made: dict[int, T] = {}
+
+    def get(self) -> T:
+        """Return the object of this process."""
+        try:
+            return self._made[generation()]
+        except KeyError:
+            return self._made.setdefault(generation(), self._make())
+
+    def pop(self) -> T | None:
+        """Remove the object of this process and return it; ``None`` if there is none."""
+        return self._made.pop(generation(), None)
