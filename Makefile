@@ -94,8 +94,10 @@ compatibility: build $(STAMPS)/tests servers ## Build the last tagged version, a
 deep: build $(STAMPS)/tests $(STAMPS)/deep servers ## The long proofs: a billion IDs, a million faults, crowds of processes, fuzzing, an hour of the service, stalls, many more cases
 	$(BIN)/python -m benchmarks.deep_threads
 	$(BIN)/python -m tests.stress.threads --ids 1000000000
-	[ -z "$$MINTAGE_FREE_THREADED" ] || $(BIN)/python -m tests.pythons 3.14t --tests tests/stress/test_threads.py
-	[ -z "$$MINTAGE_FREE_THREADED" ] || .cache/pythons/3.14t/venv/bin/python -m tests.stress.threads --ids 1000000000
+	@if [ -n "$$MINTAGE_FREE_THREADED" ] || [ -x .cache/pythons/built/free/bin/python3.14t ]; then \
+		$(BIN)/python -m tests.pythons 3.14t --tests tests/stress/test_threads.py && \
+		PYTHON_GIL=0 .cache/pythons/3.14t/venv/bin/python -m tests.stress.threads --ids 1000000000; \
+		else echo "No threads ran without the GIL: tests/pythons/build.sh SOURCE builds such a CPython."; fi
 	$(BIN)/python -m tests.integration.faults.clones
 	$(BIN)/python -m tests.simulator --ids 100000000 --faults 1000000 --batch 400 --jobs 2
 	for region in uuid.v1 uuid.v6 uuid.v7 ulid 'ksuid$$' ksuid_ms xid objectid sandflake; do \

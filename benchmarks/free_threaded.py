@@ -1,6 +1,7 @@
 """Rows of mintage without the GIL. They need the environments of ``make pythons ARGS="3.14 3.14t"``.
 
-Only interpreters of one source and the same compiler flags compare the GIL alone: set ``PATH`` to such a 3.14.
+Only interpreters of one source and the same compiler flags compare the GIL alone: ``tests/pythons/build.sh`` builds
+both.
 """
 
 import subprocess

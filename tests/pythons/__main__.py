@@ -1,9 +1,10 @@
 """Build the release extension for each supported CPython and run the quick suite on it: ``make pythons``.
 
 An interpreter comes from the PATH, or else ``unpack.sh`` unpacks one beside the system. 3.14t, which has no GIL, comes
-from the PATH or from ``MINTAGE_FREE_THREADED``, the path of one. Each has an environment of its
-own in ``.cache/pythons/<version>``, with the available wheels, and builds in ``target/pythons``. A version that is not
-available is a row that says so. The exit code is 1 if a build or a test failed.
+from the PATH, from ``MINTAGE_FREE_THREADED``, the path of one, or from ``build.sh``, which builds it from its source.
+Each has an environment of its own in ``.cache/pythons/<version>``, with the available wheels, and builds in
+``target/pythons``. A version that is not available is a row that says so. The exit code is 1 if a build or a test
+failed.
 """
 
 from __future__ import annotations
@@ -95,14 +96,15 @@ def find(version: str) -> tuple[str | None, str]:
     )
     is_free_threaded = version.endswith("t")
     given = os.environ.get("MINTAGE_FREE_THREADED", "") if is_free_threaded else ""
-    for name in (given, sys.executable, f"python{version}", "python3"):
+    built = CACHE / "built" / ("free" if is_free_threaded else "gil") / "bin" / f"python{version}"
+    for name in (given, str(built), sys.executable, f"python{version}", "python3"):
         # A program of that name may be a shim of a version manager without an interpreter.
         path = shutil.which(name) if name else None
         words = run(path, "-c", question).stdout.split() if path else []
         if words[:1] == [version]:
             return words[2], f"{words[1]}, this machine's"
     if is_free_threaded:
-        return None, "not found: no distribution has it, so set MINTAGE_FREE_THREADED to the path of one"
+        return None, "not found: run tests/pythons/build.sh, or set MINTAGE_FREE_THREADED to the path of one"
     done = run(ROOT / "tests" / "pythons" / "unpack.sh", version)
     last = (done.stdout.splitlines() or [""])[-1]
     if done.returncode:
