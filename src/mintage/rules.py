@@ -18,6 +18,7 @@ clock can delay a grant or waste a window, but it cannot make two windows overla
 
 from __future__ import annotations
 
+from mintage._core import sha1
 from mintage._dataclass import dataclass, field, replace
 from mintage.errors import ArgumentError, ConfigError, FieldError, GenerationError, LeaseError
 
@@ -605,9 +606,7 @@ def _first_serial(server_id: str) -> int:
     Two servers that take over from one replica begin at the same integer, and a count of changes may be equal on both.
     So only a serial that depends on the server tells their segments apart.
     """
-    import hashlib  # which takes milliseconds, and few processes see a server take over
-
-    return int(hashlib.sha1(server_id.encode(), usedforsecurity=False).hexdigest()[:13], 16)
+    return int(sha1(server_id.encode()).hex()[:13], 16)
 
 
 def _capped(namespace: NamespaceRecord, high_water: int) -> int:

@@ -1157,6 +1157,48 @@ def test_user_without_a_home_gets_a_lock(monkeypatch: pytest.MonkeyPatch, pool: 
         snowflake.Generator(pool=pool).new()
 
 
+@pytest.mark.parametrize("name", [b"\xff", "h h%41?#ü".encode()], ids=["not UTF-8", "special characters"])
+def test_home_may_have_any_name(name: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    home = Path(tmp_path, os.fsdecode(name))
+    monkeypatch.setenv("MINTAGE_HOME", str(home))
+    sno.Generator().new()
+    assert (home / "registry.db").exists()
+    assert [lease.node for lease in open_store(registry.url()).list_leases("sno")]
+
+
+IMPORTS_NOTHING_MORE = """if True:
+    import os, sys, warnings
+    from mintage import Sequence, sno
+    from mintage.errors import StoreError
+
+    class Refusing:
+        @staticmethod
+        def find_spec(name, *_):
+            raise ImportError(f"{name} cannot be read", name=name)
+
+    warnings.simplefilter("ignore")
+    sno.new()
+    sys.meta_path.insert(0, Refusing)
+    minted = [sno.new(), sno.Generator().new(), Sequence("orders").next()]
+    if not (child := os.fork()):
+        sno.new()
+        os._exit(0)
+    assert os.waitpid(child, 0)[1] == 0
+    try:
+        sno.Generator(store="sqlite:////nowhere/ids.db").new()
+    except StoreError as error:
+        print(error.code)
+    os.environ["MINTAGE_HOME"] = "/proc/nowhere"
+    print(sno.Generator().new() not in minted)
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="forks")
+def test_process_that_can_import_nothing_more_mints_on() -> None:
+    done = subprocess.run([sys.executable, "-c", IMPORTS_NOTHING_MORE], capture_output=True, text=True, check=False)
+    assert (done.stdout.split(), done.returncode) == (["store.refused", "True"], 0), done.stderr
+
+
 def test_host_without_a_machine_id_has_a_registry(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("mintage.platform.machine._content", lambda _: b"")
     before = registry.host_id()

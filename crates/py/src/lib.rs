@@ -50,7 +50,8 @@ mod _core {
     use super::*;
     use pyo3::exceptions::PyTypeError;
     use pyo3::types::{PyBytes, PyDict};
-    use sha3::{Digest, Sha3_256};
+    use ::sha1::{Digest, Sha1};
+    use sha3::Sha3_256;
     use std::path::PathBuf;
 
     /// Return facts of the cached tick: cycles a second (0: nothing is cached), and the largest age in ns.
@@ -119,6 +120,13 @@ mod _core {
     fn kernel_random<'py>(count: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyBytes>> {
         let (py, count) = (count.py(), values::field(count, "count", 1 << 16)? as usize);
         PyBytes::new_with(py, count, |bytes| values::draw(py, bytes))
+    }
+
+    /// Return the SHA-1 of bytes, for what depends on it already, as the serials that Redis computes.
+    #[pyfunction]
+    #[pyo3(signature = (data, /))]
+    fn sha1<'py>(py: Python<'py>, data: &[u8]) -> Bound<'py, PyBytes> {
+        PyBytes::new(py, &Sha1::digest(data))
     }
 
     /// Return the SHA3-256 of bytes. The import of ``hashlib`` would load OpenSSL, which takes milliseconds.

@@ -253,9 +253,9 @@ def _is_transient(failure: MintError, within_s: float) -> bool:
 
 def as_fresh_error(failure: MintError, pause_s: float) -> MintError:
     """Return a copy of the failure for one caller, with the time that is left of the keeper's pause."""
-    from copy import copy  # for failures alone
-
-    error = copy(failure)
+    # As copy.copy does, which a process that cannot read Python's files any more cannot import.
+    error: MintError = type(failure).__new__(type(failure), *failure.args)
+    error.__dict__.update(failure.__dict__)
     if isinstance(error, PassingError) and error.code == "store.unavailable":
         error.retry_after_ms = max(1, round(pause_s * 1000))
     error.__cause__ = failure.__cause__

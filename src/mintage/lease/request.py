@@ -18,6 +18,8 @@ from mintage._dataclass import dataclass
 from mintage.errors import ArgumentError, ConfigError
 from mintage.lease import registry, snapshots
 from mintage.lease.lease_client import LeaseClient
+from mintage.lease.registry.locks import LockedNode
+from mintage.lease.segment_client import SegmentClient
 from mintage.platform.machine import host_name, started_s
 from mintage.process.forks import fork_lock
 from mintage.store import Store, open_store
@@ -28,7 +30,6 @@ if TYPE_CHECKING:
     from typing import Any, Final, Protocol
 
     from mintage.lease.lease_client import Window
-    from mintage.lease.segment_client import SegmentClient
 else:
     Protocol = object
 
@@ -239,8 +240,6 @@ class LeaseRequest:
             # Numbers that were chosen are leased or refused: a lock does not keep others with a lease from them.
             is_free = not is_chosen and not self.never_used
             if is_free and plan.lockable() and not registry.is_writable():
-                from mintage.lease.registry.locks import LockedNode
-
                 return LockedNode(pool, plan.lockable, span_ms=span_ms, clock=self.clock)
             store = registry_store()
         return LeaseClient(
@@ -313,8 +312,6 @@ def segment_client(
     """Return the client that fills the buffer of a sequence."""
     rules.check_name(namespace, "namespace")
     with fork_lock():
-        from mintage.lease.segment_client import SegmentClient
-
         chosen = choose_store(store) or registry_store()
     return SegmentClient(chosen, namespace, buffer, min_step=min_step, max_step=max_step, target_ms=target_ms)
 

@@ -79,7 +79,10 @@ class StoreUrl:
             hosts=found,
             user=unquote(user) or None,
             password=unquote(password) if colon else None,
-            path=unquote(parts.path.removeprefix("/") if f"{parts.scheme}://" in url[:32].lower() else parts.path),
+            path=unquote(
+                parts.path.removeprefix("/") if f"{parts.scheme}://" in url[:32].lower() else parts.path,
+                errors="surrogateescape" if _kind(parts.scheme) == "sqlite" else "replace",
+            ),
             options=options,
         )
 

@@ -38,7 +38,8 @@ def host_id() -> bytes:
     else:
         place = f"{found.st_dev}:{found.st_ino}"  # with mounts, one path may name several directories
     # Containers of one image share a machine-id, but seldom a host name.
-    return sha3_256("\n".join([machine.machine_id(), machine.host_name(), str(files.user_id()), where, place]).encode())
+    told = "\n".join([machine.machine_id(), machine.host_name(), str(files.user_id()), where, place])
+    return sha3_256(os.fsencode(told))  # a directory need not be UTF-8
 
 
 _last_seen = os.getpid(), generation()

@@ -16,6 +16,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
+import warnings
 
 from mintage.errors import ConfigError, StoreError, UniquenessWarning
 from mintage.platform import files
@@ -215,6 +216,4 @@ def shown_home() -> str:
 
 def warn(text: str) -> None:
     """Warn at the line that mints: four callers are in this package, and the core has no frame."""
-    import warnings
-
     warnings.warn(text, UniquenessWarning, stacklevel=5)
