@@ -105,6 +105,18 @@ def _complete(kind: Any, values: tuple[Any, ...], named: dict[str, Any]) -> Iter
         raise TypeError(f"{name} has no field {min(named)!r}")
 
 
+def _put(record: Any, values: tuple[Any, ...]) -> Any:
+    """Set all fields, in their order, and return the record."""
+    for name, value in zip(record.__match_args__, values, strict=True):
+        object.__setattr__(record, name, value)
+    return record
+
+
+def _restored(kind: type, values: tuple[Any, ...]) -> Any:
+    """Return a pickled record, whose values were checked when it was made."""
+    return _put(object.__new__(kind), values)
+
+
 def _compared(record: Any) -> tuple[Any, ...]:
     return tuple(getattr(record, each.name) for each in record.__mintage_fields__ if each.compare)
 
@@ -116,11 +128,9 @@ class _Methods:
     __match_args__: tuple[str, ...]
 
     def __init__(self, /, *values: Any, **named: Any) -> None:
-        names = self.__match_args__
-        if named or len(values) != len(names):
+        if named or len(values) != len(self.__match_args__):
             values = tuple(_complete(type(self), values, named))
-        for name, value in zip(names, values, strict=True):
-            object.__setattr__(self, name, value)
+        _put(self, values)
         if check := getattr(self, "__post_init__", None):
             check()
 
@@ -148,7 +158,7 @@ class _Methods:
         return type(self)(**{**asdict(self), **changes})  # type: ignore[call-overload] # asdict is ours
 
     def __reduce__(self) -> Any:
-        return type(self), tuple(getattr(self, name) for name in self.__match_args__)
+        return _restored, (type(self), tuple(getattr(self, name) for name in self.__match_args__))
 
 
 _METHODS = {name: value for name, value in vars(_Methods).items() if callable(value)}
