@@ -6,11 +6,13 @@ import copy
 import dataclasses
 import inspect
 import pickle
+from json import loads
 from typing import Any, ClassVar
 
 import pytest
 
 from mintage import _dataclass as light
+from mintage.lease import Segment
 
 MODULES = {"ours": light, "standard": dataclasses}
 WRONG_VALUES = [((), {}), ((1, 2, "c", (), 5), {}), ((1,), {"x": 1}), ((1,), {"z": 3})]
@@ -129,3 +131,39 @@ def test_class_without_eq_compares_by_identity() -> None:
     assert made == made  # noqa: PLR0124 - by identity
     assert made != Handle(1)
     assert len({made, Handle(1)}) == 2
+
+
+VALUES: dict[str, Any] = {"namespace": "orders", "first": 1, "last": 9, "stride": 2, "floor": 0, "serial": 3}
+SEGMENT = Segment(**VALUES)
+READERS: dict[str, Any] = {
+    "orjson": lambda module: loads(module.dumps(SEGMENT)),
+    "msgspec": lambda module: loads(module.json.encode(SEGMENT)),
+    "pydantic": lambda module: module.TypeAdapter(Segment).dump_python(SEGMENT),
+    "cattrs": lambda module: module.unstructure(SEGMENT),
+    "pandas": lambda module: module.DataFrame([SEGMENT]).to_dict("records")[0],
+    "dataclasses": lambda module: module.asdict(SEGMENT),
+}
+WRITERS: dict[str, Any] = {
+    "msgspec": lambda module: module.convert(VALUES, Segment),
+    "pydantic": lambda module: module.TypeAdapter(Segment).validate_python(VALUES),
+    "cattrs": lambda module: module.structure(VALUES, Segment),
+}
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_tools_for_dataclasses_read_a_record(name: str) -> None:
+    assert READERS[name](pytest.importorskip(name)) == VALUES
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_tools_for_dataclasses_make_a_record(name: str) -> None:
+    assert WRITERS[name](pytest.importorskip(name)) == SEGMENT
+
+
+def test_standard_dataclass_may_derive_from_a_record() -> None:
+    @dataclasses.dataclass(frozen=True)
+    class Noted(Segment):
+        note: str = ""
+
+    made = Noted("orders", 1, 9, note="mine")
+    assert (len(made), dataclasses.replace(made, last=5).note, dataclasses.asdict(made)["note"]) == (9, "mine", "mine")
