@@ -26,7 +26,7 @@ from __future__ import annotations
 # Type checkers read this as true. To import the one of typing would take longer than to import all of mintage.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
     from dataclasses import asdict, dataclass, field, fields, replace
     from typing import Any, TypeVar
 
@@ -80,41 +80,45 @@ class _OfStandardDataclass:
         return getattr(made, self._name)
 
 
-def _complete(kind: Any, values: tuple[Any, ...], named: dict[str, Any]) -> Iterator[Any]:
-    """Yield the values of all fields.
+def _complete(kind: Any, values: tuple[Any, ...], named: dict[str, Any]) -> tuple[Any, ...]:
+    """Return the values of all fields.
 
     :raises TypeError: a field has no value or two, or there is no such field.
     """
     name, fields = kind.__name__, kind.__mintage_fields__
     if len(values) > len(fields):
         raise TypeError(f"{name} has {len(fields)} fields, and was given {len(values)} values")
-    for at, each in enumerate(fields):
-        if at < len(values):
-            if each.name in named:
-                raise TypeError(f"{name} was given two values for {each.name!r}")
-            yield values[at]
-        elif each.name in named:
-            yield named.pop(each.name)
+    complete = [*values]
+    for each in fields[len(values) :]:
+        if each.name in named:
+            complete.append(named.pop(each.name))
         elif each.default is not _MISSING:
-            yield each.default
+            complete.append(each.default)
         elif each.default_factory is not _MISSING:
-            yield each.default_factory()
+            complete.append(each.default_factory())
         else:
             raise TypeError(f"{name} needs a value for {each.name!r}")
     if named:
-        raise TypeError(f"{name} has no field {min(named)!r}")
+        wrong = min(named)
+        known = any(each.name == wrong for each in fields)
+        raise TypeError(f"{name} was given two values for {wrong!r}" if known else f"{name} has no field {wrong!r}")
+    return tuple(complete)
 
 
-def _put(record: Any, values: tuple[Any, ...]) -> Any:
-    """Set all fields, in their order, and return the record."""
-    for name, value in zip(record.__match_args__, values, strict=True):
-        object.__setattr__(record, name, value)
-    return record
+def _setter(kind: type, name: str) -> Callable[[Any, Any], None]:
+    """Return the function that sets a field of a new record."""
+    put: Callable[[Any, Any], None] | None = getattr(getattr(kind, name, None), "__set__", None)
+    if put is not None:
+        return put
+    return lambda record, value: object.__setattr__(record, name, value)
 
 
-def _restored(kind: type, values: tuple[Any, ...]) -> Any:
+def _restored(kind: Any, values: tuple[Any, ...]) -> Any:
     """Return a pickled record, whose values were checked when it was made."""
-    return _put(object.__new__(kind), values)
+    record = object.__new__(kind)
+    for put, value in zip(kind.__mintage_setters__, values, strict=True):
+        put(record, value)
+    return record
 
 
 def _compared(record: Any) -> tuple[Any, ...]:
@@ -125,14 +129,15 @@ class _Methods:
     """The methods of every class, which copies them."""
 
     __mintage_fields__: tuple[_Field, ...]
+    __mintage_setters__: tuple[Callable[[Any, Any], None], ...]
     __match_args__: tuple[str, ...]
 
     def __init__(self, /, *values: Any, **named: Any) -> None:
-        if named or len(values) != len(self.__match_args__):
-            values = tuple(_complete(type(self), values, named))
-        _put(self, values)
-        if check := getattr(self, "__post_init__", None):
-            check()
+        setters = self.__mintage_setters__
+        if named or len(values) != len(setters):
+            values = _complete(type(self), values, named)
+        for put, value in zip(setters, values):  # noqa: B905 - of equal length; this runs for every record
+            put(self, value)
 
     def __repr__(self) -> str:
         shown = [f"{each.name}={getattr(self, each.name)!r}" for each in self.__mintage_fields__ if each.repr]
@@ -159,6 +164,11 @@ class _Methods:
 
     def __reduce__(self) -> Any:
         return _restored, (type(self), tuple(getattr(self, name) for name in self.__match_args__))
+
+
+def _checked_init(self: Any, /, *values: Any, **named: Any) -> None:
+    _Methods.__init__(self, *values, **named)
+    self.__post_init__()
 
 
 _METHODS = {name: value for name, value in vars(_Methods).items() if callable(value)}
@@ -217,6 +227,7 @@ if not TYPE_CHECKING:
                 _FIELDS: fields,
                 "__match_args__": tuple(each.name for each in fields),
                 **_METHODS,
+                **({"__init__": _checked_init} if hasattr(cls, "__post_init__") else {}),
                 **_introspection(cls, body, own, options),
             }
             added = {name: value for name, value in added.items() if name not in body}
@@ -226,13 +237,15 @@ if not TYPE_CHECKING:
                 kept = {name: value for name, value in body.items() if name not in own}
                 made = type(cls)(cls.__name__, cls.__bases__, {**kept, **added, "__slots__": tuple(own)})
                 made.__qualname__ = cls.__qualname__
-                return made
-            for name in own:
-                if isinstance(body.get(name), _Field):
-                    delattr(cls, name)
-            for name, value in added.items():
-                setattr(cls, name, value)
-            return cls
+            else:
+                made = cls
+                for name in own:
+                    if isinstance(body.get(name), _Field):
+                        delattr(cls, name)
+                for name, value in added.items():
+                    setattr(cls, name, value)
+            made.__mintage_setters__ = tuple(_setter(made, each.name) for each in fields)
+            return made
 
         return decorate
 
