@@ -6,7 +6,7 @@ import os
 import sqlite3
 import stat
 import time
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import closing, contextmanager
 
 from mintage import rules
 from mintage._core import created_ns, kernel_random, system_ns
@@ -67,15 +67,9 @@ class SqliteStore(Ledger):
     def _begin(self) -> Iterator[Records]:
         # SQLite keeps the state of its file locks in the process's memory. A forked child that inherits an open
         # connection assumes that it has the locks, and both may write at once. So each verb opens and closes one.
-        with fork_lock(), ExitStack() as stack:
-            path = os.path.realpath(self.path)
-            _check_names(self.url, path)
-            try:
-                witness = stack.enter_context(watched(path, self._timeout_ms))
-            except TimeoutError:
-                raise self._busy() from None
-            except OSError as error:
-                raise StoreError(f"{self.url}: {error}: try again", code="store.unavailable") from error
+        path = os.path.realpath(self.path)
+        _check_names(self.url, path)
+        with fork_lock(), self._watched(path) as witness:
             try:
                 without_log = _incarnations_without_log(path) if _has_log(path) else None
                 with closing(self._open()) as connection:
@@ -95,6 +89,24 @@ class SqliteStore(Ledger):
                 file.check_not_replaced()
             except sqlite3.Error as error:
                 raise self._translate(error) from error
+
+    @contextmanager
+    def _watched(self, path: str) -> Iterator[Witness]:
+        """Yield the witness of the file.
+
+        :raises StoreError: ``store.unavailable``: another process holds the file, or this one may open no more.
+        """
+        is_watched = False
+        try:
+            with watched(path, self._timeout_ms) as witness:
+                is_watched = True
+                yield witness
+        except OSError as error:
+            if is_watched:
+                raise
+            if isinstance(error, TimeoutError):
+                raise self._busy() from None
+            raise StoreError(f"{self.url}: {error}: try again", code="store.unavailable") from error
 
     def _open(self) -> sqlite3.Connection:
         """Return a connection with a transaction.
