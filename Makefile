@@ -93,10 +93,10 @@ compatibility: build $(STAMPS)/tests servers ## Build the last tagged version, a
 
 deep: build $(STAMPS)/tests $(STAMPS)/deep servers ## The long proofs: a billion IDs, a million faults, crowds of processes, fuzzing, an hour of the service, stalls, many more cases
 	$(BIN)/python -m benchmarks.deep_threads
-	$(BIN)/python -m tests.stress.threads --ids 1000000000
+	$(BIN)/python -m tests.stress.threads --ids 1000000000 --jobs 2
 	@if [ -n "$$MINTAGE_FREE_THREADED" ] || [ -x .cache/pythons/built/free/bin/python3.14t ]; then \
 		$(BIN)/python -m tests.pythons 3.14t --tests tests/stress/test_threads.py && \
-		PYTHON_GIL=0 .cache/pythons/3.14t/venv/bin/python -m tests.stress.threads --ids 1000000000; \
+		PYTHON_GIL=0 .cache/pythons/3.14t/venv/bin/python -m tests.stress.threads --ids 1000000000 --jobs 2; \
 		else echo "No threads ran without the GIL: tests/pythons/build.sh SOURCE builds such a CPython."; fi
 	$(BIN)/python -m tests.integration.faults.clones
 	$(BIN)/python -m tests.simulator --ids 100000000 --faults 1000000 --batch 400 --jobs 2

@@ -11,10 +11,13 @@ import random
 import sys
 import threading
 import time
+import warnings
 from collections import Counter, deque
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from itertools import chain, islice
+from multiprocessing import get_context
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Final
@@ -35,6 +38,8 @@ BEGIN_NS: Final = 1_700_000_000 * 10**9
 DAY_NS: Final = 86_400 * 10**9
 PIECE: Final = 1000
 """IDs of one call of ``batch`` or ``fill``."""
+FIRST: Final = 1000
+"""IDs of a thread after which another generator is attached: the race is for the first of them."""
 COUNTED: Final = 500
 """IDs of a thread, of which a single thread mints as many afterwards: none of them draws a random word anew."""
 REPLACED: Final = ("ulid", "uuid", "ksuid", "nanoid", "cuid", "cuid2")
@@ -225,13 +230,13 @@ def regenerated(variant: str, threads: int, each: int) -> Tally:
 def first_ids(variant: str, threads: int, each: int) -> Tally:
     """Attach new generators in all threads at once, again and again."""
     total = Tally()
-    for at in range(max(2, each // 2000)):
+    for at in range(max(2, each // FIRST)):
         options = {"store": MemoryStore()} if scheme_of(variant).leases else {}
         generator = generator_of(variant, at + 1, **options)
         # Of a later generation, so that even one that leases nothing is not attached.
         if not scheme_of(variant).node:
             start_generation()
-        tally = race([lambda made=generator: [made.new() for _ in range(20)]] * threads)  # type: ignore[misc]
+        tally = race([lambda made=generator: by_new(made, FIRST)] * threads)  # type: ignore[misc]
         total = Tally(total.ids + tally.ids, total.twice + tally.twice, total.failed + tally.failed)
     return total
 
@@ -497,7 +502,7 @@ def resized_buffers(threads: int, each: int) -> Tally:
                     del buffer[1000:]
             except (BufferError, mintage.errors.MintError):
                 pass
-            yield bytes(generator.new())
+            yield from by_new(generator, 20)
 
     return race([lambda at=at: use(at) for at in range(threads)])  # type: ignore[misc]
 
@@ -602,42 +607,56 @@ def run(name: str, threads: int, each: int) -> Tally:
         sys.setswitchinterval(interval)
 
 
+LARGEST: Final = 10**6
+"""The most IDs of one run of a case, all of which are kept."""
+
+
+def repeat(name: str, counts: list[int], share: int) -> tuple[str, int, list[str]]:
+    """Run a case with each number of threads until it has minted its share; return the IDs, and what was wrong."""
+    total, wrong = 0, []
+    for threads in counts:
+        minted = 0
+        while minted < share:
+            tally = run(name, threads, max(1000, min(LARGEST, share - minted) // threads))
+            minted += tally.ids
+            if not tally.is_clean():
+                failed = Counter(repr(error)[:200] for error in tally.failed)
+                wrong.append(f"{name}, {threads} threads: {tally.ids} IDs, {tally.twice} twice, {dict(failed)}")
+                break
+        total += minted
+    return name, total, wrong
+
+
 def main() -> int:
+    """Run the cases that the command line names."""
     parser = argparse.ArgumentParser(prog="python -m tests.stress.threads", description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--ids", type=int, default=10**7, help="IDs of all cases together (default: 10**7)")
     parser.add_argument("--threads", type=int, nargs="+", default=[1, 2, 4, 8], help="how many mint (default: 1 2 4 8)")
     parser.add_argument("--case", default="", help="only the cases with this in their name")
+    parser.add_argument("--jobs", type=int, default=1, help="processes, each with a case at a time (default: 1)")
     options = parser.parse_args()
     names = [name for name in cases() if options.case in name]
     share = max(1, options.ids // len(names) // len(options.threads))
-    largest = 10**6
-    total, begun, wrong = 0, time.monotonic(), []
-    for name in names:
-        for threads in options.threads:
-            minted = 0
-            while minted < share:
-                tally = run(name, threads, max(1000, min(largest, share - minted) // threads))
-                minted += tally.ids
-                if not tally.is_clean():
-                    wrong.append(name)
-                    failed = Counter(repr(error)[:200] for error in tally.failed)
-                    print(
-                        f"{name}, {threads} threads: {tally.ids} IDs, {tally.twice} twice, {dict(failed)}", flush=True
-                    )
-                    break
-            total += minted
+    total, begun, wrong = 0, time.monotonic(), 0
+    with ProcessPoolExecutor(options.jobs, get_context("spawn"), ignore_warnings) as pool:
+        futures = [pool.submit(repeat, name, options.threads, share) for name in names]
+        for done in as_completed(futures):
+            name, minted, faults = done.result()
+            total, wrong = total + minted, wrong + bool(faults)
+            print(*(faults or [f"{name}: {minted:,} IDs"]), sep="\n", flush=True)
     seconds = time.monotonic() - begun
-    is_enabled = getattr(sys, "_is_gil_enabled", lambda: True)()
-    print(
-        f"{total:,} IDs in {len(names)} cases, GIL {'on' if is_enabled else 'off'}, {seconds:.0f} s, {len(wrong)} wrong"
-    )
+    gil = "on" if getattr(sys, "_is_gil_enabled", lambda: True)() else "off"
+    print(f"{total:,} IDs in {len(names)} cases, GIL {gil}, {seconds:.0f} s, {wrong} wrong")
     return bool(wrong)
 
 
-if __name__ == "__main__":
-    import warnings
-
+def ignore_warnings() -> None:
+    """Ignore the warnings that cases provoke."""
     warnings.simplefilter("ignore", UniquenessWarning)
     warnings.simplefilter("ignore", DeprecationWarning)
+
+
+if __name__ == "__main__":
+    ignore_warnings()
     with own_registry():
         sys.exit(main())
