@@ -24,6 +24,21 @@ def install_line(extra: str) -> str:
     return f"pip install '{name}[{extra}]'"
 
 
+def missing_module(name: str | None, extra: str) -> str:
+    """Return what a missing module is, and the remedy.
+
+    >>> missing_module("redis", "redis")
+    "the package redis: pip install '...[redis]'..."
+    >>> missing_module("_ssl", "client")
+    'the module _ssl, without which this Python was built: use another build of Python'
+    """
+    import sys
+
+    if name in sys.stdlib_module_names:
+        return f"the module {name}, without which this Python was built: use another build of Python"
+    return f"the package {name}: {install_line(extra)}"
+
+
 def _source_tree(record: str | None) -> str | None:
     """Return the directory that a record of PEP 610 names; ``None`` if it is gone."""
     import json
@@ -47,7 +62,7 @@ def missing(error: ModuleNotFoundError, extra: str) -> ModuleNotFoundError:
     """
     if (error.name or "").startswith("mintage"):
         return error
-    return ModuleNotFoundError(f"this needs the package {error.name}: {install_line(extra)}", name=error.name)
+    return ModuleNotFoundError(f"this needs {missing_module(error.name, extra)}", name=error.name)
 
 
 def explain(error: ImportError) -> None:

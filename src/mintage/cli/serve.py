@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from mintage.cli.command import command
 from mintage.errors import ConfigError
-from mintage.installation import install_line
+from mintage.installation import missing_module
 
 if TYPE_CHECKING:
     import argparse
@@ -62,6 +62,4 @@ def _needing_the_extra() -> Iterator[None]:
     except ModuleNotFoundError as error:
         if (error.name or "").startswith("mintage"):
             raise
-        raise ConfigError(
-            f"the service needs the package {error.name}: {install_line('server')}", code="config.driver"
-        ) from error
+        raise ConfigError(f"the service needs {missing_module(error.name, 'server')}", code="config.driver") from error

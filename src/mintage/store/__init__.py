@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from mintage._core import kernel_random
 from mintage._dataclass import dataclass
 from mintage.errors import ConfigError, GenerationError
-from mintage.installation import install_line
+from mintage.installation import missing_module
 from mintage.protocol.url import StoreUrl
 from mintage.rules import CLOCK_LIMIT_MS, SPAN_MS
 from mintage.store.checks import guard
@@ -386,6 +386,4 @@ def load_driver(module: str, extra: str | None) -> Any:
     except ModuleNotFoundError as error:
         if extra is None or (error.name or "").startswith("mintage"):
             raise
-        raise ConfigError(
-            f"this needs the package {error.name}: {install_line(extra)}", code="config.driver"
-        ) from error
+        raise ConfigError(f"this needs {missing_module(error.name, extra)}", code="config.driver") from error
