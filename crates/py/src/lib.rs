@@ -48,9 +48,9 @@ use pyo3::prelude::*;
 #[pymodule(gil_used = false)]
 mod _core {
     use super::*;
+    use ::sha1::{Digest, Sha1};
     use pyo3::exceptions::PyTypeError;
     use pyo3::types::{PyBytes, PyDict};
-    use ::sha1::{Digest, Sha1};
     use sha3::Sha3_256;
     use std::path::PathBuf;
 
