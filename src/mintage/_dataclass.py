@@ -35,7 +35,6 @@ if TYPE_CHECKING:
 __all__ = ["asdict", "dataclass", "field", "fields", "replace"]
 
 _MISSING: Any = object()
-_FIELDS = "__mintage_fields__"
 _INTROSPECTED = ("__dataclass_fields__", "__dataclass_params__", "__signature__")
 
 
@@ -220,11 +219,13 @@ if not TYPE_CHECKING:
                 given = body.get(name, _MISSING)
                 own[name] = given if isinstance(given, _Field) else _Field(given, _MISSING, True, True, None)
                 own[name].name = name
-            inherited = {each.name: each for base in cls.__mro__[:0:-1] for each in vars(base).get(_FIELDS, ())}
+            inherited = {
+                each.name: each for base in cls.__mro__[:0:-1] for each in vars(base).get("__mintage_fields__", ())
+            }
             fields = tuple((inherited | own).values())
             options = {"kw_only": kw_only, "eq": eq}
             added = {
-                _FIELDS: fields,
+                "__mintage_fields__": fields,
                 "__match_args__": tuple(each.name for each in fields),
                 **_METHODS,
                 **({"__init__": _checked_init} if hasattr(cls, "__post_init__") else {}),

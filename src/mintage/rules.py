@@ -53,9 +53,9 @@ LATEST_MS: Final = MAX_SAFE_INTEGER
 
 # Sets, as the import and the patterns of re would take longer than all checks of a process.
 _LETTERS: Final = "abcdefghijklmnopqrstuvwxyz"
-_ALPHANUMERIC: Final = frozenset(f"{_LETTERS}{_LETTERS.upper()}0123456789")
-_OF_NAMES: Final = _ALPHANUMERIC | {*"._:@-"}
-_OF_TOKENS: Final = _ALPHANUMERIC | {*"._-"}
+ALPHANUMERIC: Final = frozenset(f"{_LETTERS}{_LETTERS.upper()}0123456789")
+_OF_NAMES: Final = ALPHANUMERIC | {*"._:@-"}
+_OF_TOKENS: Final = ALPHANUMERIC | {*"._-"}
 
 Ms = int
 SpanMs = int
@@ -222,6 +222,11 @@ class NamespaceRecord:
 # --- checks of arguments ----------------------------------------------------------------------------------------
 
 
+def is_number(text: str, digits: int) -> bool:
+    """Return True if a text is a whole number of at most so many digits of ASCII."""
+    return text.isdecimal() and text.isascii() and len(text) <= digits
+
+
 def check_int(value: int, what: str, least: int | None = None, most: int | None = None) -> None:
     """Check that ``value`` is an int, and within ``least`` to ``most`` if both are given.
 
@@ -307,7 +312,7 @@ def check_name(name: str, what: str) -> None:
 
 
 def _is_name(text: str) -> bool:
-    return 1 <= len(text) <= 128 and text[0] in _ALPHANUMERIC and _OF_NAMES.issuperset(text)
+    return 1 <= len(text) <= 128 and text[0] in ALPHANUMERIC and _OF_NAMES.issuperset(text)
 
 
 def check_nodes(nodes: range) -> None:

@@ -5,7 +5,7 @@ A field is declared once, in its record. Its columns, its member in JSON and the
 
 from __future__ import annotations
 
-from mintage.rules import LATEST_MS, LIMITS, NamespaceRecord, NodeRecord, PoolRecord
+from mintage.rules import LATEST_MS, LIMITS, NamespaceRecord, NodeRecord, PoolRecord, is_number
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ def _read(name: str, value: Any, kind: str, limits: range | None, is_optional: b
     if kind == "bool" and type(value) in {bool, int} and value in {0, 1}:
         return bool(value)
     if limits is not None:
-        if isinstance(value, str) and _is_integer(value):
+        if isinstance(value, str) and is_number(value.removeprefix("-"), _DIGITS):
             value = int(value)
         if type(value) is int and value in limits:
             return value
@@ -92,8 +92,3 @@ def _read(name: str, value: Any, kind: str, limits: range | None, is_optional: b
 
 def _shown(limits: range) -> str:
     return f"{limits[0]}..{limits[-1]}"
-
-
-def _is_integer(text: str) -> bool:
-    digits = text.removeprefix("-")
-    return digits.isdecimal() and digits.isascii() and len(digits) <= _DIGITS

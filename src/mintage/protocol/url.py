@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from mintage._dataclass import dataclass, field
 from mintage.errors import ArgumentError, ConfigError
+from mintage.rules import ALPHANUMERIC, is_number
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -15,7 +16,7 @@ TLS_OPTIONS: Final = ("ca", "cert", "cert_key")
 _SCHEME: Final = r"[A-Za-z][A-Za-z0-9+.-]*:"
 _DATABASE: Final = r"(mariadb|mysql|postgres(?:ql)?|sqlite)\+[a-z0-9_]+|postgres"
 """A kind of store with a driver's name, as SQLAlchemy or hosting platforms (in ``DATABASE_URL``) write it."""
-_PLAIN: Final = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-~/")
+_PLAIN: Final = ALPHANUMERIC | {*"_.-~/"}
 """The characters of a path that URLs do not quote."""
 
 
@@ -113,7 +114,7 @@ class StoreUrl:
         text = self.options.get(option)
         if text is None:
             return default
-        if not (text.isdecimal() and text.isascii() and len(text) <= 10) or not least <= int(text) <= most:
+        if not is_number(text, 10) or not least <= int(text) <= most:
             raise ConfigError(
                 f"option {option} of the store's URL is not a whole number in {least}..{most}", code="config.store"
             )

@@ -542,9 +542,7 @@ def _closed_beside(path: str) -> str | None:
 
 def _is_mounted(path: str) -> bool:
     """Return True if the kernel lists the file itself as a mount point."""
-    escaped = os.fsencode(path).replace(b"\\", rb"\134")
-    for each in b" \t\n":
-        escaped = escaped.replace(b"%c" % each, rb"\%03o" % each)
+    escaped = b"".join(rb"\%03o" % each if each in b"\\ \t\n" else b"%c" % each for each in os.fsencode(path))
     return b" %b " % escaped in mounts()
 
 

@@ -382,7 +382,7 @@ def _known(pool: str, numbers: range) -> set[int]:
         with suppress(OSError):
             for name in os.listdir(files.own_directory(folder)):
                 number = name.removeprefix(f"{pool}-").removesuffix(".lock")
-                if name == f"{pool}-{number}.lock" and number.isdecimal() and number.isascii() and len(number) <= 14:
+                if name == f"{pool}-{number}.lock" and rules.is_number(number, 14):
                     found.add(int(number))
     return {node for node in found if node in numbers}
 
