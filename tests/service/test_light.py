@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import signal
+import ssl
 import subprocess
 import sys
 from typing import TYPE_CHECKING
 
 import pytest
 
+from mintage.store import mysql
+from tests.servers import Redis, missing
 from tests.service.serving import Serving
 
 if TYPE_CHECKING:
@@ -105,3 +108,24 @@ def test_driver_of_mysql_encrypts_a_password_once_a_server_asks() -> None:
         "assert mysql._can_encrypt() and _auth._have_cryptography and _auth.serialization\n"
     )
     assert subprocess.run([sys.executable, "-c", script], timeout=60, check=False).returncode == 0
+
+
+def test_service_on_redis_imports_no_client_for_asyncio(service: Serving, tmp_path: Path) -> None:
+    if reason := missing("redis"):
+        pytest.skip(reason)
+    server = Redis(tmp_path / "redis")
+    server.start()
+    try:
+        service.settings["store"] = server.url
+        found = imported(service, tmp_path)
+    finally:
+        server.kill()
+    assert "redis.client" in found
+    seldom = {"importlib.metadata", "opentelemetry", "redis.asyncio.client", "redis.cluster", "redis.sentinel"}
+    assert sorted(found & seldom) == []
+
+
+def test_context_of_mysql_without_an_authority_reads_none() -> None:
+    context = mysql._unchecked_context()
+    assert (context.verify_mode, context.check_hostname) == (ssl.CERT_NONE, False)
+    assert context.cert_store_stats()["x509_ca"] == 0

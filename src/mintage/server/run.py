@@ -31,6 +31,7 @@ from mintage.errors import CATALOGUE, ConfigError, MintError
 from mintage.installation import install_line
 from mintage.protocol.url import StoreUrl
 from mintage.server import logs
+from mintage.server.drivers import import_drivers
 from mintage.server.sources import variable
 from mintage.server.values import is_loopback
 
@@ -133,7 +134,7 @@ def serve(settings: Settings) -> int:
             )
     logs.configure(settings)
     _tls(settings)
-    _import_driver(settings)
+    import_drivers(settings.store_url)
     settings.open_store().close()
     _refuse_itself(settings)
     listeners = Listeners(_bind("http", settings.http_address), _bind("redis", settings.redis_address))
@@ -146,14 +147,6 @@ def serve(settings: Settings) -> int:
     _drop_unwritten_log()
     _force_exit()
     return 0
-
-
-def _import_driver(settings: Settings) -> None:
-    """Import the part of a driver that a store needs, where an import of the driver would take more."""
-    if StoreUrl.parse(settings.store_url).scheme in {"mysql", "mariadb"}:
-        from mintage.store import load_driver
-
-        load_driver("mintage.store.mysql", "mysql").import_reduced()
 
 
 def _keep_standard_error() -> None:

@@ -24,7 +24,6 @@ memory.
 from __future__ import annotations
 
 import logging
-import platform
 import time
 from dataclasses import replace
 from enum import Enum
@@ -33,6 +32,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 from mintage import rules
 from mintage._core import kernel_random
 from mintage.errors import ConfigError, GenerationError, StoreError
+from mintage.platform.machine import host_name
 from mintage.protocol.url import StoreUrl
 from mintage.rules import Segment
 from mintage.store import STORE_KINDS, Description, Forwarding, Store, load_driver, new_token
@@ -210,7 +210,7 @@ class CachedStore(Forwarding):
     def _identify_database(self) -> str:
         """Return the id of this database. Databases that share a cache must not share blocks."""
         database = self.inner.describe()
-        host = platform.node() if database.promise == "host" else ""
+        host = host_name() if database.promise == "host" else ""
         self._database_id = " ".join([database.identity, host, self.url.path])
         return self._database_id
 

@@ -18,12 +18,11 @@ from hashlib import sha1
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
-import redis
 from redis import exceptions
 from redis.backoff import NoBackoff
-from redis.cluster import ClusterNode, RedisCluster
+from redis.client import Redis
+from redis.driver_info import DriverInfo
 from redis.retry import Retry
-from redis.sentinel import Sentinel
 
 from mintage import rules
 from mintage.errors import ConfigError, LeaseError, StoreError
@@ -34,6 +33,8 @@ from mintage.store.per_process import PerProcess
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+
+    from redis.cluster import RedisCluster
 
     from mintage.protocol.records import R
     from mintage.protocol.url import StoreUrl
@@ -106,6 +107,8 @@ class Scripts:
             "ssl": self.url.scheme == "rediss" or self.url.flag("tls"),
             "protocol": 2,
             "decode_responses": True,
+            # For CLIENT LIST of the server. redis-py would read its own version, which takes longer than a connection.
+            "driver_info": DriverInfo("mintage", None),
             **certificates,
         }
 
@@ -127,17 +130,22 @@ class Scripts:
             )
         return service, int(database or 0)
 
-    def _connect(self) -> redis.Redis | RedisCluster:
+    def _connect(self) -> Redis | RedisCluster:
+        # Each is imported for its own kind of store alone, as both take long.
         if self.url.scheme == "redis+cluster":
+            from redis.cluster import ClusterNode, RedisCluster
+
             nodes = [ClusterNode(*address) for address in self._addresses(6379)]  # type: ignore[no-untyped-call]
             return RedisCluster(startup_nodes=nodes, require_full_coverage=False, **self._arguments)
         arguments = self._arguments | {"db": self._database}
         if self.url.scheme == "redis+sentinel":
+            from redis.sentinel import Sentinel
+
             own = self._arguments | {"username": None, "password": self.url.options.get("sentinel_password")}
             sentinel: Any = Sentinel(self._addresses(26379), sentinel_kwargs=own)  # type: ignore[no-untyped-call]
-            master: redis.Redis = sentinel.master_for(self._service, **arguments)
+            master: Redis = sentinel.master_for(self._service, **arguments)
             return master
-        return redis.Redis(self.url.host, self.url.port(6379), **arguments)
+        return Redis(self.url.host, self.url.port(6379), **arguments)
 
     def _addresses(self, port: int) -> list[tuple[str, int]]:
         return [(host, given or port) for host, given in self.url.hosts or ((self.url.host, None),)]
