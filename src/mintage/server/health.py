@@ -30,6 +30,7 @@ T = TypeVar("T")
 
 LOOK_S: Final = 2.0
 SURVEY_S: Final = 60.0
+FIRST_SURVEY_S: Final = 0.25
 PATIENCE_S: Final = 2.0
 """A store that has not answered after this time counts as away."""
 DAY_S: Final = 86_400.0
@@ -107,11 +108,14 @@ class StoreProbe:
         """The time of the last change of ``store_up``."""
 
     async def run(self) -> None:
-        """Probe and survey the store until cancelled."""
+        """Probe and survey the store until cancelled.
+
+        Await :meth:`probe` first. Clients that have waited for the start come before the survey and the next probe.
+        """
         try:
             async with asyncio.TaskGroup() as group:
-                group.create_task(every(LOOK_S, self.probe))
-                group.create_task(every(SURVEY_S, self.survey))
+                group.create_task(every(LOOK_S, self.probe, first_s=LOOK_S))
+                group.create_task(every(SURVEY_S, self.survey, first_s=FIRST_SURVEY_S))
         finally:
             self._threads.shutdown(wait=False, cancel_futures=True)
 
@@ -213,8 +217,12 @@ def _answer(done: asyncio.Future[T]) -> T:
         raise StoreError(f"the store failed in an unknown way: {error!r}", code="store.refused") from error
 
 
-async def every(pause_s: float, do: Callable[[], Awaitable[None]]) -> None:
-    """Call ``do`` again and again, with pauses, even after exceptions."""
+async def every(pause_s: float, do: Callable[[], Awaitable[None]], *, first_s: float = 0.0) -> None:
+    """Call ``do`` again and again, with pauses, even after exceptions.
+
+    :param first_s: the pause before the first call, in seconds.
+    """
+    await asyncio.sleep(first_s)
     while True:
         try:
             await do()

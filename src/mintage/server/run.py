@@ -253,9 +253,11 @@ async def _work(
         # Not a handler of the loop, which would restore the signal's default action at its end.
         signal.signal(number, partial(_note_ignored, loop))
     service = Service(settings, settings.open_store())
+    # Probed before the log says that it serves: it is then ready if the store answers. Meanwhile, the rest is imported.
+    probing = asyncio.create_task(service.probe.probe())
+    await asyncio.sleep(0)
     servers, state = listen(service, listeners)
-    # Probed before the log says that it serves: it is then ready if the store answers.
-    await service.probe.probe()
+    await probing
     service.probe.check()
     tasks = [
         asyncio.create_task(service.probe.run()),
