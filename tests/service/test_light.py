@@ -21,11 +21,13 @@ if TYPE_CHECKING:
 
 SELDOM = (
     "click",
+    "logging.config",
     "mintage.cli.doctor",
     "mintage.server.delta",
     "mintage.server.openapi",
     "mintage.server.v1",
     "multiprocessing",
+    "platform",
     "prometheus_client.exposition",
     "pydantic",
     "pydantic_core",
@@ -35,6 +37,7 @@ SELDOM = (
     "sqlalchemy",
     "starlette",
     "tomllib",
+    "uuid",
     "uvicorn.main",
 )
 """Modules that only some requests, settings or stores need."""

@@ -2,9 +2,10 @@
 
 from contextlib import suppress
 
-from mintage.server.fronts import without
+from mintage.server.fronts import late, without
 
-# rich with pygments, 4 MB, is for tracebacks that the service never prints; greenlet with the library of C++, 1 MB, for
-# contexts that it never opens.
-with suppress(ImportError), without("rich", "greenlet"):
+# structlog and what it imports need the late ones for tracebacks and for contexts that the service never opens. rich
+# with pygments, 4 MB, is for tracebacks that the service never prints; greenlet with the library of C++, 1 MB,
+# for such contexts.
+with suppress(ImportError), late("textwrap", "tokenize", "uuid"), without("rich", "greenlet"):
     import structlog  # noqa: F401

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 from contextlib import suppress
 
 from mintage.errors import ConfigError
@@ -28,6 +27,6 @@ def import_drivers(store: str) -> None:
 
 def _import_redis(module: str, extra: str | None) -> None:
     """Import redis-py without its client for asyncio, and without a telemetry that nothing here switches on."""
-    # Its metadata would tell the version of redis-py, for which nothing here asks.
-    with late(importlib, "metadata"), without("opentelemetry"), without_front("redis"), without_front("redis.asyncio"):
+    # The metadata would tell the version of redis-py, for which nothing here asks.
+    with late("importlib.metadata"), without("opentelemetry"), without_front("redis"), without_front("redis.asyncio"):
         load_driver(module, extra)

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from types import ModuleType
 
 
 @contextmanager
@@ -55,21 +54,18 @@ def _standing_in(modules: dict[str, Any]) -> Iterator[None]:
 
 
 @contextmanager
-def late(package: ModuleType, module: str) -> Iterator[None]:
-    """Import modules in this block that import a module from a package: it is imported once they look up a name in it.
+def late(*modules: str) -> Iterator[None]:
+    """Import modules in this block that write ``import`` and one of these: it is imported at its first use.
 
-    It works for ``from package import module``. A later import runs as usual.
+    A later import runs as usual.
     """
-    if hasattr(package, module):
-        yield
-        return
-    stand_in = _Late(f"{package.__name__}.{module}")
-    setattr(package, module, stand_in)
+    stand_ins: dict[str, Any] = {name: _Late(name) for name in modules if name not in sys.modules}
+    sys.modules.update(stand_ins)
     try:
         yield
     finally:
-        if vars(package)[module] is stand_in:
-            delattr(package, module)
+        for stand_in in stand_ins.values():
+            stand_in.step_aside()
 
 
 class _Late:
@@ -78,5 +74,13 @@ class _Late:
     def __init__(self, name: str) -> None:
         self._name = name
 
+    def step_aside(self) -> None:
+        """Leave the module's place to the module itself."""
+        if id(sys.modules.get(self._name)) == id(self):  # mypy takes all that is in there for modules
+            del sys.modules[self._name]
+
     def __getattr__(self, name: str) -> object:
+        if name.startswith("__"):  # importlib looks for some of them
+            raise AttributeError(name)
+        self.step_aside()
         return getattr(import_module(self._name), name)

@@ -21,10 +21,11 @@ from httptools import HttpParserError, HttpParserUpgrade
 from mintage._core.lane import MAX_REPLY_BATCH, HttpSession
 from mintage.errors import RequestError
 from mintage.server.exchange import Exchange
-from mintage.server.fronts import without_front
+from mintage.server.fronts import late, without_front
 from mintage.server.turns import FREE, HIGH_WATER, REQUEST
 
-with without_front("uvicorn"):  # it is for the command line, with click and reloaders
+# The front is for the command line, with click and reloaders; the late ones are for a configured log and for Windows.
+with without_front("uvicorn"), late("logging.config", "platform"):
     from uvicorn.config import Config
     from uvicorn.protocols.http.flow_control import FlowControl
     from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
