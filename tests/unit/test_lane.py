@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import re
+from email.utils import formatdate
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -17,7 +18,7 @@ from hypothesis import strategies as st
 
 from mintage import Sequence
 from mintage._core import start_generation
-from mintage._core.lane import MAX_REPLY_BATCH, Bucket, HttpSession, Lane, RespSession
+from mintage._core.lane import MAX_REPLY_BATCH, Bucket, HttpSession, Lane, RespSession, http_date
 from mintage.lease import keeper
 from mintage.store import open_store
 from mintage.store.memory import MemoryStore
@@ -494,3 +495,8 @@ def test_requests_are_answered_up_to_a_share_and_then_resumed(count: int) -> Non
         given += [int(digits.strip(b'"')) for body in bodies for digits in body.split(b",")]
     assert given == list(range(2, len(given) + 2))
     assert len(given) == 8 * (count if count > 1 else 100)
+
+
+@given(st.integers(-62135596800, 253402300799))
+def test_date_of_an_answer_is_that_of_the_standard_library(seconds: int) -> None:
+    assert http_date(seconds) == formatdate(seconds, usegmt=True)

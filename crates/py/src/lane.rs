@@ -195,8 +195,11 @@ fn integers(part: Segment) -> impl Iterator<Item = u64> {
     (0..u64::from(part.count)).map(move |at| part.first + at * u64::from(part.stride))
 }
 
+/// Return the value of the header Date for a Unix time in seconds, or an empty text beyond the year 9999.
+///
 /// <https://www.rfc-editor.org/rfc/rfc9110#section-5.6.7>
-fn http_date(seconds: i64) -> String {
+#[pyfunction]
+pub fn http_date(seconds: i64) -> String {
     let Some(at) = UnixNs(i128::from(seconds) * UnixNs::PER_SECOND).utc() else { return String::new() };
     let (weekday, month) = (at.weekday(), Month::try_from(at.month() as u8).map_or("", |month| month.name()));
     let (hour, minute, second) = (at.hour(), at.minute(), at.second());
@@ -635,6 +638,7 @@ pub fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<HttpSession>()?;
     module.add_class::<Lane>()?;
     module.add_class::<RespSession>()?;
+    module.add_function(wrap_pyfunction!(http_date, module)?)?;
     module.add_function(wrap_pyfunction!(is_trace, module)?)?;
     module.add("MOST_ALLOC", mintage_wire::http::MAX_ALLOC_COUNT)?;
     module.add("MOST_ALLOC_NAME", mintage_wire::http::MAX_ALLOC_NAME)?;

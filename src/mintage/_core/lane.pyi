@@ -12,6 +12,7 @@ __all__ = [
     "HttpSession",
     "Lane",
     "RespSession",
+    "http_date",
     "is_trace",
 ]
 
@@ -20,6 +21,7 @@ MOST_ALLOC: Final[int]
 MOST_ALLOC_NAME: Final[int]
 MOST_WORDS: Final[int]
 
+def http_date(seconds: int) -> str: ...
 def is_trace(value: bytes) -> bool: ...
 
 @final

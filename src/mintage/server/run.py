@@ -20,13 +20,13 @@ import sys
 import threading
 import time
 from contextlib import contextmanager, suppress
-from email.utils import formatdate
 from functools import partial
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import structlog
 
+from mintage._core.lane import http_date
 from mintage.errors import CATALOGUE, ConfigError, MintError
 from mintage.installation import install_line
 from mintage.protocol.url import StoreUrl
@@ -317,7 +317,7 @@ async def _gather(service: Service) -> None:
 
 async def _check_timeouts(service: Service, state: ServerState) -> None:
     """Update the header Date of HTTP answers, and close connections that take too long."""
-    state.default_headers = [(b"date", formatdate(usegmt=True).encode())]
+    state.default_headers = [(b"date", http_date(int(time.time())).encode())]
     for each in _connections(service):
         each.check_timeouts(service.settings.request_timeout_ms / 1000, service.settings.idle_timeout_ms / 1000)
 
