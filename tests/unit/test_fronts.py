@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import sys
 from importlib import import_module
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from mintage.server.fronts import late, without, without_front
+from mintage.server.fronts import late, late_names, without, without_front
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -75,3 +75,45 @@ def test_package_that_is_left_out_can_be_imported_later() -> None:
     with without("seldom"), pytest.raises(ModuleNotFoundError):
         import_module("seldom")
     assert import_module("seldom").answer == 42
+
+
+def import_names(tmp_path: Path, *lines: str) -> Any:
+    """Return a module with these lines, which was imported while the names of `seldom` were late."""
+    (tmp_path / "user.py").write_text("\n".join(lines), encoding="utf-8")
+    with late_names("seldom"):
+        return import_module("user")
+
+
+def test_late_name_imports_its_module_when_it_is_used(tmp_path: Path) -> None:
+    (tmp_path / "seldom.py").write_text("class Seldom:\n    def __init__(self, x):\n        self.x = x\n", "utf-8")
+    user = import_names(
+        tmp_path,
+        "from seldom import Seldom",
+        "def used(x: Seldom | None = None): return Seldom(x).x",
+        "def is_seldom(x): return isinstance(x, Seldom)",
+    )
+    assert "seldom" not in sys.modules
+    assert user.used(7) == 7
+    from seldom import Seldom
+
+    assert (user.is_seldom(Seldom(1)), user.is_seldom(1)) == (True, False)
+    assert user.Seldom(2).x == 2
+
+
+def test_call_of_a_late_name_while_it_is_late_takes_place_at_the_use(tmp_path: Path) -> None:
+    (tmp_path / "seldom.py").write_text("def made(x):\n    return [x].__len__\n", "utf-8")
+    user = import_names(tmp_path, "from seldom import made", "size = made(3)")
+    assert "seldom" not in sys.modules
+    assert user.size() == 1
+    assert "seldom" in sys.modules
+
+
+def test_module_with_late_names_has_its_own_names_afterwards(tmp_path: Path) -> None:
+    user = import_names(tmp_path, "import seldom")
+    assert "seldom" not in sys.modules
+    assert user.seldom.answer == 42
+
+
+def test_late_names_of_a_module_that_was_imported_are_its_own(tmp_path: Path) -> None:
+    import_module("seldom")
+    assert import_names(tmp_path, "from seldom import answer").answer == 42

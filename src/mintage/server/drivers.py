@@ -6,7 +6,7 @@ from contextlib import suppress
 
 from mintage.errors import ConfigError
 from mintage.protocol.url import StoreUrl
-from mintage.server.fronts import late, without, without_front
+from mintage.server.fronts import late, late_names, without, without_front
 from mintage.store import STORE_KINDS, load_driver
 
 
@@ -20,13 +20,21 @@ def import_drivers(store: str) -> None:
         module, _, extra = STORE_KINDS.get(scheme, ("", "", None))
         with suppress(ConfigError):
             if module == "mintage.store.mysql":
-                load_driver(module, extra).import_reduced()
+                with late_names("pymysql.optionfile"):
+                    load_driver(module, extra).import_reduced()
             elif module == "mintage.store.redis":
                 _import_redis(module, extra)
 
 
 def _import_redis(module: str, extra: str | None) -> None:
     """Import redis-py without its client for asyncio, and without a telemetry that nothing here switches on."""
-    # The metadata would tell the version of redis-py, for which nothing here asks.
-    with late("importlib.metadata"), without("opentelemetry"), without_front("redis"), without_front("redis.asyncio"):
+    # The metadata would tell the version of redis-py, for which nothing here asks. The other late ones are for
+    # deprecated names, locks and caches of answers.
+    with (
+        without("opentelemetry"),
+        without_front("redis"),
+        without_front("redis.asyncio"),
+        late("importlib.metadata", "textwrap"),
+        late_names("redis.cache", "redis.lock"),
+    ):
         load_driver(module, extra)

@@ -13,10 +13,15 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 from mintage import __version__
 from mintage.errors import CATALOGUE, MintError
 from mintage.formats.rows import NAMES
-from mintage.server.fronts import without_front
+from mintage.server.fronts import late_names, without_front
 from mintage.store import Forwarding, Store
 
-with without_front("prometheus_client"):  # it is for programs without a server, with two servers of HTTP
+# The front is for programs without a server, with two servers of HTTP; the late ones are for several workers, and for
+# blocks of code that are timed and counted.
+with (
+    without_front("prometheus_client"),
+    late_names("prometheus_client.context_managers", "prometheus_client.mmap_dict"),
+):
     from prometheus_client.metrics import Counter, Gauge, Histogram, disable_created_metrics
     from prometheus_client.registry import CollectorRegistry
 
