@@ -137,10 +137,10 @@ def _add(parser: argparse.ArgumentParser, commands: Iterable[Command]) -> None:
         examples = f"examples:{each.examples}"
         word = words.add_parser(each.name, help=summary, description=each.about, epilog=examples, **_SETTINGS)
         groups: dict[str | None, Any] = {None: word}
-        for flags, arguments, heading in each.options:
-            if heading not in groups:
-                groups[heading] = word.add_argument_group(heading)
-            groups[heading].add_argument(*flags, **arguments)
+        for option in each.options:
+            if option.heading not in groups:
+                groups[option.heading] = word.add_argument_group(option.heading)
+            groups[option.heading].add_argument(*option.flags, **option.settings)
         if each.commands:
             _add(word, each.commands)
         else:

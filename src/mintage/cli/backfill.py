@@ -6,6 +6,7 @@ import os
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Final
 
+from mintage._dataclass import replace
 from mintage.cli.command import UsageError, command, count, option, parse_int
 from mintage.cli.schemes import LAYOUT, layout_of
 from mintage.cli.screen import is_watched, progress
@@ -51,7 +52,7 @@ _MAX_LINES: Final = 100
         help=f"a node number that nothing else mints with, before or after; of {listed(NODE_SCHEMES, 'or')}",
     ),
     option("--sequence", metavar="NAMESPACE", help="the namespace of integers to write in place of IDs of a scheme"),
-    STORE._replace(settings=STORE.settings | {"help": _STORE_HELP}),
+    replace(STORE, settings=STORE.settings | {"help": _STORE_HELP}),
     option("--batch", type=count, default=1000, metavar="N", help="rows of a transaction (default: 1000)"),
     examples="""
   mintage backfill sqlite:///shop.db --table orders --time-column made --id-column id --scheme sno --node 9

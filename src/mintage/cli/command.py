@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import argparse
 import re
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
+
+from mintage._dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -14,7 +16,8 @@ class UsageError(Exception):
     """An error in the command line itself; the exit code is 2."""
 
 
-class Option(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Option:
     """The arguments of ``ArgumentParser.add_argument``, and the heading in the help."""
 
     flags: tuple[str, ...]
@@ -22,7 +25,8 @@ class Option(NamedTuple):
     heading: str | None = None
 
 
-class Command(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Command:
     """A word after ``mintage``. A group of commands has no function to run, and commands below it."""
 
     name: str

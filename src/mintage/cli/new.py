@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from mintage import snowflake
 from mintage._core import typeid
+from mintage._dataclass import replace
 from mintage.cli.command import JSON, Option, UsageError, command, count, option, parse_int
 from mintage.cli.screen import progress, write
 from mintage.cli.stores import STORE, advised
@@ -108,9 +109,9 @@ def _options() -> Iterator[Option]:
     for each, names in _OWNERS.items():
         kind = {"type": parse_int} if each.choices is None else {"choices": each.choices} if each.choices else {}
         flag = option(_flag(each), metavar=each.metavar, help=each.help, **kind)
-        yield flag._replace(heading=f"{listed(names, 'and')} only")
+        yield replace(flag, heading=f"{listed(names, 'and')} only")
     prefix = option("--prefix", metavar="PREFIX", help="the prefix of the TypeIDs, such as user; it may be empty")
-    yield prefix._replace(heading=f"{TYPEID} only")
+    yield replace(prefix, heading=f"{TYPEID} only")
 
 
 @command(

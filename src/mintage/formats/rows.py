@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from functools import cache
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from mintage._core.formats import FORMATS, LAST_RESORTS
+from mintage._dataclass import dataclass
 from mintage.errors import ParseError
 
 if TYPE_CHECKING:
@@ -33,7 +34,8 @@ class Generator(Protocol):
         """Release the lease. The generator mints no more."""
 
 
-class Option(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Option:
     """One option of a scheme's generator, as the command line takes it."""
 
     name: str
@@ -49,7 +51,8 @@ def _module(name: str) -> ModuleType:
     return import_module(f"mintage.{name}")
 
 
-class Scheme(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Scheme:
     """A row of the list: a scheme, by its name."""
 
     name: str

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Awaitable, Callable, Collection, Mapping, MutableMapping
-from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import Any, Final, TypeAlias
 
@@ -51,22 +50,24 @@ class Answer:
         await send({"type": "http.response.body", "body": self.body})
 
 
-@dataclass(slots=True)
 class Exchange:
     """The facts about a request, which the log, the metrics and the answer use."""
 
-    trace_id: str
-    operation: str = "other"
-    """Its name in the metrics."""
-    code: str = "ok"
-    caller: str = ""
-    """The name of the key."""
-    reason: str = ""
-    """The message of the error."""
-    headers: dict[str, str] = field(default_factory=dict)
-    """Headers to add to the answer."""
-    refuse: Callable[[Exchange, MintError], Answer] | None = None
-    """The function that makes the interface's error answers; ``None``: problems of RFC 9457."""
+    __slots__ = ("caller", "code", "headers", "operation", "reason", "refuse", "trace_id")
+
+    def __init__(self, trace_id: str) -> None:
+        self.trace_id = trace_id
+        self.operation = "other"
+        """Its name in the metrics."""
+        self.code = "ok"
+        self.caller = ""
+        """The name of the key."""
+        self.reason = ""
+        """The message of the error."""
+        self.headers: dict[str, str] = {}
+        """Headers to add to the answer."""
+        self.refuse: Callable[[Exchange, MintError], Answer] = problem
+        """The function that makes the interface's error answers, problems of RFC 9457 by default."""
 
     def refused(self, error: MintError) -> Answer:
         """Record an error, and return the answer for it."""
@@ -75,7 +76,7 @@ class Exchange:
             self.headers["Retry-After"] = str(-(-error.retry_after_ms // 1000))
         if CATALOGUE[error.code].http == HTTPStatus.UNAUTHORIZED:
             self.headers["WWW-Authenticate"] = 'Bearer realm="mintage"'
-        return (self.refuse or problem)(self, error)
+        return self.refuse(self, error)
 
 
 Endpoint: TypeAlias = Callable[[Exchange, Scope, Receive], Awaitable[Answer]]

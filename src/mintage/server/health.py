@@ -13,10 +13,11 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import structlog
 
+from mintage._dataclass import dataclass
 from mintage.errors import ConfigError, MintError, RequestError, StoreError
 from mintage.rules import Segment
 
@@ -40,7 +41,8 @@ _NOTHING: Final = Segment("mintage:ready", 1, 1, 1)
 log: Any = structlog.get_logger("mintage")
 
 
-class Pace(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Pace:
     """The speed at which a namespace is used up."""
 
     high_water: int

@@ -38,8 +38,8 @@ _NAMELESS: Final = ("metrics", "admin")
 _EVERYTHING: Final = ("",)
 """The prefixes that match all names."""
 
-_KEY_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:@-]{0,63}")
-_PATTERN: Final = re.compile(r"(?:[A-Za-z0-9][A-Za-z0-9._:@-]{0,127})?\*?")
+_KEY_NAME: Final = r"[A-Za-z0-9][A-Za-z0-9._:@-]{0,63}"
+_PATTERN: Final = r"(?:[A-Za-z0-9][A-Za-z0-9._:@-]{0,127})?\*?"
 _LONGEST_TOKEN: Final = 256
 
 
@@ -66,7 +66,7 @@ def check_key_name(name: str) -> None:
         raise ConfigError(
             "the name of a key begins with mint_, as keys do: name it after those who use it", code="config.setting"
         )
-    if not _KEY_NAME.fullmatch(name):
+    if not re.fullmatch(_KEY_NAME, name):
         raise ConfigError(
             f"{name[:80]!a} is no name of a key: use 1 to 64 letters, digits and . _ : @ -, and begin with a letter or "
             "digit",
@@ -79,7 +79,7 @@ def check_rights(pattern: str, rights: Iterable[str]) -> None:
 
     :raises ConfigError: ``config.setting``.
     """
-    if not pattern or not _PATTERN.fullmatch(pattern):
+    if not pattern or not re.fullmatch(_PATTERN, pattern):
         raise ConfigError(
             f"{pattern[:160]!a} is no pattern of names: use a name, the beginning of names and *, or * for all",
             code="config.setting",

@@ -40,7 +40,7 @@ _SECRETS: Final = (
     ),
 )
 _FIRST: Final = ("timestamp", "level", "event", "trace_id")
-_CONTROLS: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
+_CONTROLS: Final = r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]"
 
 
 def is_console(settings: Settings) -> bool:
@@ -147,7 +147,7 @@ def _escape(_logger: object, _name: str, event: EventDict) -> EventDict:
         if isinstance(value, str):
             lines = value.split("\n") if name in {"exception", "stack"} else [value]
             indent = "  " if len(lines) > 1 else ""
-            event[name] = "\n".join(indent + _CONTROLS.sub(_escaped, line) for line in lines)
+            event[name] = "\n".join(indent + re.sub(_CONTROLS, _escaped, line) for line in lines)
     return event
 
 

@@ -12,12 +12,13 @@ import asyncio
 import itertools
 import time
 from collections.abc import Coroutine
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 import structlog
 
 from mintage import __version__
 from mintage._core.lane import MAX_REPLY_BATCH, MOST_WORDS, RespSession
+from mintage._dataclass import dataclass
 from mintage.errors import CATALOGUE, FieldError, MintError, PassingError, RequestError
 from mintage.server.turns import COMMAND, FREE, HIGH_WATER, REQUEST
 
@@ -74,7 +75,8 @@ def encode_error(error: MintError) -> bytes:
     return f"-{prefix} {message}{retry} ({error.code})\r\n".encode()
 
 
-class Command(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Command:
     """A command: the least and the most words that it has, its name included, and its handler."""
 
     least: int

@@ -22,11 +22,12 @@ import time
 from contextlib import contextmanager, suppress
 from functools import partial
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 import structlog
 
 from mintage._core.lane import http_date
+from mintage._dataclass import asdict, dataclass
 from mintage.errors import CATALOGUE, ConfigError, MintError
 from mintage.installation import install_line
 from mintage.protocol.url import StoreUrl
@@ -72,7 +73,8 @@ _STOPPING: Final = (signal.SIGTERM, signal.SIGINT, signal.SIGQUIT)
 _IGNORED: Final = (signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
 
 
-class Listeners(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Listeners:
     """Bound sockets; ``None`` where an interface is off."""
 
     http: socket.socket | None
@@ -80,7 +82,7 @@ class Listeners(NamedTuple):
 
     def bound(self) -> dict[str, socket.socket]:
         """Return the bound sockets, by interface."""
-        return {name: each for name, each in self._asdict().items() if each is not None}
+        return {name: each for name, each in asdict(self).items() if each is not None}
 
     def addresses(self) -> dict[str, str]:
         """Return the actual host and port of each interface, as ``host:port``."""

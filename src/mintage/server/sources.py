@@ -6,8 +6,9 @@ import argparse
 import os
 import re
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
+from mintage._dataclass import dataclass
 from mintage.server.values import headings, shown, wrong
 
 if TYPE_CHECKING:
@@ -26,9 +27,7 @@ OTHER_VARIABLES: Final = (
     "MINTAGE_SPARK_ROWS",
 )
 """Variables that are not settings: of the registry, and of the project's tests, which a developer may have exported."""
-_SERVICE_LINK: Final = re.compile(
-    r"MINTAGE_(?:\w+_)?(?:SERVICE_HOST|SERVICE_PORT(?:_\w+)?|PORT_[0-9]+_(?:TCP|UDP|SCTP)(?:_\w+)?)"
-)
+_SERVICE_LINK: Final = r"MINTAGE_(?:\w+_)?(?:SERVICE_HOST|SERVICE_PORT(?:_\w+)?|PORT_[0-9]+_(?:TCP|UDP|SCTP)(?:_\w+)?)"
 
 
 def flag(name: str) -> str:
@@ -54,7 +53,8 @@ def words_of(settings: Mapping[str, Setting]) -> tuple[str, ...]:
 # --- reading ------------------------------------------------------------------------------------------------------
 
 
-class Source(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Source:
     """The settings of one source, and the way in which it writes a setting."""
 
     values: dict[str, Any]
@@ -161,7 +161,7 @@ def read_environment(settings: Mapping[str, Setting]) -> dict[str, Any]:
 
 def _is_service_link(name: str, value: str) -> bool:
     """Return True for a variable that Kubernetes sets in pods beside a service named mintage or mintage-something."""
-    return bool(_SERVICE_LINK.fullmatch(name)) or (
+    return bool(re.fullmatch(_SERVICE_LINK, name)) or (
         name.endswith("_PORT") and value.startswith(("tcp://", "udp://", "sctp://"))
     )
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import ipaddress
 import os
 import re
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, get_args
+from typing import TYPE_CHECKING, Any, Final, get_args
 
-from mintage._dataclass import field, fields
+from mintage._dataclass import dataclass, field, fields, replace
 from mintage.errors import ConfigError
 from mintage.formats import catalogue
 from mintage.protocol.url import StoreUrl
@@ -21,7 +21,8 @@ REQUIRED: Final = ...
 """The default of a setting that must be there."""
 
 
-class ValueSyntax(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class ValueSyntax:
     """The syntax of a setting's value."""
 
     metavar: str = ""
@@ -52,7 +53,8 @@ _SENTENCES: Final = {
 }
 
 
-class Kind(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Kind:
     """The values of a setting: the function that checks one and returns it parsed, and their syntax."""
 
     check: Callable[[Any], Any]
@@ -60,7 +62,8 @@ class Kind(NamedTuple):
     syntax: ValueSyntax
 
 
-class Setting(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Setting:
     """The declaration of a setting."""
 
     default: Any
@@ -80,7 +83,7 @@ def setting(
 ) -> Any:
     """Return the field of a dataclass for a setting. ``is_shown=False`` keeps its value out of the repr."""
     if unset:
-        kind = kind._replace(syntax=kind.syntax._replace(unset=unset))
+        kind = replace(kind, syntax=replace(kind.syntax, unset=unset))
     how: dict[str, Any] = {"repr": is_shown, "metadata": {Setting: Setting(default, kind, description, heading)}}
     if isinstance(default, dict):
         return field(default_factory=default.copy, **how)
@@ -228,10 +231,9 @@ def check_store(value: object) -> str:
     return url
 
 
-_RESERVED_HEADERS: Final = re.compile(
+_RESERVED_HEADERS: Final = (
     "allow|authorization|cache-control|connection|content-(length|type)|cookie|date|expect|host|keep-alive|lease-token"
-    "|origin|proxy-authorization|retry-after|te|trailer|transfer-encoding|upgrade|www-authenticate|x-mintage-fallback",
-    re.IGNORECASE,
+    "|origin|proxy-authorization|retry-after|te|trailer|transfer-encoding|upgrade|www-authenticate|x-mintage-fallback"
 )
 """Headers that cannot carry the trace id, as requests or answers use them for something else, some of it secret."""
 
@@ -245,7 +247,7 @@ def check_trace_header(value: object) -> str:
     name = check_text(value)
     if not re.fullmatch("[A-Za-z0-9-]{1,64}", name):
         raise ValueError
-    if _RESERVED_HEADERS.fullmatch(name):
+    if re.fullmatch(_RESERVED_HEADERS, name, re.IGNORECASE):
         raise wrong(f"trace_header is {name}, which has another meaning: use a name such as X-Request-Id")
     return name
 
