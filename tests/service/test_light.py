@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 SELDOM = (
     "click",
     "configparser",
-    "dataclasses",
     "email.utils",
     "logging.config",
     "mintage.cli.doctor",
