@@ -60,11 +60,16 @@ def service(tmp_path: Path) -> Iterator[Serving]:
 
 def imported(service: Serving, directory: Path, *paths: str) -> set[str]:
     """Return the names of the modules that a service has imported after some requests."""
-    place = directory / "modules"
-    write = f"open({str(place)!r}, 'w').write(' '.join(sys.modules))"
+    return set(at_end(service, directory, "sys.modules", *paths))
+
+
+def at_end(service: Serving, directory: Path, words: str, *paths: str, before: str = "") -> list[str]:
+    """Return some words of a service's process at its end, after some requests. It runs `before` at its start."""
+    place = directory / "words"
+    write = f"open({str(place)!r}, 'w').write(' '.join({words}))"
     # A service that does not wait for its threads at the end runs no handlers of atexit.
     end = f"end = os._exit; os._exit = lambda code: ({write}, end(code))"
-    service.patch(f"import atexit, os, sys; atexit.register(lambda: {write}); {end}")
+    service.patch(f"import atexit, os, sys; atexit.register(lambda: {write}); {end}\n{before}")
     service.start()
     with service.http() as line, service.redis() as redis:
         assert line.http("/alloc", '{"serviceName":"orders"}').status == 200
@@ -73,13 +78,26 @@ def imported(service: Serving, directory: Path, *paths: str) -> set[str]:
             assert line.http(path, method="GET").status == 200
     service.signal(signal.SIGTERM)
     assert service.wait() == 0
-    return set(place.read_text("utf-8").split())
+    return place.read_text("utf-8").split()
 
 
 def test_first_answers_import_only_what_they_need(service: Serving, tmp_path: Path) -> None:
     found = imported(service, tmp_path)
     assert "mintage.server.app" in found
     assert sorted(found & set(SELDOM)) == []
+
+
+def test_late_modules_stand_in_only_before_threads_start(service: Serving, tmp_path: Path) -> None:
+    counting = (
+        "import threading; from mintage.server import fronts; found = []; make = fronts._LateModule.__init__\n"
+        "def noted(self, name):\n"
+        "    found.append(f'{name}:{threading.active_count()}')\n"
+        "    make(self, name)\n"
+        "fronts._LateModule.__init__ = noted"
+    )
+    found = at_end(service, tmp_path, "found", before=counting)
+    assert "uvicorn._types:1" in found
+    assert [each for each in found if not each.endswith(":1")] == []
 
 
 def test_first_request_to_v1_imports_its_declarations(service: Serving, tmp_path: Path) -> None:
@@ -137,6 +155,7 @@ def test_service_on_redis_imports_no_client_for_asyncio(service: Serving, tmp_pa
         "redis.asyncio.client",
         "redis.cache",
         "redis.cluster",
+        "redis.lock",
         "redis.sentinel",
     }
     assert sorted(found & seldom) == []

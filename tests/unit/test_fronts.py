@@ -85,15 +85,18 @@ def import_names(tmp_path: Path, *lines: str) -> Any:
 
 
 def test_late_name_imports_its_module_when_it_is_used(tmp_path: Path) -> None:
-    (tmp_path / "seldom.py").write_text("class Seldom:\n    def __init__(self, x):\n        self.x = x\n", "utf-8")
+    (tmp_path / "seldom.py").write_text(
+        "class Seldom:\n    kind = 3\n    def __init__(self, x):\n        self.x = x\n", "utf-8"
+    )
     user = import_names(
         tmp_path,
         "from seldom import Seldom",
         "def used(x: Seldom | None = None): return Seldom(x).x",
+        "def kind(): return Seldom.kind",
         "def is_seldom(x): return isinstance(x, Seldom)",
     )
     assert "seldom" not in sys.modules
-    assert user.used(7) == 7
+    assert (user.used(7), user.kind()) == (7, 3)
     from seldom import Seldom
 
     assert (user.is_seldom(Seldom(1)), user.is_seldom(1)) == (True, False)

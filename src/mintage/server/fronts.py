@@ -1,6 +1,9 @@
-"""Imports of packages without the parts that a process of the service never uses.
+"""Imports of packages without the parts that a process of the service seldom or never uses.
 
 The service is a process of its own, so no other code in it needs those parts. They would take a third of its start.
+
+Modules stand in for all threads while a block runs. Use `late` and `late_names` before the process starts a thread, so
+that no thread imports a stand-in by accident.
 """
 
 from __future__ import annotations
@@ -50,8 +53,13 @@ def _standing_in(modules: dict[str, Any]) -> Iterator[None]:
     try:
         yield
     finally:
-        for name in modules:
-            del sys.modules[name]
+        for name, stand_in in modules.items():
+            if _stands_in(name, stand_in):
+                del sys.modules[name]
+
+
+def _stands_in(name: str, stand_in: object) -> bool:
+    return name in sys.modules and id(sys.modules[name]) == id(stand_in)  # mypy takes all that is in there for modules
 
 
 @contextmanager
@@ -60,7 +68,7 @@ def late(*modules: str) -> Iterator[None]:
 
     A later import runs as usual.
     """
-    with _late(modules, _LateModule):
+    with _standing_in({name: _LateModule(name) for name in modules if name not in sys.modules}):
         yield
 
 
@@ -71,19 +79,8 @@ def late_names(*modules: str) -> Iterator[None]:
     They may annotate with such a name, and call it, as for a default: the call takes place when its result is used. A
     later import runs as usual.
     """
-    with _late(modules, _LateNames):
+    with _standing_in({name: _LateNames(name) for name in modules if name not in sys.modules}):
         yield
-
-
-@contextmanager
-def _late(modules: tuple[str, ...], kind: type[_LateModule]) -> Iterator[None]:
-    stand_ins: dict[str, Any] = {name: kind(name) for name in modules if name not in sys.modules}
-    sys.modules.update(stand_ins)
-    try:
-        yield
-    finally:
-        for stand_in in stand_ins.values():
-            stand_in.step_aside()
 
 
 class _LateModule:
@@ -92,14 +89,14 @@ class _LateModule:
     def __init__(self, name: str) -> None:
         self._name = name
 
-    def step_aside(self) -> None:
-        """Leave the module's place to the module itself."""
-        if id(sys.modules.get(self._name)) == id(self):  # mypy takes all that is in there for modules
-            del sys.modules[self._name]
+    def stands_in(self) -> bool:
+        """Return True while others import this in place of the module."""
+        return _stands_in(self._name, self)
 
     def load(self) -> Any:
         """Return the module itself."""
-        self.step_aside()
+        if self.stands_in():
+            del sys.modules[self._name]
         return import_module(self._name)
 
     def __getattr__(self, name: str) -> Any:
@@ -111,18 +108,8 @@ class _LateModule:
 class _LateNames(_LateModule):
     """A module that is imported when one of the names is used that were imported from it."""
 
-    def __init__(self, name: str) -> None:
-        super().__init__(name)
-        self.is_open = True
-        """True while modules import names from it."""
-
-    def step_aside(self) -> None:
-        """Leave the module's place to the module itself, and give out no more late names."""
-        super().step_aside()
-        self.is_open = False
-
     def __getattr__(self, name: str) -> Any:
-        if self.is_open and not name.startswith("__"):
+        if self.stands_in() and not name.startswith("__"):
             return _LateObject(self, lambda: getattr(self.load(), name))
         return super().__getattr__(name)
 
@@ -135,7 +122,7 @@ class _LateObject:
         self._load = cache(load)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if self._module.is_open:
+        if self._module.stands_in():
             return _LateObject(self._module, lambda: self._load()(*args, **kwargs))
         return self._load()(*args, **kwargs)
 

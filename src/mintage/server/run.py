@@ -231,6 +231,7 @@ async def _work(
     settings: Settings, listeners: Listeners, announce: Callable[[], None], parent: Pipe | None = None
 ) -> None:
     """Serve until a signal, or the parent process, stops the service."""
+    from mintage.server import http  # noqa: F401 - before there are threads, for which its late modules stand in as well
     from mintage.server.health import every
     from mintage.server.heap import TRIM_INTERVAL_S, Heap
     from mintage.server.service import Service
