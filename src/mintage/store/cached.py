@@ -25,12 +25,12 @@ from __future__ import annotations
 
 import logging
 import time
-from dataclasses import replace
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 from mintage import rules
 from mintage._core import kernel_random
+from mintage._dataclass import replace
 from mintage.errors import ConfigError, GenerationError, StoreError
 from mintage.platform.machine import host_name
 from mintage.protocol.url import StoreUrl
