@@ -15,6 +15,7 @@ from sqlalchemy import (
     ARRAY,
     CheckConstraint,
     Column,
+    Connection,
     DateTime,
     Dialect,
     Engine,
@@ -25,16 +26,19 @@ from sqlalchemy import (
     Table,
     TypeCoerce,
     any_,
+    case,
     cast,
+    event,
     func,
     insert,
     literal,
     select,
     text,
+    tuple_,
     type_coerce,
 )
 from sqlalchemy.dialects import mssql, mysql, oracle, postgresql, sqlite
-from sqlalchemy.exc import CompileError, IntegrityError, StatementError
+from sqlalchemy.exc import CompileError, IntegrityError, ProgrammingError, StatementError
 from sqlalchemy.ext.asyncio import AsyncSession, create_async_engine
 from sqlalchemy.orm import (
     DeclarativeBase,
@@ -52,6 +56,7 @@ from sqlalchemy.types import TypeDecorator
 from mintage import cuid, ksuid, locality, nanoid, sno, snowflake, typeid, ulid, uuid
 from mintage.errors import ArgumentError, ConfigError, FieldError, MintError, ParseError
 from mintage.ext import sqlalchemy as ids
+from mintage.ext.asyncpg import register
 from mintage.ext.sqlalchemy import IDType, SnoType, SnowflakeType, TypeIDType, ULIDType, UUIDType
 from mintage.formats.kinds import KINDS, Kind, TypeIDs
 from tests.helpers.databases import engine_of, on_each_database, on_each_driver, statements, url_of
@@ -750,3 +755,66 @@ def test_text_ids_have_a_default_generator() -> None:
         assert KINDS["nanoid"].read(row.a)
         assert KINDS["cuid"].read(row.b)
     engine.dispose()
+
+
+@pytest.fixture
+def items(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Connection, Table, list[sno.ID]]]:
+    """Return a table with three rows in a process that has no other columns of IDs."""
+    monkeypatch.setattr(ids, "_stored", set())
+    table = Table("item", MetaData(), Column("id", SnoType("text"), primary_key=True), Column("title", String(20)))
+    minted = [sno.new() for _ in range(3)]
+    with engine.begin() as connection:
+        table.create(connection)
+        connection.execute(insert(table), [{"id": one, "title": f"t{n}"} for n, one in enumerate(minted)])
+        yield connection, table, minted
+
+
+@on_each_driver
+@pytest.mark.usefixtures("registrations_end")
+def test_ids_without_a_column_are_sent_as_the_columns_are(
+    driver: str, items: tuple[Connection, Table, list[sno.ID]]
+) -> None:
+    connection, table, (first, second, third) = items
+    key, row = table.c.id, tuple_(table.c.title, table.c.id)
+    given: Any = [second]
+    found: list[Any] = [
+        select(key).where(key == literal(second)),
+        select(key).where(row > tuple_("t0", first), row < tuple_("t2", third)),
+        select(key).where(func.coalesce(key, first) == second),
+        select(key).where(case((table.c.title == "t1", literal(second)), else_=None) == key),
+        text("SELECT id FROM item WHERE id = :id").bindparams(id=second).columns(key),
+        *([select(key).where(key == any_(given))] if driver.startswith("postgresql") else []),
+    ]
+    for statement in found:
+        assert connection.scalars(statement).all() == [second]
+    assert connection.scalar(text("SELECT title FROM item WHERE id = :id"), {"id": second}) == "t1"
+    before = func.lag(key, 1, type_=key.type).over(order_by=key)
+    assert connection.scalars(select(func.coalesce(before, third))).all() == [third, first, second]
+
+
+@pytest.mark.usefixtures("registrations_end")
+def test_id_that_is_stored_in_two_forms_needs_a_type(
+    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ids, "_stored", set())
+    Table("t", MetaData(), Column("id", SnoType()), Column("other", SnoType("text")))
+    with engine_of("postgresql+psycopg", request, tmp_path) as engine, engine.connect() as connection:
+        with pytest.raises(ProgrammingError, match="cannot adapt type 'ID'"):
+            connection.scalar(select(literal(sno.ID.ZERO)))
+        assert connection.scalar(select(literal(sno.ID.ZERO, SnoType("text")))) == sno.ID.ZERO
+
+
+def test_asyncpg_accepts_ids_without_a_column(request: pytest.FixtureRequest, tmp_path: Path) -> None:
+    async def use() -> None:
+        engine = create_async_engine(url_of("postgresql+asyncpg", request, tmp_path))
+        event.listen(engine.sync_engine, "connect", lambda connection, _: connection.run_async(register))
+        table = Table("item", MetaData(), Column("id", SnoType(), primary_key=True))
+        minted = sno.new()
+        async with engine.begin() as connection:
+            await connection.run_sync(table.create)
+            await connection.execute(insert(table), {"id": minted})
+            coalesced = select(table.c.id).where(func.coalesce(table.c.id, minted) == literal(minted))
+            assert await connection.scalar(coalesced) == minted
+        await engine.dispose()
+
+    asyncio.run(use())

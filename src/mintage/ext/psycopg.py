@@ -57,7 +57,7 @@ _LOADED: Final[dict[str, tuple[Any, ...]]] = {
 def register(
     context: AdaptContext | None = None,
     *,
-    forms: Mapping[type[Any], str] | None = None,
+    forms: Mapping[type[Any], str | None] | None = None,
     load: Mapping[str, Any] | None = None,
 ) -> None:
     """Make psycopg accept IDs as parameters, and read values of the types that you name as IDs.

@@ -40,7 +40,7 @@ _OIDS: Final = {"bytea": 17, "uuid": 2950, "text": 25, "varchar": 1043, "bpchar"
 def register(
     connection: Any = None,
     *,
-    forms: Mapping[type[Any], str] | None = None,
+    forms: Mapping[type[Any], str | None] | None = None,
     load: Mapping[str, Any] | None = None,
 ) -> None:
     """Make psycopg2 accept IDs as parameters, and read values of the types that you name as IDs.

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["register"]
 
 
-def register(connection: Any = None, *, forms: Mapping[type[Any], str] | None = None) -> None:
+def register(connection: Any = None, *, forms: Mapping[type[Any], str | None] | None = None) -> None:
     """Make PyMySQL accept IDs as parameters.
 
     PyMySQL reads bytes or text as before, as the server does not say which columns have IDs.

@@ -35,6 +35,7 @@ from uuid import UUID
 from mintage import ksuid, ksuid_ms, locality, objectid, sandflake, sno, snowflake, typeid, ulid, uuid, xid
 from mintage._core.typeid import check_prefix
 from mintage.errors import ArgumentError, ConfigError
+from mintage.ext._drivers import accept_ids
 from mintage.formats import storage
 from mintage.formats.catalogue import LAYOUTS, read_layout, write_layout
 from mintage.formats.kinds import KINDS, Kind, TypeIDs
@@ -43,7 +44,7 @@ from mintage.formats.values import type_name
 from mintage.installation import missing
 
 try:
-    from sqlalchemy import Column, and_, event, types
+    from sqlalchemy import Column, Engine, and_, event, types
     from sqlalchemy.ext.compiler import compiles
 except ModuleNotFoundError as error:
     raise missing(error, "sqlalchemy") from None
@@ -455,6 +456,21 @@ def _never_count_up(_: SnowflakeType, column: Column[Any]) -> None:
     # SQLAlchemy creates a sequence for any integer key without a default.
     if isinstance(column, Column) and column.autoincrement == "auto":
         column.autoincrement = False
+
+
+_stored: set[tuple[type[Any], StorageForm]] = set()
+"""The classes and forms of all columns."""
+
+
+@event.listens_for(IDType, "after_parent_attach", propagate=True)
+def _note_form(stored: IDType[Any], _: object) -> None:
+    _stored.add((stored.kind.python, stored.form))
+
+
+@event.listens_for(Engine, "connect")
+def _accept_values(_: object, record: Any) -> None:
+    """Make the driver accept IDs that no column describes, such as those of ``literal`` and ``text``."""
+    accept_ids(record.driver_connection, storage.declared(_stored))
 
 
 class _TextIDType(IDType[str]):

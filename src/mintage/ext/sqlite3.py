@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["register"]
 
 
-def register(module: ModuleType = sqlite3, *, forms: Mapping[type[Any], str] | None = None) -> None:
+def register(module: ModuleType = sqlite3, *, forms: Mapping[type[Any], str | None] | None = None) -> None:
     """Make ``sqlite3`` accept IDs, and read them from columns declared as ``SNO``, ``ULID``, ``UUID`` and so on.
 
     Columns become IDs only in connections with ``detect_types=sqlite3.PARSE_DECLTYPES``. For the form ``text``, declare

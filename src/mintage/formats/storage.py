@@ -16,7 +16,7 @@ from mintage.formats.kinds import BY_CLASS, Kind, TypeIDs, find_kind
 from mintage.formats.values import type_name
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping
+    from collections.abc import Callable, Collection, Iterable, Mapping
 
 StorageForm = Literal["bytes", "uuid", "text", "integer"]
 """A storage form: the bytes of IDs, their UUID, or their usual text; of snowflakes always the integer."""
@@ -144,10 +144,10 @@ def reader_of(kind: Kind | TypeIDs, form: StorageForm | None = None) -> Callable
     return read if form != "uuid" else lambda value: read(uuid_of(value))
 
 
-def chosen(named: Mapping[type[Any], str] | None) -> dict[type[Any], StorageForm]:
+def chosen(named: Mapping[type[Any], str | None] | None) -> dict[type[Any], StorageForm]:
     """Return the storage form of each class of IDs.
 
-    :param named: the forms of some classes; the others have their default form.
+    :param named: the forms of some classes, or ``None`` to leave a class out; the others have their default form.
     :raises ArgumentError: ``argument.type``: a key is no class of IDs.
     :raises ConfigError: ``config.form``: the IDs have no such form.
     """
@@ -155,7 +155,25 @@ def chosen(named: Mapping[type[Any], str] | None) -> dict[type[Any], StorageForm
     for python in named:
         if python not in CLASSES:
             raise _no_class(python)
-    return {python: storage_form(kind, named.get(python)) for python, kind in CLASSES.items()}
+    return {
+        python: storage_form(kind, named.get(python))
+        for python, kind in CLASSES.items()
+        if python not in named or named[python] is not None
+    }
+
+
+def declared(columns: Iterable[tuple[type[Any], StorageForm]]) -> dict[type[Any], str | None]:
+    """Return the form of each class that a project stores, for :func:`chosen`: an ID without a column is sent in it.
+
+    A class that is stored in two forms has none: either could be wrong, so the driver shall refuse such an ID.
+
+    :param columns: the class of IDs and the form of each column.
+    """
+    found: dict[type[Any], str | None] = {}
+    for python, form in columns:
+        if python in CLASSES:
+            found[python] = form if found.get(python, form) == form else None
+    return found
 
 
 def readers(load: Mapping[str, Any] | None, types: Collection[str]) -> dict[str, Callable[[Any], Any]]:
