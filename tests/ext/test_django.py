@@ -28,11 +28,11 @@ if TYPE_CHECKING:
 PROJECT = Path(__file__).parent / "django_project"
 
 
-def promises(directory: Path, database: dict[str, Any], store: str) -> None:
+def promises(directory: Path, database: dict[str, Any], store: str, file: str = "promises.py") -> None:
     shutil.copytree(PROJECT, directory / "project")
     pytest_ = [sys.executable, "-m", "pytest", "-q", "-x", "--tb=short", "-p", "no:cacheprovider", "-c", os.devnull]
     done = subprocess.run(
-        [*pytest_, "--rootdir=.", "promises.py"],
+        [*pytest_, "--rootdir=.", file],
         cwd=directory / "project",
         env={
             **os.environ,
@@ -74,6 +74,19 @@ def test_django_promises_hold_on_postgresql(tmp_path: Path, postgresql: PostgreS
 
 def test_django_promises_hold_on_mariadb(tmp_path: Path, mariadb: MariaDB) -> None:
     promises(tmp_path, of_url("mysql", mariadb.url), mariadb.url)
+
+
+def test_ids_without_a_field_hold_on_sqlite(tmp_path: Path) -> None:
+    database = {"ENGINE": "django.db.backends.sqlite3", "NAME": str(tmp_path / "database")}
+    promises(tmp_path, database, "", "by_value.py")
+
+
+def test_ids_without_a_field_hold_on_postgresql(tmp_path: Path, postgresql: PostgreSQL) -> None:
+    promises(tmp_path, of_url("postgresql", postgresql.url), "", "by_value.py")
+
+
+def test_ids_without_a_field_hold_on_mariadb(tmp_path: Path, mariadb: MariaDB) -> None:
+    promises(tmp_path, of_url("mysql", mariadb.url), "", "by_value.py")
 
 
 def test_every_format_has_its_fields() -> None:

@@ -3,19 +3,29 @@
 from __future__ import annotations
 
 import os
+from importlib.util import find_spec
+from typing import Any
 
 from django.apps import AppConfig, apps
 from django.conf import settings
+from django.db.backends.signals import connection_created
 
+from mintage.ext._drivers import accept_ids
 from mintage.ext.django.checks import STORE
+from mintage.ext.django.fields import IDField
 from mintage.ext.django.urls import register_converters
+from mintage.formats.storage import declared
 from mintage.lease.request import choose_store
 
 __all__ = ["MintageConfig"]
 
 
 class MintageConfig(AppConfig):  # type: ignore[misc]
-    """The app. It registers converters of URLs, and fields of Django REST framework and drf-spectacular if installed.
+    """The app. It registers IDs with the driver of each connection, with URLs, and with packages that are installed.
+
+    The packages are Django REST framework, drf-spectacular and django-filter. A driver then accepts IDs in
+    ``cursor.execute()``, ``raw()`` and other statements, each in the form of the models' columns. It refuses the IDs of
+    a class that the models store in two forms.
 
     The setting ``MINTAGE_STORE`` names the store if the environment does not.
 
@@ -48,3 +58,15 @@ class MintageConfig(AppConfig):  # type: ignore[misc]
             from mintage.ext.django import rest
 
             rest.register()
+        if find_spec("django_filters"):
+            from mintage.ext.django import filters
+
+            filters.register()
+        connection_created.connect(_accept_values, dispatch_uid="mintage")
+
+
+def _accept_values(connection: Any, **_: object) -> None:
+    """Make the driver of a new connection accept IDs, each in the form of the models' columns."""
+    fields = [field for model in apps.get_models(include_auto_created=True) for field in model._meta.local_fields]
+    forms = declared((each.kind.python, each.form) for each in fields if isinstance(each, IDField))
+    accept_ids(connection.connection, forms)

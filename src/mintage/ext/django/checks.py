@@ -34,17 +34,26 @@ from django.core import checks
 from django.db import models
 from django.utils.module_loading import import_string
 
-from mintage.ext.django.fields import IDField, Minted, Minter, SnowflakeAutoField
+from mintage.ext.django.fields import IDField, Minted, Minter, SnowflakeAutoField, end_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-__all__ = ["STORE", "check_default_key", "check_generic_keys", "check_rest", "check_serializers", "check_store"]
+__all__ = [
+    "STORE",
+    "check_default_key",
+    "check_generic_keys",
+    "check_generic_relations",
+    "check_rest",
+    "check_serializers",
+    "check_store",
+]
 
 STORE: Final = "MINTAGE_STORE"
 _SHOWN: Final = 3
 _NARROW: Final = (models.IntegerField, models.AutoField, models.SmallAutoField)
 _WIDE: Final = (models.BigIntegerField, models.PositiveBigIntegerField, models.BigAutoField)
+_TEXT_KEY: Final = "Write form='text' in the key's field, or m"
 _INSTALLED: Final = frozenset({"site-packages", "dist-packages"})
 """Directories of installed packages, which the project does not change."""
 
@@ -195,6 +204,53 @@ def check_generic_keys(app_configs: Any, **kwargs: Any) -> list[Any]:
     ]
 
 
+def check_generic_relations(app_configs: Any, **kwargs: Any) -> list[Any]:
+    """Return ``mintage.W007`` if a ``GenericRelation`` joins a key with a column that stores it in another form.
+
+    The database compares the bytes of the key with text, so the join finds no row, and no error says so.
+
+    >>> from django.contrib.contenttypes.fields import GenericForeignKey, GenericRelation
+    >>> from django.db import models
+    >>> from mintage.ext.django import SnoField
+    >>> from mintage.ext.django.checks import check_generic_relations
+    >>> class Note(models.Model):
+    ...     kind = models.ForeignKey("contenttypes.ContentType", models.CASCADE)
+    ...     key = models.CharField(max_length=100)
+    ...     about = GenericForeignKey("kind", "key")
+    ...
+    ...     class Meta:
+    ...         app_label = "shop"
+    >>> class Order(models.Model):
+    ...     id = SnoField(primary_key=True)
+    ...     notes = GenericRelation(Note, "key", "kind")
+    ...
+    ...     class Meta:
+    ...         app_label = "shop"
+    >>> [each.hint for each in check_generic_relations(None)]
+    ["Write form='text' in the key's field, or make shop.Note.key a SnoField."]
+    """
+    found = []
+    for model in apps.get_models():
+        key = end_of(model._meta.pk)
+        for relation in model._meta.private_fields if isinstance(key, IDField) else ():
+            name = getattr(relation, "object_id_field_name", None)
+            stored = relation.related_model._meta.get_field(name) if name else None
+            is_text = key.form == "text" and isinstance(stored, (models.CharField, models.TextField))
+            is_integer = key.form == "integer" and isinstance(stored, models.IntegerField)
+            if stored and not is_text and not is_integer and getattr(stored, "form", None) != key.form:
+                found.append((relation, key, stored))
+    return [
+        checks.Warning(
+            f"{relation} joins {type(key).__name__}, stored as {key.form}, with {type(stored).__name__}: filters "
+            "across the relation find no row.",
+            hint=f"{_TEXT_KEY if 'text' in key.forms() else 'M'}ake {stored} a {type(key).__name__}.",
+            obj=relation,
+            id="mintage.W007",
+        )
+        for relation, key, stored in found
+    ]
+
+
 def check_rest(app_configs: Any, **kwargs: Any) -> list[Any]:
     """Return ``mintage.W005`` if Django REST framework does not know the fields, and writes snowflakes as numbers.
 
@@ -263,5 +319,5 @@ def check_serializers(app_configs: Any, **kwargs: Any) -> list[Any]:
 
 
 checks.register(check_store, deploy=True)
-for _each in (check_default_key, check_generic_keys, check_rest, check_serializers):
+for _each in (check_default_key, check_generic_keys, check_generic_relations, check_rest, check_serializers):
     checks.register(_each)

@@ -18,7 +18,7 @@ from django.db import models
 
 from mintage import snowflake, typeid
 from mintage._core.typeid import check_prefix
-from mintage.errors import ConfigError, MintError
+from mintage.errors import ConfigError, FieldError, MintError
 from mintage.ext.django import lookups
 from mintage.ext.django.forms import IDField as FormField
 from mintage.formats.catalogue import read_layout, write_layout
@@ -459,6 +459,18 @@ class SnowflakeAutoField(Minted, models.BigAutoField):  # type: ignore[misc]
     def get_internal_type(self) -> str:
         """Return the name of a plain ``bigint``: with the name of Django's own key, the database would number rows."""
         return "BigIntegerField"
+
+    def get_prep_value(self, value: Any) -> Any:
+        """Return the integer of a value of a query or an instance.
+
+        :raises ArgumentError: it is no integer: a float may be another ID's, rounded.
+        :raises ParseError: a text is not of digits.
+        """
+        value = models.Field.get_prep_value(self, value)
+        try:
+            return None if value is None else self.kind.read(value)
+        except FieldError:
+            return super().get_prep_value(value)  # Django finds no row for an integer that a bigint cannot hold
 
     def has_default(self) -> bool:
         """Return True, so that Django inserts a new instance and does not look for a row to update."""

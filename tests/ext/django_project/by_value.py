@@ -1,0 +1,127 @@
+"""Claims about IDs that no field of Django converts, in a project that stores each class of IDs in one form.
+
+``test_django.py`` runs this on each database, in a process of its own; ``DATABASE`` has the settings.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+
+import django
+import pymysql
+import pytest
+from django.conf import settings
+
+pymysql.install_as_MySQLdb()
+settings.configure(
+    DATABASES={"default": json.loads(os.environ["DATABASE"])},
+    INSTALLED_APPS=["django.contrib.contenttypes", "mintage.ext.django", "stall"],
+    DEFAULT_AUTO_FIELD="mintage.ext.django.SnowflakeAutoField",
+    USE_TZ=True,
+)
+django.setup()
+
+import django_filters
+from django.core.management import call_command
+from django.db import connection, models
+from django.db.models.expressions import RawSQL
+from django.db.models.functions import Coalesce
+from stall import models as stall
+from stall.models import Mark, Note, Order, Ticket
+
+from mintage import sno
+from mintage.errors import ArgumentError
+from mintage.ext.django import SnoField
+from mintage.ext.django.checks import check_generic_relations
+
+
+@pytest.fixture(scope="module", autouse=True)
+def tables():
+    call_command("migrate", "contenttypes", verbosity=0)
+    call_command("migrate", run_syncdb=True, verbosity=0)
+
+
+@pytest.fixture
+def order():
+    return Order.objects.create()
+
+
+def test_cursor_and_raw_queries_accept_ids(order):
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT count(*) FROM stall_order WHERE id = %s AND public = %s", [order.pk, order.public])
+        assert cursor.fetchone() == (1,)
+    assert list(Order.objects.raw("SELECT * FROM stall_order WHERE id = %s", [order.pk])) == [order]
+    assert list(Order.objects.filter(id__in=RawSQL("SELECT id FROM stall_order WHERE id = %s", [order.pk]))) == [order]
+    assert list(Order.objects.extra(where=["id = %s"], params=[order.pk])) == [order]
+
+
+def test_expressions_accept_ids_without_a_field(order):
+    for value in models.Value(order.pk), Coalesce(models.Value(None), models.Value(order.pk)):
+        assert (
+            Order.objects.annotate(one=models.ExpressionWrapper(value, SnoField())).filter(id=models.F("one")).exists()
+        )
+
+
+@pytest.mark.skipif(connection.vendor != "postgresql", reason="only PostgreSQL has arrays")
+def test_array_lookups_accept_ids(order):
+    basket = stall.Basket.objects.create(orders=[order.pk])
+    for lookup in {"contains": [order.pk]}, {"overlap": [order.pk]}, {"contained_by": [order.pk]}, {"0": order.pk}:
+        [(name, value)] = lookup.items()
+        assert stall.Basket.objects.filter(**{f"orders__{name}": value}).get() == basket
+
+
+def test_float_finds_no_row_of_another_key():
+    key = 143349558619761320
+    assert int(float(key)) != key
+    for pk in key, int(float(key)):
+        Ticket.objects.create(pk=pk)
+    for wrong in float(key), True, "1.5", 1.5:
+        for query in {"pk": wrong}, {"pk__in": [wrong]}:
+            with pytest.raises((ArgumentError, ValueError)):
+                Ticket.objects.get(**query)
+        with pytest.raises((ArgumentError, ValueError)):
+            Ticket.objects.create(pk=wrong)
+    assert Ticket.objects.get(pk=str(key)).pk == key
+    assert not Ticket.objects.filter(pk=-1).exists()
+    assert not Ticket.objects.filter(pk=2**64).exists()
+    assert Ticket.objects.filter(pk__gte=key - 9).count() == 2
+
+
+def test_generic_relation_over_another_form_is_reported(order):
+    Mark.objects.create(about=order)
+    Note.objects.create(about=order)
+    assert order.marks.count() == order.notes.count() == 1
+    assert list(Order.objects.filter(marks__isnull=False)) == [order]
+    [found] = check_generic_relations(None)
+    assert found.id == "mintage.W007"
+    assert found.obj is Order._meta.get_field("notes")
+
+
+def test_filters_of_django_filter_accept_ids(order):
+    class OrderFilter(django_filters.FilterSet):
+        class Meta:
+            model = Order
+            fields = {"id": ["exact", "in", "minted_after", "minted_before", "minted_between", "isnull"]}
+
+    class TicketFilter(django_filters.FilterSet):
+        class Meta:
+            model = Ticket
+            fields = ["id"]
+
+    def found(**query):
+        made = OrderFilter(query)
+        assert made.is_valid(), made.errors
+        return order in made.qs
+
+    assert found(id=str(order.pk))
+    assert not found(id=str(sno.new()))
+    assert found(id__in=f"{order.pk},{sno.new()}")
+    assert found(id__minted_after="2026-01-01T00:00:00Z")
+    assert not found(id__minted_before="2026-01-01T00:00:00Z")
+    assert found(id__minted_between_after="2026-01-01T00:00:00Z")
+    assert not found(id__minted_between_before="2026-01-01T00:00:00Z")
+    assert OrderFilter({"id": "nonsense"}).errors == {"id": ["sno text has 8 characters, needs 16"]}
+    assert OrderFilter({"id__minted_after": "yesterday"}).errors
+    assert TicketFilter({"id": "4.5"}).errors
+    assert not TicketFilter({"id": "45"}).qs.exists()
