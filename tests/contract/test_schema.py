@@ -1,17 +1,19 @@
-"""Tests of ``postgresql://…?schema=mintage``: the tables in a schema of their own."""
+"""Tests of ``postgresql://…?schema=mintage``: the tables in a schema of their own; and of URLs without it."""
 
 from __future__ import annotations
 
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
 
 from mintage.rules import SPAN_MS
 from mintage.store import new_token, open_store
+from mintage.store.database import Database
 from tests.helpers.outcomes import code_of
 from tests.helpers.sql_servers import refusal_text
-from tests.helpers.stores import acquire
+from tests.helpers.stores import acquire, prepare
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,6 +26,14 @@ def url(postgresql: PostgreSQL) -> Iterator[str]:
     """Return the URL of a store in the schema ``ids``, which does not exist yet."""
     yield f"{postgresql.url}?schema=ids"
     postgresql.sql("DROP SCHEMA IF EXISTS ids, other CASCADE")
+
+
+def move(postgresql: PostgreSQL) -> None:
+    """Move the tables into the schema ``ids``, as the documentation says."""
+    postgresql.sql(
+        "CREATE SCHEMA ids AUTHORIZATION mintage; ALTER VIEW mintage_existed SET SCHEMA ids; "
+        + "".join(f"ALTER TABLE mintage_{kind} SET SCHEMA ids;" for kind in ("schema", "pool", "node", "namespace"))
+    )
 
 
 @contextmanager
@@ -58,8 +68,8 @@ def test_tables_are_in_the_schema_of_the_url(postgresql: PostgreSQL, url: str) -
 
 
 def test_store_with_a_schema_is_another_than_that_without(postgresql: PostgreSQL, url: str) -> None:
-    with open_store(url) as own, open_store(postgresql.url) as usual, open_store(url.replace("ids", "other")) as other:
-        assert [store.reserve("n", 1).first for store in (own, usual, other, own)] == [1, 1, 1, 2]
+    with open_store(postgresql.url) as usual, open_store(url) as own, open_store(url.replace("ids", "other")) as other:
+        assert [store.reserve("n", 1).first for store in (usual, own, other, own)] == [1, 1, 1, 2]
         assert len({store.describe().identity for store in (own, usual, other)}) == 3
 
 
@@ -86,10 +96,7 @@ def test_tables_can_be_moved_into_a_schema(postgresql: PostgreSQL, url: str) -> 
     with open_store(postgresql.url) as before:
         before.reserve("n", 10)
         identity = before.describe().identity
-    postgresql.sql(
-        "CREATE SCHEMA ids AUTHORIZATION mintage; ALTER VIEW mintage_existed SET SCHEMA ids; "
-        + "".join(f"ALTER TABLE mintage_{kind} SET SCHEMA ids;" for kind in ("schema", "pool", "node", "namespace"))
-    )
+    move(postgresql)
     with open_store(url) as after:
         assert after.reserve("n", 1).first == 11
         assert after.describe().identity == identity
@@ -109,7 +116,7 @@ def test_dropped_tables_are_noticed_in_a_schema_too(postgresql: PostgreSQL, url:
 
 def test_account_with_the_least_rights_is_enough(postgresql: PostgreSQL, url: str) -> None:
     with open_store(url) as store:
-        store.now_ms()
+        prepare(store)
     rights = "GRANT USAGE ON SCHEMA ids TO clerk; GRANT SELECT, INSERT, UPDATE ON ALL TABLES IN SCHEMA ids TO clerk;"
     with role(postgresql, "clerk", rights) as clerks, open_store(clerks) as clerk:
         assert clerk.reserve("n", 1).first == 1
@@ -127,8 +134,125 @@ def test_account_without_rights_gets_the_remedy(postgresql: PostgreSQL, url: str
     with role(postgresql, "guest") as guests, open_store(guests) as guest:
         assert "connect once with an account that may" in refusal_text(lambda: guest.reserve("n", 1))
         with open_store(url) as store:
-            store.now_ms()
+            prepare(store)
         assert "USAGE on their schema" in refusal_text(lambda: guest.reserve("n", 1))
+
+
+# --- the schema that a URL does not name ------------------------------------------------------------------------------
+
+
+@contextmanager
+def own_schema(postgresql: PostgreSQL) -> Iterator[str]:
+    """Create the schema with the account's name, which is first in its search path; return the URL that names it."""
+    postgresql.sql("CREATE SCHEMA mintage AUTHORIZATION mintage")
+    try:
+        yield f"{postgresql.url}?schema=mintage"
+    finally:
+        postgresql.sql("DROP SCHEMA IF EXISTS mintage CASCADE")
+
+
+def test_store_keeps_its_schema_when_another_comes_before_it(postgresql: PostgreSQL) -> None:
+    with open_store(postgresql.url) as running:
+        assert running.reserve("n", 5000).last == 5000
+        with own_schema(postgresql) as named:
+            running.close()
+            with open_store(postgresql.url) as started:
+                assert running.reserve("n", 1).first == 5001
+                assert started.reserve("n", 1).first == 5002
+            with open_store(named) as other:
+                other.reserve("n", 1)
+            assert running.reserve("n", 1).first == 5003
+            assert running.describe().server.endswith(", schema public")
+
+
+def test_two_schemas_of_a_search_path_are_refused(postgresql: PostgreSQL) -> None:
+    with open_store(postgresql.url) as store:
+        store.reserve("n", 1)
+    with own_schema(postgresql) as named:
+        with open_store(named) as other:
+            other.reserve("n", 1)
+        with open_store(postgresql.url) as store:
+            for verb in (lambda: store.reserve("n", 1), store.list_namespaces, store.describe, store.now_ms):
+                said = refusal_text(verb, "config.store")
+                assert "mintage and public" in said
+                assert "?schema=" in said
+        with open_store(f"{postgresql.url}?schema=public") as store:
+            assert store.reserve("n", 1).first == 2
+
+
+def test_schema_without_rights_is_not_passed_over(postgresql: PostgreSQL) -> None:
+    with own_schema(postgresql), open_store(postgresql.url) as running:
+        assert running.reserve("n", 5000).last == 5000
+        assert running.describe().server.endswith(", schema mintage")
+        postgresql.sql("ALTER SCHEMA mintage OWNER TO postgres; REVOKE ALL ON SCHEMA mintage FROM mintage, PUBLIC")
+        with open_store(postgresql.url) as started:
+            for store in (running, started):
+                assert "USAGE on their schema" in refusal_text(partial(store.reserve, "n", 1))
+                refusal_text(store.list_namespaces)
+        postgresql.sql("GRANT USAGE ON SCHEMA mintage TO mintage")
+        assert running.reserve("n", 1).first == 5001
+
+
+def test_running_store_keeps_its_schema_whatever_the_search_path(postgresql: PostgreSQL) -> None:
+    postgresql.sql("CREATE SCHEMA later AUTHORIZATION mintage")
+    try:
+        with open_store(postgresql.url) as running:
+            running.reserve("n", 10)
+            postgresql.sql("ALTER ROLE mintage SET search_path = later")
+            running.close()
+            assert running.reserve("n", 1).first == 11
+            with open_store(postgresql.url) as started:
+                assert "?schema=public" in refusal_text(lambda: started.reserve("n", 1), "config.store")
+    finally:
+        postgresql.sql("ALTER ROLE mintage RESET search_path; DROP SCHEMA later CASCADE")
+
+
+def test_tables_that_were_moved_are_not_created_again(postgresql: PostgreSQL, url: str) -> None:
+    with open_store(postgresql.url) as running:
+        running.reserve("n", 10)
+        move(postgresql)
+        with open_store(postgresql.url) as forgotten:
+            for store in (running, forgotten):
+                assert "schema ids" in refusal_text(partial(store.reserve, "n", 1), "config.store")
+    with open_store(url) as after:
+        assert after.reserve("n", 1).first == 11
+
+
+@pytest.mark.parametrize("name", ["Große Firma", "a.b", "a,b", "$1"])
+def test_schema_of_the_search_path_may_have_any_name(postgresql: PostgreSQL, name: str) -> None:
+    postgresql.sql(f'CREATE SCHEMA "{name}" AUTHORIZATION mintage; ALTER ROLE mintage SET search_path = "{name}"')
+    try:
+        for integer in (1, 2):
+            with open_store(postgresql.url) as store:
+                assert store.reserve("n", 1).first == integer
+                assert store.describe().server.endswith(f", schema {name}")
+    finally:
+        postgresql.sql(f'ALTER ROLE mintage RESET search_path; DROP SCHEMA "{name}" CASCADE')
+
+
+def test_schema_whose_creation_failed_is_not_kept(postgresql: PostgreSQL) -> None:
+    postgresql.sql("REVOKE ALL ON SCHEMA public FROM mintage; ALTER SCHEMA public OWNER TO postgres")
+    with open_store(postgresql.url) as store:
+        refusal_text(lambda: store.reserve("n", 1))
+        with own_schema(postgresql):
+            assert store.reserve("n", 1).first == 1
+            assert store.describe().server.endswith(", schema mintage")
+
+
+def test_session_of_a_pooler_cannot_divert_a_store(postgresql: PostgreSQL) -> None:
+    # A pooler in transaction mode lends sessions in which other clients set a search path.
+    with open_store(postgresql.url) as store:
+        assert isinstance(store, Database)
+        store.reserve("n", 10)
+        with own_schema(postgresql):
+            with store.transaction("SET search_path = mintage, public"):
+                pass
+            assert store.reserve("n", 1).first == 11
+            assert acquire(store).node == 0
+            assert store.describe().server.endswith(", schema public")
+
+
+# --- names ------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", ["order", "_", "a" * 63])

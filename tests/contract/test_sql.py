@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import threading
@@ -23,7 +24,7 @@ from mintage.store.idalloc import MARGIN, import_idalloc, read_idalloc_hashes, r
 from mintage.store.statements import migrations
 from tests.helpers.outcomes import eventually
 from tests.helpers.sql_servers import Server, account, administer, refusal_text, setting
-from tests.helpers.stores import acquire
+from tests.helpers.stores import acquire, prepare
 from tests.servers import MariaDB, MySQL, PostgreSQL, Redis
 from tests.servers.server import until
 
@@ -85,7 +86,7 @@ def stores(url: str, count: int) -> Iterator[list[Store]]:
 @pytest.mark.parametrize("name", ["a", "b", "c"])
 def test_concurrent_first_users_of_a_name_lose_nothing(server: Server, name: str) -> None:
     with stores(server.url, THREADS) as clients:
-        clients[0].now_ms()
+        prepare(clients[0])
         segments = at_once([partial(client.reserve, name, 10) for client in clients])
         assert sorted(segment.first for segment in segments) == list(range(1, 10 * THREADS, 10))
         assert {len(segment) for segment in segments} == {10}
@@ -116,8 +117,38 @@ def test_second_creator_of_a_record_retries(store: Database, what: str) -> None:
         store._run(verb)
         return found
 
-    store.now_ms()
+    store.prepare()
     assert sorted(at_once([write, write])) == [["nothing"], ["nothing", "the other's"]]
+
+
+def test_verbs_that_read_create_no_tables(server: Server, store: Database) -> None:
+    def tables() -> str:
+        where = "mintage" if isinstance(server, MariaDB) else "public"
+        return administer(server, f"SELECT table_name FROM information_schema.tables WHERE table_schema = '{where}'")
+
+    assert [*store.list_pools(), *store.list_leases(), *store.list_leases("p"), *store.list_namespaces()] == []
+    assert abs(store.now_ms() - time.time_ns() // 1_000_000) < CLOCK_LIMIT_MS
+    described = store.describe()
+    assert (described.is_new, described.warnings) == (True, ())
+    assert tables() == ""
+    assert store.reserve("n", 1).first == 1
+    assert store.describe().is_new is False
+    assert tables() != ""
+
+
+@pytest.mark.parametrize("command", ["doctor", "pools list", "leases list", "namespaces list", "inspect 17"])
+def test_command_that_reads_says_that_tables_are_missing(postgresql: PostgreSQL, command: str) -> None:
+    with open_store(postgresql.url) as used:
+        used.reserve("n", 5000)
+        environment = {**os.environ, "MINTAGE_STORE": f"{postgresql.url}?schema=mintage"}
+        line = [sys.executable, "-m", "mintage", *command.split()]
+        done = subprocess.run(line, check=False, capture_output=True, text=True, env=environment)
+        if "inspect" not in command:
+            assert done.returncode
+            assert "has no tables of mintage" in done.stdout + done.stderr
+        assert postgresql.sql("SELECT 1 FROM pg_namespace WHERE nspname = 'mintage'") == ""
+        with open_store(postgresql.url) as started:
+            assert [store.reserve("n", 1).first for store in (used, started)] == [5001, 5002]
 
 
 def test_concurrent_starts_create_one_schema(server: Server) -> None:
@@ -133,7 +164,7 @@ def test_schema_is_created_by_one_client_at_a_time(server: Server) -> None:
     with open_store(f"{server.url}?timeout_ms=60000") as maker, open_store(f"{server.url}?timeout_ms=500") as other:
         assert isinstance(maker, Database)
         with maker.transaction(maker._sql["lock_schema"]):
-            refusal_text(other.now_ms, "store.unavailable")
+            refusal_text(lambda: other.reserve("n", 1), "store.unavailable")
         maker.close()
         assert other.reserve("n", 1).first == 1
 
@@ -237,7 +268,7 @@ def test_more_threads_than_connections_take_turns(store: Database) -> None:
 def test_threads_without_a_free_connection_get_an_error(server: Server) -> None:
     with open_store(f"{server.url}?timeout_ms=300") as store, ExitStack() as busy:
         assert isinstance(store, Database)
-        store.now_ms()
+        store.prepare()
         for _ in range(CONNECTIONS):
             busy.enter_context(store._connections.get().begin())
         assert "busy" in refusal_text(store.now_ms, "store.unavailable")
@@ -321,7 +352,7 @@ def test_repmgr_475_failover_quarantines_nodes_and_skips_integers(server: Server
 
 
 def test_account_with_only_read_and_write_rights_is_enough(server: Server, store: Database) -> None:
-    store.now_ms()
+    store.prepare()
     with account(server) as url, open_store(url) as clerk:
         assert clerk.reserve("n", 1).first == 1
         lease = acquire(clerk)
@@ -338,7 +369,7 @@ def test_account_that_cannot_create_tables_gets_the_remedy(server: Server) -> No
 
 
 def test_read_only_account_is_refused(server: Server, store: Database) -> None:
-    store.now_ms()
+    store.prepare()
     right = "INSERT, UPDATE ON {} {} clerk"
     tables = "mintage.*" if isinstance(server, MariaDB) else "ALL TABLES IN SCHEMA public"
     with account(server) as url, open_store(url) as clerk:
@@ -352,7 +383,7 @@ def test_read_only_account_is_refused(server: Server, store: Database) -> None:
 @pytest.mark.parametrize("right", ["INSERT", "UPDATE"])
 def test_missing_right_is_reported_at_once(postgresql: PostgreSQL, table: str, right: str) -> None:
     with open_store(postgresql.url) as store:
-        store.now_ms()
+        prepare(store)
     with account(postgresql) as url, open_store(url) as clerk:
         clerk.describe()
         administer(postgresql, f"REVOKE {right} ON mintage_{table} FROM clerk")
@@ -378,10 +409,12 @@ def test_two_roles_with_a_schema_each_have_separate_stores(postgresql: PostgreSQ
 
 
 def test_recreated_tables_are_another_store(server: Server, store: Database) -> None:
+    store.prepare()
     before = store.describe().identity
     assert store.describe().identity == before
     server.reset()
-    assert eventually(lambda: store.describe().identity) != before
+    eventually(store.prepare)
+    assert store.describe().identity != before
 
 
 def test_missing_database_is_refused(server: Server) -> None:
@@ -473,7 +506,7 @@ def test_server_error_shows_no_token(server: Server, store: Database) -> None:
 @pytest.mark.parametrize("scheme", ["mysql", "mariadb", "postgresql"])
 def test_wrong_option_is_refused(scheme: str, option: str) -> None:
     with pytest.raises(MintError) as caught, open_store(f"{scheme}://u:secret@127.0.0.1:1/d?{option}") as store:
-        store.now_ms()
+        prepare(store)
     file = option.startswith("ssl_ca") and scheme != "postgresql"
     assert caught.value.code == ("store.refused" if file else "config.store")
     assert option.partition("=")[0] in str(caught.value)
@@ -492,6 +525,8 @@ def test_settings_that_lose_commits_are_warned_of(mariadb: MariaDB) -> None:
         return only
 
     with open_store(mariadb.url) as store:
+        assert isinstance(store, Database)
+        store.prepare()
         assert store.describe().warnings == ()
         flush = "SET GLOBAL innodb_flush_log_at_trx_commit = "
         with setting(mariadb, flush + "2", flush + "1"):
@@ -529,7 +564,7 @@ def test_commit_waits_for_the_disk_despite_the_accounts_setting(postgresql: Post
         open_store(postgresql.url) as store,
     ):
         assert isinstance(store, Database)
-        store.now_ms()
+        store.prepare()
         with store._begin() as transaction:
             shown = cast("Any", transaction)._transaction.rows("SHOW synchronous_commit")
         assert list(shown) == [("on",)]

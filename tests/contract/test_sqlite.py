@@ -584,13 +584,27 @@ def test_copy_is_noticed_without_a_creation_time(anywhere: Path, way: str, monke
         assert store.reserve("n", 100).first == segment.last + 100 + GAP * 100 + 1
 
 
+def test_verbs_that_read_create_no_file(store: SqliteStore, path: Path) -> None:
+    for content in (None, b"", b"SQLite format 3\0" + bytes(84)):
+        if content is not None:
+            path.write_bytes(content)
+        assert [*store.list_pools(), *store.list_leases(), *store.list_leases("p"), *store.list_namespaces()] == []
+        assert store.now_ms()
+        assert store.describe().is_new
+        assert [each.name for each in path.parent.iterdir()] == ([] if content is None else [path.name])
+    assert path.read_bytes() == content
+    path.unlink()
+    assert store.reserve("n", 1).first == 1
+    assert store.describe().is_new is False
+
+
 def test_creation_time_that_only_some_processes_see_changes_nothing(
     store: SqliteStore, path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as without:
         without.setattr(sqlite, "created_ns", lambda _: None)
-        before = store.describe().identity
         assert store.reserve("n", 1).first == 1
+        before = store.describe().identity
     assert store.reserve("n", 1).first == 2
     with monkeypatch.context() as without:
         without.setattr(sqlite, "created_ns", lambda _: None)
@@ -961,6 +975,7 @@ def test_locked_guard_is_waited_for_as_long_as_the_file(path: Path) -> None:
 
 
 def test_removed_guard_is_created_again(store: SqliteStore, path: Path) -> None:
+    store.prepare()
     before = store.describe().identity
     guard = path.with_name("ids.db-guard")
     guard.unlink()

@@ -5,9 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mintage.rules import SPAN_MS, Lease
+from mintage.store.ledger import Ledger
 
 if TYPE_CHECKING:
     from mintage.store import Store
+
+
+def prepare(store: Store) -> None:
+    """Create the tables or the file of a store."""
+    assert isinstance(store, Ledger)
+    store.prepare()
 
 
 def acquire(

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tests.servers.mariadb import MariaDB
+    from tests.servers.postgresql import PostgreSQL
     from tests.servers.redis import RedisWithoutAOF
 
 
@@ -86,3 +87,22 @@ def test_server_that_becomes_read_only_makes_the_service_unready(tmp_path: Path,
         finally:
             mariadb.sql("SET GLOBAL read_only = OFF")
         until(lambda: service.serving.get("/readyz").status == 200, "it recovers by itself")
+
+
+def test_service_on_an_empty_database_creates_its_tables(tmp_path: Path, postgresql: PostgreSQL) -> None:
+    with running(tmp_path, store=postgresql.url) as service:
+        until(lambda: service.serving.get("/readyz").status == 200, "it is ready")
+        assert next_of(service)[0] == 200
+    assert "public" in postgresql.sql("SELECT schemaname FROM pg_tables WHERE tablename = 'mintage_pool'")
+
+
+def test_service_whose_url_means_two_stores_does_not_start(tmp_path: Path, postgresql: PostgreSQL) -> None:
+    postgresql.sql("CREATE SCHEMA mintage AUTHORIZATION mintage")
+    try:
+        for schema in ("public", "mintage"):
+            with open_store(f"{postgresql.url}?schema={schema}") as store:
+                store.reserve("orders", 1)
+        code, said = ends(tmp_path, postgresql.url)
+        assert (code, "mintage and public" in said) == (78, True)
+    finally:
+        postgresql.sql("DROP SCHEMA mintage CASCADE")

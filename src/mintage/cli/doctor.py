@@ -16,7 +16,7 @@ from mintage.cli.command import COLOR, JSON, command, option
 from mintage.cli.namespaces import left, used
 from mintage.cli.pools import known_layout
 from mintage.cli.screen import ago, open_screen
-from mintage.cli.stores import REGISTRY, STORE, advice, opened, source
+from mintage.cli.stores import NOT_MADE, REGISTRY, STORE, advice, opened, source
 from mintage.errors import ConfigError, LeaseError, MintError
 from mintage.formats import catalogue, times
 from mintage.installation import install_line
@@ -147,6 +147,14 @@ def _store(place: str, store: Store, description: Description) -> Iterator[Findi
         f"{description.server}, identity {description.identity}",
         facts={"server": description.server, "identity": description.identity},
     )
+    if description.is_new and description.promise == "shared":
+        yield Finding(
+            "store",
+            "tables",
+            f"it {NOT_MADE}",
+            "attention",
+            "The first verb that writes creates them, as of a generator, a sequence or a service.",
+        )
     yield _promise(place, description.promise)
     for warning in description.warnings:
         yield Finding(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from mintage.cli.command import COLOR, JSON, UsageError, command, count, group, option, parse_int
 from mintage.cli.screen import open_screen, progress, show_rows, write
-from mintage.cli.stores import STORE, opened
+from mintage.cli.stores import STORE, check_made, opened
 
 if TYPE_CHECKING:
     import argparse
@@ -92,6 +92,8 @@ def _list(args: argparse.Namespace) -> int:
     """List the namespaces: their next integer, and the number of integers left."""
     with opened(args) as store:
         records = store.list_namespaces()
+        if not records:
+            check_made(store)
     _show(args, records)
     return 0
 

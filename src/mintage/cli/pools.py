@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from mintage._core.formats import MAX_SHARDS
 from mintage.cli.command import COLOR, JSON, UsageError, command, group, option, parse_int
 from mintage.cli.screen import ago, moment, open_screen, show_rows
-from mintage.cli.stores import STORE, opened
+from mintage.cli.stores import STORE, check_made, opened
 from mintage.errors import ConfigError
 from mintage.formats import catalogue, times
 from mintage.formats.rows import NAMES
@@ -83,6 +83,8 @@ def _list(args: argparse.Namespace) -> int:
     """List the pools: their layout, and the number of node numbers that are held."""
     with opened(args) as store:
         found, nodes, now_ms = store.list_pools(), store.list_leases(), store.now_ms()
+        if not found:
+            check_made(store)
     if args.json:
         for each in found:
             print(json.dumps(_pool_facts(each, nodes, now_ms)))
@@ -274,6 +276,8 @@ def _leases(args: argparse.Namespace) -> int:
         if args.pool is not None:
             _find(store, args.pool)
         nodes, now_ms = store.list_leases(args.pool), store.now_ms()
+        if not nodes:
+            check_made(store)
     if args.json:
         for each in nodes:
             print(json.dumps(_lease_facts(each, now_ms)))

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from mintage.cli.command import option
-from mintage.errors import CATALOGUE, MintError
+from mintage.errors import CATALOGUE, MintError, StoreError
 
 if TYPE_CHECKING:
     import argparse
@@ -22,6 +22,11 @@ STORE: Final = option(
     "set MINTAGE_STORE instead if it has a password",
 )
 REGISTRY: Final = "this machine's registry"
+NOT_MADE: Final = (
+    "has no tables of mintage, as nothing was minted with it; if something was, correct the URL: it names another "
+    "database or schema"
+)
+"""The words for a store without tables."""
 
 
 class Source(NamedTuple):
@@ -54,6 +59,16 @@ def opened(args: argparse.Namespace) -> Iterator[Store]:
 
     with advised(MintError), open_store(source(args).url) as store:
         yield store
+
+
+def check_made(store: Store) -> None:
+    """Refuse to list the records of a shared store that has no tables.
+
+    :raises StoreError: ``store.refused``.
+    """
+    description = store.describe()
+    if description.is_new and description.promise == "shared":
+        raise StoreError(f"{store.url} {NOT_MADE}", code="store.refused")
 
 
 @contextmanager

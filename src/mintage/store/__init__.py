@@ -47,6 +47,8 @@ class Description:
     """The store's clock, in milliseconds since the Unix epoch."""
     warnings: tuple[str, ...] = ()
     """Settings that weaken the promise, each with its remedy."""
+    is_new: bool = False
+    """True if the store has no tables or no file yet. The first verb that writes creates them; others do not."""
 
 
 class Store(ABC):

@@ -35,10 +35,11 @@ from mintage.errors import ConfigError, GenerationError, StoreError
 from mintage.platform.machine import host_name
 from mintage.protocol.url import StoreUrl
 from mintage.rules import Segment
-from mintage.store import STORE_KINDS, Description, Forwarding, Store, load_driver, new_token
+from mintage.store import STORE_KINDS, Description, Forwarding, load_driver, new_token
 
 if TYPE_CHECKING:
     from mintage.rules import NamespaceRecord
+    from mintage.store.ledger import Ledger
 
 DATABASES: Final = ("mysql", "mariadb", "postgresql", "sqlite")
 CACHES: Final = ("redis", "rediss", "redis+sentinel", "redis+cluster", "valkey")
@@ -98,8 +99,9 @@ class CachedStore(Forwarding):
         self._segments = url.parse_int("block", 100, 1, 1_000_000)
         options = {name: text for name, text in url.options.items() if name not in {"cache", "block"}}
         module, name, extra = STORE_KINDS[url.scheme]
-        database: Store = getattr(load_driver(module, extra), name)(replace(url, options=options))
+        database: Ledger = getattr(load_driver(module, extra), name)(replace(url, options=options))
         super().__init__(database)
+        self.inner: Ledger = database
         # While the cache is unreachable, the database reserves above the block, which is used again afterwards.
         self.is_ascending = False
         self.url = url
@@ -210,6 +212,9 @@ class CachedStore(Forwarding):
     def _identify_database(self) -> str:
         """Return the id of this database. Databases that share a cache must not share blocks."""
         database = self.inner.describe()
+        if database.is_new:
+            self.inner.prepare()  # only tables give it its own id
+            database = self.inner.describe()
         host = host_name() if database.promise == "host" else ""
         self._database_id = " ".join([database.identity, host, self.url.path])
         return self._database_id

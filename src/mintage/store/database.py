@@ -32,6 +32,8 @@ CONNECTIONS: Final = 4
 """The most connections of a process at a time; half of them are kept open. More threads wait for their turn."""
 COUNTED: Final = (PoolRecord, NamespaceRecord)
 """The kinds of records that the store counts. No record is ever removed, so a lower number means lost records."""
+WITHOUT_TABLES: Final = frozenset({"describe", "has_history"})
+"""The statements of reading verbs that use no table of mintage."""
 REMEMBERS: Final = 2
 """The first version of the schema whose view stays when the tables are dropped."""
 
@@ -39,6 +41,9 @@ REMEMBERS: Final = 2
 RIGHTS_ADVICE: Final = (
     "the account needs SELECT, INSERT and UPDATE on the tables of mintage; to make them or bring them up to date, "
     "connect once with an account that may create tables"
+)
+RESTORE_ADVICE: Final = (
+    "restore it from a backup; or to start again, drop all tables of mintage and the view mintage_existed"
 )
 PRIMARY_ADVICE: Final = "name the primary in the URL"
 
@@ -50,8 +55,8 @@ class MissingTableError(Exception):
 class Database(Ledger):
     """A store in a database.
 
-    Options: ``timeout_ms``, the longest time of a verb (2000), and the options of its kind. The first verb creates the
-    tables if the account may do so. Afterwards the account needs SELECT, INSERT and UPDATE on them.
+    Options: ``timeout_ms``, the longest time of a verb (2000), and the options of its kind. The first verb that
+    writes creates the tables if the account may do so. Afterwards the account needs SELECT, INSERT and UPDATE on them.
     """
 
     promise: ClassVar[str] = "shared"
@@ -69,7 +74,7 @@ class Database(Ledger):
     unseen: ClassVar[str] = ""
     """The code of the refusal to create a view, in databases that have a right for views alone."""
     schema: str = ""
-    """The prefix of a table's name."""
+    """The prefix of a table's name; empty in a database without schemas, and before the schema is found."""
 
     def __init__(self, url: StoreUrl) -> None:
         url.check_options("timeout_ms", *self.options)
@@ -83,8 +88,7 @@ class Database(Ledger):
         self._volatile = url.flag("volatile") if "volatile" in self.options else False
         self._seconds = math.ceil(self._timeout_ms / 1000)
         self._driver = load_driver(self.driver, self.dialect)
-        self._migrations = migrations(self.dialect, self.schema)
-        self._sql = driver_statements(self.dialect, self.schema)
+        self._read_statements()
         self._connections = PerProcess(self._make_connections)
 
     # Row locks decide the order of transactions. A statement must see the writes that were committed while it waited
@@ -109,8 +113,15 @@ class Database(Ledger):
     def about(self, row: Any) -> tuple[str, list[str]]:
         """Return product and version, and warnings, from the row of the statement ``describe``."""
 
+    def find_schema(self) -> None:
+        """Find the schema of the tables, in databases that have schemas, if an earlier call has not found it."""
+
     def make_schema(self, transaction: Transaction) -> None:
         """Create the schema that the tables belong to, if it is missing."""
+
+    def _read_statements(self) -> None:
+        self._migrations = migrations(self.dialect, self.schema)
+        self._sql = driver_statements(self.dialect, self.schema)
 
     def bound(self, connection: Any, deadline: float) -> None:
         """Set the deadline of a connection whose driver has no timeouts."""
@@ -188,32 +199,63 @@ class Database(Ledger):
 
     @contextmanager
     def _begin(self) -> Iterator[Records]:
-        newest = self._migrations[-1][0]
         try:
-            with self.transaction(self._sql["server"]) as (transaction, [row], deadline):
-                identity, now_ms, is_read_only, version, forgets = row[:5]
-                if version > newest:
-                    raise StoreError(
-                        f"{self.url} has schema version {version}; this mintage knows {newest}: upgrade mintage",
-                        code="store.schema",
-                    )
-                if is_read_only:
-                    raise StoreError(
-                        f"{self.url}: the server is a replica, or set to read only: name the primary in the URL",
-                        code="store.refused",
-                    )
-                if forgets and not self._volatile:
-                    raise ConfigError(
-                        f"{self.url} can lose acknowledged writes: {self.forgets}; correct that, or add volatile=1 to "
-                        "the URL if repeated IDs are acceptable",
-                        code="config.volatile",
-                    )
-                if version < newest:
-                    raise MissingTableError
-                yield Records(self, transaction, self._sql, Server(identity, now_ms), deadline)
+            with self._records(writes=True) as records:
+                yield records
         except MissingTableError:
             self._migrate()
             raise ConflictError from None
+
+    @contextmanager
+    def _look(self) -> Iterator[Records]:
+        with ExitStack() as stack:
+            try:
+                records = stack.enter_context(self._records(writes=False))
+            except MissingTableError:
+                records = stack.enter_context(self._no_records())
+            yield records
+
+    @contextmanager
+    def _records(self, *, writes: bool) -> Iterator[Records]:
+        self.find_schema()
+        newest = self._migrations[-1][0]
+        with self.transaction(self._sql["server"]) as (transaction, [row], deadline):
+            identity, now_ms, is_read_only, version, forgets = row[:5]
+            if version > newest:
+                raise StoreError(
+                    f"{self.url} has schema version {version}; this mintage knows {newest}: upgrade mintage",
+                    code="store.schema",
+                )
+            self._check_server(is_read_only=is_read_only, forgets=forgets)
+            if version < newest and writes:
+                raise MissingTableError
+            yield Records(self, transaction, self._sql, Server(identity, now_ms), deadline)
+
+    @contextmanager
+    def _no_records(self) -> Iterator[Records]:
+        """Yield no records, as all tables are missing.
+
+        :raises StoreError: ``store.refused``: some are missing.
+        """
+        with self.transaction(self._sql["missing"]) as (transaction, [row], deadline):
+            identity, now_ms, is_read_only, tables, forgets = row[:5]
+            self._check_server(is_read_only=is_read_only, forgets=forgets)
+            if tables:
+                raise StoreError(f"{self.url}: a table of mintage is missing: {RESTORE_ADVICE}", code="store.refused")
+            yield Records(self, transaction, self._sql, Server(identity, now_ms), deadline, is_new=True)
+
+    def _check_server(self, *, is_read_only: bool, forgets: bool) -> None:
+        if is_read_only:
+            raise StoreError(
+                f"{self.url}: the server is a replica, or set to read only: name the primary in the URL",
+                code="store.refused",
+            )
+        if forgets and not self._volatile:
+            raise ConfigError(
+                f"{self.url} can lose acknowledged writes: {self.forgets}; correct that, or add volatile=1 to "
+                "the URL if repeated IDs are acceptable",
+                code="config.volatile",
+            )
 
     def _migrate(self) -> None:
         """Upgrade the schema to the newest version. A lock lets one process at a time do so.
@@ -232,11 +274,7 @@ class Database(Ledger):
                 # This statement fails if a table is still missing.
                 transaction.rows(self._sql["server"], self._limits)
         except MissingTableError as error:
-            raise StoreError(
-                f"{self.url}: {error}: restore it from a backup; or to start again, drop all tables of mintage and the "
-                "view mintage_existed",
-                code="store.refused",
-            ) from error.__cause__
+            raise StoreError(f"{self.url}: {error}: {RESTORE_ADVICE}", code="store.refused") from error.__cause__
 
     def _make_tables(self, transaction: Transaction) -> None:
         self.make_schema(transaction)
@@ -278,12 +316,15 @@ class Database(Ledger):
             if self._volatile:
                 warnings.append("volatile=1: integers may repeat once this server has crashed")
             warnings += self._warnings(t)
-            return Description(str(self.url), self.promise, product, server.identity, server.now_ms, tuple(warnings))
+            return Description(
+                str(self.url), self.promise, product, server.identity, server.now_ms, tuple(warnings), t.is_new
+            )
 
-        return self._run(verb)
+        return self._read(verb)
 
     def _warnings(self, t: Records) -> Iterator[str]:
-        gone = [f"{name_of(kind)}s" for kind in COUNTED if t.has_lost(kind)]
+        [(existed,)] = t.rows("has_history")
+        gone = [f"{name_of(kind)}s" for kind in COUNTED if (existed if t.is_new else t.has_lost(kind))]
         if gone:
             yield (
                 f"history was lost: records of {' and '.join(gone)} are gone, as tables were dropped, emptied or "
@@ -291,8 +332,7 @@ class Database(Ledger):
                 "refused. Create each namespace that was in use above all its integers (mintage namespaces create NAME "
                 f"--start N), then run: {' '.join(self._sql['accept_history'].split())}"
             )
-        [(existed,)] = t.rows("has_history")
-        if not existed:
+        if not existed and not t.is_new:
             made = " ".join(self._sql["keep_history"].partition("\n")[2].split())
             yield (
                 "the view mintage_existed is missing, so tables that are dropped and created again count as the first, "
@@ -319,6 +359,8 @@ class Records:
         sql: Mapping[str, str],
         server: Server,
         deadline: float,
+        *,
+        is_new: bool = False,
     ) -> None:
         self._store = store
         self._transaction = transaction
@@ -326,6 +368,8 @@ class Records:
         self._server = server
         self._deadline = deadline
         self._locked: set[tuple[object, ...]] = set()
+        self.is_new = is_new
+        """True if there are no tables yet: statements on tables find nothing."""
 
     def _execute(self, statement: str, values: Mapping[str, object]) -> Sequence[Any]:
         if time.monotonic() > self._deadline:
@@ -333,6 +377,8 @@ class Records:
                 f"{self._store.url}: the server takes too long to answer: try again, or raise timeout_ms",
                 code="store.unavailable",
             )
+        if self.is_new and statement not in WITHOUT_TABLES:
+            return ()
         return self._transaction.rows(self._sql[statement], values)
 
     def rows(self, statement: str, /, **values: object) -> Sequence[Any]:

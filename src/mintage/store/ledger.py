@@ -19,7 +19,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from contextlib import AbstractContextManager
-    from typing import Final, Protocol, TypeVar
+    from typing import Any, Final, Protocol, TypeVar
 
     from mintage.protocol.records import R, Record
     from mintage.rules import Lease, Segment
@@ -90,10 +90,18 @@ class Ledger(Store):
         :raises StoreError: as the verbs.
         """
 
-    def _run(self, verb: Callable[[Transaction], T]) -> T:
+    def _look(self) -> AbstractContextManager[Transaction]:
+        """Return a transaction that only reads. It creates no tables and no file: a store without them is empty."""
+        return self._begin()
+
+    def _read(self, verb: Callable[[Transaction], T]) -> T:
+        """Run a verb that only reads."""
+        return self._run(verb, self._look)
+
+    def _run(self, verb: Callable[[Transaction], T], begin: Callable[[], Any] | None = None) -> T:
         for attempt in range(ATTEMPTS):
             try:
-                with self._begin() as transaction:
+                with (begin or self._begin)() as transaction:
                     return verb(transaction)
             except ConflictError:
                 # Full jitter: transactions that collided once should not collide again.
@@ -102,6 +110,10 @@ class Ledger(Store):
             f"{self.url}: {ATTEMPTS} attempts collided with other transactions: try again, or use more pools",
             code="store.unavailable",
         )
+
+    def prepare(self) -> None:
+        """Create the tables, or the file, if they are missing, as any verb does that writes."""
+        self._run(lambda _: None)
 
     def acquire(
         self,
@@ -343,16 +355,16 @@ class Ledger(Store):
 
     def list_pools(self) -> Sequence[PoolRecord]:
         """Return the records of all pools, by name."""
-        return self._run(lambda t: t.all(PoolRecord))
+        return self._read(lambda t: t.all(PoolRecord))
 
     def list_leases(self, pool: str | None = None) -> Sequence[NodeRecord]:
         """Return the records of all node numbers that were ever granted."""
-        return self._run(lambda t: t.all(NodeRecord) if pool is None else t.nodes(pool))
+        return self._read(lambda t: t.all(NodeRecord) if pool is None else t.nodes(pool))
 
     def list_namespaces(self) -> Sequence[NamespaceRecord]:
         """Return the records of all namespaces, by name."""
-        return self._run(lambda t: t.all(NamespaceRecord))
+        return self._read(lambda t: t.all(NamespaceRecord))
 
     def now_ms(self) -> int:
         """Return the store's clock, in milliseconds since the Unix epoch."""
-        return self._run(lambda t: t.server().now_ms)
+        return self._read(lambda t: t.server().now_ms)

@@ -13,7 +13,7 @@ from mintage.store.database import PRIMARY_ADVICE, RIGHTS_ADVICE, Database, Miss
 from mintage.store.ledger import ConflictError
 
 if TYPE_CHECKING:
-    from collections.abc import Generator
+    from collections.abc import Generator, Sequence
 
     import psycopg
 
@@ -26,8 +26,9 @@ T = TypeVar("T")
 class PostgreSqlStore(Database):
     """A store in PostgreSQL: ``postgresql://user:password@host:5432/database``.
 
-    Options: libpq's ``sslmode`` and ``sslrootcert``; ``schema``, the schema of the tables; by default, it is the first
-    one of the account's ``search_path``. Commits wait for the disk, whatever the account's default is.
+    Options: libpq's ``sslmode`` and ``sslrootcert``; ``schema``, the schema of the tables; by default, it is the one of
+    the account's ``search_path`` that has them, or the first one if none has. Commits wait for the disk, whatever the
+    account's default is.
     """
 
     dialect = "postgresql"
@@ -50,6 +51,7 @@ class PostgreSqlStore(Database):
 
     def __init__(self, url: StoreUrl) -> None:
         self._schema = url.options.get("schema")
+        self._is_implied = self._schema is None
         if self._schema is not None:
             if not re.fullmatch(r"(?!pg_)[a-z_][a-z0-9_]{0,62}", self._schema):
                 raise ConfigError(
@@ -86,15 +88,81 @@ class PostgreSqlStore(Database):
         """Return False if the server or the network has closed a connection."""
         return not connection.closed
 
+    def find_schema(self) -> None:
+        """Find the schema of the tables, if an earlier call has not found it.
+
+        The store keeps it for its life, and names it in every statement. So it goes on with the same tables whatever
+        the account's search path, its rights, or the settings of a pooled session become.
+
+        :raises ConfigError: ``config.store``: several schemas have tables, or another than those of the search path.
+        """
+        if self._schema is None:
+            with self.transaction(self._sql["schemas"]) as (_, rows, _):
+                pass
+            if found := self._one_of(rows):
+                self._keep(found)
+
+    def _one_of(self, rows: Sequence[Any]) -> str | None:
+        """Return the only schema with tables; ``None`` if there is none. ``rows`` are those of ``schemas``."""
+        names = [name for name, is_in_path in rows if is_in_path]
+        if len(names) > 1:
+            raise ConfigError(
+                f"{self.url}: tables of mintage are in several schemas of the account's search_path, "
+                f"{' and '.join(names)}, so there are several stores: add ?schema= with the schema of the one in use "
+                "to the URL of every process, and then drop the others",
+                code="config.store",
+            )
+        if rows and not names:
+            others = " and ".join(name for name, _ in rows)
+            raise ConfigError(
+                f"{self.url}: tables of mintage are in schema {others}, which is not in the account's search_path: add "
+                f"?schema={rows[0][0]} to the URL; or for a second store beside it, ?schema= with a new name",
+                code="config.store",
+            )
+        return names[0] if names else None
+
+    def _keep(self, schema: str) -> None:
+        if not re.fullmatch(r"[^'\"%:{}\\]+", schema):
+            raise ConfigError(
+                f"{self.url}: the name of the schema {schema!r} has one of the characters '\"%:{{}}\\: rename it",
+                code="config.store",
+            )
+        self._schema, self.schema = schema, f'"{schema}".'
+        self._read_statements()
+
     def make_schema(self, transaction: Transaction) -> None:
         """Create the schema that the tables belong to, if it is missing."""
-        if self._schema is None:
-            return
+        if self._is_implied:
+            # Somebody may have created tables since, or moved those of this store.
+            found = self._one_of(transaction.rows(self._sql["schemas"], {}))
+            if self._schema is None and found:
+                self._keep(found)
+            elif found not in {None, self._schema}:
+                raise ConfigError(
+                    f"{self.url}: the tables of mintage are gone from schema {self._schema}, and others are in schema "
+                    f"{found}: restart this process, or add ?schema={found} to the URL, if they were moved",
+                    code="config.store",
+                )
+            if self._schema is None:
+                [(first,)] = transaction.rows("SELECT current_schema()")
+                if first is None:
+                    raise StoreError(f"{self.url}: no schema to create in: {self.advice['3F']}", code="store.refused")
+                self._keep(first)
         # The server refuses CREATE SCHEMA IF NOT EXISTS to accounts without the right, even if the schema exists.
         exists = "SELECT EXISTS (SELECT FROM pg_namespace WHERE nspname = %(name)s)"
         [(found,)] = transaction.rows(exists, {"name": self._schema})
         if not found:
             transaction.rows(f'CREATE SCHEMA IF NOT EXISTS "{self._schema}"')
+
+    def _migrate(self) -> None:
+        known = self._schema
+        try:
+            super()._migrate()
+        except BaseException:
+            if known is None:
+                self._schema, self.schema = None, ""  # nothing was created there
+                self._read_statements()
+            raise
 
     def bound(self, connection: Any, deadline: float) -> None:
         """Set the time at which the connection gives up."""
@@ -124,13 +192,13 @@ class PostgreSqlStore(Database):
 
     def about(self, row: Any) -> tuple[str, list[str]]:
         """Return product and version, and warnings."""
-        version, schema, *settings = row
+        version, first, *settings = row
         warnings = [
             f"{name} is off: a crash of the machine loses or damages reservations; set it to on"
             for name, value in zip(("fsync", "full_page_writes"), settings, strict=True)
             if value == "off"
         ]
-        return f"PostgreSQL {version.partition(' ')[0]}, schema {schema}", warnings
+        return f"PostgreSQL {version.partition(' ')[0]}, schema {self._schema or first}", warnings
 
 
 @cache

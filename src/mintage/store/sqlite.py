@@ -91,6 +91,14 @@ class SqliteStore(Ledger):
                 raise self._translate(error) from error
 
     @contextmanager
+    def _look(self) -> Iterator[Records]:
+        if _is_new(os.path.realpath(self.path)):
+            yield NoRecords(self.url)
+            return
+        with self._begin() as records:
+            yield records
+
+    @contextmanager
     def _watched(self, path: str) -> Iterator[Witness]:
         """Yield the witness of the file.
 
@@ -169,10 +177,15 @@ class SqliteStore(Ledger):
         def verb(t: Any) -> Description:
             server = t.server()
             return Description(
-                str(self.url), self.promise, f"SQLite {sqlite3.sqlite_version}", server.identity, server.now_ms
+                str(self.url),
+                self.promise,
+                f"SQLite {sqlite3.sqlite_version}",
+                server.identity,
+                server.now_ms,
+                is_new=isinstance(t, NoRecords),
             )
 
-        return self._run(verb)
+        return self._read(verb)
 
     def close(self) -> None:
         """Do nothing, as the file is open during verbs only."""
@@ -292,6 +305,17 @@ class Incarnation:
     """Device and inode of the file."""
     created_ns: int | None = None
     """The creation time of that inode; ``None`` if the file system does not record it."""
+
+
+class NoRecords(Records):
+    """The records of a file that is not there yet."""
+
+    def __init__(self, url: StoreUrl) -> None:
+        self._url = url
+        self.incarnation = Incarnation("none", 0)
+
+    def _rows(self, statement: str, /, **values: object) -> list[Any]:  # noqa: ARG002
+        return []
 
 
 class File:
@@ -459,6 +483,18 @@ def _covers(incarnations: list[Incarnation], mark: Mark) -> bool:
     return any(
         incarnation.name == mark.incarnation and incarnation.serial >= mark.serial for incarnation in incarnations
     )
+
+
+def _is_new(path: str) -> bool:
+    """Return True if the file is missing or has no tables, and this user may make it."""
+    try:
+        with open(path, "rb") as file:
+            version = file.read(64)[60:]  # where SQLite keeps the number of the schema
+    except FileNotFoundError:
+        return _may_write(path)
+    except OSError:
+        return False  # The verb reports the error.
+    return not any(version) and not _has_log(path)
 
 
 def _has_log(path: str) -> bool:

@@ -176,7 +176,7 @@ def is_writable() -> bool:
         if not _may_write(home()) or (os.path.exists(_file()) and not _may_write(_file())):
             return False
         with SqliteStore(StoreUrl("sqlite", path=_file(), options={"timeout_ms": "1"})) as store:
-            store.now_ms()
+            store.prepare()
     except StoreError as error:
         if error.code == "store.unavailable" and isinstance(error.__cause__, OSError):
             raise

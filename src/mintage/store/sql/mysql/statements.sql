@@ -41,6 +41,19 @@ SELECT
   @@GLOBAL.innodb_flush_log_at_trx_commit = 0,
   EXISTS (SELECT 1 FROM mintage_pool, mintage_node, mintage_namespace WHERE FALSE);
 
+-- name: missing
+-- The server without tables, and the number of those that are there.
+SELECT
+  CONCAT_WS(':', /*!50700 @@server_uuid */ /*M! @@server_id, @@hostname, @@port, @@datadir */),
+  TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(3)) DIV 1000,
+  CAST(@@GLOBAL.read_only AS CHAR) NOT IN ('0', 'OFF'),
+  (
+    SELECT COUNT(*) FROM information_schema.tables
+    WHERE table_schema = DATABASE()
+      AND table_name IN ('mintage_schema', 'mintage_life', 'mintage_pool', 'mintage_node', 'mintage_namespace')
+  ),
+  @@GLOBAL.innodb_flush_log_at_trx_commit = 0;
+
 -- name: may_write
 -- It changes nothing, but the server checks the rights of the account.
 UPDATE mintage_pool, mintage_node, mintage_namespace

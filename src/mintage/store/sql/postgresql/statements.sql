@@ -29,11 +29,47 @@ SELECT
   EXISTS (SELECT FROM {schema}mintage_pool, {schema}mintage_node, {schema}mintage_namespace WHERE false)
 FROM pg_control_system();
 
+-- name: missing
+-- The server without tables, and the number of those that are there.
+SELECT
+  system_identifier || ':' || CASE
+    WHEN pg_is_in_recovery() THEN 'replica'
+    ELSE left(pg_walfile_name(pg_current_wal_lsn()), 8)
+  END || ':' || (SELECT oid FROM pg_database WHERE datname = current_database()),
+  CAST(floor(extract(epoch FROM clock_timestamp()) * 1000) AS BIGINT),
+  current_setting('transaction_read_only') = 'on',
+  num_nonnulls(
+    to_regclass('{schema}mintage_schema'),
+    to_regclass('{schema}mintage_pool'),
+    to_regclass('{schema}mintage_node'),
+    to_regclass('{schema}mintage_namespace')
+  ),
+  false,
+  set_config('statement_timeout', :timeout, true)
+FROM pg_control_system();
+
+-- name: schemas
+-- The schemas that have tables of mintage or the view that stays of them: those of the account's search path, also
+-- where it may not use them, and others that it may use.
+WITH path AS (
+  SELECT CASE name WHEN '$user' THEN current_user ELSE name END AS name
+  FROM (
+    SELECT COALESCE(replace(part[1], '""', '"'), lower(part[2])) AS name
+    FROM regexp_matches(current_setting('search_path'), '"((?:[^"]|"")*)"|([^",\s]+)', 'g') AS part
+  ) AS parts
+)
+SELECT nspname, nspname IN (SELECT name FROM path) OR nspname = ANY (current_schemas(false))
+FROM pg_class JOIN pg_namespace ON pg_namespace.oid = relnamespace
+WHERE relname IN ('mintage_schema', 'mintage_pool', 'mintage_node', 'mintage_namespace', 'mintage_existed')
+  AND relpersistence <> 't' AND relkind IN ('r', 'p', 'v')
+GROUP BY nspname
+HAVING nspname IN (SELECT name FROM path) OR nspname = ANY (current_schemas(false))
+  OR bool_or(has_table_privilege(pg_class.oid, 'SELECT'))
+ORDER BY nspname;
+
 -- name: describe
 SELECT
-  current_setting('server_version'), nspname, current_setting('fsync'), current_setting('full_page_writes')
-FROM pg_class JOIN pg_namespace ON pg_namespace.oid = relnamespace WHERE pg_class.oid =
-'{schema}mintage_schema'::regclass;
+  current_setting('server_version'), current_schema(), current_setting('fsync'), current_setting('full_page_writes');
 
 -- name: may_write
 -- It changes nothing, but the server checks the rights of the account.
