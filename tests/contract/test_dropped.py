@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
@@ -19,6 +21,7 @@ from mintage.rules import CLOCK_LIMIT_MS, CLOCK_MARGIN_MS, GAP, SPAN_MS
 from mintage.store import new_token, open_store
 from mintage.store.database import Database
 from mintage.store.statements import migrations
+from tests.helpers.outcomes import eventually
 from tests.helpers.sql_servers import Server, account, administer, refusal_text
 from tests.helpers.stores import acquire
 from tests.servers import MariaDB, PostgreSQL
@@ -290,6 +293,86 @@ def test_rows_restored_into_an_emptied_table_are_noticed(postgresql: PostgreSQL)
         assert store.reserve("n", 1).first == 101 + 100 * GAP
 
 
+def loaded(server: PostgreSQL, kind: str, rows: str) -> None:
+    """Delete the rows of a table, and load older ones into it, as of pg_dump --data-only."""
+    server.sql(f"DELETE FROM mintage_{kind};\nCOPY mintage_{kind} FROM STDIN;\n{rows}\\.\n")
+
+
+def test_older_rows_of_a_namespace_are_noticed_by_any_process(postgresql: PostgreSQL) -> None:
+    with open_store(postgresql.url) as store:
+        store.reserve("n", 100)
+        older = postgresql.sql("COPY mintage_namespace TO STDOUT")
+        store.reserve("n", 100)
+        identity = store.describe().identity
+    loaded(postgresql, "namespace", older)
+    with open_store(postgresql.url) as store:
+        assert store.describe().identity == identity
+        # Once, and again after the next load.
+        assert store.reserve("n", 1).first == 101 + 100 * GAP
+        assert store.reserve("n", 1).first == 102 + 100 * GAP
+        loaded(postgresql, "namespace", older)
+        assert store.reserve("n", 1).first == 101 + 100 * GAP
+
+
+@pytest.mark.parametrize("kinds", [["pool", "node"], ["pool"], ["node"]])
+def test_older_rows_of_a_pool_put_it_into_quarantine_once(postgresql: PostgreSQL, kinds: list[str]) -> None:
+    with open_store(postgresql.url) as store:
+        held = acquire(store, nodes=range(9))
+        older = {kind: postgresql.sql(f"COPY mintage_{kind} TO STDOUT") for kind in kinds}
+        young = acquire(store, nodes=range(9))
+        for kind in kinds:
+            loaded(postgresql, kind, older[kind])
+        waiting = waits(store)
+        assert 0 < waiting <= QUARANTINE_MS
+        assert waits(store) <= waiting
+        assert store.extend(held, now_ms=store.now_ms(), next_token=new_token()).node == held.node
+        store.create_pool("p", layout="test")
+        assert acquire(store, nodes=range(9)).floor_ms >= young.until_ms
+
+
+def test_row_that_was_changed_by_hand_is_noticed(postgresql: PostgreSQL) -> None:
+    with open_store(postgresql.url) as store:
+        store.reserve("n", 100)
+        postgresql.sql("UPDATE mintage_namespace SET high_water = 10")
+        assert store.reserve("n", 1).first == 11 + 100 * GAP
+
+
+def test_frozen_rows_are_those_that_were_written(postgresql: PostgreSQL) -> None:
+    with open_store(postgresql.url) as store:
+        store.reserve("n", 100)
+        acquire(store, nodes=range(9))
+        postgresql.sql("VACUUM FREEZE mintage_namespace; VACUUM FREEZE mintage_pool; VACUUM FREEZE mintage_node;")
+        assert store.reserve("n", 1).first == 101
+        assert acquire(store, nodes=range(9)).node == 1
+
+
+def test_older_copy_of_the_disk_is_noticed_by_a_running_process(postgresql: PostgreSQL) -> None:
+    data = postgresql.directory / "data"
+    with open_store(postgresql.url) as running, open_store(postgresql.url) as idle:
+        held = acquire(running, nodes=range(9))
+        running.reserve("n", 100)
+        postgresql.stop()
+        subprocess.run(["cp", "-a", data, data.with_name("older")], check=True)
+        postgresql.start()
+        for store in (running, idle):
+            assert eventually(partial(store.reserve, "n", 100)).last == (200 if store is running else 300)
+        before = running.describe().identity
+        postgresql.stop()
+        shutil.rmtree(data)
+        data.with_name("older").rename(data)
+        postgresql.start()
+        eventually(running.now_ms)
+        assert running.describe().identity == before
+        # It counts as another server from then on, for all processes and once.
+        assert running.reserve("n", 1).first == 101 + 100 * GAP
+        assert eventually(lambda: idle.reserve("n", 1)).first == 102 + 100 * GAP
+        assert idle.describe().identity == running.describe().identity != before
+        assert 0 < waits(running) <= QUARANTINE_MS
+        assert running.extend(held, now_ms=running.now_ms(), next_token=new_token()).node == held.node
+    with open_store(postgresql.url) as started:
+        assert started.reserve("n", 1).first == 103 + 100 * GAP
+
+
 def test_rewritten_table_counts_as_restored(server: Server, store: Database) -> None:
     # It looks the same. Holders go on, and nothing is refused.
     held = acquire(store, nodes=range(9))
@@ -365,6 +448,25 @@ def test_tables_of_an_older_version_are_upgraded(server: Server, store: Database
     assert store.describe().warnings == ()
     drop(server)
     refusal_text(lambda: store.reserve("new", 1))
+
+
+def test_upgrade_of_the_tables_skips_nothing(postgresql: PostgreSQL) -> None:
+    with open_store(postgresql.url) as store:
+        lease = acquire(store, nodes=range(9))
+        store.reserve("n", 100)
+        # As the second version left them.
+        postgresql.sql(
+            "DELETE FROM mintage_schema WHERE version > 2; ALTER TABLE mintage_schema DROP life;"
+            + "".join(f"ALTER TABLE mintage_{kind} DROP xact;" for kind in RECORDS)
+        )
+        identity = store.describe().identity
+        assert "older version" in warnings(store)
+        assert [len(each) for each in (store.list_pools(), store.list_leases("p"), store.list_namespaces())] == [1] * 3
+        assert postgresql.sql("SELECT MAX(version) FROM mintage_schema").strip() == "2"
+        assert store.reserve("n", 1).first == 101
+        assert store.extend(lease, now_ms=store.now_ms(), next_token=new_token()).node == lease.node
+        assert acquire(store, nodes=range(9)).node == 1
+        assert (store.describe().identity, warnings(store)) == (identity, "")
 
 
 def test_write_only_account_waits_for_the_new_schema(server: Server, store: Database) -> None:

@@ -15,7 +15,7 @@ from mintage._dataclass import asdict
 from mintage.errors import ConfigError, StoreError
 from mintage.protocol.records import KEYS, key_of, name_of
 from mintage.rules import NamespaceRecord, NodeRecord, PoolRecord
-from mintage.store import Description, load_driver
+from mintage.store import Description, load_driver, new_token
 from mintage.store.connections import BusyError, Connections
 from mintage.store.ledger import ConflictError, Ledger, Server
 from mintage.store.per_process import PerProcess
@@ -90,6 +90,8 @@ class Database(Ledger):
         self._driver = load_driver(self.driver, self.dialect)
         self._read_statements()
         self._connections = PerProcess(self._make_connections)
+        self._reached: tuple[str, int] = ("", 0)
+        """The id of the server that this process last wrote on, and the least progress that it has since."""
 
     # Row locks decide the order of transactions. A statement must see the writes that were committed while it waited
     # for a lock: with one snapshot for the whole transaction, every transaction that waited would fail.
@@ -219,8 +221,9 @@ class Database(Ledger):
     def _records(self, *, writes: bool) -> Iterator[Records]:
         self.find_schema()
         newest = self._migrations[-1][0]
+        known, least = self._reached  # read before the server answers, as other threads raise it
         with self.transaction(self._sql["server"]) as (transaction, [row], deadline):
-            identity, now_ms, is_read_only, version, forgets = row[:5]
+            identity, now_ms, is_read_only, version, forgets, progress = row[:6]
             if version > newest:
                 raise StoreError(
                     f"{self.url} has schema version {version}; this mintage knows {newest}: upgrade mintage",
@@ -229,7 +232,18 @@ class Database(Ledger):
             self._check_server(is_read_only=is_read_only, forgets=forgets)
             if version < newest and writes:
                 raise MissingTableError
-            yield Records(self, transaction, self._sql, Server(identity, now_ms), deadline)
+            if writes and identity == known and progress < least:
+                # An older copy of its disk runs under the same id. From now on it has another for all processes.
+                transaction.rows(self._sql["renew"], {"life": new_token()})
+                transaction.commit()
+                self._reached = ("", 0)
+                raise ConflictError
+            sql = self._sql if version == newest else driver_statements(self.dialect, self.schema, is_old=True)
+            records = Records(self, transaction, sql, Server(identity, now_ms), deadline)
+            records.progress, records.is_old = progress, version < newest
+            yield records
+        if records.reached is not None:
+            self._reached = (identity, max(records.reached, least if identity == known else 0))
 
     @contextmanager
     def _no_records(self) -> Iterator[Records]:
@@ -309,10 +323,10 @@ class Database(Ledger):
         def verb(t: Any) -> Description:
             [row] = t.rows("describe")
             product, warnings = self.about(row)
-            for statement in self._sql:
+            server = t.server()
+            for statement in () if t.is_old else self._sql:
                 if statement.startswith("may_"):
                     t.does(statement)
-            server = t.server()
             if self._volatile:
                 warnings.append("volatile=1: integers may repeat once this server has crashed")
             warnings += self._warnings(t)
@@ -323,6 +337,9 @@ class Database(Ledger):
         return self._read(verb)
 
     def _warnings(self, t: Records) -> Iterator[str]:
+        if t.is_old:
+            yield "its tables are of an older version of mintage: the first verb that writes brings them up to date"
+            return
         [(existed,)] = t.rows("has_history")
         gone = [f"{name_of(kind)}s" for kind in COUNTED if (existed if t.is_new else t.has_lost(kind))]
         if gone:
@@ -370,6 +387,12 @@ class Records:
         self._locked: set[tuple[object, ...]] = set()
         self.is_new = is_new
         """True if there are no tables yet: statements on tables find nothing."""
+        self.is_old = False
+        """True if the tables are of an older version: reading verbs leave them as they are."""
+        self.progress: int | None = None
+        """A number that never goes back on this server; ``None`` if it has none."""
+        self.reached: int | None = None
+        """The least progress of the server after the commit; ``None`` if nothing was written."""
 
     def _execute(self, statement: str, values: Mapping[str, object]) -> Sequence[Any]:
         if time.monotonic() > self._deadline:
@@ -414,7 +437,8 @@ class Records:
         kind = type(record)
         key = (kind, *key_of(record))
         is_known = key in self._locked
-        self._execute(f"{'update' if is_known else 'insert'}_{name_of(kind)}", asdict(record))
+        written = self._execute(f"{'update' if is_known else 'insert'}_{name_of(kind)}", asdict(record))
+        self.reached = written[0][0] + 1 if written else self.progress
         if not is_known and kind in COUNTED:
             self.does(f"count_{name_of(kind)}")
         self._locked.add(key)

@@ -8,7 +8,10 @@ import time
 from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar
 
+from mintage import rules
+from mintage._dataclass import replace
 from mintage.errors import ConfigError, StoreError
+from mintage.rules import PoolRecord
 from mintage.store.database import PRIMARY_ADVICE, RIGHTS_ADVICE, Database, MissingTableError
 from mintage.store.ledger import ConflictError
 
@@ -19,6 +22,7 @@ if TYPE_CHECKING:
 
     from mintage.protocol.url import StoreUrl
     from mintage.store.connections import Transaction
+    from mintage.store.ledger import Server
 
 T = TypeVar("T")
 
@@ -153,6 +157,15 @@ class PostgreSqlStore(Database):
         [(found,)] = transaction.rows(exists, {"name": self._schema})
         if not found:
             transaction.rows(f'CREATE SCHEMA IF NOT EXISTS "{self._schema}"')
+
+    def _pool(self, t: Any, name: str, layout: str, span_ms: int, server: Server) -> PoolRecord:
+        # A node number whose row was loaded may be held by somebody of whom the row does not know.
+        if any(is_loaded for (is_loaded,) in t.rows("is_loaded", pool=name)):
+            if (known := t.get(PoolRecord, name)) is not None:
+                known = replace(known, identity="loaded")
+                t.put(rules.note_server(known, server.identity, server.now_ms, self.clock_limit_ms))
+            t.rows("adopt", pool=name)
+        return super()._pool(t, name, layout, span_ms, server)
 
     def _migrate(self) -> None:
         known = self._schema

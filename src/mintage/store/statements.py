@@ -2,9 +2,10 @@
 
 A line ``-- name: get`` begins a statement; parameters are written ``:name``. A statement with ``{kind}`` is repeated
 for each kind of record, as ``get_pool``, ``get_node``, …, and has its ``{columns}``, ``{values}``, ``{changes}``,
-``{key}`` and ``{is_key}``. ``{node}`` stands for the columns of a node number's record, ``{schema}`` for the prefix of
-a table that has its own schema. The numbered files are the migrations of the schema: each upgrades it from the version
-before. Their statements end with a semicolon at the end of a line.
+``{key}`` and ``{is_key}``. ``{record}`` stands for the fields of a record to read, ``{node}`` for those of a node
+number's record, ``{schema}`` for the prefix of a table that has its own schema. The statement ``identity``, if there is
+one, is the expression for the field of that name. The numbered files are the migrations of the schema: each upgrades it
+from the version before. Their statements end with a semicolon at the end of a line.
 """
 
 from __future__ import annotations
@@ -29,21 +30,24 @@ _FOLDER: Final = os.path.join(os.path.dirname(__file__), "sql")
 
 
 @cache
-def statements(dialect: str, schema: str = "") -> dict[str, str]:
-    """Return the statements of a dialect by name."""
+def statements(dialect: str, schema: str = "", *, is_old: bool = False) -> dict[str, str]:
+    """Return the statements of a dialect by name; ``is_old`` for those that read tables of an older version."""
     pieces = f"\n{_text(dialect, 'statements.sql', schema)}".split("\n-- name: ")[1:]
+    texts = {name: sql.strip().removesuffix(";") for name, _, sql in (piece.partition("\n") for piece in pieces)}
+    identity = texts.pop("identity", "identity")
+    identity = "identity" if is_old else identity.rpartition("\n")[2]
     found: dict[str, str] = {}
-    for name, _, sql in (piece.partition("\n") for piece in pieces):
-        sql = sql.strip().removesuffix(";")  # noqa: PLW2901 - the same without what ends it
+    for name, text in texts.items():
+        sql = text.replace("{identity}", identity)
         if "{kind}" in sql:
-            found |= {f"{name}_{name_of(kind)}": _filled(sql, kind) for kind in KEYS}
+            found |= {f"{name}_{name_of(kind)}": _filled(sql, kind, identity) for kind in KEYS}
         else:
-            found[name] = sql.replace("{node}", ", ".join(columns(NodeRecord)))
+            found[name] = sql.replace("{node}", _fields(NodeRecord, identity))
     return found
 
 
 @cache
-def driver_statements(dialect: str, schema: str = "") -> dict[str, str]:
+def driver_statements(dialect: str, schema: str = "", *, is_old: bool = False) -> dict[str, str]:
     """Return the statements of a dialect by name, with parameters as drivers want them, ``%(name)s``.
 
     >>> driver_statements("mysql")["insert_schema"]
@@ -52,7 +56,8 @@ def driver_statements(dialect: str, schema: str = "") -> dict[str, str]:
     import re  # which SQLite does not need: its process may be short
 
     parameter = re.compile(r"(?<!:):(\w+)")
-    return {name: parameter.sub(r"%(\1)s", sql.replace("%", "%%")) for name, sql in statements(dialect, schema).items()}
+    found = statements(dialect, schema, is_old=is_old)
+    return {name: parameter.sub(r"%(\1)s", sql.replace("%", "%%")) for name, sql in found.items()}
 
 
 def _text(dialect: str, file: str, schema: str) -> str:
@@ -60,10 +65,15 @@ def _text(dialect: str, file: str, schema: str) -> str:
         return opened.read().replace("{schema}", schema)
 
 
-def _filled(sql: str, kind: type[Record]) -> str:
+def _fields(kind: type[Record], identity: str) -> str:
+    return ", ".join(identity if name == "identity" else name for name in columns(kind))
+
+
+def _filled(sql: str, kind: type[Record], identity: str) -> str:
     names, key = columns(kind), KEYS[kind]
     return (
         sql.replace("{kind}", name_of(kind))
+        .replace("{record}", _fields(kind, identity))
         .replace("{columns}", ", ".join(names))
         .replace("{values}", ", ".join(f":{name}" for name in names))
         .replace("{changes}", ", ".join(f"{name} = :{name}" for name in names if name not in key))

@@ -39,6 +39,7 @@ SELECT
   CAST(@@GLOBAL.read_only AS CHAR) NOT IN ('0', 'OFF'),
   (SELECT COALESCE(MAX(version), 0) FROM mintage_schema),
   @@GLOBAL.innodb_flush_log_at_trx_commit = 0,
+  NULL,
   EXISTS (SELECT 1 FROM mintage_pool, mintage_node, mintage_namespace WHERE FALSE);
 
 -- name: missing
@@ -125,13 +126,13 @@ SELECT pools > (SELECT COUNT(*) FROM mintage_pool) FROM mintage_schema WHERE ver
 SELECT namespaces > (SELECT COUNT(*) FROM mintage_namespace) FROM mintage_schema WHERE version = 1;
 
 -- name: get
-SELECT {columns} FROM mintage_{kind} WHERE {is_key} FOR UPDATE;
+SELECT {record} FROM mintage_{kind} WHERE {is_key} FOR UPDATE;
 
 -- name: get_unlocked
-SELECT {columns} FROM mintage_{kind} WHERE {is_key};
+SELECT {record} FROM mintage_{kind} WHERE {is_key};
 
 -- name: all
-SELECT {columns} FROM mintage_{kind} ORDER BY {key};
+SELECT {record} FROM mintage_{kind} ORDER BY {key};
 
 -- name: insert
 INSERT INTO mintage_{kind} ({columns}) VALUES ({values});

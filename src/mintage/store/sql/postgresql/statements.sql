@@ -1,11 +1,17 @@
 -- statements.py replaces the names in braces, by the records of rules.py.
 
+-- name: identity
+-- The id of the server that wrote a row. A row that was loaded from a dump names a transaction that did not write it;
+-- the server itself says which one did, in the lower half of the number, also after VACUUM FREEZE.
+CASE WHEN xact & 4294967295 = CAST(CAST(xmin AS TEXT) AS BIGINT) THEN identity ELSE 'loaded' END;
+
 -- name: server
 -- The number of a table's file changes when the table is dropped and created again, restored from a dump or emptied,
 -- and also with VACUUM FULL or CLUSTER, as they look the same. The queries in EXISTS prevent an exchange of the tables
 -- before the transaction ends. A database that was created from a template has tables with the same numbers, but
 -- another number itself. The timeline, the first eight digits of a log file's name, changes when a replica takes over
--- or a backup is restored. The settings apply to the transaction only: a client that stops within one must not block
+-- or a backup is restored as an archive's. The life is a column of the third version. The transaction number at the end
+-- never goes back, but where an older copy of the server's disk runs. The settings apply to the transaction only: a client that stops within one must not block
 -- the others.
 SELECT
   system_identifier || ':' || CASE
@@ -18,11 +24,12 @@ SELECT
     pg_relation_filenode(to_regclass('{schema}mintage_pool')),
     pg_relation_filenode(to_regclass('{schema}mintage_node')),
     pg_relation_filenode(to_regclass('{schema}mintage_namespace'))
-  ),
+  ) || COALESCE(':' || (SELECT to_jsonb(kept) ->> 'life' FROM {schema}mintage_schema AS kept WHERE version = 1), ''),
   CAST(floor(extract(epoch FROM clock_timestamp()) * 1000) AS BIGINT),
   current_setting('transaction_read_only') = 'on',
   (SELECT COALESCE(MAX(version), 0) FROM {schema}mintage_schema),
   false,
+  txid_snapshot_xmax(txid_current_snapshot()),
   set_config('statement_timeout', :timeout, true),
   set_config('idle_in_transaction_session_timeout', :timeout, true),
   CASE WHEN current_setting('synchronous_commit') = 'off' THEN set_config('synchronous_commit', 'on', true) END,
@@ -138,20 +145,30 @@ SELECT pools > (SELECT COUNT(*) FROM {schema}mintage_pool) FROM {schema}mintage_
 -- name: has_lost_namespace
 SELECT namespaces > (SELECT COUNT(*) FROM {schema}mintage_namespace) FROM {schema}mintage_schema WHERE version = 1;
 
+-- name: renew
+UPDATE {schema}mintage_schema SET life = :life WHERE version = 1;
+
+-- name: is_loaded
+-- Loaded rows are older, so one of them is the first.
+SELECT {identity} = 'loaded' FROM {schema}mintage_node WHERE pool = :pool ORDER BY until_ms, node LIMIT 1;
+
+-- name: adopt
+UPDATE {schema}mintage_node SET xact = txid_current() WHERE pool = :pool AND {identity} = 'loaded';
+
 -- name: get
-SELECT {columns} FROM {schema}mintage_{kind} WHERE {is_key} FOR UPDATE;
+SELECT {record} FROM {schema}mintage_{kind} WHERE {is_key} FOR UPDATE;
 
 -- name: get_unlocked
-SELECT {columns} FROM {schema}mintage_{kind} WHERE {is_key};
+SELECT {record} FROM {schema}mintage_{kind} WHERE {is_key};
 
 -- name: all
-SELECT {columns} FROM {schema}mintage_{kind} ORDER BY {key};
+SELECT {record} FROM {schema}mintage_{kind} ORDER BY {key};
 
 -- name: insert
-INSERT INTO {schema}mintage_{kind} ({columns}) VALUES ({values});
+INSERT INTO {schema}mintage_{kind} ({columns}, xact) VALUES ({values}, txid_current()) RETURNING xact;
 
 -- name: update
-UPDATE {schema}mintage_{kind} SET {changes} WHERE {is_key};
+UPDATE {schema}mintage_{kind} SET {changes}, xact = txid_current() WHERE {is_key} RETURNING xact;
 
 -- name: nodes
 SELECT {node} FROM {schema}mintage_node WHERE pool = :pool ORDER BY node;

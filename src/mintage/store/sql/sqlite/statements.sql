@@ -1,10 +1,10 @@
 -- statements.py replaces the names in braces, by the records of rules.py.
 
 -- name: get
-SELECT {columns} FROM mintage_{kind} WHERE {is_key};
+SELECT {record} FROM mintage_{kind} WHERE {is_key};
 
 -- name: all
-SELECT {columns} FROM mintage_{kind} ORDER BY {key};
+SELECT {record} FROM mintage_{kind} ORDER BY {key};
 
 -- name: put
 INSERT INTO mintage_{kind} ({columns}) VALUES ({values}) ON CONFLICT ({key}) DO UPDATE SET {changes};
