@@ -359,7 +359,7 @@ CATALOGUE: dict[str, Entry] = {
             ),
             "config.volatile": (
                 "A server can lose acknowledged writes, such as a Redis server without an append-only file.",
-                "Turn on `appendonly`, or add `volatile=1` to the URL if you accept repeated IDs after a crash of it.",
+                "Follow the message; or add `volatile=1` to the URL if you accept repeated IDs after a crash of it.",
             ),
         },
     ),

@@ -346,21 +346,21 @@ def test_frozen_rows_are_those_that_were_written(postgresql: PostgreSQL) -> None
         assert acquire(store, nodes=range(9)).node == 1
 
 
-def test_older_copy_of_the_disk_is_noticed_by_a_running_process(postgresql: PostgreSQL) -> None:
-    data = postgresql.directory / "data"
-    with open_store(postgresql.url) as running, open_store(postgresql.url) as idle:
+def test_older_copy_of_the_disk_is_noticed_by_a_running_process(server: Server) -> None:
+    data = server.directory / "data"
+    with open_store(server.url) as running, open_store(server.url) as idle:
         held = acquire(running, nodes=range(9))
         running.reserve("n", 100)
-        postgresql.stop()
+        server.stop()
         subprocess.run(["cp", "-a", data, data.with_name("older")], check=True)
-        postgresql.start()
-        for store in (running, idle):
-            assert eventually(partial(store.reserve, "n", 100)).last == (200 if store is running else 300)
+        server.start()
+        for store, last in ((running, 150), (running, 200), (idle, 250), (idle, 300)):
+            assert eventually(partial(store.reserve, "n", 50)).last == last
         before = running.describe().identity
-        postgresql.stop()
+        server.stop()
         shutil.rmtree(data)
         data.with_name("older").rename(data)
-        postgresql.start()
+        server.start()
         eventually(running.now_ms)
         assert running.describe().identity == before
         # It counts as another server from then on, for all processes and once.
@@ -369,7 +369,7 @@ def test_older_copy_of_the_disk_is_noticed_by_a_running_process(postgresql: Post
         assert idle.describe().identity == running.describe().identity != before
         assert 0 < waits(running) <= QUARANTINE_MS
         assert running.extend(held, now_ms=running.now_ms(), next_token=new_token()).node == held.node
-    with open_store(postgresql.url) as started:
+    with open_store(server.url) as started:
         assert started.reserve("n", 1).first == 103 + 100 * GAP
 
 

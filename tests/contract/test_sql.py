@@ -531,8 +531,27 @@ def test_settings_that_lose_commits_are_warned_of(mariadb: MariaDB) -> None:
         flush = "SET GLOBAL innodb_flush_log_at_trx_commit = "
         with setting(mariadb, flush + "2", flush + "1"):
             assert "innodb_flush_log_at_trx_commit" in warning(store)
-        administer(mariadb, "ALTER TABLE mintage_pool ENGINE = Aria")
-        assert "ENGINE = InnoDB" in warning(store)
+
+
+@pytest.mark.parametrize("kind", ["pool", "node", "namespace"])
+@pytest.mark.parametrize("name", ["mariadb", "mysql"])
+def test_tables_without_transactions_are_refused(request: pytest.FixtureRequest, name: str, kind: str) -> None:
+    server: MariaDB = request.getfixturevalue(name)
+    for more in ("", "?volatile=1"):
+        with open_store(f"{server.url}{more}") as store:
+            store.reserve("n", 1)
+            lease = acquire(store, f"p{more[1:2]}")
+            administer(server, f"ALTER TABLE mintage_{kind} ENGINE = MyISAM")
+            for verb in (
+                lambda store=store: store.reserve("n", 1),
+                lambda store=store: acquire(store),
+                lambda store=store, lease=lease: store.extend(lease, now_ms=store.now_ms(), next_token=new_token()),
+                lambda store=store: store.create_namespace("m"),
+            ):
+                assert "ENGINE = InnoDB" in refusal_text(verb, "config.volatile")
+            assert any("ENGINE = InnoDB" in warning for warning in store.describe().warnings)
+            administer(server, f"ALTER TABLE mintage_{kind} ENGINE = InnoDB")
+            assert store.reserve("n", 1).first > 1
 
 
 @pytest.mark.parametrize("name", ["mariadb", "mysql"])

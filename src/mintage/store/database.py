@@ -45,6 +45,9 @@ RIGHTS_ADVICE: Final = (
 RESTORE_ADVICE: Final = (
     "restore it from a backup; or to start again, drop all tables of mintage and the view mintage_existed"
 )
+ENGINE_ADVICE: Final = (
+    "tables of mintage are not InnoDB, so nothing is atomic: ALTER TABLE each of them to ENGINE = InnoDB"
+)
 PRIMARY_ADVICE: Final = "name the primary in the URL"
 
 
@@ -120,6 +123,10 @@ class Database(Ledger):
 
     def make_schema(self, transaction: Transaction) -> None:
         """Create the schema that the tables belong to, if it is missing."""
+
+    def lacks_transactions(self, identity: str) -> bool:  # noqa: ARG002
+        """Return True if the server with this id has tables without transactions, in databases that have such."""
+        return False
 
     def _read_statements(self) -> None:
         self._migrations = migrations(self.dialect, self.schema)
@@ -232,7 +239,9 @@ class Database(Ledger):
             self._check_server(is_read_only=is_read_only, forgets=forgets)
             if version < newest and writes:
                 raise MissingTableError
-            if writes and identity == known and progress < least:
+            if writes and self.lacks_transactions(identity):
+                raise ConfigError(f"{self.url} can lose acknowledged writes: {ENGINE_ADVICE}", code="config.volatile")
+            if writes and identity == known and progress is not None and progress < least:
                 # An older copy of its disk runs under the same id. From now on it has another for all processes.
                 transaction.rows(self._sql["renew"], {"life": new_token()})
                 transaction.commit()
@@ -324,7 +333,7 @@ class Database(Ledger):
             [row] = t.rows("describe")
             product, warnings = self.about(row)
             server = t.server()
-            for statement in () if t.is_old else self._sql:
+            for statement in () if t.is_old or self.lacks_transactions(server.identity) else self._sql:
                 if statement.startswith("may_"):
                     t.does(statement)
             if self._volatile:

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Final
 from mintage.errors import ConfigError, StoreError
 from mintage.installation import install_line
 from mintage.process.forks import fork_lock
-from mintage.store.database import PRIMARY_ADVICE, RIGHTS_ADVICE, Database, MissingTableError
+from mintage.store.database import ENGINE_ADVICE, PRIMARY_ADVICE, RIGHTS_ADVICE, Database, MissingTableError
 from mintage.store.ledger import ConflictError
 
 IDLE_S: Final = 15
@@ -172,6 +172,10 @@ class MySqlStore(Database):
         away = {"1205", "1040", "1203", "1226", "1047", "1053", "1152", "1317", "1927", "4031", "1969", "3024"}
         return TimeoutError if code in away else StoreError
 
+    def lacks_transactions(self, identity: str) -> bool:
+        """Return True if a table has another engine: its name is in the id, behind the time of the table."""
+        return any(letter.isalpha() for letter in identity.rpartition(":")[2])
+
     def about(self, row: Any) -> tuple[str, list[str]]:
         """Return product and version, and warnings."""
         version, flush, binary_log, sync, others = row
@@ -185,8 +189,6 @@ class MySqlStore(Database):
                 f"sync_binlog is {sync}: a power failure may lose reservations that the binary log has not; set it to 1"
             )
         if others:
-            warnings.append(
-                "tables of mintage are not InnoDB, so nothing is atomic: ALTER TABLE each of them to ENGINE = InnoDB"
-            )
+            warnings.append(ENGINE_ADVICE)
         number, _, _ = version.partition("-")
         return f"{'MariaDB' if 'mariadb' in version.lower() else 'MySQL'} {number}", warnings

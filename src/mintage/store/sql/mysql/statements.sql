@@ -4,8 +4,10 @@
 -- MariaDB has no server_uuid, so the statement uses settings that its administrator must make different for each
 -- server. Each server skips the comment for the other one: MariaDB finds tables faster one by one, MySQL together. The
 -- time of a table changes when it is dropped and created again or restored from a dump, and also with OPTIMIZE and
--- ALTER TABLE, as they look the same. The queries in EXISTS prevent an exchange of the tables before the transaction
--- ends. NOW() would use a time zone whose clocks go back.
+-- ALTER TABLE, as they look the same. The engine follows it if that is one without transactions. The number of
+-- transactions, or else of bytes in the log, never goes back, but where an older copy of the server's disk runs. The
+-- queries in EXISTS prevent an exchange of the tables before the transaction ends. NOW() would use a time zone whose
+-- clocks go back.
 SELECT
   CONCAT_WS(
     ':',
@@ -13,7 +15,11 @@ SELECT
     (SELECT name FROM mintage_life),
     /*!50700
     (
-      SELECT GROUP_CONCAT(UNIX_TIMESTAMP(create_time) ORDER BY table_name SEPARATOR '.') FROM information_schema.tables
+      SELECT
+        GROUP_CONCAT(
+          UNIX_TIMESTAMP(create_time), IF(engine = 'InnoDB', '', engine) ORDER BY table_name SEPARATOR '.'
+        )
+      FROM information_schema.tables
       WHERE table_schema = DATABASE() AND table_name IN ('mintage_namespace', 'mintage_node', 'mintage_pool')
     )
     */
@@ -21,15 +27,15 @@ SELECT
     CONCAT_WS(
       '.',
       (
-        SELECT UNIX_TIMESTAMP(create_time) FROM information_schema.tables
+        SELECT CONCAT(UNIX_TIMESTAMP(create_time), IF(engine = 'InnoDB', '', engine)) FROM information_schema.tables
         WHERE table_schema = DATABASE() AND table_name = 'mintage_namespace'
       ),
       (
-        SELECT UNIX_TIMESTAMP(create_time) FROM information_schema.tables
+        SELECT CONCAT(UNIX_TIMESTAMP(create_time), IF(engine = 'InnoDB', '', engine)) FROM information_schema.tables
         WHERE table_schema = DATABASE() AND table_name = 'mintage_node'
       ),
       (
-        SELECT UNIX_TIMESTAMP(create_time) FROM information_schema.tables
+        SELECT CONCAT(UNIX_TIMESTAMP(create_time), IF(engine = 'InnoDB', '', engine)) FROM information_schema.tables
         WHERE table_schema = DATABASE() AND table_name = 'mintage_pool'
       )
     )
@@ -39,7 +45,18 @@ SELECT
   CAST(@@GLOBAL.read_only AS CHAR) NOT IN ('0', 'OFF'),
   (SELECT COALESCE(MAX(version), 0) FROM mintage_schema),
   @@GLOBAL.innodb_flush_log_at_trx_commit = 0,
-  NULL,
+  CAST(
+    COALESCE(
+      /*!80030
+      REGEXP_SUBSTR(REGEXP_SUBSTR(@@GLOBAL.gtid_executed, CONCAT(@@server_uuid, '[^,]*')), '[0-9]+$'),
+      (SELECT variable_value FROM performance_schema.global_status WHERE variable_name = 'Innodb_redo_log_current_lsn'),
+      */
+      /*M!
+      (SELECT variable_value FROM information_schema.global_status WHERE variable_name = 'INNODB_LSN_CURRENT'),
+      */
+      NULL
+    ) AS UNSIGNED
+  ),
   EXISTS (SELECT 1 FROM mintage_pool, mintage_node, mintage_namespace WHERE FALSE);
 
 -- name: missing
@@ -124,6 +141,9 @@ SELECT pools > (SELECT COUNT(*) FROM mintage_pool) FROM mintage_schema WHERE ver
 
 -- name: has_lost_namespace
 SELECT namespaces > (SELECT COUNT(*) FROM mintage_namespace) FROM mintage_schema WHERE version = 1;
+
+-- name: renew
+UPDATE mintage_life SET name = :life WHERE life = 1;
 
 -- name: get
 SELECT {record} FROM mintage_{kind} WHERE {is_key} FOR UPDATE;
