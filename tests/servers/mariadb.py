@@ -31,6 +31,11 @@ class MariaDB(Daemon):
     def tls_url(self) -> str:
         return f"{self.url}?ssl_ca={self.certified().authority}"
 
+    @property
+    def socket_url(self) -> str:
+        who, _, _ = self.url.rpartition("@")
+        return f"{who}@/mintage?unix_socket={self._socket}"
+
     def create(self) -> None:
         self.run(
             "mariadb-install-db",

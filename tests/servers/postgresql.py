@@ -26,6 +26,11 @@ class PostgreSQL(Daemon):
     def tls_url(self) -> str:
         return f"{self.url}?sslmode=verify-full&sslrootcert={self.certified().authority}"
 
+    @property
+    def socket_url(self) -> str:
+        who, _, _ = self.url.rpartition("@")
+        return f"{who}@/mintage?host={self.directory}&port={self.port}"
+
     settings: ClassVar[dict[str, str]] = {}
 
     def create(self) -> None:
@@ -52,7 +57,7 @@ class PostgreSQL(Daemon):
         settings = {
             "listen_addresses": HOST,
             "port": str(self.port),
-            "unix_socket_directories": "",
+            "unix_socket_directories": str(self.directory),
             "fsync": "on",
             "synchronous_commit": "on",
             "shared_buffers": "16MB",

@@ -33,11 +33,15 @@ class Redis(Daemon):
     def create(self) -> None:
         self._tls_port = free_port()
 
+    @property
+    def socket_url(self) -> str:
+        return f"unix://{self.directory / 'socket'}"
+
     def command(self) -> list[str]:
         tls = self.certified()
         encrypted = ["--tls-port", self._tls_port, "--tls-auth-clients", "no", "--tls-ca-cert-file", tls.authority]
         shown = ["--tls-cert-file", tls.certificate, "--tls-key-file", tls.key]
-        plain = ["--bind", HOST, "--port", self.port, "--dir", ".", "--save", ""]
+        plain = ["--bind", HOST, "--port", self.port, "--unixsocket", "socket", "--dir", ".", "--save", ""]
         return [self.programs[0], *map(str, [*plain, *encrypted, *shown]), *self.options]
 
     def answers(self) -> bool:

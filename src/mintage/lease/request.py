@@ -22,6 +22,7 @@ from mintage.lease.registry.locks import LockedNode
 from mintage.lease.segment_client import SegmentClient
 from mintage.platform.machine import host_name, started_s
 from mintage.process.forks import fork_lock
+from mintage.protocol.url import url_text
 from mintage.store import Store, open_store
 
 TYPE_CHECKING = False
@@ -75,6 +76,7 @@ def choose_store(store: object) -> Store | None:
         store = os.environ.get("MINTAGE_STORE") or None
     if store is None:
         return None
+    store = url_text(store)
     if not isinstance(store, str):
         raise ArgumentError(f"store must be a URL or a Store, not {type(store).__name__}", code="argument.type")
     return _open(store)

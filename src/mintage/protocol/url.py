@@ -9,13 +9,16 @@ from mintage.rules import ALPHANUMERIC, is_number
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import ssl
-    from typing import Final
+    from collections.abc import Mapping
+    from typing import Any, Final
 
 TLS_OPTIONS: Final = ("ca", "cert", "cert_key")
 """The options that :meth:`StoreUrl.tls` reads."""
 _SCHEME: Final = r"[A-Za-z][A-Za-z0-9+.-]*:"
 _DATABASE: Final = r"(mariadb|mysql|postgres(?:ql)?|sqlite)\+[a-z0-9_]+|postgres"
 """A kind of store with a driver's name, as SQLAlchemy or hosting platforms (in ``DATABASE_URL``) write it."""
+_SOCKETS: Final = ("redis+unix", "redis+socket", "valkey+unix")
+"""Other names of ``unix:``, Redis behind a Unix socket."""
 _PLAIN: Final = ALPHANUMERIC | {*"_.-~/"}
 """The characters of a path that URLs do not quote."""
 
@@ -35,11 +38,12 @@ class StoreUrl:
 
     @classmethod
     def parse(cls, url: str) -> StoreUrl:
-        """Parse a URL.
+        """Parse a URL, or a URL object of SQLAlchemy.
 
         :raises ArgumentError: it is not a str.
         :raises ConfigError: ``config.store``. The message does not repeat the URL, which may hold a password.
         """
+        url = url_text(url)
         if not isinstance(url, str):
             raise ArgumentError(f"store must be a URL or a Store, not {type(url).__name__}", code="argument.type")
         path = url.removeprefix("sqlite:///")
@@ -96,14 +100,30 @@ class StoreUrl:
         """Return the first host's port."""
         return (self.hosts[0][1] if self.hosts else None) or default
 
-    def check_options(self, *known: str) -> None:
-        """Refuse options that this kind of store does not have.
+    @property
+    def socket(self) -> str | None:
+        """The path of the server's Unix socket, or of its directory; ``None`` if the URL names none."""
+        if self.scheme == "unix":
+            return f"/{self.path}"
+        return next((self.options[name] for name in ("host", "unix_socket") if self.options.get(name)), None)
+
+    def check_options(self, *known: str, refused: Mapping[str, str] | None = None) -> None:
+        """Refuse options that this kind of store does not have, and those in ``refused``, each for its reason.
 
         :raises ConfigError: ``config.store``.
         """
         for name in self.options:
+            if refused and name in refused:
+                raise ConfigError(
+                    f"a store of kind {self.scheme} cannot have the option {name!r}: {refused[name]}",
+                    code="config.store",
+                )
             if name not in known:
+                from difflib import get_close_matches
+
+                meant = get_close_matches(name, known, 1)
                 has = f"it has {', '.join(known)}" if known else "it has none"
+                has = f"did you mean {meant[0]}? {has[0].upper()}{has[1:]}" if meant else has
                 raise ConfigError(f"a store of kind {self.scheme} has no option {name!r}: {has}", code="config.store")
 
     def parse_int(self, option: str, default: int, least: int, most: int) -> int:
@@ -169,7 +189,7 @@ class StoreUrl:
         hosts = ",".join(
             (f"[{host}]" if ":" in host else host) + ("" if port is None else f":{port}") for host, port in self.hosts
         )
-        authority = f"//{user}{'@' if user else ''}{hosts}/" if hosts else "///" if self.scheme == "sqlite" else ""
+        authority = "" if self.scheme == "memory" and not hosts else f"//{user}{'@' if user else ''}{hosts}/"
         options = "".join(f"{'&' if at else '?'}{name}=…" for at, name in enumerate(self.options))
         return f"{self.scheme}:{authority}{self.path}{options}"
 
@@ -188,10 +208,18 @@ def quoted(text: str, safe: str = "/") -> str:
     return quote(fsencode(text), safe=safe)
 
 
+def url_text(url: Any) -> Any:
+    """Return the text of a URL object, such as SQLAlchemy's, with its password; anything else as it is."""
+    render = None if isinstance(url, str) else getattr(url, "render_as_string", None)
+    return url if render is None else render(hide_password=False)
+
+
 def _kind(scheme: str) -> str:
     """Return the kind of store that a URL's scheme names, without the name of a driver: mintage chooses the driver."""
     import re
 
+    if scheme in _SOCKETS:
+        return "unix"
     if match := re.fullmatch(_DATABASE, scheme):
         scheme = match[1] or scheme
     return "postgresql" if scheme == "postgres" else scheme

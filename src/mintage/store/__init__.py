@@ -304,6 +304,7 @@ STORE_KINDS: Final[dict[str, tuple[str, str, str | None]]] = {
     "redis+sentinel": ("mintage.store.redis", "RedisStore", "redis"),
     "redis+cluster": ("mintage.store.redis", "RedisStore", "redis"),
     "valkey": ("mintage.store.redis", "RedisStore", "redis"),
+    "unix": ("mintage.store.redis", "RedisStore", "redis"),
     "etcd": ("mintage.store.etcd", "EtcdStore", "etcd"),
     "etcds": ("mintage.store.etcd", "EtcdStore", "etcd"),
     "http": ("mintage.store.http", "HttpStore", "client"),
@@ -325,9 +326,9 @@ def open_store(url: str) -> Store:
 
     ``memory:`` · ``sqlite:///ids.db`` · ``mysql://user:password@host/database`` · ``mariadb://…`` · ``postgresql://…``
     · ``redis://…`` · ``etcd://…`` · ``mysql://…?cache=redis://…`` · ``http://:key@host:8080``, the service. Options are
-    a query, such as ``?timeout_ms=500``.
+    a query, such as ``?timeout_ms=500``. A URL object of SQLAlchemy is taken as well.
 
-    :raises ArgumentError: ``url`` is not a str.
+    :raises ArgumentError: ``url`` is not a URL.
     :raises ConfigError: ``config.store``: the URL is malformed; ``config.driver``: the driver is not installed.
 
     >>> store = open_store("memory:open_store")
@@ -339,7 +340,7 @@ def open_store(url: str) -> Store:
         raise ConfigError(
             f"no store is called {parsed.scheme[:40]!r}: {kinds_like(parsed.scheme)}", code="config.store"
         )
-    if STORE_KINDS[parsed.scheme][2] is not None and not parsed.hosts:
+    if STORE_KINDS[parsed.scheme][2] is not None and not (parsed.hosts or parsed.socket):
         raise ConfigError(
             f"the store's URL names no host: for a server on this machine, begin with {parsed.scheme}://127.0.0.1/",
             code="config.store",

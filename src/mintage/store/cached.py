@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from mintage.store.ledger import Ledger
 
 DATABASES: Final = ("mysql", "mariadb", "postgresql", "sqlite")
-CACHES: Final = ("redis", "rediss", "redis+sentinel", "redis+cluster", "valkey")
+CACHES: Final = ("redis", "rediss", "redis+sentinel", "redis+cluster", "valkey", "unix")
 PAUSE_S: Final = 5.0
 """The time in seconds for which a client does not ask a cache that did not answer."""
 

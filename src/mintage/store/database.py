@@ -68,6 +68,9 @@ class Database(Ledger):
     driver: ClassVar[str]
     """The driver's module, of :pep:`249`."""
     options: ClassVar[tuple[str, ...]]
+    """Its own options, and those that it passes to the driver."""
+    refused: ClassVar[Mapping[str, str]]
+    """The driver's options that mintage sets itself, each with the reason."""
     forgets: ClassVar[str] = ""
     """The setting that makes the server lose acknowledged writes; empty if it has none."""
     advice: ClassVar[Mapping[str, str]]
@@ -80,12 +83,14 @@ class Database(Ledger):
     """The prefix of a table's name; empty in a database without schemas, and before the schema is found."""
 
     def __init__(self, url: StoreUrl) -> None:
-        url.check_options("timeout_ms", *self.options)
-        if len(url.hosts) > 1 or not url.path:
+        url.check_options("timeout_ms", *self.options, refused=self.refused)
+        if len(url.hosts) > 1 or not url.path or "," in (url.socket or ""):
             raise ConfigError(
                 f"a store of kind {url.scheme} needs one host and a database: {url.scheme}://user:password@host/database",
                 code="config.store",
             )
+        if url.hosts and url.socket:
+            raise ConfigError(f"{url} names the server twice: by its host, and by an option", code="config.store")
         self.url = url
         self._timeout_ms = url.parse_int("timeout_ms", 2000, 1, 60_000)
         self._volatile = url.flag("volatile") if "volatile" in self.options else False

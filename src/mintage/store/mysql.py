@@ -5,13 +5,17 @@ from __future__ import annotations
 import importlib
 import sys
 from functools import cache
-from typing import Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
+from mintage._dataclass import replace
 from mintage.errors import ConfigError, StoreError
 from mintage.installation import install_line
 from mintage.process.forks import fork_lock
 from mintage.store.database import ENGINE_ADVICE, PRIMARY_ADVICE, RIGHTS_ADVICE, Database, MissingTableError
 from mintage.store.ledger import ConflictError
+
+if TYPE_CHECKING:
+    from mintage.protocol.url import StoreUrl
 
 IDLE_S: Final = 15
 """The seconds after which the server ends an idle connection: fewer than remain of a lease when it is due."""
@@ -86,13 +90,26 @@ class MySqlStore(Database):
     """A store in MySQL or MariaDB: ``mysql://user:password@host:3306/database``, or ``mariadb://…``.
 
     Options: ``ssl_ca``, the file of the authority that signed the server's certificate; with it, the client encrypts
-    the connection and checks the certificate and its host name. ``volatile=1`` accepts a server that loses transactions
+    the connection and checks the certificate and its host name; ``ssl_mode``, with MySQL's values; ``ssl_cert`` and
+    ``ssl_key`` of the client; ``unix_socket``, the path of the server's socket, instead of a host. Each may be written
+    with ``-`` for ``_``. ``volatile=1`` accepts a server that loses transactions
     when it crashes.
     """
 
     dialect = "mysql"
     driver = "pymysql"
-    options = ("ssl_ca", "volatile")
+    options = (
+        "volatile", "unix_socket", "ssl_mode", "ssl_ca", "ssl_cert", "ssl_key", "ssl_key_password", "charset",
+        "connect_timeout", "read_timeout", "write_timeout", "bind_address", "program_name",
+    )  # fmt: skip
+    refused: ClassVar = {
+        "autocommit": "mintage commits its transactions",
+        "init_command": "mintage sets up its sessions",
+        "sql_mode": "mintage uses the strict mode",
+        "isolation_level": "mintage uses READ COMMITTED",
+        "local_infile": "mintage sends no file",
+    }
+    _SSL_MODES: Final = ("DISABLED", "PREFERRED", "REQUIRED", "VERIFY_CA", "VERIFY_IDENTITY")
     forgets = "innodb_flush_log_at_trx_commit is 0"
     repeated = "1060"  # the column exists
     unseen = "1142"
@@ -109,6 +126,37 @@ class MySqlStore(Database):
         "1836": PRIMARY_ADVICE,
     }
 
+    def __init__(self, url: StoreUrl) -> None:
+        url = replace(url, options={name.replace("-", "_"): text for name, text in url.options.items()})
+        super().__init__(url)
+        mode = url.options.get("ssl_mode", "VERIFY_IDENTITY" if "ssl_ca" in url.options else "PREFERRED").upper()
+        if mode not in self._SSL_MODES:
+            raise ConfigError(
+                f"option ssl_mode of the store's URL must be one of {', '.join(self._SSL_MODES)}", code="config.store"
+            )
+        if mode.startswith("VERIFY") and "ssl_ca" not in url.options:
+            raise ConfigError(
+                f"option ssl_mode={mode} of the store's URL needs ssl_ca, the file of the authority",
+                code="config.store",
+            )
+        if url.options.get("charset", "utf8mb4") not in {"utf8", "utf8mb3", "utf8mb4"}:
+            raise ConfigError("option charset of the store's URL: mintage sends utf8mb4 alone", code="config.store")
+        self._ssl_mode = mode
+
+    def _tls(self) -> dict[str, Any]:
+        """Return the arguments for TLS."""
+        options = self.url.options
+        if self._ssl_mode == "DISABLED":
+            return {"ssl_disabled": True}
+        files: dict[str, Any] = {
+            name: options[name] for name in ("ssl_ca", "ssl_cert", "ssl_key", "ssl_key_password") if name in options
+        }
+        if "ssl_ca" in files:
+            return {**files, "ssl_verify_cert": True, "ssl_verify_identity": self._ssl_mode != "VERIFY_CA"}
+        if files:
+            return {**files, "ssl_verify_cert": False}
+        return {"ssl": {"verify_mode": False, "check_hostname": False}} if self._ssl_mode == "REQUIRED" else {}
+
     def connect(self) -> Any:
         """Return a new connection of the driver."""
         try:
@@ -119,7 +167,6 @@ class MySqlStore(Database):
             raise ConfigError(f"{self.url}: {error}: {install_line('mysql')}", code="config.driver") from error
 
     def _connect(self) -> Any:
-        seconds = self._timeout_ms / 1000
         # A client that stops within a transaction must not block the others: MariaDB ends the transaction, and MySQL
         # the connection, before clients that wait for the same record lose their leases. The strict mode makes the
         # server refuse values that do not fit a column; its default may cut them.
@@ -128,7 +175,8 @@ class MySqlStore(Database):
             f"sql_mode = 'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION', wait_timeout = {max(IDLE_S, self._seconds)} "
             f"/*M!100300 , idle_transaction_timeout = {self._seconds} */"
         )
-        authority = self.url.options.get("ssl_ca")
+        options = self.url.options
+        named = {name: options[name] for name in ("unix_socket", "bind_address", "program_name") if name in options}
         try:
             connection = _mysql_connection()(
                 host=self.url.host,
@@ -137,17 +185,22 @@ class MySqlStore(Database):
                 password=self.url.password or "",
                 database=self.url.path,
                 charset="utf8mb4",
-                connect_timeout=seconds,
-                read_timeout=seconds,
-                write_timeout=seconds,
+                **{f"{name}_timeout": self._bounded(f"{name}_timeout") for name in ("connect", "read", "write")},
                 init_command=session,
-                **({"ssl_ca": authority, "ssl_verify_cert": True, "ssl_verify_identity": True} if authority else {}),
+                **named,
+                **self._tls(),
             )
         except OSError as error:
             # PyMySQL's own errors are not OSErrors: this one concerns the file.
-            raise StoreError(f"{self.url}: option ssl_ca: {error}", code="store.refused") from error
+            raise StoreError(
+                f"{self.url}: option ssl_ca, ssl_cert or ssl_key: {error}", code="store.refused"
+            ) from error
         connection.query("SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED")
         return connection
+
+    def _bounded(self, option: str) -> float:
+        """Return a timeout in seconds, at most that of a verb."""
+        return min(self.url.parse_int(option, self._seconds, 1, 31_536_000), self._timeout_ms / 1000)
 
     def is_usable(self, connection: Any) -> bool:
         """Return False if the server or the network has closed a connection."""

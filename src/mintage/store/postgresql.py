@@ -30,14 +30,31 @@ T = TypeVar("T")
 class PostgreSqlStore(Database):
     """A store in PostgreSQL: ``postgresql://user:password@host:5432/database``.
 
-    Options: libpq's ``sslmode`` and ``sslrootcert``; ``schema``, the schema of the tables; by default, it is the one of
+    Options: those of libpq, such as ``sslmode``, ``channel_binding``, and ``host`` for the directory of a Unix socket:
+    ``postgresql:///database?host=/run/postgresql``; ``schema``, the schema of the tables; by default, it is the one of
     the account's ``search_path`` that has them, or the first one if none has. Commits wait for the disk, whatever the
     account's default is.
     """
 
     dialect = "postgresql"
     driver = "psycopg"
-    options = ("sslmode", "sslrootcert", "schema")
+    options = (
+        "schema", "host", "port", "user", "password", "hostaddr", "passfile", "application_name", "connect_timeout",
+        "options", "target_session_attrs", "channel_binding", "require_auth", "requirepeer", "sslmode", "ssl",
+        "sslnegotiation", "sslrootcert", "sslcert", "sslkey", "sslpassword", "sslcertmode", "sslcrl", "sslcrldir",
+        "sslsni", "ssl_min_protocol_version", "ssl_max_protocol_version", "keepalives", "keepalives_idle",
+        "keepalives_interval", "keepalives_count", "tcp_user_timeout", "gssencmode", "krbsrvname", "gsslib",
+        "gssdelegation", "load_balance_hosts", "pgbouncer", "connection_limit", "pool_timeout",
+    )  # fmt: skip
+    refused: ClassVar = {
+        "client_encoding": "mintage sends UTF8",
+        "dbname": "the path of the URL names the database",
+        "fallback_application_name": "use application_name",
+        "replication": "mintage replicates nothing",
+        "service": "the URL alone names the store",
+    }
+    _OF_OTHERS: Final = ("schema", "ssl", "pgbouncer", "connection_limit", "pool_timeout")
+    """Options that libpq does not have: mintage's, asyncpg's ``sslmode``, and those of other clients' pools."""
     advice: ClassVar = {
         "28": "check user, password, TLS, and the server's pg_hba.conf",
         "3D": "create the database",
@@ -49,7 +66,7 @@ class PostgreSqlStore(Database):
     }
     _REFUSALS: Final = (
         "authentication", "password", "pg_hba.conf", "does not exist", "not permitted", "permission denied",
-        "certificate", "does not support SSL",
+        "certificate", "does not support SSL", "channel binding", "invalid ",
     )  # fmt: skip
     _SSL_MODES: Final = ("disable", "allow", "prefer", "require", "verify-ca", "verify-full")
 
@@ -65,26 +82,34 @@ class PostgreSqlStore(Database):
                 )
             self.schema = f'"{self._schema}".'
         super().__init__(url)
-        if url.options.get("sslmode", "prefer") not in self._SSL_MODES:
+        name = "sslmode" if "sslmode" in url.options else "ssl"
+        self._ssl_mode = url.options.get(name, "prefer")
+        if self._ssl_mode not in self._SSL_MODES:
             raise ConfigError(
-                f"option sslmode of the store's URL must be one of {', '.join(self._SSL_MODES)}", code="config.store"
+                f"option {name} of the store's URL must be one of {', '.join(self._SSL_MODES)}", code="config.store"
             )
 
     def connect(self) -> Any:
         """Return a new connection of the driver."""
-        options: dict[str, Any] = {name: self.url.options.get(name) for name in ("sslmode", "sslrootcert")}
-        connection = _bounded_connection().connect(
-            host=self.url.host,
-            port=self.url.port(5432),
-            user=self.url.user,
-            password=self.url.password,
-            dbname=self.url.path,
-            connect_timeout=self._seconds,
-            client_encoding="UTF8",
-            application_name="mintage",
-            prepare_threshold=None,  # A connection pooler may give each transaction another connection.
-            **options,
-        )
+        url = self.url
+        own: dict[str, Any] = {
+            "host": url.socket or url.host,
+            "port": url.options.get("port", url.port(5432)),
+            "user": url.user or url.options.get("user"),
+            "password": url.options.get("password") if url.password is None else url.password,
+            "dbname": url.path,
+            "connect_timeout": min(
+                url.parse_int("connect_timeout", self._seconds, 0, 86_400) or self._seconds, self._seconds
+            ),
+            "client_encoding": "UTF8",
+            "application_name": url.options.get("application_name", "mintage"),
+            "sslmode": self._ssl_mode,
+        }
+        passed: dict[str, Any] = {
+            name: text for name, text in url.options.items() if name not in (*own, *self._OF_OTHERS, "timeout_ms")
+        }
+        # A connection pooler may give each transaction another connection, which has no prepared statements.
+        connection = _bounded_connection().connect(prepare_threshold=None, **own, **passed)
         connection.isolation_level = self._driver.IsolationLevel.READ_COMMITTED
         return connection
 

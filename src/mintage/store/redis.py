@@ -85,7 +85,7 @@ class Scripts:
     """A client that runs the scripts of ``lua/`` on the server that a URL names."""
 
     def __init__(self, url: StoreUrl, *more_options: str) -> None:
-        url.check_options(*OPTIONS, *more_options)
+        url.check_options(*OPTIONS, *(("db",) if url.scheme == "unix" else ()), *more_options)
         self.url = url
         self.prefix = url.options.get("prefix", "mintage")
         rules.check_name(self.prefix, "prefix")
@@ -115,6 +115,12 @@ class Scripts:
     def _path(self) -> tuple[str, int]:
         """Return Sentinel's name of the master, and the number of the database."""
         kind, service, database = self.url.scheme, "", self.url.path
+        if kind == "unix":
+            if self.url.hosts or not database:
+                raise ConfigError(
+                    "unix: needs the absolute path of a socket: unix:///run/redis.sock", code="config.store"
+                )
+            return service, self.url.parse_int("db", 0, 0, 999_999_999)
         if kind == "redis+sentinel":
             service, _, database = self.url.path.partition("/")
             if not service:
@@ -145,6 +151,8 @@ class Scripts:
             sentinel: Any = Sentinel(self._addresses(26379), sentinel_kwargs=own)  # type: ignore[no-untyped-call]
             master: Redis = sentinel.master_for(self._service, **arguments)
             return master
+        if self.url.socket is not None:
+            return Redis(unix_socket_path=self.url.socket, **arguments)
         return Redis(self.url.host, self.url.port(6379), **arguments)
 
     def _addresses(self, port: int) -> list[tuple[str, int]]:
