@@ -390,8 +390,8 @@ CATALOGUE: dict[str, Entry] = {
         78,
         {
             "config.pool": (
-                "The pool belongs to another layout than the generator's.",
-                "Name another pool.",
+                "The pool belongs to another layout than the generator's, or is said to be unused but was used.",
+                "Name another pool; wait for the end of its quarantine.",
             ),
             "config.namespace": (
                 "The namespace exists already.",

@@ -397,6 +397,27 @@ def create_pool(name: str, layout: str, span_ms: int, server_id: str, *, quarant
     return PoolRecord(name, layout, server_id, max(span_ms, SPAN_MS), quarantine_until_ms, quarantine_until_ms, lost)
 
 
+def end_of_quarantine(now_ms: int, span_ms: int, limit_ms: int = CLOCK_LIMIT_MS) -> int:
+    """Return the time in milliseconds at which all windows that a pool granted until ``now_ms`` have ended."""
+    return now_ms + span_ms + limit_ms + CLOCK_MARGIN_MS
+
+
+def declare_unused(pool: PoolRecord, *, has_granted: bool) -> PoolRecord:
+    """Return the pool after an operator stated that no ID was ever minted with its node numbers.
+
+    The statement ends the quarantine. ``has_granted`` is True if the store has a record of a node number.
+
+    :raises ConfigError: ``config.pool``: the store may have lost grants, and has the record of another.
+    """
+    if has_granted and pool.history_lost:
+        raise ConfigError(
+            f"pool {pool.name!r} has granted node numbers, so they were used: wait for the end of its quarantine, and "
+            f"see: mintage leases list {pool.name}",
+            code="config.pool",
+        )
+    return pool if has_granted else replace(pool, floor_ms=0, quarantine_until_ms=0, history_lost=False)
+
+
 def note_server(pool: PoolRecord, server_id: str, store_now_ms: int, limit_ms: int = CLOCK_LIMIT_MS) -> PoolRecord:
     """Return the pool after it has noted the server that it is on.
 
@@ -405,8 +426,8 @@ def note_server(pool: PoolRecord, server_id: str, store_now_ms: int, limit_ms: i
     """
     if pool.identity == server_id:
         return pool
-    # A window may begin as late as the floor of an earlier quarantine that was ended by create_pool.
-    end = max(store_now_ms, pool.floor_ms) + pool.span_ms + limit_ms + CLOCK_MARGIN_MS
+    # No window begins before the floor, so the pool may have granted windows from there on.
+    end = end_of_quarantine(max(store_now_ms, pool.floor_ms), pool.span_ms, limit_ms)
     return replace(
         pool,
         identity=server_id,
@@ -422,20 +443,23 @@ def check_quarantine(pool: PoolRecord, store_now_ms: int, *, never_used: bool) -
 
     :raises LeaseError: ``lease.none_free``.
     """
+    remedy = (
+        f"if no ID was ever minted with its node numbers, say so: mintage pools create {pool.name} --never-used; else"
+    )
+    if never_used and pool.history_lost:
+        raise LeaseError(
+            f"pool {pool.name!r} cannot know which node numbers were never used, as it is new on this server, or the "
+            f"server changed or lost data: {remedy} lease numbers that no generator ever had from another pool, by "
+            "nodes=range(...)",
+            code="lease.none_free",
+        )
     left = pool.quarantine_until_ms - store_now_ms
     if left > 0:
         raise LeaseError(
             f"pool {pool.name!r} is in quarantine for {-(-left // 1000)} s, as it is new on this server, or the server "
-            "changed or lost data: its node numbers may still be in use; wait, or create new pools before their first "
-            "use: mintage pools create",
+            f"changed or lost data, and its node numbers may still be in use: {remedy} wait",
             code="lease.none_free",
             retry_after_ms=left,
-        )
-    if never_used and pool.history_lost:
-        raise LeaseError(
-            f"pool {pool.name!r} may have lost its history, so every node number may have been used: "
-            "create a pool with another name",
-            code="lease.none_free",
         )
 
 

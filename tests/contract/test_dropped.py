@@ -111,7 +111,20 @@ def test_pool_of_dropped_tables_begins_in_quarantine(server: Server, store: Data
     assert pool.history_lost
     assert pool.floor_ms >= held.until_ms
     store.create_pool("p", layout="test")
-    assert acquire(store, nodes=range(9)).floor_ms >= held.until_ms
+    assert 0 < waits(store) <= QUARANTINE_MS
+
+
+def test_pool_created_after_its_table_was_dropped_is_in_quarantine(server: Server, store: Database) -> None:
+    held = acquire(store, nodes=range(9))
+    drop(server)
+    pool = store.create_pool("p", layout="test")
+    assert pool.history_lost
+    assert pool.floor_ms == pool.quarantine_until_ms >= held.until_ms
+    assert 0 < waits(store) <= QUARANTINE_MS
+    with pytest.raises(LeaseError, match="cannot know which node numbers were never used"):
+        acquire(store, nodes=range(9), never_used=True)
+    store.create_pool("p", layout="test", never_used=True)
+    assert acquire(store, nodes=range(9), never_used=True).floor_ms == 0
 
 
 def test_lost_history_is_reported_until_it_is_accepted(server: Server, store: Database) -> None:

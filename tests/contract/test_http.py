@@ -140,7 +140,7 @@ def test_tail_whose_answer_was_lost_is_taken_back_once(http: Http) -> None:
 
 def test_lost_answer_is_requested_again_from_another_host(http: Http) -> None:
     with Proxy(http) as proxy, open_store(f"{proxy.url},{HOST}:{http.port}") as store:
-        store.create_pool("p", layout="test")
+        store.create_pool("p", layout="test", never_used=True)
         first = acquire(store)
         proxy.cut()
         second = acquire(store)

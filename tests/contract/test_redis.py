@@ -71,7 +71,7 @@ def acquire(store: Store, *, ahead_ms: int = 0, **options: Any) -> Lease:
 def hold(store: Store) -> Lease:
     """Return a lease of a pool for spans that outlast a failover."""
     assert refusal(lambda: acquire(store, span_ms=LONG_MS)).code == "lease.none_free"
-    store.create_pool("p", layout="test")
+    store.create_pool("p", layout="test", never_used=True)
     return acquire(store, span_ms=LONG_MS)
 
 
@@ -83,21 +83,21 @@ def test_missing_pool_grants_nothing_for_a_span(store: Store) -> None:
     assert isinstance(error, LeaseError)
     assert error.code == "lease.none_free"
     assert QUARANTINE_MS - 1_000 < (error.retry_after_ms or 0) <= QUARANTINE_MS
-    assert "mintage pools create" in str(error)
+    assert "mintage pools create p --never-used" in str(error)
     [pool] = store.list_pools()
     assert pool.history_lost
     assert pool.floor_ms == pool.quarantine_until_ms
     assert store.list_leases() == []
 
 
-def test_pool_created_by_an_administrator_grants_at_once(store: Store) -> None:
-    store.create_pool("p", layout="test")
+def test_pool_whose_numbers_were_never_used_grants_at_once(store: Store) -> None:
+    store.create_pool("p", layout="test", never_used=True)
     assert acquire(store, never_used=True).floor_ms == 0
 
 
 def test_quarantine_ends_by_the_clock_of_the_server(store: Store, redis: Redis) -> None:
     store.clock_limit_ms = 600_000
-    store.create_pool("p", layout="test")
+    store.create_pool("p", layout="test", never_used=True)
     kept, now = json.loads(redis.ask("HGET", "mintage:{pool:p}", "pool")), store.now_ms()
 
     def end_at(time_ms: int) -> None:
@@ -117,14 +117,37 @@ def test_request_with_another_layout_lifts_no_quarantine(store: Store) -> None:
 
 
 def test_windows_after_a_flush_begin_after_all_forgotten_ones(store: Store, redis: Redis) -> None:
-    store.create_pool("p", layout="test")
+    store.create_pool("p", layout="test", never_used=True)
     forgotten = acquire(store)
     redis.ask("FLUSHALL")
     assert refusal(lambda: acquire(store)).code == "lease.none_free"
     assert refusal(lambda: store.extend(forgotten, now_ms=store.now_ms(), next_token=new_token())).code == "lease.lost"
+    [pool] = store.list_pools()
+    assert pool.floor_ms >= forgotten.until_ms
+
+
+def test_pool_created_after_a_flush_is_in_quarantine(store: Store, redis: Redis) -> None:
+    store.create_pool("p", layout="test", never_used=True)
+    forgotten = acquire(store)
+    redis.ask("FLUSHALL")
+    pool = store.create_pool("p", layout="test")
+    assert pool.history_lost
+    assert pool.floor_ms == pool.quarantine_until_ms >= forgotten.until_ms
+    for never_used in (False, True):
+        error = refusal(lambda: acquire(store, never_used=never_used))  # noqa: B023
+        assert error.code == "lease.none_free"
+        assert "mintage pools create p --never-used" in str(error)
+
+
+def test_lost_history_stays_lost_after_the_quarantine(store: Store, redis: Redis) -> None:
     store.create_pool("p", layout="test")
-    assert acquire(store).floor_ms >= forgotten.until_ms
-    assert refusal(lambda: acquire(store, never_used=True)).code == "lease.none_free"
+    record = json.loads(redis.ask("HGET", "mintage:{pool:p}", "pool"))
+    redis.ask("HSET", "mintage:{pool:p}", "pool", json.dumps(record | {"quarantine_until_ms": "1", "floor_ms": "1"}))
+    error = refusal(lambda: acquire(store, never_used=True))
+    assert error.code == "lease.none_free"
+    assert "cannot know which node numbers were never used" in str(error)
+    acquire(store)
+    assert refusal(lambda: store.create_pool("p", layout="test", never_used=True)).code == "config.pool"
 
 
 @pytest.mark.parametrize("end", ["kill", "stop"])
@@ -137,12 +160,13 @@ def test_only_holders_go_on_after_a_restart(store: Store, redis: Redis, end: str
     assert store.extend(held, now_ms=store.now_ms(), next_token=new_token()).node == held.node
 
 
-def test_pool_created_after_a_restart_grants_above_forgotten_windows(store: Store, redis: Redis) -> None:
+def test_pool_created_after_a_restart_stays_in_quarantine(store: Store, redis: Redis) -> None:
     held = hold(store)
     redis.kill()
     redis.start()
-    store.create_pool("p", layout="test")
-    assert acquire(store).floor_ms >= held.until_ms
+    assert store.create_pool("p", layout="test").floor_ms >= held.until_ms
+    assert refusal(lambda: store.create_pool("p", layout="test", never_used=True)).code == "config.pool"
+    assert refusal(lambda: acquire(store)).code == "lease.none_free"
 
 
 def test_forgotten_extension_is_accepted_only_after_a_restart(store: Store, redis: Redis) -> None:
@@ -180,7 +204,7 @@ def test_expired_lease_is_lost_after_a_restart(store: Store, redis: Redis) -> No
 
 def test_restart_keeps_a_lease_up_to_what_could_have_been_granted(store: Store, redis: Redis) -> None:
     span_ms = 3_600_000
-    store.create_pool("p", layout="test", span_ms=span_ms)
+    store.create_pool("p", layout="test", span_ms=span_ms, never_used=True)
     held = acquire(store, span_ms=span_ms)
     redis.kill()
     redis.start()
@@ -207,7 +231,7 @@ def test_namespace_skips_possibly_forgotten_integers_after_a_restart(store: Stor
 
 def test_promoted_replica_counts_as_a_server_that_may_have_forgotten(store: Store, redis: Redis, other: Redis) -> None:
     follow(other, redis)
-    store.create_pool("p", layout="test")
+    store.create_pool("p", layout="test", never_used=True)
     store.reserve("n", 10)
     run = redis.info("server")["run_id"]
     with forgetting(redis, other):
@@ -221,7 +245,7 @@ def test_promoted_replica_counts_as_a_server_that_may_have_forgotten(store: Stor
 
 def test_failover_that_forgets_repeats_nothing(redis_sentinel: RedisSentinel) -> None:
     with open_store(redis_sentinel.url) as store:
-        store.create_pool("p", layout="test")
+        store.create_pool("p", layout="test", never_used=True)
         store.reserve("n", 10)
         with redis_sentinel.failover_that_forgets():
             forgotten = acquire(store)
@@ -356,6 +380,48 @@ def test_user_without_the_right_to_run_scripts_is_refused(redis: Redis) -> None:
         redis.ask("ACL", "DELUSER", "mint")
 
 
+RIGHTS = "+@read +@write +eval +evalsha +info +time +wait"
+"""The rights that the documentation names."""
+
+
+@pytest.mark.parametrize(
+    ("rights", "named"),
+    [
+        ("~* +@all -@dangerous", "INFO"),
+        ("~* +@all -time", "TIME"),
+        ("~* +@all -hset", "HSET"),
+        ("~* +@all -evalsha", "evalsha"),
+        ("~other:* +@all", "key"),
+    ],
+)
+def test_missing_right_of_a_user_is_named_with_its_remedy(redis: Redis, rights: str, named: str) -> None:
+    redis.ask("ACL", "SETUSER", "mint", "reset", "on", ">sesame", *rights.split())
+    try:
+        with open_store(redis.url.replace("://", "://mint:sesame@")) as store:
+            for verb in (lambda: store.reserve("n", 1), lambda: acquire(store)):
+                error = refusal(verb)
+                assert error.code == "store.refused"
+                assert named in str(error)
+                assert f"ACL SETUSER NAME ~mintage:* {RIGHTS}" in str(error)
+                assert "script: " not in str(error)
+    finally:
+        redis.ask("ACL", "DELUSER", "mint")
+
+
+def test_documented_rights_of_a_user_suffice(redis: Redis) -> None:
+    redis.ask("ACL", "SETUSER", "mint", "reset", "on", ">sesame", "~mintage:*", *RIGHTS.split())
+    try:
+        with open_store(redis.url.replace("://", "://mint:sesame@")) as store:
+            store.create_pool("p", layout="test", never_used=True)
+            lease = store.extend(acquire(store), now_ms=store.now_ms(), next_token=new_token())
+            store.release(lease, used_until_ms=0)
+            store.give_back(store.reserve("n", 10), 5)
+            assert store.describe().warnings == ()
+            assert [len(each) for each in (store.list_pools(), store.list_leases(), store.list_namespaces())] == [1] * 3
+    finally:
+        redis.ask("ACL", "DELUSER", "mint")
+
+
 @pytest.mark.parametrize(
     "url",
     [
@@ -393,7 +459,7 @@ def test_cluster_spreads_pools_and_namespaces_over_its_members(redis_cluster: Re
     names = [f"n{number}" for number in range(20)]
     with open_store(redis_cluster.url) as store:
         for name in names:
-            store.create_pool(name, layout="test")
+            store.create_pool(name, layout="test", never_used=True)
             store.reserve(name, 1)
         assert [pool.name for pool in store.list_pools()] == sorted(names)
         assert [namespace.name for namespace in store.list_namespaces()] == sorted(names)
@@ -405,7 +471,7 @@ def test_cluster_spreads_pools_and_namespaces_over_its_members(redis_cluster: Re
 
 @pytest.mark.parametrize("lost", [["until"], ["numbers"], ["until", "numbers"]], ids="+".join)
 def test_lost_indexes_are_rebuilt(store: Store, redis: Redis, lost: list[str]) -> None:
-    store.create_pool("p", layout="test")
+    store.create_pool("p", layout="test", never_used=True)
 
     def indexed() -> list[str]:
         return [redis.ask("ZCARD", f"mintage:{{pool:p}}:{index}") for index in ("until", "numbers")]
@@ -416,13 +482,13 @@ def test_lost_indexes_are_rebuilt(store: Store, redis: Redis, lost: list[str]) -
     assert indexed() == ["3", "3"]
     assert [store.extend(lease, now_ms=store.now_ms(), next_token=new_token()).node for lease in held] == [0, 1]
     redis.ask("DEL", "mintage:{pool:p}")
-    store.create_pool("p", layout="test")
+    store.create_pool("p", layout="test", never_used=True)
     assert acquire(store).node == 0
     assert indexed() == ["1", "1"]
 
 
 def test_oldest_node_of_a_range_is_found_among_many_older_ones(store: Store) -> None:
-    store.create_pool("p", layout="test")
+    store.create_pool("p", layout="test", never_used=True)
     leases = [acquire(store, nodes=range(300)) for _ in range(300)]
     # It is neither among the first hundred nor among the last.
     for lease in [*leases[:150], leases[250]]:
@@ -464,7 +530,7 @@ def test_namespace_without_a_field_is_refused(store: Store, redis: Redis) -> Non
 @pytest.mark.parametrize("value", ["soon", "1x", "-1", "1.5", "", True])
 @pytest.mark.parametrize("field", ["until_ms", "changes"])
 def test_invalid_time_or_count_in_a_lease_is_refused(store: Store, redis: Redis, field: str, value: object) -> None:
-    store.create_pool("p", layout="test")
+    store.create_pool("p", layout="test", never_used=True)
     held = acquire(store)
     kept = json.loads(redis.ask("HGET", "mintage:{pool:p}", f"{0:014}"))
     redis.ask("HSET", "mintage:{pool:p}", f"{0:014}", json.dumps(kept | {field: value}))
@@ -475,7 +541,7 @@ def test_invalid_time_or_count_in_a_lease_is_refused(store: Store, redis: Redis,
 
 
 def test_large_integers_are_stored_as_text_so_that_json_keeps_them(store: Store, redis: Redis) -> None:
-    store.create_pool("p", layout="test")
+    store.create_pool("p", layout="test", never_used=True)
     held = acquire(store)
     for name in ("pool", f"{held.node:014}"):
         record = json.loads(redis.ask("HGET", "mintage:{pool:p}", name))
@@ -663,7 +729,7 @@ def verbs(draw: st.DrawFn) -> Callable[[Store, int, list[NodeRecord]], object]:
         ),
         lambda store, now_ms, records: store.release(lease(now_ms, records), used_until_ms=now_ms + used),
         lambda store, *_: store.revoke("p", node),
-        lambda store, *_: store.create_pool("p", layout=layout, span_ms=span_ms),
+        lambda store, *_: store.create_pool("p", layout=layout, span_ms=span_ms, never_used=never_used),
     ]
     return draw(st.sampled_from([*choices[:2] * 2, *choices]))
 

@@ -33,7 +33,7 @@ def refusal(url: str) -> str:
 
 def test_certificate_of_the_configured_authority_is_accepted(server: Any) -> None:
     with open_store(server.tls_url) as store:
-        store.create_pool("p", layout="test")
+        store.create_pool("p", layout="test", never_used=True)
         assert store.reserve("n", 10).last == 10
         assert store.describe().promise == "shared"
         assert [pool.name for pool in store.list_pools()] == ["p"]

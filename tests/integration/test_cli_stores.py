@@ -332,7 +332,7 @@ def test_pools_are_created_by_name_or_with_a_layout(shell: Shell) -> None:
     assert done.returncode == CATALOGUE["config.pool"].exit
 
 
-def test_creating_an_existing_pool_ends_its_quarantine(shell: Shell) -> None:
+def test_only_a_typed_statement_ends_the_quarantine_of_a_pool(shell: Shell) -> None:
     now_ms = time.time_ns() // 10**6
     with open_store(shell.url) as store:
         store.create_pool("eu", layout=TWITTER)
@@ -346,7 +346,9 @@ def test_creating_an_existing_pool_ends_its_quarantine(shell: Shell) -> None:
     assert listed["history_lost"]
     assert re.search(r"quarantine +for 3,[56]\d\d\.?\d* s, until ", shell.output("pools", "show", "eu"))
     assert shell.findings(status=1)["pools", "eu"]["level"] == "attention"
-    (freed,) = shell.facts("pools", "create", "eu")
+    (same,) = shell.facts("pools", "create", "eu")
+    assert (same["quarantine_until"], same["history_lost"]) == (listed["quarantine_until"], True)
+    (freed,) = shell.facts("pools", "create", "eu", "--never-used")
     assert (freed["quarantine_until"], freed["layout"]) == (None, TWITTER)
 
 

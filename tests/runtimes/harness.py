@@ -293,7 +293,7 @@ def run(runtime: Runtime, ids: int, directory: Path, redis: Redis | None = None)
 def _make_pool(url: str) -> None:
     """Lift the quarantine of the pool on a server on which it is new."""
     with open_store(url) as store:
-        store.create_pool("snowflake", layout=f"snowflake {write_layout(snowflake.DEFAULT)}")
+        store.create_pool("snowflake", layout=f"snowflake {write_layout(snowflake.DEFAULT)}", never_used=True)
 
 
 def _send(process: _Process, calls: int) -> None:

@@ -44,6 +44,7 @@ from mintage.rules import (
     choose,
     create_namespace,
     create_pool,
+    declare_unused,
     give_back,
     grant,
     is_of_a_clone,
@@ -254,6 +255,21 @@ def test_new_server_grants_nothing_until_forgotten_windows_end() -> None:
     check_quarantine(pool, end, never_used=False)
 
 
+def test_statement_of_never_used_numbers_frees_a_pool_without_grants() -> None:
+    pool = create_pool("p", "test", SPAN, "here", quarantine_until_ms=NOW + 15_000)
+    assert declare_unused(pool, has_granted=False) == POOL
+    # The floor of a pool with grants and its history stays.
+    known = replace(POOL, floor_ms=NOW)
+    assert declare_unused(known, has_granted=True) == known
+
+
+def test_pool_without_history_refuses_never_used_numbers_in_quarantine_too() -> None:
+    pool = create_pool("p", "test", SPAN, "here", quarantine_until_ms=NOW + 15_000)
+    with pytest.raises(LeaseError, match="cannot know which") as caught:
+        check_quarantine(pool, NOW, never_used=True)
+    assert caught.value.retry_after_ms is None
+
+
 def test_pool_without_history_has_no_never_used_node_numbers() -> None:
     pool = note_server(POOL, "there", NOW)
     with pytest.raises(LeaseError) as caught:
@@ -339,13 +355,20 @@ def test_grant_counts_server_changes_and_no_copy() -> None:
     [
         (
             lambda: check_quarantine(replace(POOL, quarantine_until_ms=NOW + 7), NOW, never_used=False),
-            ("pool 'p' is in quarantine for 1 s, as it is new on this server, or the server changed or lost data: its "
-            "node numbers may still be in use; wait, or create new pools before their first use: mintage pools create"),
+            ("pool 'p' is in quarantine for 1 s, as it is new on this server, or the server changed or lost data, and "
+            "its node numbers may still be in use: if no ID was ever minted with its node numbers, say so: mintage "
+            "pools create p --never-used; else wait"),
         ),
         (
             lambda: check_quarantine(replace(POOL, history_lost=True), NOW, never_used=True),
-            ("pool 'p' may have lost its history, so every node number may have been used: create a pool with another "
-            "name"),
+            ("pool 'p' cannot know which node numbers were never used, as it is new on this server, or the server "
+            "changed or lost data: if no ID was ever minted with its node numbers, say so: mintage pools create p "
+            "--never-used; else lease numbers that no generator ever had from another pool, by nodes=range(...)"),
+        ),
+        (
+            lambda: declare_unused(replace(POOL, history_lost=True), has_granted=True),
+            ("pool 'p' has granted node numbers, so they were used: wait for the end of its quarantine, and see: "
+            "mintage leases list p"),
         ),
         (
             lambda: choose(POOL, range(2, 8), None, None, NOW, never_used=True),
@@ -362,7 +385,7 @@ def test_grant_counts_server_changes_and_no_copy() -> None:
             "NAME --span-ms 30001"),
         ),
     ],
-    ids=["quarantine", "lost history", "never used", "all leased", "longer span"],
+    ids=["quarantine", "lost history", "used", "never used", "all leased", "longer span"],
 )  # fmt: skip
 def test_refused_lease_error_has_reason_and_remedy(rule: Callable[[], object], says: str) -> None:
     with pytest.raises(MintError) as caught:

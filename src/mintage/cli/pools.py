@@ -147,26 +147,33 @@ def _show(args: argparse.Namespace) -> int:
         metavar="MS",
         help="the longest span that a new pool grants, in milliseconds (default, and least: that of generators)",
     ),
+    option(
+        "--never-used",
+        action="store_true",
+        help="state that no ID was ever minted with its node numbers, which ends its quarantine; if that is false, IDs "
+        "repeat",
+    ),
     STORE,
     COLOR,
     JSON,
     examples="""
   mintage pools create sno
+  mintage pools create sno --never-used
   mintage pools create eu.tweets --layout twitter
   mintage pools create eu.sno --layout sno/8""",
 )
 def _create(args: argparse.Namespace) -> int:
-    """Create a pool of node numbers, or end the quarantine of one.
+    """Create a pool of node numbers if it does not exist.
 
-    The first generator creates its pool itself, so you seldom need this command. A store that may have lost data keeps
-    a pool in quarantine until every earlier lease must have ended. To create the pool again ends the quarantine: the
-    store leases node numbers at once, but IDs begin no earlier than the end of the quarantine. Do this only if no
-    process that minted from the pool still runs. A pool that you create before its first use has no quarantine, also on
-    Redis.
+    The first generator creates its pool itself, so you seldom need this command. If the store cannot tell a new pool
+    from a lost one, as on Redis, the pool begins in quarantine: it grants nothing until every lease that may have been
+    lost has ended. --never-used ends the quarantine. Type it only for a pool whose node numbers no ID has, on this
+    store or on one that lost its data: otherwise IDs repeat. A pool that has granted node numbers, and may have lost
+    others, refuses it.
     """
     with opened(args) as store:
         span = {} if args.span_ms is None else {"span_ms": args.span_ms}
-        record = store.create_pool(args.pool, layout=_wanted(args, store), **span)
+        record = store.create_pool(args.pool, layout=_wanted(args, store), never_used=args.never_used, **span)
         nodes, now_ms = store.list_leases(args.pool), store.now_ms()
     _draw_pool(args, record, nodes, now_ms)
     return 0

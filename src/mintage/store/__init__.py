@@ -127,12 +127,18 @@ class Store(ABC):
         """
 
     @abstractmethod
-    def create_pool(self, pool: str, *, layout: str, span_ms: int = SPAN_MS) -> PoolRecord:
-        """Create a pool, or end the quarantine of an existing one. No process that minted from the pool may still run.
+    def create_pool(self, pool: str, *, layout: str, span_ms: int = SPAN_MS, never_used: bool = False) -> PoolRecord:
+        """Create a pool if it does not exist; return its record.
 
         ``span_ms`` is the longest span that a new pool grants. An existing pool keeps its own.
 
-        :raises ConfigError: ``config.pool``: the pool exists with another layout; ``config.name``, ``config.span``.
+        If the store cannot tell a new pool from a lost one, the pool begins in quarantine, as with a first acquire.
+        ``never_used`` states that no ID was ever minted with its node numbers, neither on this store nor on one that
+        lost its data. The statement ends the quarantine; if it is false, IDs repeat. The store refuses it if it knows
+        better.
+
+        :raises ConfigError: ``config.pool``: the pool exists with another layout, or ``never_used`` is false, as the
+            store may have lost grants and has the record of another; ``config.name``, ``config.span``.
         """
 
     @abstractmethod

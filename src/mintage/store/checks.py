@@ -28,8 +28,12 @@ def _acquire(
     rules.check_text(holder, "holder", 0, 200)
     rules.check_int(now_ms, "now_ms", 0, LATEST_MS)
     rules.check_span(span_ms)
-    if not isinstance(never_used, bool):
-        raise ArgumentError(f"never_used is {type(never_used).__name__}, not bool", code="argument.type")
+    _check_flag(never_used, "never_used")
+
+
+def _check_flag(value: bool, what: str) -> None:
+    if not isinstance(value, bool):
+        raise ArgumentError(f"{what} is {type(value).__name__}, not bool", code="argument.type")
 
 
 def _extend(lease: Lease, *, now_ms: int, next_token: str) -> None:
@@ -54,10 +58,11 @@ def _revoke(pool: str, node: int) -> None:
         )
 
 
-def _create_pool(pool: str, *, layout: str, span_ms: int = rules.SPAN_MS) -> None:
+def _create_pool(pool: str, *, layout: str, span_ms: int = rules.SPAN_MS, never_used: bool = False) -> None:
     rules.check_name(pool, "pool")
     rules.check_text(layout, "layout", 1, 500)
     rules.check_span(span_ms)
+    _check_flag(never_used, "never_used")
 
 
 def _reserve(namespace: str, count: int) -> None:

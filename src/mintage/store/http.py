@@ -341,8 +341,10 @@ class HttpStore(Store):
 
         return self._ask(Call("POST", f"/v1/leases/{pool}/{node}:revoke", read))
 
-    def create_pool(self, pool: str, *, layout: str, span_ms: int = rules.SPAN_MS) -> PoolRecord:
-        """Create a pool, or end the quarantine of an existing one."""
+    def create_pool(
+        self, pool: str, *, layout: str, span_ms: int = rules.SPAN_MS, never_used: bool = False
+    ) -> PoolRecord:
+        """Create a pool if it does not exist."""
 
         def read(answer: Answer) -> PoolRecord:
             record = _pool(answer.members())
@@ -350,9 +352,11 @@ class HttpStore(Store):
                 raise AnswerError("is of another pool")
             return record
 
-        body = {"layout": layout, "span_ms": span_ms}
-        # A retry could end a later quarantine.
-        return self._ask(Call("PUT", f"/v1/pools/{pool}", read, body=body, is_repeatable=False))
+        body: dict[str, object] = {"layout": layout, "span_ms": span_ms}
+        if never_used:
+            body["never_used"] = True
+        # A retry of the statement could end a later quarantine.
+        return self._ask(Call("PUT", f"/v1/pools/{pool}", read, body=body, is_repeatable=not never_used))
 
     def list_pools(self) -> Sequence[PoolRecord]:
         """Return the records of all pools, by name."""

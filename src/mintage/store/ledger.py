@@ -156,8 +156,13 @@ class Ledger(Store):
             raise outcome
         return outcome
 
-    def _pool(self, t: Transaction, name: str, layout: str, span_ms: int, server: Server) -> PoolRecord:
-        """Return the pool after it has noted this server; create a missing pool."""
+    def _pool(
+        self, t: Transaction, name: str, layout: str, span_ms: int, server: Server, *, never_used: bool = False
+    ) -> PoolRecord:
+        """Return the pool after it has noted this server; create a missing pool.
+
+        ``never_used`` is True if the caller states that no ID was ever minted with its node numbers.
+        """
         known = t.get(PoolRecord, name)
         if known is None:
             begin = self._lost_pool if self._has_lost(t, PoolRecord) else self._new_pool
@@ -165,6 +170,9 @@ class Ledger(Store):
         else:
             rules.check_layout(known, layout)
             record = rules.note_server(known, server.identity, server.now_ms, self.clock_limit_ms)
+        if never_used:
+            has_granted = t.oldest(name, range(rules.MAX_NODES)) is not None
+            record = rules.declare_unused(record, has_granted=has_granted)
         if record != known:
             t.put(record)
         return record
@@ -175,7 +183,7 @@ class Ledger(Store):
 
     def _lost_pool(self, name: str, layout: str, span_ms: int, server: Server) -> PoolRecord:
         """Return a new pool in quarantine: a lost pool of its name may have granted leases that are in use."""
-        ends_ms = server.now_ms + max(span_ms, rules.SPAN_MS) + self.clock_limit_ms + rules.CLOCK_MARGIN_MS
+        ends_ms = rules.end_of_quarantine(server.now_ms, max(span_ms, rules.SPAN_MS), self.clock_limit_ms)
         return rules.create_pool(name, layout, span_ms, server.identity, quarantine_until_ms=ends_ms)
 
     def _has_lost(self, t: Transaction, kind: type[Record]) -> bool:  # noqa: ARG002
@@ -245,22 +253,11 @@ class Ledger(Store):
 
         return self._run(verb)
 
-    def create_pool(self, pool: str, *, layout: str, span_ms: int = rules.SPAN_MS) -> PoolRecord:
-        """Create a pool, or end the quarantine of an existing one."""
-
-        def verb(t: Transaction) -> PoolRecord:
-            server = t.server()
-            record = t.get(PoolRecord, pool)
-            if record is None:
-                record = rules.create_pool(pool, layout, span_ms, server.identity)
-            else:
-                rules.check_layout(record, layout)
-                record = rules.note_server(record, server.identity, server.now_ms, self.clock_limit_ms)
-                record = replace(record, quarantine_until_ms=0)
-            t.put(record)
-            return record
-
-        return self._run(verb)
+    def create_pool(
+        self, pool: str, *, layout: str, span_ms: int = rules.SPAN_MS, never_used: bool = False
+    ) -> PoolRecord:
+        """Create a pool if it does not exist."""
+        return self._run(lambda t: self._pool(t, pool, layout, span_ms, t.server(), never_used=never_used))
 
     def reserve(self, namespace: str, count: int) -> Segment:
         """Reserve the next integers of a namespace."""

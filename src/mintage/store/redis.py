@@ -70,6 +70,10 @@ _AWAY: Final = (
 )
 #: The errors of a script that reads an invalid record.
 _LUA: Final = re.compile(r"(?:user_script:\d+: |^)((?:damaged|attempt|bad argument|Expected|WRONGTYPE)[^\n]*)")
+#: The error of a script whose user may not run a command, and the line of the command in the script.
+_DENIED: Final = re.compile(r"can't run this command|no permissions|ACL failure")
+_LINE: Final = re.compile(r"user_script: ?(\d+)")
+_COMMAND: Final = re.compile(r"redis\.call\(\s*'(\w+)'")
 _AWAY_PREFIXES: Final = ("BUSY ", "LOADING ", "MASTERDOWN ", "NOREPLICAS ")
 
 
@@ -177,7 +181,7 @@ class Scripts:
             except exceptions.NoScriptError:
                 answer = self._ask(client, "EVAL", text, *script_arguments)
         except Exception as error:
-            raise self._translate(error, keys[0]) from error
+            raise self._translate(error, keys[0], text) from error
         seen: dict[str, Any] = json.loads(answer)
         if "volatile" in seen:
             raise ConfigError(
@@ -202,7 +206,7 @@ class Scripts:
             raise exceptions.ConnectionError(f"{replicas} of {self.wait_replicas} replicas have it")
         return answer
 
-    def _translate(self, error: Exception, key: str = "") -> Exception:
+    def _translate(self, error: Exception, key: str = "", script: str = "") -> Exception:
         away = isinstance(error, _AWAY) and not isinstance(error, _REFUSED)
         if isinstance(error, exceptions.ReadOnlyError):
             # The server was demoted: find the new master.
@@ -223,8 +227,11 @@ class Scripts:
         if found := _LUA.search(text):
             return _damaged(f"{self.url}: the key {key}"[:300], found[1][:200])
         if isinstance(error, (exceptions.RedisError, UnicodeError)):
+            is_denied = isinstance(error, exceptions.NoPermissionError) or _DENIED.search(text) is not None
+            if is_denied:
+                text = _without_right(text, script, self.prefix)
             refused = StoreError(f"{self.url}: {text}", code="store.refused")
-            refused.is_lasting = isinstance(error, (*_REFUSED, exceptions.NoPermissionError))
+            refused.is_lasting = is_denied or isinstance(error, _REFUSED)
             return refused
         return error
 
@@ -376,13 +383,17 @@ class RedisStore(Store):
             )
         return record
 
-    def create_pool(self, pool: str, *, layout: str, span_ms: int = rules.SPAN_MS) -> PoolRecord:
-        """Create a pool, or end the quarantine of an existing one."""
+    def create_pool(
+        self, pool: str, *, layout: str, span_ms: int = rules.SPAN_MS, never_used: bool = False
+    ) -> PoolRecord:
+        """Create a pool if it does not exist."""
         longest_ms = rules.create_pool(pool, layout, span_ms, "").span_ms
-        seen = self._leases("create_pool", pool, layout=layout, pool_span_ms=longest_ms)
+        seen = self._leases("create_pool", pool, layout=layout, pool_span_ms=longest_ms, never_used=never_used)
         if seen.pool is not None:
+            if seen.done:
+                return seen.pool
             rules.check_layout(seen.pool, layout)
-            return seen.pool
+            rules.declare_unused(seen.pool, has_granted=True)
         raise self._disagree("create_pool")
 
     def list_pools(self) -> Sequence[PoolRecord]:
@@ -543,6 +554,20 @@ def _namespace(name: str, fields: dict[str, str]) -> NamespaceRecord:
         return read(NamespaceRecord, {**fields, "name": name, "retired": retired})
     except ValueError as error:
         raise _damaged(f"namespace {name}", error) from None
+
+
+def _without_right(text: str, script: str, prefix: str) -> str:
+    """Return the message for a user without the right to a command or a key, with the commands that may be meant."""
+    at = _LINE.search(text)
+    lines = script.splitlines()
+    named = _COMMAND.findall(lines[int(at[1]) - 1]) if at and 0 < int(at[1]) <= len(lines) else []
+    if at:
+        commands = ", ".join(sorted(set(named or _COMMAND.findall(script))))
+        text = f"the user may not run a command that the script needs: {commands}"
+    return (
+        f"{text}: give it the rights that mintage needs, by: ACL SETUSER NAME ~{prefix}:* +@read +@write +eval "
+        "+evalsha +info +time +wait"
+    )
 
 
 def _damaged(key: str, why: object) -> StoreError:

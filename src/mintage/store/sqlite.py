@@ -202,8 +202,8 @@ class SqliteStore(Ledger):
         began_ms = server.began_ms if isinstance(server, FileServer) else None
         if began_ms is None:
             return super()._new_pool(name, layout, span_ms, server)
-        end_ms = began_ms + max(span_ms, rules.SPAN_MS) + self.clock_limit_ms + rules.CLOCK_MARGIN_MS
-        end_ms = end_ms if end_ms > server.now_ms else 0
+        # After the quarantine, too, nobody knows which of its numbers were used.
+        end_ms = rules.end_of_quarantine(began_ms, max(span_ms, rules.SPAN_MS), self.clock_limit_ms)
         return rules.create_pool(name, layout, span_ms, server.identity, quarantine_until_ms=end_ms)
 
 

@@ -57,8 +57,8 @@ def extend(store: Store, lease: Lease, *, now_ms: int) -> Lease:
 
 
 def new_pool(store: Store, pool: str = "p", *, layout: str = LAYOUT) -> None:
-    """Create a pool that grants at once, even in a store that quarantines pools it does not know."""
-    store.create_pool(pool, layout=layout)
+    """Create a pool that grants at once, also in a store that does not know which pools it had."""
+    store.create_pool(pool, layout=layout, never_used=True)
 
 
 def acquire(

@@ -11,7 +11,7 @@ from mintage.rules import CLOCK_MARGIN_MS, Lease
 from mintage.store import ledger
 from mintage.store.memory import MemoryStore
 from tests.contract.every_store.stores import LAYOUT, SPAN_MS, acquire, extend, new_pool
-from tests.helpers.outcomes import code_of
+from tests.helpers.outcomes import code_of, refusal
 
 if TYPE_CHECKING:
     import pytest
@@ -51,11 +51,23 @@ def test_first_verb_after_a_failover_records_it_even_if_refused() -> None:
     extend(store, held, now_ms=now)
     assert [record.identity for record in store.list_leases()] == ["B"]
     store.switch("C")
-    freed = store.create_pool("p", layout=LAYOUT)
-    assert (freed.identity, freed.quarantine_until_ms, freed.changes) == ("C", 0, 2)
-    assert freed.floor_ms > pool.floor_ms
+    again = store.create_pool("p", layout=LAYOUT)
+    assert (again.identity, again.changes) == ("C", 2)
+    assert again.quarantine_until_ms == again.floor_ms > pool.floor_ms
     assert store.reserve("n", 3).first > segment.last + 7
     assert [(record.largest, record.identity) for record in store.list_namespaces()] == [(7, "C")]
+
+
+def test_granted_numbers_are_not_accepted_as_never_used_after_a_failover() -> None:
+    now = 1_700_000_000_000
+    store = Switched(now)
+    new_pool(store)
+    acquire(store, now)
+    store.switch("B")
+    error = refusal(lambda: store.create_pool("p", layout=LAYOUT, never_used=True))
+    assert error.code == "config.pool"
+    assert "has granted node numbers, so they were used" in str(error)
+    assert code_of(lambda: acquire(store, now)) == "lease.none_free"
 
 
 def test_clock_limit_of_a_store_applies_to_every_verb() -> None:
@@ -73,8 +85,8 @@ def test_clock_limit_of_a_store_applies_to_every_verb() -> None:
     assert extend(store, claimed, now_ms=now).until_ms == now + limit + CLOCK_MARGIN_MS + SPAN_MS
     store.switch("C")
     [pool] = store.list_pools()
-    freed = store.create_pool("p", layout=LAYOUT)
-    assert freed.floor_ms == pool.floor_ms + SPAN_MS + limit + CLOCK_MARGIN_MS
+    again = store.create_pool("p", layout=LAYOUT)
+    assert again.floor_ms == pool.floor_ms + SPAN_MS + limit + CLOCK_MARGIN_MS
 
 
 def test_copy_of_a_holder_is_recorded_after_a_failover_too() -> None:

@@ -44,16 +44,33 @@ HOSTILE_NAMES = [
 
 
 def test_pool_is_created_once_and_kept(store: Store) -> None:
-    made = store.create_pool("p", layout=LAYOUT)
+    made = store.create_pool("p", layout=LAYOUT, never_used=True)
     assert (made.name, made.layout, made.quarantine_until_ms) == ("p", LAYOUT, 0)
     now = store.now_ms()
     lease = acquire(store, now)
+    assert store.create_pool("p", layout=LAYOUT, never_used=True) == made
     again = store.create_pool("p", layout=LAYOUT)
     assert (again.name, again.layout, again.quarantine_until_ms) == ("p", LAYOUT, 0)
     assert again.span_ms == made.span_ms == SPAN_MS
     assert list(store.list_pools()) == [again]
     assert code_of(lambda: acquire(store, now)) == "lease.none_free"
     assert extend(store, lease, now_ms=now + 1).until_ms == now + 1 + SPAN_MS
+
+
+def test_created_pool_waits_as_one_that_a_lease_creates(store: Store) -> None:
+    with suppress(LeaseError):
+        acquire(store, store.now_ms(), pool="p")
+    store.create_pool("q", layout=LAYOUT)
+    leased, created = store.list_pools()
+    assert created.history_lost == leased.history_lost
+    assert bool(created.quarantine_until_ms) == bool(created.floor_ms) == bool(leased.quarantine_until_ms)
+
+
+def test_statement_that_numbers_were_never_used_ends_a_quarantine(store: Store) -> None:
+    store.create_pool("p", layout=LAYOUT)
+    stated = store.create_pool("p", layout=LAYOUT, never_used=True)
+    assert (stated.floor_ms, stated.quarantine_until_ms, stated.history_lost) == (0, 0, False)
+    assert acquire(store, store.now_ms(), never_used=True).floor_ms == 0
 
 
 def test_pool_grants_at_most_its_own_span(store: Store) -> None:

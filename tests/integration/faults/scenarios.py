@@ -97,7 +97,7 @@ def url_of(server: Server | None, directory: Path) -> str:
     url = f"{server.url}?volatile=1" if isinstance(server, RedisWithoutAOF) else server.url
     with open_store(url) as store:
         for pool, layout in POOLS.items():
-            store.create_pool(pool, layout=layout)
+            store.create_pool(pool, layout=layout, never_used=True)
     return url
 
 

@@ -74,10 +74,14 @@ Token = Annotated[
 
 
 class NewPool(Body):
-    """A pool to create, or whose quarantine to end."""
+    """A pool to create."""
 
     layout: Layout
     span_ms: Span = SPAN_MS
+    never_used: Annotated[
+        bool,
+        Field(description="States that no ID was ever minted with its node numbers, which ends its quarantine."),
+    ] = False
 
 
 class Nodes(Body):
@@ -223,13 +227,22 @@ async def _list_pools(ask: Ask) -> Pools:
 
 @operation("PUT", "/v1/pools/{pool}", name="create", right="create", codes=(*NAMED, "config.span", "config.pool"))
 async def _put_pool(ask: Ask, pool: Pool, body: NewPool) -> PoolFacts:
-    """Create a pool of node numbers, or end the quarantine of one.
+    """Create a pool of node numbers if it does not exist.
 
-    If the pool exists, only its quarantine changes. End a quarantine only if no process that minted from the pool still
-    runs.
+    If the store cannot tell a new pool from a lost one, the pool begins in quarantine. `never_used` ends the
+    quarantine: if an ID was minted with one of its node numbers, IDs repeat. A pool that has granted node numbers, and
+    may have lost others, refuses it.
     """
-    make = ask.service.store.create_pool
-    record = await ask.service.ask(ask.caller, "create", pool, make, pool, layout=body.layout, span_ms=body.span_ms)
+    record = await ask.service.ask(
+        ask.caller,
+        "create",
+        pool,
+        ask.service.store.create_pool,
+        pool,
+        layout=body.layout,
+        span_ms=body.span_ms,
+        never_used=body.never_used,
+    )
     return _pool(record)
 
 

@@ -105,9 +105,13 @@ local function clock_is_off()
   return math.abs(a.now_ms - store_now_ms) > a.limit_ms
 end
 
+local function end_of_quarantine(now_ms, span_ms)
+  return now_ms + span_ms + a.limit_ms + a.margin_ms
+end
+
 local function note_server(pool)
   if pool.identity ~= identity then
-    local ends = math.max(store_now_ms, pool.floor_ms) + pool.span_ms + a.limit_ms + a.margin_ms
+    local ends = end_of_quarantine(math.max(store_now_ms, pool.floor_ms), pool.span_ms)
     pool.identity = identity
     pool.floor_ms = math.max(pool.floor_ms, ends)
     pool.quarantine_until_ms = math.max(pool.quarantine_until_ms, ends)
@@ -126,6 +130,22 @@ local function create_pool(quarantine_until_ms)
     history_lost = quarantine_until_ms > 0,
     changes = 0,
   }
+end
+
+-- Returns the pool after it has noted this server, or a new one. A pool that is missing is new or lost: if it is lost,
+-- a holder may mint to the end of its window.
+local function noted_pool(pool)
+  if not pool then
+    return create_pool(end_of_quarantine(store_now_ms, a.pool_span_ms))
+  end
+  note_server(pool)
+  return pool
+end
+
+local function declare_unused(pool)
+  pool.floor_ms = 0
+  pool.quarantine_until_ms = 0
+  pool.history_lost = false
 end
 
 local function choose(old, record, new)
@@ -156,12 +176,7 @@ function verbs.acquire()
   if clock_is_off() or (pool and pool.layout ~= a.layout) then
     return reply(pool)
   end
-  if pool then
-    note_server(pool)
-  else
-    -- The pool is new or lost: if it is lost, a holder may mint to the end of its window.
-    pool = create_pool(store_now_ms + a.pool_span_ms + a.limit_ms + a.margin_ms)
-  end
+  pool = noted_pool(pool)
   put_pool(pool)
   if pool.quarantine_until_ms > store_now_ms or (a.never_used and pool.history_lost) then
     return reply(pool)
@@ -254,11 +269,13 @@ function verbs.create_pool()
   if pool and pool.layout ~= a.layout then
     return reply(pool)
   end
-  if pool then
-    note_server(pool)
-    pool.quarantine_until_ms = 0
-  else
-    pool = create_pool(0)
+  local has_granted = redis.call('HLEN', KEYS[1]) > (pool and 1 or 0)
+  pool = noted_pool(pool)
+  if a.never_used and has_granted and pool.history_lost then
+    return reply(pool)
+  end
+  if a.never_used and not has_granted then
+    declare_unused(pool)
   end
   put_pool(pool)
   return reply(pool, nil, nil, true)
