@@ -19,7 +19,7 @@ from mintage.store import new_token, open_store
 from mintage.store.etcd import PAGE
 from tests.helpers.outcomes import code_of, eventually
 from tests.helpers.stores import acquire
-from tests.servers import Etcd, Proxy
+from tests.servers import Etcd, EtcdCluster, Proxy
 from tests.service.running import certificate
 
 if TYPE_CHECKING:
@@ -107,10 +107,63 @@ def test_restored_cluster_grants_nothing_that_may_be_forgotten(etcd: Etcd, tmp_p
             # A holder with an unbroken window continues.
             assert store.extend(held, now_ms=store.now_ms() + 4_000, next_token=new_token()).until_ms > held.until_ms
             assert store.reserve("n", 100).first == segment.last + 10 * 100 + 1
-            store.create_pool("p", layout="test")
-            assert acquire(store, nodes=range(1, 4)).floor_ms > held.until_ms
+            assert store.create_pool("p", layout="test").floor_ms > held.until_ms
+            assert code_of(lambda: acquire(store)) == "lease.none_free"
     finally:
         other.kill()
+
+
+def test_cluster_that_goes_back_counts_as_a_server_that_forgot(tmp_path: Path) -> None:
+    cluster = EtcdCluster(tmp_path / "cluster")
+    cluster.start()
+    stale = cluster.members[2]
+    try:
+        with open_store(cluster.url) as store:
+            held = acquire(store)
+            store.reserve("n", 100)
+            # The member has what the others have written until now.
+            eventually(lambda: stale.call("/v3/kv/range", {**EVERYTHING, "serializable": True})["kvs"][2])
+            identity = store.describe().identity
+            stale.stop()
+            held = store.extend(held, now_ms=store.now_ms() + 4_000, next_token=new_token())
+            last = store.reserve("n", 100).last
+            acquire(store, nodes=range(1, 4))
+            for member in cluster.members:
+                member.kill()
+        stale.options = ("--force-new-cluster",)
+        stale.start()
+        cluster.until(stale.is_up, "it serves")
+        with open_store(stale.url) as store:
+            assert store.reserve("n", 1).first > last
+            assert code_of(lambda: acquire(store, nodes=range(1, 4))) == "lease.none_free"
+            assert store.describe().identity.startswith(f"{identity}:")
+            # Its holder continues by the token before.
+            assert store.extend(held, now_ms=store.now_ms(), next_token=new_token()).until_ms >= held.until_ms
+            # A pool without a record may be lost.
+            assert code_of(lambda: acquire(store, pool="q")) == "lease.none_free"
+            first = store.reserve("n", 1).first
+            assert store.reserve("n", 1).first == first + 1
+    finally:
+        for member in cluster.members:
+            member.kill()
+
+
+@pytest.mark.parametrize("back", [{"revision": "6", "raft_term": "3"}, {"revision": "8", "raft_term": "2"}])
+def test_lower_revision_or_term_shows_that_a_cluster_went_back(back: dict[str, str]) -> None:
+    headers = [{"revision": "7", "raft_term": "3"}, back]
+    written: list[dict[str, Any]] = []
+    cluster = new_token()
+
+    def answer(path: str, asked: dict[str, Any]) -> Answer:
+        if path == "/v3/kv/put":
+            written.append({name: b64decode(text).decode() for name, text in asked.items()})
+        header = headers.pop(0) if len(headers) > 1 else headers[0]
+        return answering({"header": {"cluster_id": cluster, **header}, "succeeded": True})(path, asked)
+
+    with gateway(answer) as url, open_store(url) as store:
+        for _ in range(3):
+            store.now_ms()
+    assert written == [{"key": "mintage/incarnation", "value": back["raft_term"]}]
 
 
 def test_verb_fails_if_the_cluster_is_replaced_during_it() -> None:
@@ -174,7 +227,7 @@ def test_compacted_revision_is_read_again(etcd: Etcd) -> None:
 
     with gateway(answer) as url, open_store(url) as store:
         assert store.reserve("n", 5).first == 1
-    assert len(asked) == 3
+    assert len(asked) == 4
 
 
 @pytest.mark.parametrize("value", ["", "no", "[]", "{}", '{"name": "n", "colour": 7}', "\0"], ids=ascii)
@@ -210,7 +263,7 @@ def test_lists_longer_than_a_page_are_complete(etcd: Etcd) -> None:
 def test_lost_reply_fails_the_verb_and_repeats_nothing(etcd: Etcd) -> None:
     with Proxy(etcd) as proxy, open_store(proxy.url) as store:
         first = store.reserve("n", 10)
-        proxy.cut(2)
+        proxy.cut(3)
         assert code_of(lambda: store.reserve("n", 10)) == "store.unavailable"
         # It took effect, and is skipped.
         assert store.reserve("n", 10).first == first.last + 11

@@ -20,6 +20,8 @@ class Etcd(Daemon):
 
     name = "etcd"
     programs = ("etcd", "openssl")
+    options: tuple[str, ...] = ()
+    """More options of the command."""
 
     @property
     def url(self) -> str:
@@ -56,6 +58,7 @@ class Etcd(Daemon):
             f"--key-file={tls.key}",
             "--logger=zap",
             "--log-outputs=stderr",
+            *self.options,
         ]
 
     def answers(self) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import bisect
 import json
+import threading
 from base64 import b64decode, b64encode
 from contextlib import contextmanager
 from email.utils import parsedate_to_datetime
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 
     from mintage.protocol.records import R, Record
     from mintage.protocol.url import StoreUrl
+    from mintage.rules import PoolRecord
 
 PORT: Final = 2379
 _NOT_ALLOWED: Final = (
@@ -41,6 +43,8 @@ _NOT_ALLOWED: Final = (
 )
 PAGE: Final = 1_000
 """The number of records that a list requests at a time."""
+INCARNATION: Final = "incarnation"
+"""The key, after the prefix, of a text that is part of the server's id. It changes when the cluster went back."""
 
 
 class EtcdStore(Ledger):
@@ -52,9 +56,11 @@ class EtcdStore(Ledger):
     certificate.
 
     etcd has no request for its time, so the store's clock is the ``Date`` of the member that answers, which has a
-    resolution of one second: the check of a caller's clock is half a second less exact. The id of a cluster is the id
-    of the server. A restored snapshot has a new id only if the restored cluster has a new token, so restore with
-    ``--initial-cluster-token`` and a word never used before.
+    resolution of one second: the check of a caller's clock is half a second less exact.
+
+    The server's id is the id of the cluster and the value of the key ``mintage/incarnation``. A process remembers the
+    highest revision and raft term of each cluster. An answer with a lower one proves that the cluster went back to
+    older data, so the process writes the raft term to that key.
     """
 
     promise: ClassVar[str] = "shared"
@@ -74,6 +80,11 @@ class EtcdStore(Ledger):
         yield keys
         keys.commit()
 
+    def _new_pool(self, name: str, layout: str, span_ms: int, server: Server) -> PoolRecord:
+        # A cluster that went back may have lost this pool.
+        begin = super()._lost_pool if _SEPARATOR in server.identity else super()._new_pool
+        return begin(name, layout, span_ms, server)
+
     def describe(self) -> Description:
         """Return the description of the store."""
         version = self._connection.get().ask("maintenance/status", {})[0].get("version")
@@ -85,6 +96,44 @@ class EtcdStore(Ledger):
         connection = self._connection.pop()
         if connection is not None:
             connection.client.close()
+
+
+_SEPARATOR: Final = ":"
+"""The character between a cluster's id and its incarnation."""
+
+
+class Progress:
+    """The highest revision and raft term of each cluster that this process has seen in an answer.
+
+    Every answer that counts is linearizable, so it has at least the revision and term of all earlier answers.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._highest: dict[str, tuple[int, int]] = {}
+
+    def highest(self) -> dict[str, tuple[int, int]]:
+        """Return what was seen until now, to compare it with the answer to a request that is sent afterwards."""
+        with self._lock:
+            return dict(self._highest)
+
+    def went_back(self, cluster: str, revision: int, term: int, before: dict[str, tuple[int, int]]) -> bool:
+        """Record an answer; return True if a cluster went back since ``before``."""
+        highest, highest_term = before.get(cluster, (0, 0))
+        if revision < highest or term < highest_term:
+            return True
+        with self._lock:
+            highest, highest_term = self._highest.get(cluster, (0, 0))
+            self._highest[cluster] = max(highest, revision), max(highest_term, term)
+        return False
+
+    def forget(self, cluster: str) -> None:
+        """Begin again, as the cluster that went back has another incarnation."""
+        with self._lock:
+            self._highest.pop(cluster, None)
+
+
+_progress: Final = Progress()
 
 
 class Connection:
@@ -153,8 +202,8 @@ class Connection:
             why = f"HTTP {answer.status_code} is no answer of etcd's gateway: it needs etcd 3.4 or newer"
             raise StoreError(f"{self._url}: {why}", code="store.refused")
         why = str(body.get("message") or body.get("error") or f"HTTP {answer.status_code}")
-        if "compacted" in why:
-            # etcd has dropped the revision that this transaction reads.
+        if "compacted" in why or "future revision" in why:
+            # etcd has dropped the revision that this transaction reads, or went back to one before it.
             raise ConflictError
         full = "space exceeded" in why
         passing = not full and (answer.is_server_error or answer.status_code == httpx.codes.TOO_MANY_REQUESTS)
@@ -173,6 +222,8 @@ class Keys:
         self._connection = connection
         self._prefix = prefix
         self._server: Server | None = None
+        self._cluster = ""
+        self._now_ms = 0
         self._revision = "0"
         """The revision that all reads of the transaction use; 0 means the current one."""
         self._read: dict[str, str] = {}
@@ -180,20 +231,27 @@ class Keys:
         self._written: dict[str, str] = {}
 
     def _ask(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
+        before = _progress.highest()
         answer, headers = self._connection.ask(path, body)
         header = answer["header"]
+        cluster, term = header["cluster_id"], header.get("raft_term", "0")
+        if self._cluster and self._cluster != cluster:
+            raise StoreError("etcd was replaced by another cluster meanwhile: try again", code="store.unavailable")
+        if _progress.went_back(cluster, int(header["revision"]), int(term), before):
+            # All processes that notice it write the same term. After it, no election has this term again.
+            self._connection.ask("kv/put", {"key": _encoded(self._prefix + INCARNATION), "value": _encoded(term)})
+            _progress.forget(cluster)
+            raise ConflictError
+        if self._cluster:
+            return answer
         try:
             # The middle of the second.
-            now_ms = int(parsedate_to_datetime(headers["Date"]).timestamp()) * 1000 + 500
+            self._now_ms = int(parsedate_to_datetime(headers["Date"]).timestamp()) * 1000 + 500
         except (KeyError, ValueError):
             raise StoreError(
                 "etcd's answer has no header Date: configure the proxy to keep it", code="store.refused"
             ) from None
-        server = Server(header["cluster_id"], now_ms)
-        if self._server is not None and self._server.identity != server.identity:
-            raise StoreError("etcd was replaced by another cluster meanwhile: try again", code="store.unavailable")
-        if self._server is None:
-            self._server, self._revision = server, header["revision"]
+        self._cluster, self._revision = cluster, header["revision"]
         return answer
 
     def _range(self, first: str, stop: str | None = None, **options: Any) -> dict[str, Any]:
@@ -203,8 +261,13 @@ class Keys:
     def server(self) -> Server:
         """Return the server of this transaction and its clock."""
         if self._server is None:
-            self._range(self._prefix, count_only=True)
-        return cast("Server", self._server)
+            key, identity = self._prefix + INCARNATION, ""
+            self._read[key] = "0"
+            for pair in self._range(key).get("kvs", []):
+                self._read[key] = pair["mod_revision"]
+                identity = _SEPARATOR + b64decode(pair.get("value", "")).decode(errors="replace")
+            self._server = Server(self._cluster + identity, self._now_ms)
+        return self._server
 
     def _key(self, kind: type[Record], *key: str | int) -> str:
         # Numbers have one width, so that keys sort by number.
