@@ -30,6 +30,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 import numpy as np
 
 from mintage import Sequence, ksuid, ksuid_ms, locality, objectid, sandflake, sno, snowflake, ulid, uuid, xid
+from mintage._core.formats import write_layout
 from mintage.cli import main as main_of_mintage
 from mintage.errors import CATALOGUE, MintError
 from mintage.lease import keeper
@@ -184,10 +185,7 @@ def switched_and_back(folder: Path, size: int) -> Tally:
         for number in range(3):
             tell(number, time.time() + 1)
         minted = integers_of(tally, children)
-    # Sorted in place: numpy.unique takes a minute for as many.
-    every = np.concatenate([np.frombuffer(ids, dtype=np.uint64) for ids in minted])
-    every.sort()
-    tally.ids, tally.equal = len(every), int((every[1:] == every[:-1]).sum())
+    count_integers(tally, minted)
     return tally
 
 
@@ -241,6 +239,71 @@ def dropped_tables(folder: Path, size: int) -> Tally:
                 tally.count(i for _ in range(BEFORE_A_DROP // 10) for i in store.reserve("n", 10).as_range())
             postgresql.reset()
     return tally
+
+
+OF_BOTH: Final = 64
+"""Snowflakes that each of two holders mints in turn, so that both mint in the same milliseconds."""
+
+
+def created_after_a_loss(folder: Path, size: int) -> Tally:
+    """Create a pool as soon as its store has lost it, while its holder mints."""
+    tally, file = Tally(), folder / "ids.db"
+    redis, postgresql, mariadb = Redis(folder / "redis"), PostgreSQL(folder / "postgresql"), MariaDB(folder / "mariadb")
+
+    def statements(verb: str, *tables: str) -> str:
+        return "".join(f"{verb}mintage_{table};" for table in tables)
+
+    def replaced() -> None:
+        file.write_bytes(file.with_name("copy.db").read_bytes())
+
+    records = ("pool", "node", "namespace")
+    with ExitStack() as stack:
+        for server in (redis, postgresql, mariadb):
+            stack.callback(server.kill)
+            server.start()
+        for url, lose in (
+            (redis.url, partial(redis.ask, "FLUSHALL")),
+            (postgresql.url, partial(postgresql.sql, statements("DROP TABLE ", "schema", *records))),
+            (postgresql.url, partial(postgresql.sql, statements("DELETE FROM ", *records))),
+            (mariadb.url, partial(mariadb.sql, statements("DROP TABLE mintage.", "schema", "life", *records))),
+            (f"sqlite:///{file}", replaced),
+        ):
+            if url.startswith("sqlite"):
+                with open_store(url) as store:
+                    store.reserve("n", 1)
+                file.with_name("copy.db").write_bytes(file.read_bytes())
+            count_integers(tally, _minted_by_both(tally, url, lose, size))
+            postgresql.reset()
+    return tally
+
+
+def _minted_by_both(tally: Tally, url: str, lose: Callable[[], object], size: int) -> list[array[int]]:
+    """Return the IDs of the holder, and of a second one if the store grants it a number after the loss."""
+    found = [array("Q"), array("Q")]
+    with open_store(url) as store, ExitStack() as stack:
+        layout = f"snowflake {write_layout(snowflake.DEFAULT)}"
+        store.create_pool("snowflake", layout=layout, never_used=True)
+        terms: dict[str, Any] = {"store": store, "nodes": range(1)}
+        holders = [stack.enter_context(snowflake.Generator(**terms, max_wait_ms=WAIT_MS))]
+        found[0].append(holders[0].new())
+        lose()
+        with tally.refusals():
+            store.create_pool("snowflake", layout=layout)
+            second = stack.enter_context(snowflake.Generator(**terms, max_wait_ms=500))
+            found[1].append(second.new())
+            holders.append(second)
+        while sum(map(len, found)) < size:
+            for holder, ids in zip(holders, found, strict=False):
+                ids.extend(holder.batch(OF_BOTH))
+    return found
+
+
+def count_integers(tally: Tally, minted: list[array[int]]) -> None:
+    """Count 64-bit integers. They are sorted in place: numpy.unique takes a minute for as many."""
+    every = np.concatenate([np.frombuffer(ids, dtype=np.uint64) for ids in minted])
+    every.sort()
+    tally.ids += len(every)
+    tally.equal += int((every[1:] == every[:-1]).sum())
 
 
 AT_A_TURN: Final = 3
@@ -882,6 +945,9 @@ DEFECTS: Final = {
     "a server that comes back": Defect(4_000_000, switched_and_back, ("mariadb_pair",)),
     "two schemas with one cache": Defect(6, schemas_with_one_cache, ("postgresql", "redis")),
     "dropped tables behind a cache": Defect(BEFORE_A_DROP, dropped_tables, ("postgresql", "redis")),
+    "a pool created after a loss": Defect(
+        2_000_000, created_after_a_loss, ("redis", "postgresql", "mariadb"), refusal="lease.none_free"
+    ),
     "tables dropped by migrations": Defect(
         3, dropped_by_migrations, ("postgresql", "mariadb"), refusal="store.refused"
     ),

@@ -16,6 +16,7 @@ SMALL = {
     "children one after another, slow ticks": 40,
     "a clock that is set back": 6,
     "a table that is emptied between runs": 3_200,
+    "a pool created after a loss": 20_000,
     "one generator's IDs of given times": 10_000,
     "uuid1 of one node": 30_000,
     "with statements, one number": 300,
