@@ -423,10 +423,28 @@ def copied(path: Path) -> Path:
     return copy
 
 
-def forget(*, process: bool = False, guard: Path | None = None, shared: Path | None = None) -> None:
+def has_attributes(path: Path) -> bool:
+    try:
+        os.setxattr(path, "user.test", b"")
+    except OSError:
+        return False
+    os.removexattr(path, "user.test")
+    return True
+
+
+def forget(
+    *,
+    process: bool = False,
+    guard: Path | None = None,
+    shared: Path | None = None,
+    attributes: Path | None = None,
+) -> None:
     """Erase the memory of the process, as in another process, and of the machine, as after a restart."""
     if process:
         witness._remembered.clear()
+    if attributes is not None and sys.platform == "linux":
+        for name in os.listxattr(attributes):
+            os.removexattr(attributes, name)
     if guard is not None:
         guard.with_name(f"{guard.name}-guard").unlink(missing_ok=True)
     if shared is not None:
@@ -546,16 +564,63 @@ def test_volume_restored_to_an_earlier_device_took_over(tmp_path: Path, *, is_an
             assert store.reserve("n", 100).first > lost.last
 
 
-@pytest.mark.parametrize("only", ["process", "guard", "shared"])
+@pytest.mark.parametrize("only", ["process", "guard", "shared", "attributes"])
 def test_each_process_notices_an_older_copy_by_itself(store: SqliteStore, path: Path, only: str) -> None:
     segment = store.reserve("n", 100)
     copy = copied(path)
     store.reserve("n", 100)
     file_copies.WAYS["cp over it"](path.parent, copy)
+    if only == "attributes" and not has_attributes(path):
+        pytest.skip("this file system has no attributes of files")
     forget(
-        process=only != "process", guard=None if only == "guard" else path, shared=None if only == "shared" else path
+        process=only != "process",
+        guard=None if only == "guard" else path,
+        shared=None if only == "shared" else path,
+        attributes=None if only == "attributes" else path,
     )
     assert store.reserve("n", 100).first == segment.last + 100 + GAP * 100 + 1
+
+
+@pytest.mark.parametrize("way", file_copies.OVER_ALL)
+def test_copy_over_file_and_guard_is_noticed_without_shared_memory(anywhere: Path, way: str) -> None:
+    if reason := file_copies.lacks(way):
+        pytest.skip(reason)
+    path = anywhere / "ids.db"
+    path.touch()
+    if not has_attributes(path):
+        pytest.skip("this file system has no attributes of files")
+    with opened(path) as store:
+        store.reserve("n", 100)
+        copy = copied(path)
+        store.reserve("n", 50)
+        lost = store.reserve("n", 50)
+        file_copies.WAYS[way](anywhere, copy)
+        forget(process=True, shared=path)  # as in another container, for another user, or after 1,000 other stores
+        assert store.reserve("n", 100).first == lost.last + GAP * 100 + 1
+        assert code_of(lambda: acquire(store)) == "lease.none_free"
+        before = store.describe().identity
+        forget(process=True, shared=path)
+        assert store.describe().identity == before
+
+
+def test_file_has_one_attribute_however_often_it_is_written(store: SqliteStore, path: Path) -> None:
+    path.touch()
+    if not has_attributes(path):
+        pytest.skip("this file system has no attributes of files")
+    for _ in range(3):
+        store.reserve("n", 1)
+        assert len(os.listxattr(path)) == 1
+
+
+@pytest.mark.parametrize("value", [b"", b"\xff" * 100, b"0 1"])
+def test_invalid_attribute_is_ignored_and_removed(store: SqliteStore, path: Path, value: bytes) -> None:
+    path.touch()
+    if not has_attributes(path):
+        pytest.skip("this file system has no attributes of files")
+    os.setxattr(path, "user.mintage.7", value)
+    assert store.reserve("n", 1).first == 1
+    assert os.listxattr(path) != ["user.mintage.7"]
+    assert len(os.listxattr(path)) == 1
 
 
 @pytest.mark.parametrize("way", ["rm all, cp", "cp aside, mv", "tar -x", "rsync", "rm -r, cp -r of all"])
@@ -708,9 +773,9 @@ def test_copy_is_noticed_again_only_by_who_remembers_more(store: SqliteStore, pa
         store.reserve("n", 100)
     late = dict(witness._remembered)
     file_copies.WAYS["cp -r of all"](path.parent, copy)
-    forget(shared=path)
+    forget(shared=path, attributes=path)
     witness._remembered.update(early)
-    unnoticed = store.reserve("n", 1)  # as after a restart of the machine
+    unnoticed = store.reserve("n", 1)  # as after a restart of the machine, without attributes
     witness._remembered.update(late)
     noticed = store.reserve("n", 1)
     assert noticed.first == unnoticed.last + 299 + GAP * 100 + 1

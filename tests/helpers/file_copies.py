@@ -33,6 +33,9 @@ _COMMANDS: Final = {
     "cp -r of all": 'cp -r "$copy/." .',
     "tar -x --overwrite of all": 'tar -C "$copy" -c . | tar -x --overwrite',
     "rsync --inplace --delete of all": 'rsync -a --ignore-times --inplace --delete "$copy/" ./',
+    "cp -a of all": 'cp -a "$copy/." .',
+    "cp --preserve=all of all": 'cp --preserve=all "$copy"/* .',
+    "cat over all": 'for file in ids.db ids.db-guard; do cat "$copy/$file" > "$file"; done',
     "rm -r, cp -r of all": 'cd .. && rm -rf "$place" && cp -r "$copy" "$place"',
 }
 
@@ -62,6 +65,17 @@ WAYS: Final[dict[str, Callable[[Path, Path], None]]] = {
     "SQLite's own restore": _restored_by_sqlite,
 }
 """The function of each way, which takes the directory of the file and a copy of it."""
+
+
+OVER_ALL: Final = (
+    "cp -r of all",
+    "cp -a of all",
+    "cp --preserve=all of all",
+    "cat over all",
+    "tar -x --overwrite of all",
+    "rsync --inplace --delete of all",
+)
+"""The ways that write over the file and its guard, and leave both at their inodes."""
 
 
 def lacks(way: str) -> str | None:

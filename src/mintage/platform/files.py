@@ -10,7 +10,7 @@ from contextlib import suppress
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
     from typing import Final
 
 _PRIVATE: Final = (
@@ -61,6 +61,34 @@ def write_at_start(file: int, content: bytes) -> None:
         os.write(file, content)
     else:
         os.pwrite(file, content, 0)
+
+
+def attributes(path: str, prefix: str) -> dict[str, bytes]:
+    """Return the attributes of a file whose names begin with ``prefix`` (Linux only).
+
+    The result is empty if the file, or its file system, has none.
+
+    >>> attributes("/", "user.mintage.")
+    {}
+    """
+    found = {}
+    if sys.platform == "linux":
+        with suppress(OSError):
+            for name in os.listxattr(path):
+                if name.startswith(prefix):
+                    found[name] = os.getxattr(path, name)
+    return found
+
+
+def replace_attributes(path: str, old: Iterable[str], name: str, value: bytes) -> None:
+    """Give a file one attribute, and then remove the old ones, as far as its file system has any (Linux only)."""
+    if sys.platform == "linux":
+        with suppress(OSError):
+            os.setxattr(path, name, value)
+        for each in old:
+            if each != name:
+                with suppress(OSError):
+                    os.removexattr(path, each)
 
 
 def lock(file: int) -> None:

@@ -27,7 +27,7 @@ _RAW_FORKS: Final = Limit(
 )
 _OLDER_COPIES: Final = Limit(
     "older copies",
-    "marks are in each process and beside the SQLite file, and not in shared memory",
+    "marks are in each process and beside the SQLite file, and in neither shared memory nor an attribute",
     "an older copy of a whole directory is noticed only by processes that used the file before",
 )
 _LOCKS: Final = Limit(

@@ -1,8 +1,12 @@
 """Marks outside an SQLite store's file, which detect an older copy; and the lock of the file.
 
 If an older copy replaces a file, nothing in the file can show that it went back. So each verb that writes adds to a
-counter in the file, and keeps a mark of it in three places: in this process, in a file beside the store's, and in
-memory that the user's processes share until the machine restarts. No copy overwrites all three at once.
+counter in the file, and keeps a mark of it in four places: in this process, in an attribute of the file, in a file
+beside the store's, and in memory that the user's processes share until the machine restarts. No copy overwrites all
+four at once.
+
+The attribute stays when an older copy is written over the file and its guard, and every user and container sees it. A
+copy may bring its own attribute, so each write gives the attribute another name, which no older copy has.
 
 The file beside the store's, whose name ends with ``-guard``, is also locked during each verb. SQLite's own locks are
 POSIX locks, which a process loses when any part of it opens and closes the store's file. The marks in shared memory are
@@ -30,6 +34,7 @@ if TYPE_CHECKING:
 
 _SHARED: Final = files.shared_memory()
 _ENDING: Final = "-guard"
+_ATTRIBUTE: Final = "user.mintage."
 _MARKS_BYTES: Final = 512
 """The size of a file of marks in bytes: one sector, which is written at once."""
 _MOST: Final = 1000
@@ -82,6 +87,7 @@ class Witness:
         self._path = path
         self._guard = guard
         self._shared: int | None = None
+        self._attributes: dict[str, bytes] = {}
 
     def lock_shared(self, end_ns: int) -> None:
         """Open and lock the marks in shared memory, if there is any.
@@ -110,13 +116,14 @@ class Witness:
     def recall(self, place: str) -> set[Marks]:
         """Return the marks of the file that is at this place now. Their places may differ.
 
-        The guard is in the file's directory, so its marks belong to this file. The other marks belong to the path,
-        which may name two files: containers that share memory may have different files at one path. Their roots differ.
+        The guard is in the file's directory, so its marks belong to this file, as those of an attribute do. The other
+        marks belong to the path, which may name two files: containers that share memory may have different files at one
+        path. Their roots differ.
         """
-        beside, shared = (_read(file) for file in (self._guard, self._shared))
-        if beside is not None:
-            beside = replace(beside, place=place)
-        return {each for each in (beside, shared, _remembered.get(self._path)) if each is not None}
+        self._attributes = files.attributes(self._path, _ATTRIBUTE)
+        of_file = {_read(self._guard), *map(_parse, self._attributes.values())}
+        of_path = {_read(self._shared), _remembered.get(self._path)}
+        return {replace(each, place=place) for each in of_file if each} | {each for each in of_path if each}
 
     def keep(self, marks: Marks) -> None:
         """Keep the marks in all places.
@@ -130,6 +137,9 @@ class Witness:
         for file in (self._guard, self._shared):
             if file is not None and _read(file) != marks:
                 _write(file, marks)
+        name, line = f"{_ATTRIBUTE}{marks.with_log.serial}", _line(marks)
+        if self._attributes != {name: line}:
+            files.replace_attributes(self._path, self._attributes, name, line)
 
     def follow(self) -> None:
         """Give the guard the owner and mode of the store's file."""
@@ -265,14 +275,21 @@ def _read(file: int | None) -> Marks | None:
     if file is None:
         return None
     try:
-        line, _, _ = files.read_at_start(file, _MARKS_BYTES).partition(b"\n")
+        return _parse(files.read_at_start(file, _MARKS_BYTES))
+    except OSError:
+        return None
+
+
+def _parse(content: bytes) -> Marks | None:
+    try:
+        line, _, _ = content.partition(b"\n")
         check, _, text = line.partition(b" ")
         if check != _check(text):
             return None
         values = text.decode().split("\t")
         with_log, without_log = (_parse_mark(*values[at : at + 3]) for at in (0, 3))
         return Marks(with_log, without_log, *values[6:]) if with_log else None
-    except (OSError, ValueError, TypeError):
+    except (ValueError, TypeError):
         return None
 
 
@@ -288,12 +305,15 @@ def _values(mark: Mark | None) -> list[str]:
     return [str(value) for value in asdict(mark).values()] if mark else ["", "", ""]
 
 
-def _write(file: int, marks: Marks) -> None:
+def _line(marks: Marks) -> bytes:
     values = [*_values(marks.with_log), *_values(marks.without_log), marks.place, marks.origin, marks.root]
     text = "\t".join(values).encode()
-    line = b"%s %s\n" % (_check(text), text)
+    return b"%s %s\n" % (_check(text), text)
+
+
+def _write(file: int, marks: Marks) -> None:
     try:
-        files.write_at_start(file, line.ljust(_MARKS_BYTES))
+        files.write_at_start(file, _line(marks).ljust(_MARKS_BYTES))
     except OSError:
         # No mark is better than an outdated one: an incarnation that ended would count as lost each time.
         with suppress(OSError):
