@@ -593,7 +593,20 @@ def test_home_that_cannot_be_created_is_reported_in_one_line(shell: Shell, tmp_p
     done = shell.run("next", "orders", **home)
     assert (done.returncode, done.stdout) == (CATALOGUE["store.refused"].exit, "")
     assert "set MINTAGE_HOME to a directory" in done.stderr
-    assert shell.findings(status=CATALOGUE["store.refused"].exit, **home)["store", "url"]["level"] == "unusable"
+
+
+def test_doctor_warns_of_locks_where_the_registry_cannot_be_made(shell: Shell, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    home = {"MINTAGE_STORE": "", "MINTAGE_HOME": str(tmp_path / "file" / "home")}
+    done = shell.run("new", "sno", **home)
+    assert done.returncode == 0
+    assert "held by a lock instead" in done.stderr
+    found = shell.findings(status=1, **home)
+    assert found["store", "url"]["level"] == found["store", "promise"]["level"] == "attention"
+    assert "held by a lock instead" in found["store", "url"]["text"]
+    assert "share these locks" in found["store", "promise"]["text"]
+    assert found["store", "url"]["todo"].startswith("Set MINTAGE_HOME to a directory")
+    assert shell.run("doctor", **home).stderr == ""
 
 
 def test_passwords_are_never_shown(shell: Shell) -> None:

@@ -6,6 +6,7 @@ import json
 import os
 import re
 import time
+import warnings
 from contextlib import suppress
 from datetime import UTC, datetime
 from types import MappingProxyType
@@ -16,7 +17,7 @@ from mintage.cli.command import COLOR, JSON, command, option
 from mintage.cli.namespaces import left, used
 from mintage.cli.pools import known_layout
 from mintage.cli.screen import ago, open_screen
-from mintage.cli.stores import NOT_MADE, REGISTRY, STORE, advice, opened, source
+from mintage.cli.stores import NOT_MADE, REGISTRY, STORE, advice, advised, opened, source
 from mintage.errors import ConfigError, LeaseError, MintError
 from mintage.formats import catalogue, times
 from mintage.installation import install_line
@@ -92,8 +93,11 @@ def doctor(args: argparse.Namespace) -> int:
     found: list[Finding] = []
     trouble: MintError | None = None
     try:
-        with opened(args) as store:
-            found += _examine(args, store)
+        if locks := _locks(args):
+            found += locks
+        else:
+            with opened(args) as store:
+                found += _examine(args, store)
     except MintError as error:
         trouble = error
         found.append(Finding("store", "url", str(error), "unusable", advice(error.code), {"code": error.code}))
@@ -129,6 +133,36 @@ def _examine(args: argparse.Namespace, store: Store) -> list[Finding]:
 
 
 # --- the store ----------------------------------------------------------------------------------------------------
+
+
+def _locks(args: argparse.Namespace) -> list[Finding]:
+    """Return the findings where locks hold the node numbers, as the registry cannot be written; else none.
+
+    A number is taken for a moment, because only that shows what can be locked here.
+    """
+    from mintage.lease import registry
+    from mintage.lease.registry.locks import LockedNode
+
+    with advised(MintError):
+        if args.store is not None or os.environ.get("MINTAGE_STORE") or registry.is_writable():
+            return []
+    lease = LockedNode("doctor", lambda: range(registry.BLOCK))
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            lease.window(0)
+        finally:
+            lease.release(0)
+    [text] = [str(each.message) for each in caught]
+    why, _, todo = text.rpartition("; ")
+    promise = "IDs are unique only among the processes that share these locks; 'Sequence' needs a registry or a store"
+    if "at random" in why:
+        promise = "IDs are unique in this process only, others may repeat them; 'Sequence' needs a registry or a store"
+    todo = f"{todo[:1].upper()}{todo[1:]}."
+    return [
+        Finding("store", "url", why, "attention", todo, {"from": REGISTRY}),
+        Finding("store", "promise", promise, "attention", todo, {"promise": "locks"}),
+    ]
 
 
 def _store(place: str, store: Store, description: Description) -> Iterator[Finding]:
