@@ -64,6 +64,13 @@ def python(program: str, *arguments: object) -> subprocess.Popen[str]:
 # --- the file -------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("name", [":memory:", "/:memory:", "file:ids.db", "file::memory:"])
+def test_name_that_is_special_in_sqlite_is_refused(name: str) -> None:
+    with pytest.raises(ConfigError, match="use memory:") as refused:
+        open_store(f"sqlite:///{name}")
+    assert refused.value.code == "config.store"
+
+
 def test_store_opens_no_file_before_the_first_verb(path: Path) -> None:
     with opened(path) as store:
         assert str(store.path) == str(path)

@@ -59,6 +59,12 @@ class SqliteStore(Ledger):
             )
         if "\0" in url.path:
             raise ConfigError("the path of the store's file has a zero byte (%00)", code="config.store")
+        if os.path.basename(url.path) == ":memory:" or url.path.startswith("file:"):
+            raise ConfigError(
+                f"the path {url.path!r} is special in SQLite, but would be a file of this name here: use memory: for a "
+                "store without a file, or a plain path",
+                code="config.store",
+            )
         self.url = url
         self.path = files.absolute(url.path)
         self._timeout_ms = url.parse_int("timeout_ms", 2000, 1, 60_000)
