@@ -218,6 +218,67 @@ def schemas_with_one_cache(folder: Path, size: int) -> Tally:
     return tally
 
 
+IDS_AN_INTEGER: Final = 490
+"""As many as holders minted beside each integer when the defect was found."""
+LOOKS: Final = ("doctor", "pools list", "leases list", "namespaces list")
+"""The commands that somebody runs to see what is wrong."""
+
+
+def two_stores_of_one_name(folder: Path, size: int) -> Tally:
+    """Look at a store in use through another schema; then its holder mints on, beside a process that starts."""
+    tally = Tally()
+    postgresql = PostgreSQL(folder / "postgresql")
+
+    def minted(tally: Tally, ready: int | None, go: int | None) -> array[int]:
+        # Integers are odd in the answer, IDs are even.
+        values = array("Q")
+        with (
+            tally.refusals(),
+            open_store(postgresql.url) as store,
+            snowflake.Generator(store=store, max_wait_ms=WAIT_MS) as generator,
+        ):
+            values.append(2 * generator.new())
+            for at in range(0, size // 2, 10):
+                values.extend(2 * each + 1 for each in store.reserve("n", 10).as_range())
+                if ready is not None and go is not None and at == size // 4 // 10 * 10:
+                    os.write(ready, b".")
+                    os.read(go, 1)
+            for _ in range(0, size // 2 * IDS_AN_INTEGER, AT_A_TICK):
+                values.extend(2 * each for each in generator.batch(AT_A_TICK))
+        return values
+
+    def beside(look: Callable[[], object]) -> None:
+        """Count what a holder mints before and after a look, and what a process mints that starts after it."""
+        is_ready, ready = os.pipe()
+        go, goes = os.pipe()
+        holder = forked(partial(answering, partial(minted, ready=ready, go=go)))
+        select.select([is_ready], [], [], BOUND_S)
+        look()
+        os.write(goes, b".")
+        started = forked(partial(answering, partial(minted, ready=None, go=None)))
+        values = np.concatenate([np.asarray(each) for each in integers_of(tally, [holder, started])])
+        tally.ids += len(values)
+        tally.equal += len(values) - len(np.unique(values))
+        for end in (is_ready, ready, go, goes):
+            os.close(end)
+
+    def run_commands() -> None:
+        with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
+            for look in LOOKS:
+                main_of_mintage([*look.split(), "--store", f"{postgresql.url}?schema=mintage"])
+
+    def begin_second_store() -> None:
+        with open_store(f"{postgresql.url}?schema=mintage") as other:
+            other.reserve("n", 10)
+
+    with ExitStack() as stack:
+        stack.callback(postgresql.kill)
+        postgresql.start()
+        beside(run_commands)
+        beside(begin_second_store)
+    return tally
+
+
 BEFORE_A_DROP: Final = 800
 """Integers, of blocks of 300."""
 
@@ -944,6 +1005,7 @@ class Defect:
 DEFECTS: Final = {
     "a server that comes back": Defect(4_000_000, switched_and_back, ("mariadb_pair",)),
     "two schemas with one cache": Defect(6, schemas_with_one_cache, ("postgresql", "redis")),
+    "two stores under one name": Defect(5_000, two_stores_of_one_name, ("postgresql",), refusal="config.store"),
     "dropped tables behind a cache": Defect(BEFORE_A_DROP, dropped_tables, ("postgresql", "redis")),
     "a pool created after a loss": Defect(
         2_000_000, created_after_a_loss, ("redis", "postgresql", "mariadb"), refusal="lease.none_free"
