@@ -169,6 +169,19 @@ def test_schema_is_created_by_one_client_at_a_time(server: Server) -> None:
         assert other.reserve("n", 1).first == 1
 
 
+def test_reader_of_a_schema_that_is_being_created_tries_again(mariadb: MariaDB) -> None:
+    [_, steps] = migrations("mysql")[0]
+    with open_store(mariadb.url) as maker, open_store(mariadb.url) as reader:
+        assert isinstance(maker, Database)
+        with maker.transaction(maker._sql["lock_schema"]):
+            administer(mariadb, "; ".join(steps[:2]))
+            refusal_text(reader.list_namespaces, "store.unavailable")
+        maker.close()
+        assert "restore it" in refusal_text(reader.list_namespaces)
+        maker.prepare()
+        assert reader.list_namespaces() == []
+
+
 def test_incomplete_schema_is_completed(mariadb: MariaDB) -> None:
     [_, steps] = migrations("mysql")[0]
     administer(mariadb, "; ".join([*steps[:2], "CREATE TABLE mintage_schema (version INTEGER NOT NULL PRIMARY KEY)"]))

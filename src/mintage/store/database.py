@@ -268,7 +268,9 @@ class Database(Ledger):
         with self.transaction(self._sql["missing"]) as (transaction, [row], deadline):
             identity, now_ms, is_read_only, tables, forgets = row[:5]
             self._check_server(is_read_only=is_read_only, forgets=forgets)
-            if tables:
+            if tables == "all":
+                raise ConflictError  # another process creates them
+            if tables != "none":
                 raise StoreError(f"{self.url}: a table of mintage is missing: {RESTORE_ADVICE}", code="store.refused")
             yield Records(self, transaction, self._sql, Server(identity, now_ms), deadline, is_new=True)
 

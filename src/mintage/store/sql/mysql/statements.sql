@@ -60,13 +60,19 @@ SELECT
   EXISTS (SELECT 1 FROM mintage_pool, mintage_node, mintage_namespace WHERE FALSE);
 
 -- name: missing
--- The server without tables, and the number of those that are there.
+-- The server without tables, and whether all or some are there meanwhile. A process that creates them holds the lock.
 SELECT
   CONCAT_WS(':', /*!50700 @@server_uuid */ /*M! @@server_id, @@hostname, @@port, @@datadir */),
   TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(3)) DIV 1000,
   CAST(@@GLOBAL.read_only AS CHAR) NOT IN ('0', 'OFF'),
   (
-    SELECT COUNT(*) FROM information_schema.tables
+    SELECT
+      CASE
+        WHEN COUNT(*) = 5 OR IS_USED_LOCK(CONCAT('mintage.', LEFT(SHA2(DATABASE(), 256), 40))) IS NOT NULL THEN 'all'
+        WHEN COUNT(*) = 0 THEN 'none'
+        ELSE 'some'
+      END
+    FROM information_schema.tables
     WHERE table_schema = DATABASE()
       AND table_name IN ('mintage_schema', 'mintage_life', 'mintage_pool', 'mintage_node', 'mintage_namespace')
   ),

@@ -37,7 +37,7 @@ SELECT
 FROM pg_control_system();
 
 -- name: missing
--- The server without tables, and the number of those that are there.
+-- The server without tables, and whether all or some are there meanwhile.
 SELECT
   system_identifier || ':' || CASE
     WHEN pg_is_in_recovery() THEN 'replica'
@@ -45,12 +45,17 @@ SELECT
   END || ':' || (SELECT oid FROM pg_database WHERE datname = current_database()),
   CAST(floor(extract(epoch FROM clock_timestamp()) * 1000) AS BIGINT),
   current_setting('transaction_read_only') = 'on',
-  num_nonnulls(
-    to_regclass('{schema}mintage_schema'),
-    to_regclass('{schema}mintage_pool'),
-    to_regclass('{schema}mintage_node'),
-    to_regclass('{schema}mintage_namespace')
-  ),
+  CASE
+    num_nonnulls(
+      to_regclass('{schema}mintage_schema'),
+      to_regclass('{schema}mintage_pool'),
+      to_regclass('{schema}mintage_node'),
+      to_regclass('{schema}mintage_namespace')
+    )
+    WHEN 0 THEN 'none'
+    WHEN 4 THEN 'all'
+    ELSE 'some'
+  END,
   false,
   set_config('statement_timeout', :timeout, true)
 FROM pg_control_system();
