@@ -138,7 +138,7 @@ class PostgreSqlStore(Database):
             raise ConfigError(
                 f"{self.url}: tables of mintage are in several schemas of the account's search_path, "
                 f"{' and '.join(names)}, so there are several stores: add ?schema= with the schema of the one in use "
-                "to the URL of every process, and then drop the others",
+                "to the URL of every process",
                 code="config.store",
             )
         if rows and not names:
