@@ -23,7 +23,7 @@ from mintage.errors import MintError
 from mintage.lease import keeper, segment_client
 from mintage.lease.lease_client import LeaseClient
 from mintage.process import generation, jitter
-from mintage.rules import NamespaceRecord, NodeRecord
+from mintage.rules import NamespaceRecord, NodeRecord, PoolRecord
 from mintage.store.memory import MemoryStore
 from tests.simulator.cloning import Share, memory_of
 from tests.simulator.outcomes import Batch, Duplicate, Outcome, all_twins, join
@@ -453,8 +453,12 @@ class World:
             case "outage":
                 self.store.away_until_ms = self.now_ms + draw.choice((grid, span // 2, 2 * span))
             case "flush":
-                self.store.book.flush()
-                self.note("is flushed")
+                if process.region.make is not make_sequence and draw.random() < 0.5:
+                    self.create_lost_pools(process.region)
+                    self.enter(process)
+                else:
+                    self.store.book.flush()
+                    self.note("is flushed")
             case "sleep":
                 self.pass_time(draw.choice((span // 2, span, 2 * span + self.limit_ms)))
             case "busy":
@@ -554,6 +558,18 @@ class World:
         with self._switching(region, self._rest_ms(), heirs[:1]):
             self.mint_together(heirs)
         self.mint_together([*holders, *heirs])
+
+    def create_lost_pools(self, region: Region) -> None:
+        """Lose all pools and create them again at once, as a script that sets up the server does."""
+        holders, heirs = self._gather(region)
+        usual, self.trouble = self.trouble, 0.0
+        lost = self.store.book.all(PoolRecord)
+        self.store.book.flush()
+        self.note("is flushed")
+        for pool in lost:
+            self.store.create_pool(pool.name, layout=pool.layout, span_ms=pool.span_ms)
+        self.mint_together([*heirs, *holders])
+        self.trouble = usual
 
     def _rest_ms(self) -> int:
         """Return how long node numbers are in quarantine after a failover."""

@@ -184,6 +184,16 @@ def broken_quarantine(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(rules, "note_server", at_once)
 
 
+def broken_creation(patch: pytest.MonkeyPatch) -> None:
+    """Create a pool without a quarantine on a store that may have lost it."""
+    create_pool = Ledger.create_pool
+
+    def unused(self: Ledger, pool: str, *, layout: str, span_ms: int) -> PoolRecord:
+        return create_pool(self, pool, layout=layout, span_ms=span_ms, never_used=True)
+
+    patch.setattr(Ledger, "create_pool", unused)
+
+
 def broken_continuity(patch: pytest.MonkeyPatch) -> None:
     """Extend an ended window after a failover."""
     extend = rules.extend
@@ -301,6 +311,7 @@ BROKEN = [
     pytest.param(broken_rebirth, 8, {"regions": "sn"}, id="rebirth"),
     pytest.param(broken_durability, 1, {}, id="durability"),
     pytest.param(broken_quarantine, 1, {"regions": "sn"}, id="quarantine"),
+    pytest.param(broken_creation, 1, {"regions": "sn"}, id="creation"),
     pytest.param(broken_continuity, 1, {"regions": "snowflake"}, id="continuity"),
     pytest.param(broken_count, 6, {"regions": "sn"}, id="count"),
     pytest.param(broken_note, 4, {"regions": "sn"}, id="note"),
