@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from mintage.errors import LeaseError
-from mintage.rules import CLOCK_MARGIN_MS, Lease
+from mintage.rules import CLOCK_LIMIT_MS, CLOCK_MARGIN_MS, Lease
 from mintage.store import ledger
 from mintage.store.memory import MemoryStore
 from tests.contract.every_store.stores import LAYOUT, SPAN_MS, acquire, extend, new_pool
@@ -87,6 +87,20 @@ def test_clock_limit_of_a_store_applies_to_every_verb() -> None:
     [pool] = store.list_pools()
     again = store.create_pool("p", layout=LAYOUT)
     assert again.floor_ms == pool.floor_ms + SPAN_MS + limit + CLOCK_MARGIN_MS
+
+
+def test_forgotten_window_ends_in_time_on_servers_a_second_apart() -> None:
+    now = 1_700_000_000_000
+    store = Switched(now + CLOCK_MARGIN_MS)
+    store.switch("A")
+    new_pool(store)
+    known = store.tables()
+    # The caller's clock is as far ahead of the first server's as it may be, which is ahead of the second one's.
+    forgotten = acquire(store, now + CLOCK_MARGIN_MS + CLOCK_LIMIT_MS)
+    store.switch("B", known)
+    store.time_ms = now
+    assert code_of(lambda: acquire(store, now)) == "lease.none_free"
+    assert store.list_pools()[0].floor_ms >= forgotten.until_ms
 
 
 def test_copy_of_a_holder_is_recorded_after_a_failover_too() -> None:
