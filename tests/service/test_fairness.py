@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import pytest
@@ -14,6 +15,7 @@ from mintage._core.lane import MAX_REPLY_BATCH
 from mintage.server.app import App
 from mintage.server.http import HttpProtocol
 from mintage.server.keys import digest
+from mintage.server.minters import SLICE
 from mintage.server.resp import RespProtocol
 from mintage.server.turns import COMMAND, HIGH_WATER, REQUEST, TURN
 from tests.service.here import Here, here, run
@@ -51,6 +53,8 @@ BUSY: Final = {
     "Redis, answered by Python": Busy("redis", command("ECHO", "x") * 2000, COMMAND),
     "Redis, without a key": Busy("redis", command("INCR", "busy") * 2000, COMMAND, keyed=True),
     "Redis, minted": Busy("redis", command("MINT", "uuid", "COUNT", "1000") * 20, REQUEST),
+    "Redis, 10,000 minted": Busy("redis", command("MINT", "cuid2", "COUNT", "10000"), REQUEST),
+    "HTTP, 10,000 minted": Busy("http", head("POST /v1/ids/ulid?count=10000", length=0), REQUEST),
 }
 ASKED: Final = {"http": head("GET /healthz"), "redis": command("PING")}
 ANSWERED: Final = {"http": b"HTTP/1.1 200 ", "redis": b"+PONG\r\n"}
@@ -71,12 +75,12 @@ async def turns() -> AsyncIterator[int]:
         await asyncio.sleep(0)
 
 
-def answered(service: Here) -> float:
-    """Return the number of requests answered, by the lane or by Python."""
+def answered(service: Here, counter: str = "mintage_requests_total") -> float:
+    """Return the number of requests answered, by the lane or by Python, or the sum of another counter."""
     metrics = service.service.metrics
     metrics.gather(service.service)
     samples = (each for metric in metrics.registry.collect() for each in metric.samples)
-    return sum(each.value for each in samples if each.name == "mintage_requests_total")
+    return sum(each.value for each in samples if each.name == counter)
 
 
 async def warm(service: Here) -> None:
@@ -147,6 +151,35 @@ def test_turn_has_bounded_work_for_any_amount_of_requests(name: str, keyed: list
                     if turn == MOST_TURNS:
                         break
             assert 0 < most * busy.work <= MOST_WORK, most
+
+    run(test)
+
+
+@pytest.mark.parametrize("name", ["Redis, 10,000 minted", "HTTP, 10,000 minted"])
+def test_turn_mints_one_slice_however_many_ids_are_asked_for(name: str) -> None:
+    async def test() -> None:
+        async with here() as service:
+            minted = most = 0.0
+            async with busy_connections(service, BUSY[name]):
+                async for _ in turns():
+                    before, minted = minted, answered(service, "mintage_ids_total")
+                    most = max(most, minted - before)
+                    if minted >= 30_000:
+                        break
+            assert 0 < most <= SLICE
+
+    run(test)
+
+
+def test_mint_of_one_does_not_wait_for_the_lists_of_others() -> None:
+    async def test() -> None:
+        async with here() as service:
+            mint = partial(service.service.mint, service.service.caller(None), "ulid")
+            lists = [asyncio.create_task(mint(10_000)) for _ in range(10)]
+            await asyncio.sleep(0)
+            assert len(await asyncio.wait_for(mint(1), PATIENCE_S)) == 1
+            assert not any(each.done() for each in lists)
+            assert [len(set(each)) for each in await asyncio.gather(*lists)] == [10_000] * 10
 
     run(test)
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import errno
-from collections import Counter
+from collections import Counter, defaultdict
 from typing import TYPE_CHECKING, Final
 
 from mintage.errors import FieldError, RequestError
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from mintage.store import Store
 
 _THREADS: Final = 4
+SLICE: Final = 256
+"""The most IDs that are minted at once: about half a millisecond of work, in which the event loop may have to wait."""
 _NO_FILES: Final = frozenset({errno.EMFILE, errno.ENFILE})
 
 
@@ -36,6 +39,10 @@ class Minters:
         self._generators: dict[str, Generator] = {}
         self._minting: Counter[str] = Counter()
         """By scheme, the number of IDs that are being minted."""
+        # By scheme, one slice is minted at a time. Of the requests for more than a slice one goes on at a time, so that
+        # at most one list grows, and a request for few IDs waits for a slice, not for a list.
+        self._slices: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
+        self._lists: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
         # At most the IDs of one second, as a request that waits for more blocks a thread.
         a_second = max(1, settings.layout.ids_per_second)
         self._most = {each.name: a_second for each in SCHEMES.values() if each.has_layouts}
@@ -85,9 +92,19 @@ class Minters:
             raise FieldError(f"meta {meta} is {bounds}", code="field.range")
         self._minting[scheme] += count
         try:
-            ids = await self._threads.run(self._mint, scheme, count, meta)
+            if count <= SLICE:
+                return await self._mint_slice(scheme, count, meta)
+            ids: list[str] = []
+            async with self._lists[scheme]:
+                while len(ids) < count:
+                    ids += await self._mint_slice(scheme, min(SLICE, count - len(ids)), meta)
+            return ids
         finally:
             self._minting[scheme] -= count
+
+    async def _mint_slice(self, scheme: str, count: int, meta: int) -> list[str]:
+        async with self._slices[scheme]:
+            ids = await self._threads.run(self._mint, scheme, count, meta)
         self._metrics.ids(scheme, count)
         return ids
 

