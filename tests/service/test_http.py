@@ -245,6 +245,21 @@ def test_request_may_be_written_in_many_forms(service: Running, written: bytes) 
         assert read(connection).json == {"status": "ok"}
 
 
+@pytest.mark.parametrize(
+    "head",
+    [
+        b"POST /alloc HTTP/1.1\r\nHost: a\r\nConnection: close, Upgrade\r\nUpgrade: h2c\r\n",
+        b"POST /alloc HTTP/1.0\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n",
+        b"POST /alloc HTTP/1.0\r\nConnection: keep-alive, Upgrade\r\nUpgrade: websocket\r\n",
+    ],
+)
+def test_last_request_may_offer_another_protocol(service: Running, head: bytes) -> None:
+    heard = say(service.http, b"%sContent-Length: %d\r\n\r\n%s" % (head, len(BODY), BODY))
+    assert heard.startswith(b"HTTP/1.1 200 OK\r\n")
+    assert b"\r\nconnection: close\r\n" in heard
+    assert b'"code":0' in heard
+
+
 def test_http_1_0_client_is_answered_and_disconnected(service: Running) -> None:
     heard = say(service.http, b"POST /alloc HTTP/1.0\r\nContent-Length: %d\r\n\r\n%s" % (len(BODY), BODY))
     assert heard.startswith(b"HTTP/1.1 200 OK\r\n")

@@ -16,7 +16,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any, Final
 
 import structlog
-from httptools import HttpParserError, HttpParserUpgrade
+from httptools import HttpParserError, HttpParserUpgrade, HttpRequestParser
 
 from mintage._core.lane import MAX_REPLY_BATCH, HttpSession
 from mintage.errors import RequestError
@@ -313,6 +313,10 @@ class HttpProtocol(HttpToolsProtocol):
         offer = {b"connection", b"upgrade", b"http2-settings"}
         lines = [b"%s %s HTTP/%s" % (method, self.url, self.parser.get_http_version().encode())]
         lines += [b"%s: %s" % header for header in self.headers if header[0] not in offer]
+        if not self.parser.should_keep_alive():
+            lines.append(b"connection: close")
+        # Another parser, as one takes no more data after an offer in the last request of a connection.
+        self.parser = HttpRequestParser(self)
         self._feed(b"\r\n".join([*lines, b"", remainder]))
 
     def on_message_begin(self) -> None:
