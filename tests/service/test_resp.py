@@ -60,6 +60,8 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
 
 # --- each command -------------------------------------------------------------------------------------------------
 
+DOCS = b"$7\r\nsummary\r\n$14\r\nINCR namespace\r\n$5\r\ngroup\r\n$7\r\ngeneric\r\n"
+
 # Words, and the reply in RESP2 and, where it is another, in RESP3.
 REPLIES: list[tuple[str, bytes, bytes | None]] = [
     ("PING", b"+PONG\r\n", None),
@@ -73,8 +75,13 @@ REPLIES: list[tuple[str, bytes, bytes | None]] = [
     ("COMMAND COUNT", b":%d\r\n" % len(COMMANDS), None),
     (
         "COMMAND DOCS incr",
-        b"*2\r\n$4\r\nincr\r\n*2\r\n$7\r\nsummary\r\n$14\r\nINCR namespace\r\n",
-        b"%1\r\n$4\r\nincr\r\n%1\r\n$7\r\nsummary\r\n$14\r\nINCR namespace\r\n",
+        b"*2\r\n$4\r\nincr\r\n*4\r\n" + DOCS,
+        b"%1\r\n$4\r\nincr\r\n%2\r\n" + DOCS,
+    ),
+    (
+        "COMMAND INFO incr nope",
+        b"*2\r\n*10\r\n$4\r\nincr\r\n:2\r\n*0\r\n:0\r\n:0\r\n:0\r\n*0\r\n*0\r\n*0\r\n*0\r\n$-1\r\n",
+        b"*2\r\n*10\r\n$4\r\nincr\r\n:2\r\n*0\r\n:0\r\n:0\r\n:0\r\n*0\r\n*0\r\n*0\r\n*0\r\n_\r\n",
     ),
     ("GET nobody-made-this", b"$-1\r\n", b"_\r\n"),
     (
@@ -195,9 +202,10 @@ def test_info_can_be_parsed_with_any_namespace_names(service: Running) -> None:
     assert facts["held_told"] > 0
 
 
-def test_command_lists_every_command(service: Running) -> None:
-    with redis.Redis(port=service.redis[1]) as client:
-        listed: Any = client.execute_command("COMMAND")
+@pytest.mark.parametrize("protocol", [2, 3])
+def test_command_lists_every_command(service: Running, protocol: int) -> None:
+    with redis.Redis(port=service.redis[1], protocol=protocol) as client:
+        listed: Any = client.command()
     assert {name.upper().encode() if isinstance(name, str) else name.upper() for name in listed} == set(COMMANDS)
 
 
@@ -215,6 +223,15 @@ def test_unknown_command_is_named_and_affects_no_other_reply(service: Running) -
     assert (first, second, third, end) == (b"+PONG",) * 3 + (b"",)
     assert unknown == b"-ERR unknown command 'FLUSHALL' (request.malformed)"
     assert strange == b"-ERR unknown command '\\xff\\r\\n" + b"x" * 61 + b"' (request.malformed)"
+
+
+@pytest.mark.parametrize("protocol", [2, 3])
+def test_transaction_is_refused_with_the_way_to_do_without(service: Running, protocol: int) -> None:
+    with (
+        redis.Redis(port=service.redis[1], protocol=protocol) as client,
+        pytest.raises(redis.ResponseError, match=r"pipeline\(transaction=False\) of redis-py"),
+    ):
+        client.pipeline().incr("transacted").execute()
 
 
 @pytest.mark.parametrize("name", ["", "a b", "-", "ä", "x" * 129, "a\r\nb", "\0"])
@@ -331,6 +348,10 @@ def test_protocol_error_is_named_after_earlier_replies_and_disconnects(
         b"GET / HTTP/1.0\n",
         b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
         b"Host: ids\r\n",
+        b"POST /\r\n",
+        b"post\r\n",
+        command("POST", "/"),
+        command("Host:", "ids"),
         b"X-Mine: 1\r\n",
         b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\n",
         b"\x00\n",
@@ -771,7 +792,7 @@ def test_redis_cli_works_unchanged(service: Running, kept: Running) -> None:
     assert run(cli, "-p", port, "INCR", "cli") == "1\n"
     assert run(cli, "-3", "-p", port, "INCRBY", "cli", "9") == "10\n"
     assert run(cli, "-p", port, said="INCR cli\nPING\nGET never\nMINT sno COUNT 2\n").count("\n") == 5
-    docs = '{"incr":{"summary":"INCR namespace"}}\n'
+    docs = '{"incr":{"summary":"INCR namespace","group":"generic"}}\n'
     assert run(cli, "-e", "--json", "-3", "-p", port, "COMMAND", "DOCS", "INCR") == docs
     assert run(cli, "-p", str(kept.redis[1]), "INCR", "shop.cli", REDISCLI_AUTH=SHOP) == "1\n"
     assert "NOPERM" in run(cli, "-p", str(kept.redis[1]), "INCR", "other", REDISCLI_AUTH=SHOP)

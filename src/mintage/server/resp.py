@@ -30,6 +30,11 @@ if TYPE_CHECKING:
 
 #: The version of Redis that clients are told, from which they derive the available commands.
 _REDIS_VERSION: Final = "7.4.0"
+#: Why a command of a transaction is refused, as the default pipelines of many clients send it.
+_NO_TRANSACTIONS: Final = (
+    "there are no transactions here, and commands between MULTI and EXEC run at once: send a pipeline without them, "
+    "such as pipeline(transaction=False) of redis-py"
+)
 _numbers = itertools.count(1)
 _log = structlog.get_logger("mintage.server")
 
@@ -186,6 +191,8 @@ class RespProtocol(asyncio.Protocol):
         left = MAX_REPLY_BATCH
         while not isinstance(answer, bytes):
             written, words = answer
+            if isinstance(words, list) and words[0].upper() in _OF_HTTP:
+                words = _FOREIGN
             if isinstance(words, str):
                 self._transport.write(written + f"-ERR Protocol error: {words} (request.malformed)\r\n".encode())
                 self._transport.close()
@@ -274,6 +281,8 @@ class RespProtocol(asyncio.Protocol):
     def _run(self, words: list[bytes]) -> Reply | Later:
         name = words[0].upper()
         command = COMMANDS.get(name)
+        if name in _OF_TRANSACTIONS:
+            raise RequestError(f"unknown command {_shown(words[0])}: {_NO_TRANSACTIONS}", code="request.malformed")
         if command is None:
             # The words of Redis, which clients look for.
             raise RequestError(f"unknown command {_shown(words[0])}", code="request.malformed")
@@ -423,12 +432,19 @@ class RespProtocol(asyncio.Protocol):
         """Describe the commands."""
         match [word.upper() for word in words[1:]]:
             case []:
-                return [[name.lower(), _arity(each), [], 0, 0, 0] for name, each in COMMANDS.items()]
+                return [_row(name, each) for name, each in COMMANDS.items()]
+            case [b"INFO", *names]:
+                return [_row(name, COMMANDS[name]) if name in COMMANDS else None for name in names or COMMANDS]
+            case [b"LIST"]:
+                return [name.lower() for name in COMMANDS]
             case [b"COUNT"]:
                 return len(COMMANDS)
             case [b"DOCS", *names]:
                 wanted = [name for name in COMMANDS if not names or name in names]
-                return {name.decode().lower(): {"summary": COMMANDS[name].usage.encode()} for name in wanted}
+                return {
+                    name.decode().lower(): {"summary": COMMANDS[name].usage.encode(), "group": b"generic"}
+                    for name in wanted
+                }
         raise RequestError(COMMANDS[b"COMMAND"].usage, code="request.malformed")
 
     def info(self, _: list[bytes]) -> Reply:
@@ -515,11 +531,21 @@ def _arity(command: Command) -> int:
     return command.least if command.least == command.most else -command.least
 
 
+def _row(name: bytes, command: Command) -> Reply:
+    """Return the row of ``COMMAND`` for a command, with the ten elements of Redis 7."""
+    # Its name, words, flags, places of keys (the first, the last, the step), categories, tips, keys and subcommands.
+    return [name.lower(), _arity(command), [], 0, 0, 0, [], [], [], []]
+
+
 def _operation(words: list[bytes]) -> str:
     return _OPERATIONS.get(words[0].upper(), "other")
 
 
 _BEFORE_AUTH: Final = frozenset({b"AUTH", b"HELLO", b"QUIT", b"PING"})
+_OF_TRANSACTIONS: Final = frozenset({b"MULTI", b"EXEC", b"DISCARD", b"WATCH", b"UNWATCH"})
+#: First words of lines of HTTP without the version that tells them apart. Nothing behind them may be executed.
+_OF_HTTP: Final = frozenset({b"POST", b"HOST:"})
+_FOREIGN: Final = "this is the Redis protocol, not HTTP or TLS"
 _OPERATIONS: Final = {b"INCR": "incr", b"INCRBY": "incrby", b"GET": "get", b"MINT": "mint"}
 
 COMMANDS: Final[dict[bytes, Command]] = {
@@ -533,7 +559,7 @@ COMMANDS: Final[dict[bytes, Command]] = {
     b"ECHO": Command(2, 2, RespProtocol.echo, "ECHO message"),
     b"SELECT": Command(2, 2, RespProtocol.select, "SELECT 0"),
     b"CLIENT": Command(2, MOST_WORDS, RespProtocol.client, "CLIENT SETNAME name | GETNAME | SETINFO name value | ID"),
-    b"COMMAND": Command(1, MOST_WORDS, RespProtocol.command, "COMMAND [COUNT | DOCS [name …]]"),
+    b"COMMAND": Command(1, MOST_WORDS, RespProtocol.command, "COMMAND [COUNT | LIST | INFO [name …] | DOCS [name …]]"),
     b"INFO": Command(1, MOST_WORDS, RespProtocol.info, "INFO"),
     b"QUIT": Command(1, 1, RespProtocol.quit, "QUIT"),
 }
