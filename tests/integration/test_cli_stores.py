@@ -504,7 +504,9 @@ def test_doctor_reports_a_namespace_that_runs_out(shell: Shell) -> None:
     shell.output("next", "short", "-n", "1")
     assert shell.findings(status=1)["namespaces", "short"]["level"] == "attention"
     shell.output("next", "short", "-n", "9")
-    assert shell.findings(status=1)["namespaces", "short"]["text"] == "used up: its maximum is 100"
+    assert shell.findings(status=1)["namespaces", "short"]["text"] == (
+        "all reserved up to its maximum, 100; processes may have some left"
+    )
 
 
 def test_doctor_warns_of_a_store_in_memory(shell: Shell) -> None:

@@ -62,7 +62,7 @@ class Small(Forwarding):
     def forward(self, verb: str, *args: Any, **kwargs: Any) -> Any:
         if verb == "reserve" and args[1] > 300:
             raise FieldError("count is at most 300", code="field.range")
-        if verb == "list_namespaces" and not self.lists:
+        if verb == "get_namespace" and not self.lists:
             raise StoreError("the key has no right to it", code="store.refused")
         return super().forward(verb, *args, **kwargs)
 

@@ -37,6 +37,8 @@ PROMISES: Final = {
     "host": "IDs are unique among all processes of this host that name this store",
     "shared": "IDs are unique among all processes of all hosts with this store",
 }
+MOST_NAMESPACES: Final = 1_000
+"""The most namespaces that are examined."""
 SHORT_OF: Final = 9
 """Tenths of a pool's node numbers or a namespace's integers; if more are used, the finding needs attention."""
 AT_LENGTH: Final = frozenset({"store", "clock"})
@@ -120,7 +122,7 @@ def _examine(args: argparse.Namespace, store: Store) -> list[Finding]:
     before = time.time_ns()
     store_now_ms = store.now_ms()
     after = time.time_ns()
-    pools, nodes, namespaces = store.list_pools(), store.list_leases(), store.list_namespaces()
+    pools, nodes, namespaces = store.list_pools(), store.list_leases(), store.list_namespaces("", MOST_NAMESPACES + 1)
     now_ms = (before + after) // 2_000_000
     place = source(args).place
     blocks = registry.blocks if place == REGISTRY else lambda size: [range(size)]
@@ -345,13 +347,16 @@ def _few(numbers: Sequence[int]) -> str:
 def _namespaces(records: Sequence[NamespaceRecord], server_id: str) -> Iterator[Finding]:
     if not records:
         yield Finding("namespaces", "none", "no namespaces yet: the first integer creates one")
-    for each in records:
+    if len(records) > MOST_NAMESPACES:
+        text = f"there are more than {MOST_NAMESPACES:,}, of which the first by name were examined"
+        yield Finding("namespaces", "more", f"{text}; 'mintage namespaces list' shows all")
+    for each in records[:MOST_NAMESPACES]:
         integers = left(each)
         facts: dict[str, object] = {"maximum": str(each.maximum), "left": str(integers), "used": used(each)}
         if each.retired:
             text, level = "retired for good: it hands out no integers", "ok"
         elif not integers:
-            text, level = f"used up: its maximum is {each.maximum:,}", "attention"
+            text, level = f"all reserved up to its maximum, {each.maximum:,}; processes may have some left", "attention"
         else:
             text, level = f"{used(each)} of its maximum used, {integers:,} integers left", "ok"
             if each.high_water * 10 > each.maximum * SHORT_OF:

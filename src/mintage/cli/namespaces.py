@@ -89,12 +89,21 @@ def reserve(args: argparse.Namespace) -> int:
   mintage namespaces list --json | jq -r 'select(.left == "0") | .namespace'""",
 )
 def _list(args: argparse.Namespace) -> int:
-    """List the namespaces: their next integer, and the number of integers left."""
+    """List the namespaces: their next integer, and the number of integers left.
+
+    The command reads and prints 1,000 at a time.
+    """
+    from mintage.store import PAGE
+
     with opened(args) as store:
-        records = store.list_namespaces()
-        if not records:
+        after, shown = "", 0
+        while page := store.list_namespaces(after, PAGE):
+            _show(args, page)
+            after, shown = page[-1].name, shown + len(page)
+        if not shown:
             check_made(store)
-    _show(args, records)
+    if not shown:
+        _show(args, [])
     return 0
 
 
@@ -143,7 +152,7 @@ def _raise_floor(args: argparse.Namespace) -> int:
     floor never goes down: if the namespace is already past VALUE, nothing changes.
     """
     with opened(args) as store:
-        is_new = all(each.name != args.namespace for each in store.list_namespaces())
+        is_new = store.get_namespace(args.namespace) is None
         record = store.raise_floor(args.namespace, args.value)
     if args.json:
         print(json.dumps({**_facts(record), "new": is_new}))
@@ -214,7 +223,7 @@ def _import_idalloc(args: argparse.Namespace) -> int:
         found.append(idalloc.read_idalloc_hashes(args.redis))
     with opened(args) as store:
         done = idalloc.import_idalloc(store, *found, margin=args.margin)
-        records = [each for each in store.list_namespaces() if each.name in done.floors]
+        records = [record for name in done.floors if (record := store.get_namespace(name)) is not None]
     _show(args, records)
     for service, why in done.refused.items():
         print(f"mintage: {service!a} was not imported: {why}", file=sys.stderr)

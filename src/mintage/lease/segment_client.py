@@ -135,6 +135,10 @@ class SegmentClient(Task):
         with keeper.condition:
             return self._level()
 
+    def has_ended(self) -> bool:
+        """Return True if the store will reserve no more integers, as the namespace is used up or retired."""
+        return self._used_up is not None
+
     def _level(self) -> int:
         level: int = self._buffer.level()[1]
         return level + sum(count for _, count, _ in self._waiting)
@@ -319,7 +323,7 @@ class SegmentClient(Task):
         :raises GenerationError: ``sequence.exhausted``.
         """
         try:
-            record = next((each for each in self.store.list_namespaces() if each.name == self._namespace), None)
+            record = self.store.get_namespace(self._namespace)
         except MintError:
             return
         left = len(rules.reserve(record, count)[1]) if record else count

@@ -149,18 +149,15 @@ def _write(store: Store, name: str, value: int) -> None:
     except GenerationError as error:
         if error.code != "namespace.retired":
             raise
-    if (kept := _value(_records(store)[name])) != value:
+    record = store.get_namespace(name)
+    kept = None if record is None else _value(record)
+    if kept != value:
         raise ConfigError(f"{name} already exists with the value {kept}, not {value}", code="config.namespace")
 
 
 def _value(record: NamespaceRecord) -> int:
     """Return the integer that a namespace of :func:`_write` keeps."""
     return record.maximum if record.stride == 1 else -1 - record.maximum
-
-
-def _records(store: Store) -> dict[str, NamespaceRecord]:
-    """Return the namespaces of all sequences, by name."""
-    return {record.name: record for record in store.list_namespaces() if record.name.startswith("identity:")}
 
 
 def create(store: Store, spec: Spec) -> None:
@@ -210,8 +207,7 @@ class Definitions:
     def _find(self, store: Store, sequence: str) -> tuple[Definition, int]:
         if (known := self._known.get(sequence)) is not None:
             return known
-        records = _records(store)
-        counter, start, step = map(records.get, _namespaces(sequence))
+        counter, start, step = map(store.get_namespace, _namespaces(sequence))
         if counter is None or start is None or step is None:
             raise RequestError(f"identity sequence {sequence} is not found", code="request.namespace")
         known = self._known[sequence] = Definition(_value(start), _value(step)), counter.serial
@@ -329,7 +325,8 @@ class _Identities:
 def drop(store: Store, sequence: str) -> bool:
     """Drop a sequence for good, and return True if there was one. Its ID is never used again, so no value repeats."""
     name = _namespace(sequence)
-    if not any(each.name == name and not each.retired for each in store.list_namespaces()):
+    record = store.get_namespace(name)
+    if record is None or record.retired:
         return False
     store.retire(name)
     return True

@@ -13,17 +13,21 @@ from mintage._dataclass import dataclass
 from mintage.errors import ConfigError, GenerationError
 from mintage.installation import missing_module
 from mintage.protocol.url import StoreUrl
-from mintage.rules import CLOCK_LIMIT_MS, SPAN_MS
+from mintage.rules import CLOCK_LIMIT_MS, MAX_COUNT, SPAN_MS
 from mintage.store.checks import guard
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from typing import Any, ClassVar, Final, Self
 
     from mintage.rules import Lease, NamespaceRecord, NodeRecord, PoolRecord, Segment
 
 __all__ = ["Description", "Forwarding", "Store", "all_or_nothing", "new_token", "open_store"]
+
+
+PAGE: Final = 1_000
+"""The number of namespaces that :meth:`Store.each_namespace` asks for at a time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,8 +209,33 @@ class Store(ABC):
         """Return the records of all node numbers that were granted at least once, by pool and number."""
 
     @abstractmethod
-    def list_namespaces(self) -> Sequence[NamespaceRecord]:
-        """Return the records of all namespaces, by name; retired ones are included."""
+    def get_namespace(self, namespace: str) -> NamespaceRecord | None:
+        """Return the record of one namespace, retired or not; ``None`` if it does not exist.
+
+        :raises ConfigError: ``config.name``.
+        """
+
+    @abstractmethod
+    def list_namespaces(self, after: str = "", limit: int = MAX_COUNT) -> Sequence[NamespaceRecord]:
+        """Return the records of the first ``limit`` namespaces whose names sort after ``after``, by name.
+
+        Retired namespaces are included. ``limit`` is 1 to 2^31 - 1. Ask for pages: all records of a large store may
+        take longer than the store's timeout.
+
+        :raises ConfigError: ``config.name``.
+        :raises FieldError: ``field.range``.
+        """
+
+    @abstractmethod
+    def count_namespaces(self) -> int:
+        """Return the number of namespaces, retired ones included. The store counts them, so do not call it often."""
+
+    def each_namespace(self) -> Iterator[NamespaceRecord]:
+        """Yield the records of all namespaces, by name. Each page of 1,000 is a verb of its own."""
+        after = ""
+        while page := self.list_namespaces(after, PAGE):
+            yield from page
+            after = page[-1].name
 
     @abstractmethod
     def describe(self) -> Description:
@@ -279,7 +308,9 @@ class Forwarding(Store):
     retire = _forwarded("retire")
     list_pools = _forwarded("list_pools")
     list_leases = _forwarded("list_leases")
+    get_namespace = _forwarded("get_namespace")
     list_namespaces = _forwarded("list_namespaces")
+    count_namespaces = _forwarded("count_namespaces")
     describe = _forwarded("describe")
     now_ms = _forwarded("now_ms")
 

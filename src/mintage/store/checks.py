@@ -96,6 +96,16 @@ def _list_leases(pool: str | None = None) -> None:
         rules.check_name(pool, "pool")
 
 
+def _get_namespace(namespace: str) -> None:
+    rules.check_name(namespace, "namespace")
+
+
+def _list_namespaces(after: str = "", limit: int = rules.MAX_COUNT) -> None:
+    if after != "":
+        rules.check_name(after, "namespace")
+    rules.check_int(limit, "limit", 1, rules.MAX_COUNT)
+
+
 _CHECKS: Final[dict[str, Callable[..., None]]] = {
     "acquire": _acquire,
     "extend": _extend,
@@ -108,6 +118,8 @@ _CHECKS: Final[dict[str, Callable[..., None]]] = {
     "raise_floor": _raise_floor,
     "retire": _retire,
     "list_leases": _list_leases,
+    "get_namespace": _get_namespace,
+    "list_namespaces": _list_namespaces,
 }
 
 

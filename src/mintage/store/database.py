@@ -34,6 +34,8 @@ COUNTED: Final = (PoolRecord, NamespaceRecord)
 """The kinds of records that the store counts. No record is ever removed, so a lower number means lost records."""
 WITHOUT_TABLES: Final = frozenset({"describe", "has_history"})
 """The statements of reading verbs that use no table of mintage."""
+LONG_COUNT_S: Final = 0.1
+"""A count of all records that takes longer is not repeated within a minute, except before a namespace is created."""
 REMEMBERS: Final = 2
 """The first version of the schema whose view stays when the tables are dropped."""
 
@@ -100,6 +102,8 @@ class Database(Ledger):
         self._connections = PerProcess(self._make_connections)
         self._reached: tuple[str, int] = ("", 0)
         """The id of the server that this process last wrote on, and the least progress that it has since."""
+        self._gone_kinds: list[str] = []
+        self._gone_until_s = 0.0
 
     # Row locks decide the order of transactions. A statement must see the writes that were committed while it waited
     # for a lock: with one snapshot for the whole transaction, every transaction that waited would fail.
@@ -352,12 +356,24 @@ class Database(Ledger):
 
         return self._read(verb)
 
+    def _gone(self, t: Records) -> list[str]:
+        """Return the kinds of records of which some were lost.
+
+        The service describes its store every 2 seconds. If a count takes long, use it for a minute.
+        """
+        began_s = time.monotonic()
+        if began_s >= self._gone_until_s:
+            self._gone_kinds = [f"{name_of(kind)}s" for kind in COUNTED if t.has_lost(kind)]
+            ended_s = time.monotonic()
+            self._gone_until_s = ended_s + 60 if ended_s - began_s > LONG_COUNT_S else 0.0
+        return self._gone_kinds
+
     def _warnings(self, t: Records) -> Iterator[str]:
         if t.is_old:
             yield "its tables are of an older version of mintage: the first verb that writes brings them up to date"
             return
         [(existed,)] = t.rows("has_history")
-        gone = [f"{name_of(kind)}s" for kind in COUNTED if (existed if t.is_new else t.has_lost(kind))]
+        gone = [f"{name_of(kind)}s" for kind in COUNTED if existed] if t.is_new else self._gone(t)
         if gone:
             yield (
                 f"history was lost: records of {' and '.join(gone)} are gone, as tables were dropped, emptied or "
@@ -471,6 +487,15 @@ class Records:
     def nodes(self, pool: str) -> Sequence[NodeRecord]:
         """Return all node records of a pool, by number."""
         return self._read(NodeRecord, self.rows("nodes", pool=pool))
+
+    def namespaces(self, after: str, limit: int) -> Sequence[NamespaceRecord]:
+        """Return the records of the first namespaces whose names sort after ``after``, at most ``limit``."""
+        return self._read(NamespaceRecord, self.rows("namespaces", after=after, limit=limit))
+
+    def count_namespaces(self) -> int:
+        """Return the number of namespaces."""
+        rows = self.rows("count_namespaces")
+        return int(rows[0][0]) if rows else 0
 
     def oldest(self, pool: str, nodes: range) -> NodeRecord | None:
         """Return the record in ``nodes`` whose window ended first, locked."""

@@ -21,7 +21,7 @@ from mintage._dataclass import asdict
 from mintage.errors import ConfigError, StoreError
 from mintage.protocol.records import columns, key_of, name_of, read
 from mintage.protocol.url import TLS_OPTIONS
-from mintage.rules import NodeRecord
+from mintage.rules import MAX_COUNT, NamespaceRecord, NodeRecord
 from mintage.store import Description
 from mintage.store.ledger import ConflictError, Ledger, Server
 from mintage.store.per_process import PerProcess
@@ -303,6 +303,15 @@ class Keys:
         """Return all node records of a pool, by number."""
         return self._all(NodeRecord, self._key(NodeRecord, pool, ""))
 
+    def namespaces(self, after: str, limit: int) -> Sequence[NamespaceRecord]:
+        """Return the records of the first namespaces whose names sort after ``after``, at most ``limit``."""
+        return self._all(NamespaceRecord, self._key(NamespaceRecord, ""), after, limit)
+
+    def count_namespaces(self) -> int:
+        """Return the number of namespaces."""
+        first = self._key(NamespaceRecord, "")
+        return int(self._range(first, _end(first), count_only=True).get("count", 0))
+
     def oldest(self, pool: str, nodes: range) -> NodeRecord | None:
         """Return the record in ``nodes`` whose window ended first, locked."""
         # A record's value begins with its `until_ms` and its number, so that etcd can sort by value.
@@ -321,11 +330,12 @@ class Keys:
         at = bisect.bisect_left(range(most), 1, key=lambda at: at + 1 - used(at + 1))
         return nodes[at] if at < nodes.stop - nodes.start else None
 
-    def _all(self, kind: type[R], prefix: str) -> list[R]:
+    def _all(self, kind: type[R], prefix: str, after: str = "", limit: int = MAX_COUNT) -> list[R]:
+        """Return the records below a prefix whose keys sort after ``prefix + after``, at most ``limit``."""
         found: list[R] = []
-        first, stop, more = prefix, prefix[:-1] + chr(ord("/") + 1), True
-        while more:
-            page = self._range(first, stop, limit=PAGE)
+        first, stop, more = f"{prefix}{after}\0" if after else prefix, _end(prefix), True
+        while more and len(found) < limit:
+            page = self._range(first, stop, limit=min(PAGE, limit - len(found)))
             pairs = page.get("kvs", [])
             found += [_record(kind, pair) for pair in pairs]
             more = page.get("more", False)
@@ -366,6 +376,11 @@ def _record(kind: type[R], pair: dict[str, str]) -> R:
             code="store.schema",
         )
     return record
+
+
+def _end(prefix: str) -> str:
+    """Return the first key above all keys that begin with a prefix, which ends with ``/``."""
+    return prefix[:-1] + chr(ord("/") + 1)
 
 
 def _encoded(text: str) -> str:

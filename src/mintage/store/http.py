@@ -18,7 +18,17 @@ import httpx
 from mintage import rules
 from mintage._dataclass import replace
 from mintage.errors import LeaseError, RequestError, StoreError
-from mintage.protocol.calls import Answer, Body, Call, Lost, ServiceProtocol, closed, read_namespace, reserve
+from mintage.protocol.calls import (
+    Answer,
+    Body,
+    Call,
+    Lost,
+    ServiceProtocol,
+    closed,
+    describe_namespace,
+    read_namespace,
+    reserve,
+)
 from mintage.protocol.members import AnswerError, Members
 from mintage.rules import Lease, NodeRecord, PoolRecord
 from mintage.store import Description, Store
@@ -37,6 +47,8 @@ T = TypeVar("T")
 
 LONGEST_LIST: Final = 2**26
 """The largest accepted list, in bytes."""
+LONGEST_PAGE: Final = 1_000
+"""The most namespaces that one request asks for."""
 _TOKEN: Final = r"[A-Za-z0-9._-]{1,64}"  # noqa: S105 - the form of one
 #: In seconds. Longer than a segment lasts as a rule, and shorter than the service keeps an idle connection.
 _KEEP_S: Final = 60
@@ -249,14 +261,7 @@ class HttpStore(Store):
         try:
             return self._sender.ask(call)
         except RequestError as error:
-            passes = error.code in {"request.busy", "request.rate"}
-            refused = StoreError(
-                f"{error} ({error.code})",
-                code="store.unavailable" if passes else "store.refused",
-                retry_after_ms=error.retry_after_ms,
-            )
-            refused.is_lasting = error.code == "request.key"
-            raise refused from error
+            raise _refused(error) from error
 
     # --- leases ---------------------------------------------------------------------------------------------------
 
@@ -429,9 +434,35 @@ class HttpStore(Store):
 
         return Call("PUT", f"/v1/sequences/{namespace}", read, body=body, is_repeatable=is_repeatable)
 
-    def list_namespaces(self) -> Sequence[NamespaceRecord]:
-        """Return the records of all namespaces, by name."""
-        return self._list("sequences", read_namespace)
+    def get_namespace(self, namespace: str) -> NamespaceRecord | None:
+        """Return the record of one namespace."""
+        try:
+            return self._sender.ask(describe_namespace(namespace))
+        except RequestError as error:
+            if error.code == "request.namespace":
+                return None
+            raise _refused(error) from error
+
+    def list_namespaces(self, after: str = "", limit: int = rules.MAX_COUNT) -> Sequence[NamespaceRecord]:
+        """Return the records of a page of namespaces, by name."""
+        found: list[NamespaceRecord] = []
+        is_last = False
+        while not is_last:
+            asked = min(limit - len(found), LONGEST_PAGE)
+            page = self._list("sequences", read_namespace, {"limit": asked, **({"after": after} if after else {})})
+            names = [after, *(each.name for each in page)]
+            if len(page) > asked or names != sorted(set(names)):
+                raise StoreError(f"{self.url}: the answer is another page than was requested", code="store.refused")
+            found += page
+            is_last = len(page) < asked or len(found) == limit
+            after = names[-1]
+        return found
+
+    def count_namespaces(self) -> int:
+        """Return the number of namespaces."""
+        return self._ask(
+            Call("GET", "/v1/sequences:count", lambda answer: answer.members().number("count", 0, rules.MAX_COUNT))
+        )
 
     def _list(self, name: str, read: Callable[[Members], T], query: dict[str, int | str] | None = None) -> list[T]:
         def read_all(answer: Answer) -> list[T]:
@@ -471,6 +502,17 @@ class HttpStore(Store):
     def close(self) -> None:
         """Close the connections of this process."""
         self._sender.close()
+
+
+def _refused(error: RequestError) -> StoreError:
+    passes = error.code in {"request.busy", "request.rate"}
+    refused = StoreError(
+        f"{error} ({error.code})",
+        code="store.unavailable" if passes else "store.refused",
+        retry_after_ms=error.retry_after_ms,
+    )
+    refused.is_lasting = error.code == "request.key"
+    return refused
 
 
 def _path(lease: Lease) -> str:

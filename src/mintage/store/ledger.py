@@ -76,6 +76,12 @@ class Transaction(Protocol):
     def nodes(self, pool: str) -> Sequence[NodeRecord]:
         """Return all node records of a pool, by number."""
 
+    def namespaces(self, after: str, limit: int) -> Sequence[NamespaceRecord]:
+        """Return the records of the first namespaces whose names sort after ``after``, at most ``limit``."""
+
+    def count_namespaces(self) -> int:
+        """Return the number of namespaces."""
+
 
 class Ledger(Store):
     """A store whose verbs are transactions over records. A subclass implements :meth:`_begin`."""
@@ -358,9 +364,17 @@ class Ledger(Store):
         """Return the records of all node numbers that were ever granted."""
         return self._read(lambda t: t.all(NodeRecord) if pool is None else t.nodes(pool))
 
-    def list_namespaces(self) -> Sequence[NamespaceRecord]:
-        """Return the records of all namespaces, by name."""
-        return self._read(lambda t: t.all(NamespaceRecord))
+    def get_namespace(self, namespace: str) -> NamespaceRecord | None:
+        """Return the record of one namespace."""
+        return self._read(lambda t: t.get_unlocked(NamespaceRecord, namespace))
+
+    def list_namespaces(self, after: str = "", limit: int = rules.MAX_COUNT) -> Sequence[NamespaceRecord]:
+        """Return the records of a page of namespaces, by name."""
+        return self._read(lambda t: t.namespaces(after, limit))
+
+    def count_namespaces(self) -> int:
+        """Return the number of namespaces."""
+        return self._read(lambda t: t.count_namespaces())
 
     def now_ms(self) -> int:
         """Return the store's clock, in milliseconds since the Unix epoch."""

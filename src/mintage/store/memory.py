@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bisect
+import heapq
 import os
 import sys
 import threading
@@ -15,7 +16,7 @@ from mintage.errors import StoreError, UniquenessWarning
 from mintage.platform.machine import flags_of_process
 from mintage.protocol.records import KEYS, key_of
 from mintage.protocol.url import StoreUrl
-from mintage.rules import NodeRecord
+from mintage.rules import NamespaceRecord, NodeRecord
 from mintage.store import Description
 from mintage.store.ledger import Ledger, Server
 
@@ -106,6 +107,15 @@ class Records:
     def nodes(self, pool: str) -> Sequence[NodeRecord]:
         """Return all node records of a pool, by number."""
         return [record for record in self.all(NodeRecord) if record.pool == pool]
+
+    def namespaces(self, after: str, limit: int) -> Sequence[NamespaceRecord]:
+        """Return the records of the first namespaces whose names sort after ``after``, at most ``limit``."""
+        table = self.tables[NamespaceRecord]
+        return [table[key] for key in heapq.nsmallest(limit, (key for key in table if key > (after,)))]
+
+    def count_namespaces(self) -> int:
+        """Return the number of namespaces."""
+        return len(self.tables[NamespaceRecord])
 
     def oldest(self, pool: str, nodes: range) -> NodeRecord | None:
         """Return the record in ``nodes`` whose window ended first, locked."""

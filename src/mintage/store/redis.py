@@ -15,6 +15,7 @@ import json
 import re
 from functools import cache
 from hashlib import sha1
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
@@ -235,15 +236,19 @@ class Scripts:
             return refused
         return error
 
-    def scan(self, kind: str) -> Iterator[str]:
-        """Return the names of all pools or namespaces, sorted. It scans all keys of the server."""
+    def names(self, kind: str) -> Iterator[str]:
+        """Yield the names of all pools or namespaces, in no order, some of them twice. It scans all keys."""
         pattern = self.key(kind, "*")
         before, after = pattern.split("*")
         try:
-            keys = {str(key) for key in self._client.get().scan_iter(pattern, count=1000)}
+            for key in self._client.get().scan_iter(pattern, count=1000):
+                yield str(key).removeprefix(before).removesuffix(after)
         except Exception as error:
             raise self._translate(error) from error
-        return iter(sorted(key.removeprefix(before).removesuffix(after) for key in keys))
+
+    def scan(self, kind: str) -> list[str]:
+        """Return the names of all pools or namespaces, sorted. It scans all keys of the server."""
+        return sorted(set(self.names(kind)))
 
     def hash(self, key: str) -> dict[str, str]:
         """Return the fields of a hash."""
@@ -479,11 +484,24 @@ class RedisStore(Store):
         """End a namespace for good."""
         return _namespace(namespace, self._segments("retire", namespace)["record"])
 
-    def list_namespaces(self) -> Sequence[NamespaceRecord]:
-        """Return the records of all namespaces, by name."""
-        names = self._scripts.scan("namespace")
-        records = ((name, self._scripts.hash(self._scripts.key("namespace", name))) for name in names)
-        return [_namespace(name, fields) for name, fields in records if fields]
+    def get_namespace(self, namespace: str) -> NamespaceRecord | None:
+        """Return the record of one namespace."""
+        fields = self._scripts.hash(self._scripts.key("namespace", namespace))
+        return _namespace(namespace, fields) if fields else None
+
+    def list_namespaces(self, after: str = "", limit: int = rules.MAX_COUNT) -> Sequence[NamespaceRecord]:
+        """Return the records of a page of namespaces, by name. It scans all keys of the server."""
+        later = (name for name in self._scripts.names("namespace") if name > after)
+        first: list[str] = []
+        # No more names than two pages are held at a time.
+        while batch := list(islice(later, limit)):
+            first = sorted({*first, *batch})[:limit]
+        records = map(self.get_namespace, first)
+        return [record for record in records if record is not None]
+
+    def count_namespaces(self) -> int:
+        """Return the number of namespaces. It scans all keys of the server, and may count some twice if it grows."""
+        return sum(1 for _ in self._scripts.names("namespace"))
 
     # --- the server -----------------------------------------------------------------------------------------------
 

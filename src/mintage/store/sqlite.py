@@ -282,6 +282,15 @@ class Records:
         """Return all node records of a pool, by number."""
         return self._read(NodeRecord, self._rows("nodes", pool=pool))
 
+    def namespaces(self, after: str, limit: int) -> Sequence[NamespaceRecord]:
+        """Return the records of the first namespaces whose names sort after ``after``, at most ``limit``."""
+        return self._read(NamespaceRecord, self._rows("namespaces", after=after, limit=limit))
+
+    def count_namespaces(self) -> int:
+        """Return the number of namespaces."""
+        count: int = self._rows("count_namespaces")[0][0]
+        return count
+
     def oldest(self, pool: str, nodes: range) -> NodeRecord | None:
         """Return the record in ``nodes`` whose window ended first, locked."""
         found = self._read(NodeRecord, self._rows("oldest", pool=pool, first=nodes.start, stop=nodes.stop))

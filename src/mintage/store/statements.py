@@ -2,10 +2,10 @@
 
 A line ``-- name: get`` begins a statement; parameters are written ``:name``. A statement with ``{kind}`` is repeated
 for each kind of record, as ``get_pool``, ``get_node``, …, and has its ``{columns}``, ``{values}``, ``{changes}``,
-``{key}`` and ``{is_key}``. ``{record}`` stands for the fields of a record to read, ``{node}`` for those of a node
-number's record, ``{schema}`` for the prefix of a table that has its own schema. The statement ``identity``, if there is
-one, is the expression for the field of that name. The numbered files are the migrations of the schema: each upgrades it
-from the version before. Their statements end with a semicolon at the end of a line.
+``{key}`` and ``{is_key}``. ``{record}`` stands for the fields of a record to read, ``{node}`` and ``{namespace}`` for
+those of these records, ``{schema}`` for the prefix of a table that has its own schema. The statement ``identity``, if
+there is one, is the expression for the field of that name. The numbered files are the migrations of the schema: each
+upgrades it from the version before. Their statements end with a semicolon at the end of a line.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from functools import cache
 
 from mintage.errors import StoreError
 from mintage.protocol.records import KEYS, columns, name_of, read
-from mintage.rules import NodeRecord
+from mintage.rules import NamespaceRecord, NodeRecord
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -42,7 +42,8 @@ def statements(dialect: str, schema: str = "", *, is_old: bool = False) -> dict[
         if "{kind}" in sql:
             found |= {f"{name}_{name_of(kind)}": _filled(sql, kind, identity) for kind in KEYS}
         else:
-            found[name] = sql.replace("{node}", _fields(NodeRecord, identity))
+            node, namespace = _fields(NodeRecord, identity), _fields(NamespaceRecord, identity)
+            found[name] = sql.replace("{node}", node).replace("{namespace}", namespace)
     return found
 
 

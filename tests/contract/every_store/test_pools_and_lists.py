@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from mintage.errors import LeaseError
-from mintage.rules import NodeRecord
+from mintage.rules import NamespaceRecord, NodeRecord
 from tests.contract.every_store.stores import LAYOUT, SPAN_MS, acquire, extend, new_pool, shown
 from tests.helpers.outcomes import code_of, refused
 
@@ -112,6 +112,15 @@ def test_pools_and_namespaces_are_sorted_by_the_bytes_of_their_names(store: Stor
     assert [pool.name for pool in store.list_pools()] == sorted(names)
     assert [record.pool for record in store.list_leases()] == sorted(names)
     assert [namespace.name for namespace in store.list_namespaces()] == sorted(names)
+    assert store.count_namespaces() == len(names)
+    for size in (1, 2, len(names), len(names) + 1):
+        found: list[NamespaceRecord] = []
+        while page := store.list_namespaces(found[-1].name if found else "", size):
+            assert len(page) <= size
+            found += page
+        assert found == list(store.list_namespaces()) == list(store.each_namespace())
+    assert all(store.get_namespace(record.name) == record for record in store.list_namespaces())
+    assert store.get_namespace("absent") is None
 
 
 def test_empty_store_lists_nothing(store: Store) -> None:

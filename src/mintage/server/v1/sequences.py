@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Final, cast
 from pydantic import BeforeValidator, ConfigDict, Field, WithJsonSchema, model_validator
 from typing_extensions import TypedDict
 
-from mintage.errors import FieldError
+from mintage.errors import ConfigError, FieldError
 from mintage.protocol.records import to_json
 from mintage.rules import LATEST_MS, MAX_COUNT, MAX_INTEGER, MAX_STRIDE, Segment
 from mintage.server.operation import Ask, Body, Limit, operation
@@ -27,6 +27,18 @@ Reserve = Annotated[
     Field(ge=1, le=MAX_COUNT, description="How many, at most the service's `max_reserve`.", examples=[1000]),
     BeforeValidator(check_int),
     Limit("max_reserve"),
+]
+LONGEST_PAGE: Final = 10_000
+"""The most namespaces in one answer."""
+After = Annotated[
+    str,
+    named("namespace"),
+    WithJsonSchema({**NAME, "description": "List only namespaces that sort after this name.", "examples": ["orders"]}),
+]
+PageLimit = Annotated[
+    int,
+    Field(ge=1, le=LONGEST_PAGE, description="How many namespaces at most.", examples=[1000]),
+    BeforeValidator(check_int),
 ]
 Integer = Annotated[
     int,
@@ -88,6 +100,7 @@ class NewNamespace(Body):
 
 
 _ORDINARY: Final = NewNamespace()
+_VERBS: Final = (":next", ":reserve", ":give-back")
 
 
 # --- answers --------------------------------------------------------------------------------------------------------
@@ -145,9 +158,15 @@ class NamespaceFacts(TypedDict):
 
 
 class Namespaces(TypedDict):
-    """All namespaces, by name."""
+    """A page of namespaces, by name."""
 
     sequences: list[NamespaceFacts]
+
+
+class Counted(TypedDict):
+    """The number of namespaces."""
+
+    count: Annotated[int, Field(examples=[12])]
 
 
 def _namespace(record: NamespaceRecord) -> NamespaceFacts:
@@ -215,14 +234,32 @@ async def _give_back(ask: Ask, namespace: Namespace, body: Tail) -> GivenBack:
     return {"taken_back": await ask.service.give_back(ask.caller, segment, body.first_unused)}
 
 
-@operation("GET", "/v1/sequences", name="describe", right="describe")
-async def _list_namespaces(ask: Ask) -> Namespaces:
-    """List all namespaces.
+@operation("GET", "/v1/sequences", name="describe", right="describe", codes=(*NAMED, "field.range"))
+async def _list_namespaces(ask: Ask, after: After = "", limit: PageLimit = 0) -> Namespaces:
+    """List namespaces, by name.
 
-    This needs the right `describe` for all names, `*`.
+    The answer has the first `limit` of those that sort after `after`. For the next page, send the last name of this one
+    as `after`; an empty page is the end. Without `limit`, the answer has all namespaces that sort after `after`; if
+    there are more than 10,000, the request is refused (`field.range`). This needs the right `describe` for all names,
+    `*`.
     """
-    records = await ask.service.ask(ask.caller, "describe", "", ask.service.store.list_namespaces)
+    store = ask.service.store
+    records = await ask.service.ask(ask.caller, "describe", "", store.list_namespaces, after, limit or LONGEST_PAGE + 1)
+    if len(records) > LONGEST_PAGE:
+        raise FieldError(
+            f"there are more than {LONGEST_PAGE} namespaces: list them in pages, with limit=1000 and after=NAME",
+            code="field.range",
+        )
     return {"sequences": [_namespace(each) for each in records]}
+
+
+@operation("GET", "/v1/sequences:count", name="describe", right="describe")
+async def _count_namespaces(ask: Ask) -> Counted:
+    """Count the namespaces, retired ones included.
+
+    This needs the right `describe` for all names, `*`. The store counts its records, so do not ask often.
+    """
+    return {"count": await ask.service.ask(ask.caller, "describe", "", ask.service.store.count_namespaces)}
 
 
 @operation("GET", "/v1/sequences/{namespace}", name="describe", right="describe", codes=(*NAMED, "request.namespace"))
@@ -248,6 +285,12 @@ async def _put_namespace(ask: Ask, namespace: Namespace, body: NewNamespace = _O
     client with an earlier segment learns of the floor with its next segment.
     """
     store = ask.service.store
+    if not body.is_floor and namespace.endswith(_VERBS):
+        raise ConfigError(
+            f"namespace {namespace!r} is not made by PUT: its name ends like the path of POST "
+            f"/v1/sequences/{namespace}, which may be meant; make it with mintage namespaces create",
+            code="config.name",
+        )
     if body.is_floor:
         ask.status = 200
         record = await ask.service.make(ask.caller, (namespace,), store.raise_floor, namespace, body.floor)
@@ -283,4 +326,13 @@ async def _retire(ask: Ask, namespace: Namespace) -> NamespaceFacts:
     return _namespace(record)
 
 
-OPERATIONS: Final = (_next, _reserve, _give_back, _list_namespaces, _find_namespace, _put_namespace, _retire)
+OPERATIONS: Final = (
+    _next,
+    _reserve,
+    _give_back,
+    _list_namespaces,
+    _count_namespaces,
+    _find_namespace,
+    _put_namespace,
+    _retire,
+)

@@ -166,6 +166,12 @@ INSERT INTO mintage_{kind} ({columns}) VALUES ({values});
 -- name: update
 UPDATE mintage_{kind} SET {changes} WHERE {is_key};
 
+-- name: namespaces
+SELECT {namespace} FROM mintage_namespace WHERE name > :after ORDER BY name LIMIT :limit;
+
+-- name: count_namespaces
+SELECT COUNT(*) FROM mintage_namespace;
+
 -- name: nodes
 SELECT {node} FROM mintage_node WHERE pool = :pool ORDER BY node;
 

@@ -175,6 +175,12 @@ INSERT INTO {schema}mintage_{kind} ({columns}, xact) VALUES ({values}, txid_curr
 -- name: update
 UPDATE {schema}mintage_{kind} SET {changes}, xact = txid_current() WHERE {is_key} RETURNING xact;
 
+-- name: namespaces
+SELECT {namespace} FROM {schema}mintage_namespace WHERE name > :after ORDER BY name LIMIT :limit;
+
+-- name: count_namespaces
+SELECT COUNT(*) FROM {schema}mintage_namespace;
+
 -- name: nodes
 SELECT {node} FROM {schema}mintage_node WHERE pool = :pool ORDER BY node;
 

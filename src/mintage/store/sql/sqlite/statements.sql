@@ -9,6 +9,12 @@ SELECT {record} FROM mintage_{kind} ORDER BY {key};
 -- name: put
 INSERT INTO mintage_{kind} ({columns}) VALUES ({values}) ON CONFLICT ({key}) DO UPDATE SET {changes};
 
+-- name: namespaces
+SELECT {namespace} FROM mintage_namespace WHERE name > :after ORDER BY name LIMIT :limit;
+
+-- name: count_namespaces
+SELECT COUNT(*) FROM mintage_namespace;
+
 -- name: nodes
 SELECT {node} FROM mintage_node WHERE pool = :pool ORDER BY node;
 
