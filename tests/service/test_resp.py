@@ -594,7 +594,7 @@ def test_client_that_does_not_read_is_answered_once_it_does() -> None:
 class Faulty(MemoryStore):
     """A store that fails unexpectedly."""
 
-    def list_namespaces(self) -> list[NamespaceRecord]:
+    def get_namespace(self, namespace: str) -> NamespaceRecord | None:
         raise KeyError("inner secrets")
 
 

@@ -11,7 +11,7 @@ import threading
 from datetime import UTC, datetime, timedelta
 from importlib.util import find_spec
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import pytest
 import structlog
@@ -45,6 +45,7 @@ def make(store: Any = None, **held: int) -> Any:
         draining=False,
         lane=SimpleNamespace(counts=list),
         sequences=lambda: {name: SimpleNamespace(buffered=level) for name, level in held.items()},
+        ended=set,
         generators=dict,
         connections={},
     )
@@ -56,7 +57,8 @@ def make(store: Any = None, **held: int) -> Any:
 def watch(service: Any, patience_s: float = 5) -> StoreProbe:
     """Return a store probe with the expiry dates of three layouts."""
     ends = {"sno": datetime(2079, 9, 7, tzinfo=UTC), "snowflake": datetime(2080, 7, 10, tzinfo=UTC), "locality": None}
-    return StoreProbe(service.store, service.metrics, ends, patience_s=patience_s)
+    served = lambda: ["used", "idle", "empty"]  # noqa: E731
+    return StoreProbe(service.store, service.metrics, ends, served, patience_s=patience_s)
 
 
 def gauge(metrics: Metrics, name: str, **labels: str) -> float | None:
@@ -102,6 +104,30 @@ def test_readyz_is_degraded_if_only_the_last_resort_works(code: str, status: int
     assert (response.status_code, response.json()["degraded"]) == (status, status == 200)
     service.settings.fallback = "none"
     assert answer(pages.pages(service), "/readyz").status_code == 503
+
+
+def test_ended_namespace_does_not_make_the_service_unready() -> None:
+    service = make(orders=7, ended=0)
+    service.ended = lambda: {"ended"}
+    assert answer(pages.pages(service), "/readyz").status_code == 200
+    service.ended = set
+    assert answer(pages.pages(service), "/readyz").status_code == 503
+
+
+def test_survey_reads_a_bounded_number_of_namespaces_in_turn() -> None:
+    class Counting(MemoryStore):
+        read: ClassVar[list[str]] = []
+
+        def get_namespace(self, namespace: str) -> NamespaceRecord:
+            self.read.append(namespace)
+            return NamespaceRecord(namespace, 1, 10, 1, 1, "memory")
+
+    names = [f"n{number:04}" for number in range(1_500)]
+    probe = StoreProbe(Counting(), Metrics(), {}, lambda: names)
+    asyncio.run(probe.survey(1000.0))
+    assert Counting.read == names[:1000]
+    asyncio.run(probe.survey(1060.0))
+    assert Counting.read[1000:] == names[1000:] + names[:500]
 
 
 def test_stopping_service_is_not_ready() -> None:
@@ -396,9 +422,9 @@ class Listed(MemoryStore):
 
     high_water = 0
 
-    def list_namespaces(self) -> list[NamespaceRecord]:
-        used = NamespaceRecord("used", self.high_water, 10_000_000, 1, 1, "memory")
-        return [used, NamespaceRecord("idle", 5, 10, 1, 1, "memory"), NamespaceRecord("empty", 10, 10, 1, 1, "memory")]
+    def get_namespace(self, namespace: str) -> NamespaceRecord:
+        last, maximum = {"used": (self.high_water, 10_000_000), "idle": (5, 10), "empty": (10, 10)}[namespace]
+        return NamespaceRecord(namespace, last, maximum, 1, 1, "memory")
 
 
 def test_survey_reports_days_of_used_namespaces_and_all_layouts() -> None:

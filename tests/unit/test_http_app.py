@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import re
+import threading
 import time
 from base64 import b64encode
 from contextlib import contextmanager
@@ -18,7 +19,7 @@ from mintage import snowflake
 from mintage.errors import CATALOGUE, MintError, StoreError
 from mintage.formats.catalogue import LAYOUTS, write_layout
 from mintage.formats.rows import NAMES
-from mintage.rules import MAX_INTEGER
+from mintage.rules import MAX_COUNT, MAX_INTEGER
 from mintage.server.app import App
 from mintage.server.keys import digest, new_key
 from mintage.server.logs import Sampled
@@ -203,15 +204,79 @@ class Away(MemoryStore):
     def reserve(self, namespace: str, count: int) -> Segment:
         raise StoreError("away", code="store.unavailable", retry_after_ms=1500)
 
-    def list_namespaces(self) -> list[NamespaceRecord]:
-        return []
+    def get_namespace(self, namespace: str) -> NamespaceRecord | None:
+        return None
+
+    def count_namespaces(self) -> int:
+        return 0
 
 
 class Gone(Away):
     """A store that never answers."""
 
-    def list_namespaces(self) -> list[NamespaceRecord]:
+    def get_namespace(self, namespace: str) -> NamespaceRecord | None:
         raise StoreError("away", code="store.unavailable", retry_after_ms=1500)
+
+
+class Unlisted(MemoryStore):
+    """A store that must not be asked for all its namespaces."""
+
+    def list_namespaces(self, after: str = "", limit: int = MAX_COUNT) -> Sequence[NamespaceRecord]:
+        assert limit <= 10_001, "this lists everything"
+        return super().list_namespaces(after, limit)
+
+
+def test_request_for_one_namespace_lists_no_others() -> None:
+    with serving("--max-wait-ms", "60000", store=Unlisted()) as ask:
+        for number in range(3):
+            assert ask("PUT", f"/v1/sequences/n{number}").status_code == 201
+        assert ask("POST", "/v1/sequences/n1:next").json()["ids"] == ["1"]
+        assert ask("POST", "/v1/sequences/new:next").json()["ids"] == ["1"]
+        assert ask("GET", "/v1/sequences/n2").json()["namespace"] == "n2"
+        assert problem(ask("GET", "/v1/sequences/nobody")) == (404, "request.namespace")
+        assert ask("GET", "/v1/sequences:count").json() == {"count": 4}
+        first = ask("GET", "/v1/sequences?limit=2").json()["sequences"]
+        second = ask("GET", "/v1/sequences?limit=2&after=n1").json()["sequences"]
+        assert [each["namespace"] for each in first + second] == ["n0", "n1", "n2", "new"]
+        assert len(ask("GET", "/v1/sequences").json()["sequences"]) == 4
+
+
+def test_list_without_limit_is_refused_if_it_is_too_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("mintage.server.v1.sequences.LONGEST_PAGE", 2)
+    with serving("--max-wait-ms", "60000") as ask:
+        for number in range(3):
+            ask("PUT", f"/v1/sequences/n{number}")
+        assert problem(ask("GET", "/v1/sequences")) == (400, "field.range")
+        assert len(ask("GET", "/v1/sequences?limit=2").json()["sequences"]) == 2
+
+
+@pytest.mark.parametrize("verb", ["next", "reserve", "give-back"])
+def test_put_on_the_path_of_a_verb_creates_nothing(verb: str) -> None:
+    with serving("--max-wait-ms", "60000") as ask:
+        assert problem(ask("PUT", f"/v1/sequences/orders:{verb}")) == (400, "config.name")
+        assert ask.store.list_namespaces() == []
+
+
+class Slow(MemoryStore):
+    """A store that answers only once the test lets it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.may = threading.Event()
+
+    def reserve(self, namespace: str, count: int) -> Segment:
+        self.may.wait()
+        return super().reserve(namespace, count)
+
+
+def test_first_use_ends_at_max_wait_ms_and_the_next_one_is_served() -> None:
+    store = Slow()
+    with serving("--max-wait-ms", "50", store=store) as ask:
+        assert problem(ask("POST", "/v1/sequences/orders:next")) == (503, "store.unavailable")
+        store.may.set()
+        while (served := ask("POST", "/v1/sequences/orders:next")).status_code == 503:
+            pass
+        assert served.json()["ids"] == ["1"], "the first opening went on"
 
 
 # --- mintage's own -----------------------------------------------------------------------------------------------
@@ -506,7 +571,7 @@ def test_known_verb_is_not_read_as_a_missing_namespace(verb: str) -> None:
             assert (response.status_code, response.headers["allow"]) == (405, "POST")
         assert "use POST" in it("GET", f"/v1/sequences/orders:{verb}").json()["detail"]
         # Unless there is one of that name.
-        assert it("PUT", f"/v1/sequences/orders:{verb}").status_code == 201
+        it.store.create_namespace(f"orders:{verb}")
         assert it("GET", f"/v1/sequences/orders:{verb}").json()["namespace"] == f"orders:{verb}"
         assert it("GET", "/v1/sequences/users").status_code == 404
 

@@ -13,6 +13,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from datetime import UTC, datetime
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import structlog
@@ -22,8 +23,9 @@ from mintage.errors import ConfigError, MintError, RequestError, StoreError
 from mintage.rules import Segment
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping
+    from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 
+    from mintage.rules import NamespaceRecord
     from mintage.server.metrics import Metrics
     from mintage.store import Store
 
@@ -32,6 +34,10 @@ T = TypeVar("T")
 LOOK_S: Final = 2.0
 SURVEY_S: Final = 60.0
 FIRST_SURVEY_S: Final = 0.25
+MOST_SURVEYED: Final = 1_000
+"""The most namespaces of one survey."""
+SURVEYED_AT_ONCE: Final = 50
+"""The number of namespaces that are read within one patience."""
 PATIENCE_S: Final = 2.0
 """A store that has not answered after this time counts as away."""
 DAY_S: Final = 86_400.0
@@ -78,7 +84,8 @@ def is_ready(*, draining: bool, store_up: bool, held: Mapping[str, int], last_re
 
     It can if its store answers, if every namespace in use has buffered integers, or if the last resort applies.
 
-    :param held: the number of buffered integers, by namespace.
+    :param held: the number of buffered integers, by namespace; namespaces that have ended are left out once
+        they are empty.
     """
     return not draining and (store_up or last_resort or (bool(held) and all(level > 0 for level in held.values())))
 
@@ -86,22 +93,30 @@ def is_ready(*, draining: bool, store_up: bool, held: Mapping[str, int], last_re
 class StoreProbe:
     """The probe of the store: it sets the store's gauges, and logs when the store goes away and comes back.
 
+    :param served: the function that returns the names of the namespaces that this worker serves.
     :param ends: by scheme, the last time that its layout can hold; ``None`` if it has no such limit.
     :param patience_s: after so many seconds without an answer, the store counts as away.
     """
 
     def __init__(
-        self, store: Store, gauges: Metrics, ends: Mapping[str, datetime | None], *, patience_s: float = PATIENCE_S
+        self,
+        store: Store,
+        gauges: Metrics,
+        ends: Mapping[str, datetime | None],
+        served: Callable[[], Collection[str]],
+        *,
+        patience_s: float = PATIENCE_S,
     ) -> None:
         self._store = store
+        self._served = served
         self._gauges = gauges
         self._ends = ends
         self._patience_s = patience_s
         # The probe has its own threads: a store that hangs must not block the threads that requests need.
         self._threads = ThreadPoolExecutor(2, thread_name_prefix="mintage-watch")
         self._pending: dict[str, asyncio.Future[Any]] = {}
-        self._paces: dict[str, Pace] = {}
-        self._surveyed_s: float | None = None
+        self._paces: dict[str, tuple[Pace, float]] = {}
+        """By namespace, its pace, and the time at which it was observed, in seconds. The least recent one is first."""
         self.store_up: bool | None = None
         """True if the store answers; ``None`` before the first probe."""
         self.failure: MintError | None = None
@@ -150,7 +165,9 @@ class StoreProbe:
             raise ConfigError(f"the store cannot be used: {error}", code="config.setting") from error
 
     async def survey(self, now_s: float | None = None) -> None:
-        """Update the gauges of all namespaces and layouts.
+        """Update the gauges of all layouts, and of at most 1,000 namespaces that this worker serves.
+
+        Of more namespaces, those come first that were observed least recently.
 
         :param now_s: the time of a monotonic clock, in seconds; by default, the system's.
         """
@@ -159,16 +176,21 @@ class StoreProbe:
         for scheme, end in self._ends.items():
             if end is not None:
                 self._gauges.layout_days.labels(scheme).set((end - now).total_seconds() / DAY_S)
+        served = self._served()
+        names = [*(name for name in served if name not in self._paces), *self._paces][:MOST_SURVEYED]
         try:
-            records = await self._ask("survey", self._store.list_namespaces)
+            for first in range(0, len(names), SURVEYED_AT_ONCE):
+                batch = names[first : first + SURVEYED_AT_ONCE]
+                self._observe(await self._ask("survey", partial(_records, self._store, batch)), now_s)
         except MintError:
             return  # `probe` records that the store is away
-        seconds = now_s - self._surveyed_s if self._surveyed_s is not None else 0.0
-        self._surveyed_s = now_s
+
+    def _observe(self, records: list[NamespaceRecord], now_s: float) -> None:
         for each in records:
-            before = self._paces.get(each.name)
+            before, before_s = self._paces.pop(each.name, (None, now_s))
+            seconds = now_s - before_s
             pace = next_pace(each.high_water, before, seconds) if before and seconds > 0 else Pace(each.high_water)
-            self._paces[each.name] = pace
+            self._paces[each.name] = pace, now_s
             # A retired namespace needs nobody's attention.
             days = math.inf if each.retired else days_left(each.maximum, pace)
             # Unused namespaces get no series: a store may have many of them.
@@ -208,6 +230,10 @@ class StoreProbe:
             log.warning("store away", store=url, code=error.code, reason=str(error))
         elif not first:
             log.info("store back", store=url, away_s=round((self.since - was).total_seconds(), 3))
+
+
+def _records(store: Store, names: Sequence[str]) -> list[NamespaceRecord]:
+    return [record for name in names if (record := store.get_namespace(name)) is not None]
 
 
 def _answer(done: asyncio.Future[T]) -> T:

@@ -14,7 +14,7 @@ from mintage.errors import GenerationError, MintError, RequestError, StoreError
 from mintage.lease.keeper import LONGEST_PAUSE_S
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Collection, Iterable
 
     from mintage._core.lane import Lane
     from mintage.rules import Segment
@@ -26,8 +26,9 @@ T = TypeVar("T")
 
 #: A client holds a current and a next segment of each namespace.
 _MAX_LENT: Final = 16
-#: For so long, a name that is missing from the list of all namespaces counts as missing in the store.
-_LIST_MAX_AGE_S: Final = 1.0
+#: A count of the store's namespaces is used for so long, and at least for so many times as long as it took.
+_COUNT_MAX_AGE_S: Final = 1.0
+_COUNT_PAUSE: Final = 20.0
 
 
 class ServedNamespace:
@@ -181,16 +182,23 @@ class Namespaces:
         self._served: dict[str, ServedNamespace] = {}
         self._opening: dict[str, asyncio.Task[ServedNamespace]] = {}
         """Apart from those that are served: a name that a request brings need not exist."""
-        self._known: frozenset[str] = frozenset()
-        self._listed_at_s = -_LIST_MAX_AGE_S
+        self._count = 0
+        """The number of namespaces in the store, when it last counted them."""
+        self._count_until_s = 0.0
+        """The time at which the count is too old."""
+        self._counting: asyncio.Task[None] | None = None
         self._created: set[str] = set()
-        """Created since the store was last asked for all namespaces, so its answer may lack them."""
+        """Created since the store was last asked to count, so the count may lack them."""
         self._creating: Counter[str] = Counter()
         """Names of namespaces that a thread is creating."""
 
     def sequences(self) -> dict[str, Sequence]:
         """Return the sequences of the namespaces that are open, by name."""
         return {name: each.sequence for name, each in self._served.items() if each.sequence is not None}
+
+    def names(self) -> Collection[str]:
+        """Return the names of the namespaces that this worker serves, open or not."""
+        return self._served.keys()
 
     def find_open(self, name: str) -> ServedNamespace | None:
         """Return a namespace that is open; ``None`` if it is not."""
@@ -209,9 +217,12 @@ class Namespaces:
         served = self._served.get(segment.namespace)
         return None if served is None else served.find_lent(caller, segment, first_unused)
 
-    async def open(self, name: str) -> ServedNamespace:
+    async def open(self, name: str, deadline: float) -> ServedNamespace:
         """Return a namespace that is open, having opened it if need be.
 
+        If it takes longer, the opening goes on for the next caller.
+
+        :param deadline: the event loop's time at which waiting ends, in seconds.
         :raises RequestError: as :meth:`ensure`.
         :raises MintError: as the store's verbs.
         """
@@ -221,8 +232,7 @@ class Namespaces:
         if opening is None:
             opening = self._opening[name] = asyncio.ensure_future(self._open(name))
             opening.add_done_callback(lambda _: self._opening.pop(name, None))
-        # A caller that goes away must not cancel the task for the others.
-        return await asyncio.shield(opening)
+        return await self._threads.run_until(deadline, opening)
 
     async def _open(self, name: str) -> ServedNamespace:
         await self.ensure(name)
@@ -242,28 +252,38 @@ class Namespaces:
             raise RequestError(
                 f"there is no namespace {name!r}, and auto_create is off: create it first", code="request.namespace"
             )
+        await self._recount()
         self._check_limit({name}, "is not made by its first use")
-        self._note_created(name)
+        self._created.add(name)
 
-    async def exist(self, *names: str) -> bool:
-        """Return True if all of these namespaces exist. For a missing one, the answer may be a second old.
+    async def exist(self, name: str) -> bool:
+        """Return True if this namespace exists.
 
-        :raises MintError: as :meth:`Store.list_namespaces`.
+        :raises RequestError: ``request.busy``.
+        :raises MintError: as :meth:`Store.get_namespace`.
         """
-        now_s = time.monotonic()
-        if self._known.issuperset(names):
-            return True
-        if now_s - self._listed_at_s >= _LIST_MAX_AGE_S:
-            # Set before the store is asked: while it answers, other requests need not ask as well.
-            self._listed_at_s = now_s
-            self._created.clear()
-            try:
-                records = await self._threads.run(self._store.list_namespaces)
-            except MintError:
-                self._listed_at_s = -_LIST_MAX_AGE_S
-                raise
-            self._known = frozenset(record.name for record in records) | self._created
-        return self._known.issuperset(names)
+        return name in self._served or await self._threads.run(self._store.get_namespace, name) is not None
+
+    async def _recount(self) -> None:
+        """Let the store count its namespaces, if its last count is too old. All requests wait for one count.
+
+        :raises RequestError: ``request.busy``.
+        :raises MintError: as :meth:`Store.count_namespaces`.
+        """
+        if time.monotonic() < self._count_until_s:
+            return
+        if self._counting is None or self._counting.done():
+            self._counting = asyncio.ensure_future(self._ask_count())
+        # A caller that goes away must not cancel the task for the others.
+        await asyncio.shield(self._counting)
+
+    async def _ask_count(self) -> None:
+        began_s = time.monotonic()
+        self._created.clear()
+        self._count = await self._threads.run(self._store.count_namespaces)
+        ended_s = time.monotonic()
+        # A count that takes long is used for longer, so that the store spends little of its time on it.
+        self._count_until_s = ended_s + max(_COUNT_MAX_AGE_S, _COUNT_PAUSE * (ended_s - began_s))
 
     async def make(self, names: tuple[str, ...], verb: Callable[[], T]) -> T:
         """Call a verb of the store in a thread that creates those of these namespaces that do not exist.
@@ -271,15 +291,17 @@ class Namespaces:
         :raises RequestError: ``request.busy``, ``request.namespaces``.
         :raises MintError: as the verb.
         """
-        if not await self.exist(*names):
-            self._check_limit(names, "is not made")
+        missing = [name for name in names if not await self.exist(name)]
+        if missing:
+            await self._recount()
+            self._check_limit(missing, "is not made")
         # Until they exist they are not to be used, but they count.
-        self._creating.update(names)
+        self._creating.update(missing)
         try:
             made = await self._threads.run(verb)
         finally:
-            self._creating -= Counter(names)
-        self._note_created(*names)
+            self._creating -= Counter(missing)
+        self._created.update(missing)
         return made
 
     def may_assume(self, name: str) -> bool:
@@ -287,11 +309,11 @@ class Namespaces:
 
         In the second case, count it as one that exists: its metrics stay, so the limit applies to it.
         """
-        if name in self._known:
+        if name in self._served or name in self._created:
             return True
-        if not self._settings.creates or len(self._known) >= self._settings.max_namespaces:
+        if not self._settings.creates or self._count + len(self._created) >= self._settings.max_namespaces:
             return False
-        self._note_created(name)
+        self._created.add(name)
         return True
 
     def _check_limit(self, names: Iterable[str], refused: str) -> None:
@@ -299,16 +321,11 @@ class Namespaces:
 
         :raises RequestError: ``request.namespaces``.
         """
-        taken = self._known | self._creating.keys()
-        missing = sorted(frozenset(names) - taken)
-        limit = self._settings.max_namespaces
-        if len(taken) + len(missing) > limit and missing:
+        recent = self._created | self._creating.keys()
+        missing = sorted(frozenset(names) - recent)
+        taken, limit = self._count + len(recent), self._settings.max_namespaces
+        if taken + len(missing) > limit and missing:
             raise RequestError(
-                f"namespace {missing[0]!r} {refused}: there are {len(taken)}, the limit is {limit}",
+                f"namespace {missing[0]!r} {refused}: there are {taken}, the limit is {limit}",
                 code="request.namespaces",
             )
-
-    def _note_created(self, *names: str) -> None:
-        """Record namespaces that were created just now: they may be used at once."""
-        self._known |= frozenset(names)
-        self._created.update(names)

@@ -40,7 +40,13 @@ def _readyz(service: Service) -> Endpoint:
         watch = service.probe
         held = {namespace: sequence.buffered for namespace, sequence in service.sequences().items()}
         last_resort = service.settings.fallback == "random" and watch.is_away
-        ready = is_ready(draining=service.draining, store_up=bool(watch.store_up), held=held, last_resort=last_resort)
+        ended = service.ended()
+        ready = is_ready(
+            draining=service.draining,
+            store_up=bool(watch.store_up),
+            held={namespace: level for namespace, level in held.items() if level or namespace not in ended},
+            last_resort=last_resort,
+        )
         body: dict[str, object] = {
             "ready": ready,
             "degraded": ready and not watch.store_up,

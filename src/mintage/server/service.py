@@ -123,11 +123,11 @@ class Service:
         most, silence_s = settings.max_connections, settings.request_timeout_ms / 1000
         self.rooms = {name: Room(each, most, silence_s) for name, each in self.connections.items()}
         self._minters = Minters(settings, self.store, self.metrics)
-        self.probe = StoreProbe(self.store, self.metrics, self._minters.ends())
         self.wake = Wake()
         self.turns = Turns()
         self._threads = Threads(_THREADS, "mintage-store")
         self._namespaces = Namespaces(settings, self.store, self.lane, self._threads)
+        self.probe = StoreProbe(self.store, self.metrics, self._minters.ends(), self._namespaces.names)
 
     # --- callers ------------------------------------------------------------------------------------------------
 
@@ -165,7 +165,7 @@ class Service:
         taken: list[int] = []
         deadline = self._deadline()
         try:
-            served = await self._enter(caller, namespace, count)
+            served = await self._enter(caller, namespace, count, deadline)
             while (left := count - len(taken)) > 0:
                 # It takes none before enough are buffered: a refused request would lose those that it took.
                 if served.buffered() >= left:
@@ -184,12 +184,13 @@ class Service:
 
         :raises MintError: as :meth:`next`.
         """
-        served = await self._enter(caller, namespace, count)
         deadline = self._deadline()
+        served = await self._enter(caller, namespace, count, deadline)
         while (row := served.take_in_row(count)) is None:
             if served.has_next():
                 # The next segment is too short as well, and must be handed out first.
-                row = await self._thread(served.reserve_in_row, count)
+                # If it comes too late, its integers are a gap.
+                row = await self._threads.run_until(deadline, self._thread(served.reserve_in_row, count))
                 break
             # A segment for many such rows, so that each of them does not need a write in the store.
             await served.refill(count * 8, deadline, in_row=True)
@@ -230,9 +231,9 @@ class Service:
         :raises StoreError: as the store's verbs.
         """
         check_name(namespace, "namespace")
-        for record in await self.ask(caller, "describe", namespace, self.store.list_namespaces):
-            if record.name == namespace:
-                return record
+        record = await self.ask(caller, "describe", namespace, self.store.get_namespace, namespace)
+        if record is not None:
+            return record
         raise RequestError(f"there is no namespace {namespace!r}", code="request.namespace")
 
     async def last(self, caller: Caller, namespace: str) -> int:
@@ -249,12 +250,15 @@ class Service:
         self._admit(caller, "describe", namespace)
         return last
 
-    async def _enter(self, caller: Caller, namespace: str, count: int) -> ServedNamespace:
-        """Return a namespace, which it opens if need be, if the caller may have ``count`` integers of it."""
+    async def _enter(self, caller: Caller, namespace: str, count: int, deadline: float) -> ServedNamespace:
+        """Return a namespace, which it opens if need be, if the caller may have ``count`` integers of it.
+
+        :param deadline: the event loop's time at which waiting ends, in seconds.
+        """
         check_name(namespace, "namespace")
         self._admit(caller, "next", namespace)
         self._check_count(count, self.settings.max_count)
-        served = await self._namespaces.open(namespace)
+        served = await self._namespaces.open(namespace, deadline)
         self._pace(served.bucket, f"namespace {namespace!r}")
         return served
 
@@ -341,6 +345,10 @@ class Service:
     def sequences(self) -> dict[str, Sequence]:
         """Return the sequences of the open namespaces, by name."""
         return self._namespaces.sequences()
+
+    def ended(self) -> set[str]:
+        """Return the names of the open namespaces of which the store reserves no more integers."""
+        return {name for name in self.sequences() if self.lane.segment_client(name).has_ended()}
 
     def generators(self) -> dict[str, Generator]:
         """Return the generators that have minted so far, by scheme."""

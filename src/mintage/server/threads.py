@@ -11,7 +11,7 @@ from mintage.errors import RequestError, StoreError
 from mintage.lease.keeper import LONGEST_PAUSE_S
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Awaitable, Callable
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -48,6 +48,26 @@ class Threads:
             raise
         finally:
             self._waiting -= 1
+
+    async def run_until(self, deadline: float, work: Awaitable[T]) -> T:
+        """Wait for work that needs the store, until a deadline. Work that takes longer goes on without its caller.
+
+        :param deadline: the event loop's time at which waiting ends, in seconds.
+        :raises StoreError: ``store.unavailable`` with ``retry_after_ms``: there is no result at the deadline.
+        :raises MintError: as the work.
+        """
+        task, loop = asyncio.ensure_future(work), asyncio.get_running_loop()
+        # A caller that goes away must not cancel the task for the others.
+        await asyncio.wait({task}, timeout=max(0.0, deadline - loop.time()))
+        if task.done():
+            return task.result()
+        # Nobody may need a late result, but asyncio warns of an exception that is never fetched.
+        task.add_done_callback(lambda late: late.cancelled() or late.exception())
+        raise StoreError(
+            "the store has not answered in the time of max_wait_ms: try again",
+            code="store.unavailable",
+            retry_after_ms=round(LONGEST_PAUSE_S * 1000),
+        )
 
     def close(self) -> None:
         """Start no further calls."""
