@@ -181,6 +181,8 @@ def test_every_verb_of_a_store_is_forwarded_and_timed() -> None:
         assert [each.name for each in store.list_pools()] == ["pool"]
         assert [each.node for each in store.list_leases("pool")] == [lease.node]
         assert [each.name for each in store.list_namespaces()] == ["orders"]
+        assert store.get_namespace("orders") is not None
+        assert store.count_namespaces() == 1
         assert store.describe().server == "memory"
     found = samples(metrics)
     timed = {name for name in Store.__abstractmethods__ if found.get(f'mintage_store_seconds_count{{verb="{name}"}}')}
