@@ -6,6 +6,7 @@ import asyncio
 import re
 import sqlite3
 from contextlib import closing
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
@@ -28,8 +29,8 @@ import mintage.ext.sqlite3
 from mintage import sno, snowflake, typeid, ulid, uuid, xid
 from mintage.errors import ArgumentError, ConfigError, ParseError
 from mintage.formats.cast import cast
-from mintage.formats.kinds import BY_CLASS, KINDS, TypeID
-from mintage.formats.storage import WRITERS, StorageForm, storage_forms
+from mintage.formats.kinds import BY_CLASS, KINDS, Kind, TypeID, TypeIDs
+from mintage.formats.storage import WRITERS, StorageForm, column_of, storage_forms
 
 if TYPE_CHECKING:
     from tests.servers import MariaDB, PostgreSQL
@@ -171,6 +172,42 @@ def test_django_ulid_61_psycopg2_adapts_ids(postgresql: PostgreSQL) -> None:
         mintage.ext.psycopg2.register()
         cursor.execute("SELECT %s", (one,))
         assert bytes(cursor.fetchone()[0]) == bytes(one)
+
+
+def documented(of: Kind | TypeIDs, form: StorageForm) -> str:
+    """Return the column that the page of storage forms names, with the check of a length."""
+    column = column_of(of, form, "postgresql")
+    if column.type == "bytea":
+        return f"bytea CHECK (octet_length(id) = {column.size})"
+    return f"char({column.size})" if column.type == "char" else column.type
+
+
+@pytest.mark.parametrize("driver", ["psycopg", "psycopg2"])
+def test_postgresql_refuses_an_id_in_a_documented_column_of_another_form(driver: str, postgresql: PostgreSQL) -> None:
+    """It assigns each type to text. So the lengths of the documented columns must refuse bytes and UUIDs."""
+    library: Any = {"psycopg": psycopg, "psycopg2": psycopg2}[driver]
+    kinds: list[Kind | TypeIDs] = [*BY_CLASS.values(), TypeIDs("user")]
+    stored_wrongly = set()
+    with closing(library.connect(postgresql.url)) as connection:
+        for kind in kinds:
+            for sent, form in product(storage_forms(kind), repeat=2):
+                mintage.ext.psycopg2.register(forms={kind.python: sent})
+                if driver == "psycopg":
+                    mintage.ext.psycopg.register(connection, forms={kind.python: sent})
+                cursor, one = connection.cursor(), kind.mint()
+                cursor.execute(f"CREATE TEMPORARY TABLE t (id {documented(kind, form)})")
+                try:
+                    cursor.execute("INSERT INTO t VALUES (%s)", (one,))
+                except library.Error:
+                    assert sent != form
+                else:
+                    cursor.execute("SELECT id FROM t")
+                    plain: Any = bytes if form == "bytes" else str
+                    if plain(cursor.fetchone()[0]) != plain(WRITERS[form](one)):
+                        stored_wrongly.add((kind.name, sent, form))
+                connection.rollback()
+    # `\x` and 32 digits fit in the 36 characters of a UUID.
+    assert stored_wrongly == {("uuid", "bytes", "text"), ("locality", "bytes", "text")}
 
 
 # ------------------------------------------------------------------------------------------------------------- asyncpg
