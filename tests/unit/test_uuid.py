@@ -588,3 +588,12 @@ def test_tests_of_cpython_pass(name: str, monkeypatch: pytest.MonkeyPatch) -> No
     result = case.run()
     assert result.wasSuccessful(), "".join(text for _, text in [*result.errors, *result.failures])
     assert not result.skipped, result.skipped
+
+
+def test_time_of_a_standard_uuid_is_read_by_the_class_of_ids() -> None:
+    """Its own ``time`` reads each version as version 1 before Python 3.14, as the page of the format says."""
+    for version in (1, 6, 7):
+        made = uuid.ID.from_parts(version=version, timestamp_ms=1_700_000_000_000)
+        assert uuid.ID.from_uuid(made.as_uuid()).time == datetime.fromtimestamp(1_700_000_000, UTC)
+    ours = uuid.ID.from_parts(version=7, timestamp_ms=1_700_000_000_000)
+    assert (ours.as_uuid().time == ours.timestamp_ms) is (sys.version_info >= (3, 14))
