@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from functools import partial
-from typing import Annotated, Any
+from typing import Annotated, Any, NewType
 
 import attrs
 import cattrs
@@ -13,8 +13,10 @@ import jsonschema  # type: ignore[import-untyped]
 import msgspec
 import orjson
 import pytest
+import strawberry
 import typer
 from click.testing import CliRunner
+from strawberry.schema.config import StrawberryConfig
 from typer.testing import CliRunner as TyperRunner
 
 from mintage import sno, snowflake, typeid
@@ -23,6 +25,7 @@ from mintage.ext import msgspec as wire
 from mintage.ext.cattrs import register
 from mintage.ext.click import IDType
 from mintage.ext.json import default
+from mintage.ext.kinds import json_reader
 from mintage.formats.kinds import KINDS, Kind, TextID, TypeID, TypeIDs, find_kind
 from tests.ext.samples import FORMS, Form, each, minted
 
@@ -285,3 +288,27 @@ def test_parameter_type_has_the_name_of_its_scheme() -> None:
     for wrong in wrongs:
         with pytest.raises(ArgumentError):
             IDType(wrong)
+
+
+# GraphQL.
+
+RowID = NewType("RowID", int)
+
+
+@strawberry.type
+class Query:
+    @strawberry.field
+    def minted(self, id: RowID) -> RowID:
+        return id
+
+
+@pytest.mark.parametrize("given", ["454947766275222906", 7, 4.549477662752229e17, True, "-5", "9" * 24, "\u0664", []])
+def test_graphql_scalar_reads_exact_snowflakes_only(given: Any) -> None:
+    scalar = strawberry.scalar(name="Snowflake", serialize=str, parse_value=json_reader(snowflake.Str()))
+    schema = strawberry.Schema(Query, config=StrawberryConfig(scalar_map={RowID: scalar}))
+    answer = schema.execute_sync("query($id: Snowflake!) { minted(id: $id) }", variable_values={"id": given})
+    if given in ("454947766275222906", 7) and given is not True:
+        assert answer.data == {"minted": str(given)}
+    else:
+        assert answer.data is None
+        assert answer.errors

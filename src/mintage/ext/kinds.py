@@ -7,6 +7,31 @@
 >>> UserID = Annotated[typeid.ID, TypeID("user")]
 """
 
-from mintage.formats.kinds import TextID, TypeID
+from __future__ import annotations
 
-__all__ = ["TextID", "TypeID"]
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from mintage.formats.kinds import TextID, TypeID, kind_of, read_text
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = ["TextID", "TypeID", "json_reader"]
+
+
+def json_reader(of: Any) -> Callable[[object], Any]:
+    """Return the function that reads an ID from a value of JSON, for GraphQL scalars and other libraries with a hook.
+
+    It reads a text, and for a snowflake also an integer. It refuses any other value, such as a float or a bool, with a
+    ``MintError``.
+
+    >>> from mintage import snowflake
+    >>> from mintage.ext.kinds import json_reader
+    >>> json_reader(snowflake.Str())("454947766275222906")
+    454947766275222906
+
+    :param of: a class of IDs, :class:`mintage.snowflake.Str`, :class:`TextID` or :class:`TypeID`.
+    :raises ArgumentError: ``argument.type``: it is none of these.
+    """
+    return partial(read_text, kind_of(of))
