@@ -288,8 +288,8 @@ class Records:
 
     def count_namespaces(self) -> int:
         """Return the number of namespaces."""
-        count: int = self._rows("count_namespaces")[0][0]
-        return count
+        rows = self._rows("count_namespaces")
+        return int(rows[0][0]) if rows else 0
 
     def oldest(self, pool: str, nodes: range) -> NodeRecord | None:
         """Return the record in ``nodes`` whose window ended first, locked."""
