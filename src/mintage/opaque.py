@@ -108,6 +108,8 @@ class Opaque:
         :raises ParseError: ``parse.length``: the ID has another size.
         """
         if isinstance(id, int):
+            if isinstance(id, bool):
+                raise ArgumentError("id must be an ID, bytes or int, not bool", code="argument.type")
             if not 0 <= id < 1 << 64:
                 raise FieldError("int is outside 0..2^64 - 1", code="field.range")
             data = id.to_bytes(8, "big")

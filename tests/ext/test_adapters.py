@@ -17,8 +17,8 @@ ADAPTERS = sorted(
     for path in (ROOT / "src/mintage/ext").iterdir()
     if (path.suffix == ".py" and path.stem != "__init__") or (path / "__init__.py").is_file()
 )
-NEEDS_NOTHING = {"_columns", "columns", "json", "kinds", "sqlite3"}
-FRAMEWORKS = {"pydantic": "pydantic_core", "spark": "pyspark"}
+NEEDS_NOTHING = {"_columns", "_drivers", "columns", "json", "kinds", "sqlite3"}
+FRAMEWORKS = {"pydantic": "pydantic_core", "pymongo": "bson", "spark": "pyspark"}
 """The package of an adapter with another name."""
 
 

@@ -2,31 +2,51 @@
 
 from __future__ import annotations
 
+import copy
 import json
+import pickle
+from decimal import Decimal
 from functools import partial
 from typing import Annotated, Any, NewType
+from uuid import UUID
 
 import attrs
+import bson
 import cattrs
 import click
 import jsonschema  # type: ignore[import-untyped]
 import msgspec
+import numpy as np
 import orjson
 import pytest
 import strawberry
 import typer
+from bson import ObjectId
+from bson.codec_options import CodecOptions
 from click.testing import CliRunner
+from fastapi.encoders import jsonable_encoder
+from kombu.utils import json as kombu_json
+from pydantic import BaseModel, TypeAdapter, ValidationError
+from sqlalchemy.dialects import sqlite
 from strawberry.schema.config import StrawberryConfig
 from typer.testing import CliRunner as TyperRunner
 
-from mintage import sno, snowflake, typeid
-from mintage.errors import ArgumentError, MintError
+from mintage import objectid, sno, snowflake, typeid
+from mintage.errors import ArgumentError, MintError, ParseError
 from mintage.ext import msgspec as wire
 from mintage.ext.cattrs import register
 from mintage.ext.click import IDType
+from mintage.ext.fastapi import register as register_with_fastapi
 from mintage.ext.json import default
 from mintage.ext.kinds import json_reader
+from mintage.ext.kombu import register as register_with_kombu
+from mintage.ext.pymongo import type_registry
+from mintage.ext.sqlalchemy import SnowflakeType
+from mintage.formats.cast import cast
 from mintage.formats.kinds import KINDS, Kind, TextID, TypeID, TypeIDs, find_kind
+from mintage.formats.storage import WRITERS as WRITERS_OF_STORAGE
+from mintage.formats.storage import storage_forms
+from mintage.opaque import Opaque
 from tests.ext.samples import FORMS, Form, each, minted
 
 CLASSES = {
@@ -157,7 +177,8 @@ def test_snowflake_is_an_int_in_python_and_text_in_json_of_msgspec(of: type[wire
     assert read == order
     assert type(read.id) is of
     assert read.id + 0 == number
-    assert msgspec.json.decode(str(number), type=of, dec_hook=wire.dec_hook) == number
+    exact = min(number, 2**53 - 1)
+    assert msgspec.json.decode(str(exact), type=of, dec_hook=wire.dec_hook) == exact
     for wrong in (str(number + 1), f'"{number + 1}"', "true", "1.0", "null", '"1.0"', "-1"):
         with pytest.raises(msgspec.ValidationError):
             msgspec.json.decode(wrong, type=of, dec_hook=wire.dec_hook)
@@ -312,3 +333,135 @@ def test_graphql_scalar_reads_exact_snowflakes_only(given: Any) -> None:
     else:
         assert answer.data is None
         assert answer.errors
+
+
+# --- values without a type ---------------------------------------------------------------------------------------
+
+
+@each_class
+def test_pydantic_writes_ids_that_no_type_describes(form: Form) -> None:
+    class Anything(BaseModel):
+        value: Any
+
+    one = minted(form)
+    assert json.loads(Anything(value=[{"id": one}]).model_dump_json()) == {"value": [{"id": str(one)}]}
+    assert TypeAdapter(dict[str, Any]).dump_python({"id": one}, mode="json") == {"id": str(one)}
+    assert Anything(value=one).model_dump() == {"value": one}
+
+
+@each_class
+def test_fastapi_writes_ids_that_no_type_describes(form: Form) -> None:
+    register_with_fastapi()
+    one = minted(form)
+    assert jsonable_encoder({"id": one, "all": [one]}) == {"id": str(one), "all": [str(one)]}
+
+
+@each_class
+def test_kombu_carries_ids(form: Form) -> None:
+    register_with_kombu()
+    one = minted(form)
+    carried: Any = kombu_json
+    assert carried.loads(carried.dumps({"args": [one]})) == {"args": [one]}
+
+
+@each_class
+def test_bson_holds_ids_in_their_storage_form(form: Form) -> None:
+    one = minted(form)
+    for storage in storage_forms(form):
+        options: Any = CodecOptions(type_registry=type_registry(forms={form.python: storage}))
+        [held] = bson.decode(bson.encode({"_id": one}, codec_options=options)).values()
+        found: Any = objectid.ID.from_bytes(held.binary) if isinstance(held, ObjectId) else None
+        if found is None and storage == "uuid":
+            found = cast(held.as_uuid(), form.python) if not isinstance(one, typeid.ID) else None
+            assert bytes(held) == WRITERS_OF_STORAGE["uuid"](one).bytes
+        assert found in (None, one)
+
+
+def test_pydantic_reads_the_objectid_of_bson() -> None:
+    given = ObjectId()
+    assert TypeAdapter(objectid.ID).validate_python(given) == objectid.ID.from_bytes(given.binary)
+    with pytest.raises(ValidationError):
+        TypeAdapter(sno.ID).validate_python(given)
+
+
+# --- one rule for integers ---------------------------------------------------------------------------------------
+
+INTEGER = 454947766275222906
+
+
+def readers_of_integers() -> dict[str, Any]:
+    """Return each door through which a snowflake comes from Python."""
+    return {
+        "parse": lambda value: snowflake.DEFAULT.parse(value) and int(value),
+        "kind": KINDS["snowflake"].read,
+        "pydantic": TypeAdapter(Annotated[int, snowflake.Str()]).validate_python,
+        "sqlalchemy": SnowflakeType().bind_processor(sqlite.dialect()),
+    }
+
+
+@pytest.mark.parametrize("door", readers_of_integers())
+def test_exact_integers_are_ids(door: str) -> None:
+    for value in (INTEGER, Decimal(INTEGER), np.int64(INTEGER), np.uint64(INTEGER)):
+        read = readers_of_integers()[door](value)
+        assert (read, type(read)) == (INTEGER, int)
+
+
+@pytest.mark.parametrize("door", readers_of_integers())
+@pytest.mark.parametrize(
+    "value", [True, 1.0, float(INTEGER), np.float64(5), Decimal("1.5"), Decimal("NaN"), None, b"1"]
+)
+def test_rounded_or_other_values_are_no_ids(door: str, value: object) -> None:
+    if value is None and door == "sqlalchemy":
+        return  # it is NULL
+    with pytest.raises((MintError, ValidationError)):
+        readers_of_integers()[door](value)
+
+
+def test_json_number_that_a_browser_may_have_rounded_is_refused() -> None:
+    structure: Any = register(cattrs.Converter()).structure
+    readers: list[Any] = [
+        lambda text: TypeAdapter(Annotated[int, snowflake.Str()]).validate_json(text),
+        lambda text: msgspec.json.decode(text, type=wire.Snowflake, dec_hook=wire.dec_hook),
+        lambda text: structure(json.loads(text), Annotated[int, snowflake.Str()]),
+    ]
+    for read in readers:
+        assert read(b'"454947766275222906"') == INTEGER
+        assert read(b"9007199254740991") == 2**53 - 1
+        with pytest.raises((ValueError, ArgumentError, cattrs.BaseValidationError)):
+            read(b"454947766275222900")
+
+
+def test_opaque_hides_no_bool() -> None:
+    with pytest.raises(ArgumentError, match="not bool"):
+        Opaque(bytes(16)).hide(True)
+
+
+# --- the constructor, pickles and copies -------------------------------------------------------------------------
+
+
+@each_class
+def test_constructor_reads_the_text_as_parse_does(form: Form) -> None:
+    if form.python is typeid.ID:
+        return  # its constructor takes prefix and ID
+    one = minted(form)
+    assert form.python(str(one)) == one
+    with pytest.raises(ParseError):
+        form.python("no id")
+    with pytest.raises(ParseError):
+        form.python.from_bytes(b"no id")
+    with pytest.raises(ArgumentError):
+        form.python.from_bytes(str(one))
+
+
+def test_parts_of_a_snowflake_pickle_and_copy() -> None:
+    parts = snowflake.SONYFLAKE.parse(INTEGER)
+    for again in (pickle.loads(pickle.dumps(parts)), copy.copy(parts), copy.deepcopy(parts)):
+        assert (again, again.fields, again.time) == (parts, parts.fields, parts.time)
+
+
+@each_class
+def test_uuid_of_an_id_names_the_cast(form: Form) -> None:
+    one = minted(form)
+    if hasattr(one, "replace"):
+        with pytest.raises(TypeError, match=r"mintage\.cast\(id, uuid\.UUID\)"):
+            UUID(one)

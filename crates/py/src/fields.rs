@@ -8,7 +8,7 @@ use mintage_core::id::Id;
 use mintage_core::units::{UnixMs, UnixNs};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyString};
+use pyo3::types::{PyDict, PyString, PyTuple};
 
 /// A property of an ID.
 #[derive(Clone, Copy)]
@@ -41,7 +41,9 @@ pub fn of(format: &Format<'static>) -> Vec<(&'static str, Field, String)> {
     for part in format.parts.iter().filter(is_named) {
         let says = format.describe(part).unwrap_or_default();
         let unit = if part.rendering == Rendering::Hex { "as hexadecimal digits" } else { "as a number" };
-        fields.push((part.name, Field::Part(part.name), format!("{} bits, {unit}: {says}.", part.bits)));
+        let bits = if part.bits == 1 { "1 bit".into() } else { format!("{} bits", part.bits) };
+        let says = if says.is_empty() { "." } else { &format!(": {says}.") };
+        fields.push((part.name, Field::Part(part.name), format!("{bits}, {unit}{says}")));
     }
     fields
 }
@@ -120,7 +122,13 @@ pub fn from_parts<C: HasFields>(fields: Option<&Bound<'_, PyDict>>, format: Form
 }
 
 /// The same ID with these fields.
-pub fn replace<C: HasFields>(id: C, fields: Option<&Bound<'_, PyDict>>) -> PyResult<C> {
+///
+/// It refuses others than named ones: `uuid.UUID(id)` takes an ID for a text, and calls this method as that of a str.
+pub fn replace<C: HasFields>(id: C, unnamed: &Bound<'_, PyTuple>, fields: Option<&Bound<'_, PyDict>>) -> PyResult<C> {
+    if !unnamed.is_empty() {
+        let message = "ID.replace() takes fields by name; mintage.cast(id, uuid.UUID) returns the uuid.UUID of an ID";
+        return Err(PyTypeError::new_err(message));
+    }
     id.check_version("fields")?;
     let mut bytes = id.id().to_array().as_ref().to_vec();
     put::<C>(&id.id().format(), &mut bytes, fields)?;

@@ -88,6 +88,11 @@ pub fn pydantic<'py>(
     class.py().import("mintage.ext.pydantic")?.getattr(function)?.call1((class, first, second))
 }
 
+/// Pydantic's serializer of a class, of `mintage.ext.pydantic`.
+pub fn serializer<'py>(class: &Bound<'py, PyType>) -> PyResult<Bound<'py, PyAny>> {
+    class.py().import("mintage.ext.pydantic")?.getattr("serializer_of")?.call1((class,))
+}
+
 /// Makes the classes `ID`, `Array` and `ArrayIterator` of a scheme whose IDs are fixed bytes.
 ///
 /// `id! { /// docs; Name(core::Id), module, word, size, text, "what parse reads"; { methods of its own } }`
@@ -99,7 +104,8 @@ macro_rules! id {
     ) => {
         $(#[$doc])*
         ///
-        /// IDs order as their bytes, their text and their integers do; they hash, pickle and copy.
+        /// Makes the ID of bytes, or of the text that :meth:`parse` reads. IDs order as their bytes, their text and their
+        /// integers do; they hash, pickle and copy.
         ///
         #[doc = concat!(">>> from mintage import ", $word)]
         #[doc = concat!(">>> id = ", $word, ".ID(bytes(", $size, "))")]
@@ -107,7 +113,7 @@ macro_rules! id {
         #[doc = concat!("(True, ", $size, ")")]
         ///
         /// :raises ArgumentError: ``value`` has no contiguous buffer.
-        #[doc = concat!(":raises ParseError: ``parse.length``: not ", $size, " bytes.")]
+        #[doc = concat!(":raises ParseError: ``parse.length``: not ", $size, " bytes; ``parse.character`` of a text.")]
         #[pyclass(frozen, name = "ID", module = $module)]
         #[derive(Clone, Copy)]
         pub struct $class(pub $core);
@@ -144,6 +150,9 @@ macro_rules! id {
             #[new]
             #[pyo3(signature = (value, /))]
             fn py_new(value: &Bound<'_, PyAny>) -> PyResult<Self> {
+                if value.is_instance_of::<pyo3::types::PyString>() {
+                    return $crate::id::parse(value);
+                }
                 $crate::id::from_bytes(value)
             }
 
@@ -256,6 +265,14 @@ macro_rules! id {
                 handler: Bound<'py, PyAny>,
             ) -> PyResult<Bound<'py, PyAny>> {
                 $crate::id::pydantic(cls, "json_schema_of", schema, handler)
+            }
+
+            /// The serializer by which Pydantic writes an ID that no type describes.
+            ///
+            /// :raises ModuleNotFoundError: pydantic is not installed.
+            #[getter]
+            fn __pydantic_serializer__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+                $crate::id::serializer(&slf.get_type())
             }
 
             fn __copy__(slf: Py<Self>) -> Py<Self> {

@@ -13,7 +13,7 @@ use mintage_core::schemes::locality::{self as scheme, Mint, Mode, Origin};
 use mintage_core::step::{Refusal, Run};
 use pyo3::basic::CompareOp;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict, PyType};
+use pyo3::types::{PyBytes, PyDict, PyTuple, PyType};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 id! {
@@ -70,9 +70,14 @@ id! {
         /// :raises FieldError: ``time.naive``, ``time.range``, ``field.range`` or ``field.format``; ``field.version`` unless
         ///     the version is b.
         /// :raises ConfigError: ``config.policy``: an unknown mode.
-        #[pyo3(signature = (*, mode = Defaulted::OUT, **fields), text_signature = "($self, *, mode='variable', **fields)")]
-        fn replace(&self, mode: Defaulted<'_>, fields: Option<&Bound<'_, PyDict>>) -> PyResult<Self> {
-            let (mode, id) = (mode_of(mode.given())?, fields::replace(*self, fields)?);
+        #[pyo3(signature = (*unnamed, mode = Defaulted::OUT, **fields), text_signature = "($self, *, mode='variable', **fields)")]
+        fn replace(
+            &self,
+            unnamed: &Bound<'_, PyTuple>,
+            mode: Defaulted<'_>,
+            fields: Option<&Bound<'_, PyDict>>,
+        ) -> PyResult<Self> {
+            let (mode, id) = (mode_of(mode.given())?, fields::replace(*self, unnamed, fields)?);
             let is_counted = fields.is_some_and(|fields| fields.contains("counter").unwrap_or(false));
             Ok(if is_counted { id.counted_in(mode) } else { id })
         }

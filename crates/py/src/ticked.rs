@@ -192,7 +192,7 @@ macro_rules! ticked {
     ) => {
         use pyo3::basic::CompareOp;
         use pyo3::prelude::*;
-        use pyo3::types::{PyBytes, PyDict, PyType};
+        use pyo3::types::{PyBytes, PyDict, PyTuple, PyType};
         use $crate::generator::{self, generator};
         use $crate::id::id;
         use $crate::ticked::{self, Ticking};
@@ -234,9 +234,9 @@ macro_rules! ticked {
                 ///
                 /// :raises ArgumentError: a value of the wrong type.
                 /// :raises FieldError: ``time.naive``, ``time.range``, ``field.range`` or ``field.format``.
-                #[pyo3(signature = (**fields))]
-                fn replace(&self, fields: Option<&Bound<'_, PyDict>>) -> PyResult<Self> {
-                    fields::replace(*self, fields)
+                #[pyo3(signature = (*unnamed, **fields), text_signature = "($self, **fields)")]
+                fn replace(&self, unnamed: &Bound<'_, PyTuple>, fields: Option<&Bound<'_, PyDict>>) -> PyResult<Self> {
+                    fields::replace(*self, unnamed, fields)
                 }
             }
         }

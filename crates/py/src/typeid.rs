@@ -2,13 +2,14 @@
 
 use crate::{errors, hot, id, uuid, values};
 use mintage_core::error::Error;
-use mintage_core::id::Id as _;
+use mintage_core::id::Id;
+use mintage_core::units::UnixNs;
 use mintage_core::views::typeid;
 use pyo3::PyTraverseError;
 use pyo3::gc::PyVisit;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyBytes, PyList, PyString, PyTuple, PyType};
+use pyo3::types::{PyBytes, PyDateTime, PyList, PyString, PyTuple, PyType};
 use std::sync::Arc;
 
 /// A prefix and 16 bytes. TypeIDs order as their text does; they hash, pickle and copy.
@@ -102,6 +103,26 @@ impl TypeId {
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> (Bound<'py, PyType>, (String, Bound<'py, PyBytes>)) {
         let this = slf.get();
         (slf.get_type(), (this.prefix.to_string(), this.__bytes__(slf.py())))
+    }
+
+    /// The serializer by which Pydantic writes an ID that no type describes.
+    ///
+    /// :raises ModuleNotFoundError: pydantic is not installed.
+    #[getter]
+    fn __pydantic_serializer__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        id::serializer(&slf.get_type())
+    }
+
+    /// The time at which the UUID of version 7 below the prefix was minted: an aware UTC datetime; None for any other ID.
+    ///
+    /// >>> from mintage import typeid
+    /// >>> typeid.ID.parse("user_01jsnxqge0e7sb8n4zyh1tw9wa").time.year
+    /// 2025
+    #[getter]
+    fn time<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDateTime>>> {
+        let id = mintage_core::schemes::uuid::Id(self.bytes);
+        let ns = if id.version() == Some(7) { Id::format(&id).time_ns(&self.bytes) } else { None };
+        ns.map(|ns| values::datetime(py, UnixNs(ns).floor_ms())).transpose()
     }
 
     fn __copy__(slf: Py<Self>) -> Py<Self> {

@@ -18,7 +18,7 @@ use mintage_core::ticked::Ticked;
 use mintage_core::units::Tick;
 use pyo3::basic::CompareOp;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict, PyString, PyType};
+use pyo3::types::{PyBytes, PyDict, PyString, PyTuple, PyType};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 id! {
@@ -96,9 +96,9 @@ id! {
         ///
         /// :raises ArgumentError: a value of the wrong type.
         /// :raises FieldError: ``time.naive``, ``time.range``, ``field.range`` or ``field.format``.
-        #[pyo3(signature = (**fields))]
-        fn replace(&self, fields: Option<&Bound<'_, PyDict>>) -> PyResult<Self> {
-            fields::replace(*self, fields)
+        #[pyo3(signature = (*unnamed, **fields), text_signature = "($self, **fields)")]
+        fn replace(&self, unnamed: &Bound<'_, PyTuple>, fields: Option<&Bound<'_, PyDict>>) -> PyResult<Self> {
+            fields::replace(*self, unnamed, fields)
         }
 
         /// The version, 0 to 15; None where the variant is not RFC 9562's.

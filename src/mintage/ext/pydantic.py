@@ -36,6 +36,7 @@ The ``type`` of an error is mintage's code, such as ``parse.length``, and its me
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING, Annotated, Any
 
 from mintage import sno
@@ -45,7 +46,7 @@ from mintage.installation import missing
 from mintage.snowflake import Str
 
 try:
-    from pydantic_core import PydanticCustomError, core_schema
+    from pydantic_core import PydanticCustomError, SchemaSerializer, core_schema
 except ModuleNotFoundError as error:
     raise missing(error, "pydantic") from None
 
@@ -68,6 +69,12 @@ def core_schema_of(of: object, *_: object) -> core_schema.CoreSchema:
         python,
         serialization=core_schema.to_string_ser_schema(when_used="json"),
     )
+
+
+@cache
+def serializer_of(of: type) -> SchemaSerializer:
+    """Return the serializer of a class of IDs, by which Pydantic writes a value without a declared type."""
+    return SchemaSerializer(core_schema_of(of))
 
 
 def json_schema_of(of: object, *_: object) -> dict[str, Any]:

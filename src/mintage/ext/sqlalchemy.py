@@ -40,7 +40,7 @@ from mintage.formats import storage
 from mintage.formats.catalogue import LAYOUTS, read_layout, write_layout
 from mintage.formats.kinds import KINDS, Kind, TypeIDs
 from mintage.formats.storage import StorageForm
-from mintage.formats.values import type_name
+from mintage.formats.values import integer_of, type_name
 from mintage.installation import missing
 
 try:
@@ -82,6 +82,8 @@ __all__ = [
 T = TypeVar("T")
 _MYSQL: Final = ("mysql", "mariadb")
 _UUID_BYTES: Final = 16
+_PARSERS: Final[Mapping[type[Any], str]] = {int: "int"}
+"""The function that reads the text of IDs without a class."""
 _TABLES: Final = frozenset(f"mintage_{name}" for name in ("schema", "pool", "node", "namespace", "life", "existed"))
 """The tables and the view that a store creates in its database, of any kind of store."""
 
@@ -222,7 +224,7 @@ class IDType(types.TypeDecorator[T]):
             return value
         if isinstance(value, typeid.ID) and self.kind.size == _UUID_BYTES:
             return self.kind.read(value)
-        hint = f": {type_name(wanted)}.parse reads text" if isinstance(value, str) else ""
+        hint = f": {_PARSERS.get(wanted, f'{type_name(wanted)}.parse')} reads text" if isinstance(value, str) else ""
         message = f"{self!r} takes {type_name(wanted)}, not {type_name(type(value))}{hint}"
         raise ArgumentError(message, code="argument.type")
 
@@ -447,8 +449,9 @@ class SnowflakeType(IDType[int]):
         return f"SnowflakeType({name or write_layout(self.layout)!r})"
 
     def _checked(self, value: Any) -> Any:
-        # Only an int is an ID here, and no digits: the ORM would keep text and read an int.
-        return self.kind.read(super()._checked(value))
+        # Only an integer is an ID here, and no digits: the ORM would keep text and read an int.
+        number = integer_of(value)
+        return self.kind.read(super()._checked(value) if number is None else number)
 
 
 @event.listens_for(SnowflakeType, "after_parent_attach", propagate=True)

@@ -14,7 +14,8 @@ from mintage.errors import ArgumentError, ConfigError, FieldError, ParseError
 from mintage.formats.cast import cast
 from mintage.formats.catalogue import FORMATS, LAST_RESORTS, Format, of_layout, of_scheme
 from mintage.formats.rows import SCHEMES, Scheme, listed
-from mintage.formats.values import MAX_SHOWN_BITS, type_name
+from mintage.formats.values import MAX_SHOWN_BITS, integer_of, type_name
+from mintage.rules import MAX_SAFE_INTEGER
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -143,6 +144,8 @@ class Kind(NamedTuple):
         if not self.scheme.is_text:
             if isinstance(value, (bytes, bytearray, memoryview)):
                 return self.python.from_bytes(bytes(value))
+            if isinstance(binary := getattr(value, "binary", None), bytes) and len(binary) == self.size:
+                return self.python.from_bytes(binary)  # a bson.ObjectId
             is_over_one = isinstance(value, typeid.ID) and self.size == _UUID_BYTES
             if is_over_one or (isinstance(value, UUID) and self.has_uuid):
                 return cast(value, self.python)
@@ -155,9 +158,11 @@ class Kind(NamedTuple):
             if not (value.isascii() and value.isdigit() and len(value) <= len(str(self.max))):
                 raise ParseError(f"{value[:40]!a} is no {self.name}: digits of an integer", code="parse.unknown")
             value = int(value)
-        if not isinstance(value, int) or isinstance(value, bool):
+        number = integer_of(value)
+        if number is None:
             message = f"{self.name} must be int or its digits, not {type_name(type(value))}"
             raise ArgumentError(message, code="argument.type")
+        value = number
         if not 0 <= value <= self.max:
             shown = f"of {value.bit_length():,} bits" if value.bit_length() > MAX_SHOWN_BITS else f"{value}"
             raise FieldError(f"{self.name} {shown} is outside 0..{self.max} of its layout", code="field.range")
@@ -366,12 +371,15 @@ def _json_schema(format: str, of: Kind | TypeIDs) -> dict[str, Any]:
 
 
 def read_text(of: Kind | TypeIDs, value: object) -> Any:
-    """Return the ID of a value of JSON: a text, and for snowflake an integer too.
+    """Return the ID of a value of JSON: a text, and for snowflake an integer up to 2^53 - 1 too.
 
-    :raises ArgumentError: ``argument.type``: the value is no text.
+    :raises ArgumentError: ``argument.type``: the value is no text, or JavaScript may have rounded the integer.
     :raises ParseError: the text is no ID.
     :raises FieldError: an integer is outside the layout.
     """
+    if of.python is int and isinstance(value, int) and abs(value) > MAX_SAFE_INTEGER:
+        message = f"{of.name} above 2^53 - 1 must be text, as JSON's numbers are rounded"
+        raise ArgumentError(message, code="argument.type")
     if isinstance(value, str) or of.python is int:
         return of.read(value)
     raise ArgumentError(f"{of.name} must be text, not {type_name(type(value))}", code="argument.type")

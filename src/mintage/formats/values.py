@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from typing import Final
 
 from mintage.errors import ArgumentError
@@ -13,6 +14,23 @@ MAX_SHOWN_BITS: Final = 128
 def type_name(kind: type) -> str:
     """Return the name of a class for messages: ``ulid.ID``, ``UUID``, ``int``."""
     return f"{kind.__module__.rpartition('.')[2]}.ID" if kind.__name__ == "ID" else kind.__name__
+
+
+def integer_of(value: object) -> int | None:
+    """Return the int of an integer, or ``None`` if the value is none that an ID can be.
+
+    An int, an integral ``Decimal``, as drivers return from ``NUMERIC``, and an integer of NumPy are integers. A bool is
+    not, nor is a float, which may be another ID's integer, rounded.
+    """
+    if isinstance(value, int):
+        return None if isinstance(value, bool) else int(value)
+    if hasattr(type(value), "__index__"):
+        return operator.index(value)  # type: ignore[arg-type]
+    from decimal import Decimal  # most processes read none
+
+    if isinstance(value, Decimal) and value.is_finite() and value == value.to_integral_value():
+        return int(value)
+    return None
 
 
 def raw(id: object) -> bytes:

@@ -899,7 +899,7 @@ def test_foreign_key_as_a_large_number_is_refused(api, order, number):
         data = {name: [number(pk)] if name == "tags" else number(pk)}
         answer = send(api, "post", f"/api/{path}/", data)
         assert answer.status_code == 400, answer.content
-        assert "must be text" in answer.content.decode()
+        assert re.search("must be (text|int or its digits)", answer.content.decode())
     form = redemptions()(data={"coupon": number(coupon.code)})
     assert not form.is_valid()
     assert "must be text" in str(form.errors["coupon"])

@@ -84,9 +84,9 @@ id! {
         ///
         /// :raises ArgumentError: a value of the wrong type.
         /// :raises FieldError: ``time.naive``, ``time.range`` or ``field.range``.
-        #[pyo3(signature = (**fields))]
-        fn replace(&self, fields: Option<&Bound<'_, PyDict>>) -> PyResult<Self> {
-            fields::replace(*self, fields)
+        #[pyo3(signature = (*unnamed, **fields), text_signature = "($self, **fields)")]
+        fn replace(&self, unnamed: &Bound<'_, PyTuple>, fields: Option<&Bound<'_, PyDict>>) -> PyResult<Self> {
+            fields::replace(*self, unnamed, fields)
         }
 
         /// True if all bits are zero.

@@ -5,8 +5,9 @@ use crate::{errors, values};
 use mintage_core::advice;
 use mintage_core::error::Error;
 use mintage_core::schemes::snowflake as scheme;
+use mintage_core::units::{Tick, UnixMs};
 use pyo3::prelude::*;
-use pyo3::types::{PyDateTime, PyDict};
+use pyo3::types::{PyDateTime, PyDict, PyTuple};
 use std::sync::Arc;
 
 /// A layout of the 64 bits of an ID.
@@ -174,11 +175,12 @@ impl Layout {
     /// >>> snowflake.TWITTER.parse(1541815603606036480).timestamp_ms
     /// 1656432460105
     ///
-    /// :raises ArgumentError: ``id`` is not an int.
+    /// :param id: an int, or an integral ``Decimal`` or integer of NumPy.
+    /// :raises ArgumentError: ``id`` is no integer, such as a float or a bool.
     /// :raises FieldError: ``field.range``: negative, or wider than the layout.
     #[pyo3(signature = (id, /))]
     fn parse(&self, id: &Bound<'_, PyAny>) -> PyResult<Parts> {
-        let id = values::field(id, "id", (1 << self.0.bits()) - 1)?;
+        let id = values::field(&values::integer(id)?, "id", (1 << self.0.bits()) - 1)?;
         self.0.parse(id as u64).map(Parts).map_err(errors::value)
     }
 
@@ -313,6 +315,19 @@ impl Parts {
         let fields = PyDict::new(py);
         self.0.fields.iter().try_for_each(|(name, value)| fields.set_item(name, value))?;
         Ok(fields)
+    }
+
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyTuple>)> {
+        let p = &self.0;
+        let given = (p.time.0, p.tick.0, p.node, p.sequence, self.fields(py)?).into_pyobject(py)?;
+        Ok((py.get_type::<Self>().getattr("_restore")?, given))
+    }
+
+    #[staticmethod]
+    fn _restore(time: i64, tick: u64, node: u64, sequence: u64, fields: &Bound<'_, PyDict>) -> PyResult<Self> {
+        let fields =
+            fields.iter().map(|(name, value)| Ok((name.extract()?, value.extract()?))).collect::<PyResult<_>>()?;
+        Ok(Self(scheme::Parts { time: UnixMs(time), tick: Tick(tick), node, sequence, fields }))
     }
 
     fn __repr__(&self) -> String {

@@ -30,8 +30,7 @@ from django.core.exceptions import FieldDoesNotExist
 
 from mintage.errors import MintError
 from mintage.ext.django.fields import FIELDS, Minted, SnowflakeAutoField, TypeIDField, end_of
-from mintage.formats.kinds import NAMED, Kind, TypeIDs, kind_of
-from mintage.formats.values import type_name
+from mintage.formats.kinds import NAMED, Kind, TypeIDs, kind_of, read_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -45,9 +44,6 @@ __all__ = [
     "register",
     "schema",
 ]
-
-_EXACT: Final = (1 << 53) - 1
-"""The largest integer that JavaScript reads exactly, and to which it rounds no other."""
 
 
 class IDField(serializers.Field):  # type: ignore[misc]
@@ -96,13 +92,8 @@ class IDField(serializers.Field):  # type: ignore[misc]
 
         :raises ValidationError: it is no ID; the code is ``invalid``.
         """
-        is_number = self.kind.layout is not None and isinstance(data, int) and not isinstance(data, bool)
-        if isinstance(data, int) and is_number and abs(data) > _EXACT:
-            self.fail("invalid", error=f"{self.kind.name} above 2^53 - 1 must be text, as JSON's numbers are rounded")
-        if not isinstance(data, str) and not is_number:
-            self.fail("invalid", error=f"{self.kind.name} must be text, not {type_name(type(data))}")
         try:
-            return self.kind.read(data)
+            return read_text(self.kind, data)
         except MintError as error:
             self.fail("invalid", error=str(error))
 
