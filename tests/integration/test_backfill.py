@@ -11,10 +11,12 @@ import sys
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
+from uuid import UUID
 
 import pytest
 import sqlalchemy as sa
 
+import mintage
 from mintage import sno, snowflake, ulid
 from mintage.errors import CATALOGUE
 from mintage.formats.catalogue import read_layout, write_layout
@@ -217,7 +219,7 @@ def test_time_outside_the_layout_is_reported_before_any_write(
         (["--scheme", "nanoid"], "invalid choice: 'nanoid'"),
         (["--scheme", "ulid"], "is BIGINT, and ulid IDs are bytes, UUID or str"),
         (["--store", "sqlite:ids.db"], "give one of the two"),
-        (["--sequence", "orders"], "--scheme, --layout and --node belong to IDs of a time"),
+        (["--sequence", "orders"], "--scheme, --layout, --node and --meta belong to IDs of a time"),
         (["--batch", "0"], "'0' is outside 1.."),
         (["--scheme", "sno", "--layout", "twitter"], "belongs to snowflake"),
         (["--id-column", "made"], "has no unique index"),
@@ -528,3 +530,234 @@ def test_table_without_a_primary_key_needs_a_named_key(url: str, engine: sa.Engi
     assert (code, out, err.count("\n")) == (2, "", 1)
     assert "has no primary key of one column; name a unique column as its key" in err
     assert finished(url, *SNOWFLAKE, "--key", "name")[0] == 0
+
+
+# --- columns that cannot hold the IDs -----------------------------------------------------------------------------
+
+
+def make_by_hand(engine: sa.Engine, columns: str, *rows: str) -> None:
+    """Create the table with columns as a database's own SQL declares them."""
+    with engine.begin() as connection:
+        connection.execute(sa.text("DROP TABLE IF EXISTS orders"))
+        connection.execute(sa.text(f"CREATE TABLE orders (number INTEGER PRIMARY KEY, {columns})"))
+        for row in rows or ("1, '2020-01-01 12:00:00'",):
+            connection.execute(sa.text(f"INSERT INTO orders (number, made) VALUES ({row})"))
+
+
+def ids_of(engine: sa.Engine) -> list[Any]:
+    with engine.connect() as connection:
+        return list(connection.exec_driver_sql("SELECT id FROM orders ORDER BY number").scalars())
+
+
+TOO_SMALL = {
+    "mariadb+pymysql": [
+        ("DOUBLE", "snowflake", "DOUBLE, which rounds large integers; use BIGINT"),
+        ("FLOAT", "snowflake", "FLOAT, which rounds large integers; use BIGINT"),
+        ("DECIMAL(10)", "snowflake", "DECIMAL(10, 0), which holds integers up to 9999999999, and"),
+        ("INT", "snowflake", "holds integers up to 2147483647, and not 9223372036854775807; use BIGINT"),
+        ("INT UNSIGNED", "snowflake", "holds integers up to 4294967295, and"),
+        ("BINARY(16)", "sno", "BINARY(16), which pads values with zeros, and sno IDs have 10 bytes; use BINARY(10)"),
+        ("VARBINARY(8)", "sno", "VARBINARY(8), and sno IDs have 10 bytes; use BINARY(10) or CHAR(16)"),
+        ("CHAR(15)", "sno", "CHAR(15), and sno IDs have 16 characters"),
+        ("VARCHAR(40) COLLATE utf8mb4_general_ci", "ksuid", "takes upper and lower case for equal"),
+        ("ENUM('a', 'b')", "sno", "and sno IDs are bytes, UUID or str"),
+        ("UUID", "uuid", "and uuid IDs are UUID, bytes or str"),
+    ],
+    "postgresql+psycopg": [
+        ("DOUBLE PRECISION", "snowflake", "which rounds large integers; use BIGINT"),
+        ("NUMERIC(10)", "snowflake", "NUMERIC(10, 0), which holds integers up to 9999999999, and"),
+        ("INTEGER", "snowflake", "INTEGER, which holds integers up to 2147483647, and"),
+        ("CHAR(40)", "ulid", "CHAR(40), which pads values with spaces; use BYTEA, UUID or CHAR(26)"),
+        ("VARCHAR(25)", "ulid", "VARCHAR(25), and ulid IDs have 26 characters"),
+        ("TEXT COLLATE blind", "ksuid", "takes upper and lower case for equal"),
+    ],
+    "sqlite": [
+        ("REAL", "snowflake", "which rounds large integers; use BIGINT"),
+        ("BLOB(8)", "sno", "and sno IDs have 10 bytes"),
+        ("VARCHAR(10)", "sno", "VARCHAR(10), and sno IDs have 16 characters"),
+        ("TEXT COLLATE NOCASE", "ksuid", "takes upper and lower case for equal"),
+    ],
+}
+BLIND = "CREATE COLLATION IF NOT EXISTS blind (provider = icu, locale = 'und-u-ks-level2', deterministic = false)"
+
+
+@pytest.mark.parametrize(
+    ("engine", "kind", "scheme", "says"),
+    [(database, *row) for database, rows in TOO_SMALL.items() for row in rows],
+    indirect=["engine"],
+)
+def test_column_that_cannot_hold_the_ids_is_refused(
+    url: str, engine: sa.Engine, kind: str, scheme: str, says: str
+) -> None:
+    if "blind" in kind:
+        with engine.begin() as connection:
+            connection.exec_driver_sql(BLIND)
+    made = "DATETIME" if engine.dialect.name != "postgresql" else "TIMESTAMP"
+    make_by_hand(engine, f"made {made}, id {kind} UNIQUE")
+    code, out, err = finished(url, "--scheme", scheme, "--node", "7")
+    assert (code, out, err.count("\n")) == (2, "", 1), err
+    assert says in err
+    assert ids_of(engine) == [None]
+
+
+def test_column_too_small_for_the_sequence_stays_empty(url: str, engine: sa.Engine, tmp_path: Path) -> None:
+    if engine.dialect.name == "sqlite":
+        pytest.skip("its integers all have 64 bits")
+    table = make_table(engine, sa.SmallInteger(), [BEGIN])
+    store = f"sqlite:{tmp_path / 'store.db'}"
+    with mintage.open_store(store) as opened:
+        opened.raise_floor("orders", 32_768)
+    code, out, err = finished(url, "--sequence", "orders", "--store", store)
+    assert (code, out) == (2, ""), err
+    assert "which holds integers up to 32767, and not 32768" in err
+    assert rows_of(engine, table)[0].id is None
+
+
+REVERTS = {
+    "sqlite": """CREATE TRIGGER reverts AFTER UPDATE ON orders WHEN new.number % 7 = 3
+        BEGIN UPDATE orders SET id = NULL WHERE number = new.number; END""",
+    "mariadb": """CREATE TRIGGER reverts BEFORE UPDATE ON orders FOR EACH ROW
+        SET new.id = IF(mod(new.number, 7) = 3, 5, new.id)""",
+    # This one acts when the transaction ends.
+    "postgresql": """CREATE OR REPLACE FUNCTION reverts() RETURNS trigger LANGUAGE plpgsql AS
+        'BEGIN UPDATE orders SET id = NULL WHERE number = new.number AND mod(number, 7) = 3 AND id IS NOT NULL;
+        RETURN NULL; END';
+        CREATE CONSTRAINT TRIGGER reverts AFTER UPDATE ON orders DEFERRABLE INITIALLY DEFERRED
+        FOR EACH ROW EXECUTE FUNCTION reverts()""",
+}
+
+
+def test_row_without_the_written_id_is_reported_by_key(url: str, engine: sa.Engine) -> None:
+    table = make_table(engine, sa.BigInteger(), [BEGIN] * 5)
+    with engine.begin() as connection:
+        connection.exec_driver_sql(REVERTS[engine.dialect.name])
+    code, out, err = finished(url, *SNOWFLAKE)
+    assert (code, out, err.count("\n")) == (CATALOGUE["store.refused"].exit, "", 1)
+    assert "row 3: 661901436522590211 was written, and the row has " in err
+    assert [row.id for row in rows_of(engine, table)] == [None] * 5
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "shown"),
+    [
+        ("DATETIME", "''", "''"),
+        ("DATETIME", "'2021-06-30 08:15:00 UTC'", "'2021-06-30 08:15:00 UTC'"),
+        ("DATETIME", "1625040900", "'1625040900', a number in a column of times"),
+        ("TEXT", "'1625040900'", "'1625040900'"),
+        ("TEXT", "'2021-02-30'", "'2021-02-30'"),
+        ("DATE", "'yesterday'", "'yesterday'"),
+        ("REAL", "9e999", "'inf'"),
+        ("BLOB", "x'00ff'", "'00ff'"),
+    ],
+)
+@pytest.mark.parametrize("words", [SNOWFLAKE, ("--sequence", "orders")], ids=["scheme", "sequence"])
+@on_sqlite
+def test_foreign_time_is_one_error_before_any_write(
+    url: str, engine: sa.Engine, kind: str, value: str, shown: str, words: tuple[str, ...], tmp_path: Path
+) -> None:
+    known = "1577880000" if kind == "REAL" else "'2020-01-01 12:00:00'"
+    make_by_hand(engine, f"made {kind}, id BIGINT UNIQUE", f"1, {known}", f"2, {known}", f"3, {value}", f"4, {known}")
+    store = ("--store", f"sqlite:{tmp_path / 'store.db'}") if "--sequence" in words else ()
+    unit = ("--time-unit", "s")
+    code, out, err = finished(url, *words, *store, *unit, "--batch", "1")
+    assert (code, out, err.count("\n")) == (CATALOGUE["time.range"].exit, "", 1)
+    assert f"row 3: its time is {shown}" in err
+    assert ids_of(engine) == [None] * 4
+
+
+def test_zero_date_of_mariadb_names_its_row(mariadb: Any) -> None:
+    engine = sa.create_engine(sa.make_url(mariadb.url).set(drivername="mariadb+pymysql"))
+    with engine.begin() as connection:
+        connection.exec_driver_sql("SET sql_mode = ''")
+        connection.exec_driver_sql("DROP TABLE IF EXISTS orders")
+        connection.exec_driver_sql("CREATE TABLE orders (number INT PRIMARY KEY, made DATETIME, id BIGINT UNIQUE)")
+        connection.exec_driver_sql("INSERT INTO orders VALUES (7, '0000-00-00', NULL), (8, '2020-01-01', NULL)")
+    code, out, err = finished(mariadb.url, *SNOWFLAKE)
+    assert (code, out, err.count("\n")) == (CATALOGUE["time.range"].exit, "", 1)
+    assert "row 7: its time is '0000-00-00 00:00:00'" in err
+    engine.dispose()
+
+
+def test_times_in_text_are_read_with_their_zone(url: str, engine: sa.Engine) -> None:
+    rows = "1, '2020-01-01 12:00:00'", "2, '2020-01-01T14:00:00+02:00'", "3, '2020-01-01T12:00:00Z'"
+    make_by_hand(engine, "made VARCHAR(40), id BIGINT UNIQUE", *rows)
+    assert finished(url, *SNOWFLAKE)[::2] == (0, "")
+    assert {snowflake.DEFAULT.parse(each).time for each in ids_of(engine)} == {BEGIN}
+
+
+@on_sqlite
+def test_sequence_refuses_texts_that_sort_unlike_their_times(url: str, engine: sa.Engine, tmp_path: Path) -> None:
+    rows = "1, '2020-01-01T12:00:00+02:00'", "2, '2020-01-01T11:00:00Z'"
+    make_by_hand(engine, "made TEXT, id BIGINT UNIQUE", *rows)
+    code, out, err = finished(url, "--sequence", "orders", "--store", f"sqlite:{tmp_path / 'store.db'}")
+    assert (code, out) == (CATALOGUE["time.range"].exit, "")
+    assert "write all times of the column in one form" in err
+    assert ids_of(engine) == [None, None]
+
+
+def test_uuids_fill_the_columns_of_django_and_sqlalchemy(url: str, engine: sa.Engine) -> None:
+    kind = "UUID" if engine.dialect.name == "postgresql" else "CHAR(32)"
+    made = "TIMESTAMP" if engine.dialect.name == "postgresql" else "DATETIME"
+    make_by_hand(engine, f"made {made}, id {kind} NULL UNIQUE")
+    assert finished(url, "--scheme", "uuid", "--node", "9")[::2] == (0, "")
+    [stored] = ids_of(engine)
+    assert len(str(stored)) == (36 if kind == "UUID" else 32)
+    assert KINDS["uuid"].read(UUID(str(stored))).time == BEGIN
+    with engine.connect() as connection:  # as their fields read it
+        assert connection.execute(sa.select(sa.column("id", sa.Uuid())).select_from(sa.text("orders"))).scalar()
+    verify = [sys.executable, "-m", "mintage", "verify", url, "--table", "orders", "--column", "id"]
+    assert subprocess.run([*verify, "--scheme", "uuid"], capture_output=True, check=False).returncode == 0
+
+
+@on_sqlite
+def test_partial_unique_index_is_not_enough(url: str, engine: sa.Engine) -> None:
+    make_by_hand(engine, "made DATETIME, id BIGINT")
+    with engine.begin() as connection:
+        connection.exec_driver_sql("CREATE UNIQUE INDEX part ON orders (id) WHERE number > 5")
+    assert "has no unique index" in finished(url, *SNOWFLAKE)[2]
+    with engine.begin() as connection:
+        connection.exec_driver_sql("CREATE UNIQUE INDEX whole ON orders (id) WHERE id IS NOT NULL")
+    assert finished(url, *SNOWFLAKE)[0] == 0
+
+
+def test_names_that_need_quotes_are_filled(url: str, engine: sa.Engine) -> None:
+    table = sa.Table(
+        "Order Items",
+        sa.MetaData(),
+        sa.Column("select", sa.Integer, primary_key=True, autoincrement=False),
+        sa.Column("Made At", sa.DateTime()),
+        sa.Column("order", sa.BigInteger()),
+    )
+    with engine.begin() as connection:
+        table.drop(connection, checkfirst=True)
+        table.create(connection)
+        connection.execute(table.insert(), {"select": 1, "Made At": BEGIN.replace(tzinfo=None)})
+    words = ["--table", "Order Items", "--time-column", "Made At", "--id-column", "order", *SNOWFLAKE]
+    err = finished(url, *words)[2]
+    with engine.begin() as connection:
+        connection.execute(sa.text(err.partition("create one: ")[2]))
+    assert finished(url, *words)[::2] == (0, "")
+    with engine.begin() as connection:
+        table.drop(connection)
+
+
+def test_generated_column_and_view_are_refused(url: str, engine: sa.Engine) -> None:
+    made = "TIMESTAMP" if engine.dialect.name == "postgresql" else "DATETIME"
+    stored = "STORED" if engine.dialect.name != "sqlite" else "VIRTUAL"
+    make_by_hand(engine, f"made {made}, plain BIGINT, id BIGINT GENERATED ALWAYS AS (plain) {stored} UNIQUE")
+    assert "is generated by the database" in finished(url, *SNOWFLAKE)[2]
+    with engine.begin() as connection:
+        connection.exec_driver_sql("CREATE VIEW recent AS SELECT number, made, plain FROM orders")
+    code, _, err = finished(url, *SNOWFLAKE, "--table", "recent", "--id-column", "plain", "--key", "number")
+    with engine.begin() as connection:
+        connection.exec_driver_sql("DROP VIEW recent")
+    assert (code, err.count("\n")) == (2, 1)
+
+
+@on_sqlite
+def test_metabyte_of_sno_is_written(url: str, engine: sa.Engine) -> None:
+    table = make_table(engine, sa.String(16), [BEGIN])
+    assert finished(url, "--scheme", "sno", "--node", "7", "--meta", "42")[::2] == (0, "")
+    assert sno.ID.parse(rows_of(engine, table)[0].id).meta == 42
+    assert "meta belongs to sno, not to ulid" in finished(url, "--scheme", "ulid", "--node", "7", "--meta", "1")[2]
+    assert finished(url, "--scheme", "sno", "--node", "7", "--meta", "256")[2].count("\n") == 1

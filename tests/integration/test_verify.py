@@ -24,8 +24,9 @@ import pyarrow.parquet as pq
 import pytest
 import sqlalchemy as sa
 
-from mintage import sno, snowflake, ulid, uuid
+from mintage import inspect, sno, snowflake, ulid, uuid
 from mintage.cli import main, screen
+from mintage.errors import ParseError
 from mintage.formats.catalogue import write_layout
 from mintage.formats.kinds import KINDS
 from mintage.tables.repeats import MAX_EXAMPLES, Repeats
@@ -351,6 +352,40 @@ def test_database_column_of_any_storage_form_is_read(engine: sa.Engine, found: C
         assert [each["rows"] for each in report["duplicates"]["examples"]] == [[2, 3_002]], scheme
 
 
+@pytest.mark.parametrize("scheme", ["uuid", "ulid"])
+@pytest.mark.parametrize("form", [lambda one: one.hex, str, lambda one: str(one).upper()], ids=["32", "36", "upper"])
+def test_uuids_in_the_text_of_other_libraries_are_read(
+    scheme: str, form: Callable[[UUID], str], tmp_path: Path, found: Callable[..., Verified]
+) -> None:
+    ids = [UUID(bytes=bytes(KINDS[scheme].mint())) for _ in range(50)]
+    code, report = found(written(tmp_path, [*map(form, ids), form(ids[3])]), "--scheme", scheme)
+    assert (code, report["ids"], report["unreadable"]["count"]) == (1, 51, 0)
+    assert [(each["id"], each["rows"]) for each in report["duplicates"]["examples"]] == [
+        (str(KINDS[scheme].read(ids[3])), [4, 51])
+    ]
+
+
+def test_rows_of_equal_times_are_read_in_the_order_of_their_keys(
+    engine: sa.Engine, found: Callable[..., Verified]
+) -> None:
+    shop = sa.Column("shop", sa.Integer)
+    made, number = sa.Column("made", sa.Integer), sa.Column("number", sa.Integer, primary_key=True, autoincrement=False)
+    table = sa.Table("verified", sa.MetaData(), shop, made, number, sa.Column("id", sa.BigInteger))
+    keys = list(range(200))
+    random.Random(5).shuffle(keys)
+    rows = [{"shop": key // 100, "made": key // 50, "number": key, "id": 2**60 + key} for key in keys]
+    engine.dispose()
+    with engine.begin() as connection:
+        connection.execute(sa.text("DROP TABLE IF EXISTS verified"))
+        table.create(connection)
+        connection.execute(table.insert(), rows)
+    url = engine.url.render_as_string(hide_password=False)
+    for order in ("made", "shop,made", "made,number"):
+        words = ("--table", "verified", "--column", "id", "--scheme", "snowflake", "--sorted", "--order-by", order)
+        assert found(url, *words)[0] == 0, order
+    assert "has no column 'nothing'" in found(url, *words[:-1], "made,nothing")[1]["error"]
+
+
 def test_large_integers_of_sqlite_are_not_rounded(tmp_path: Path, found: Callable[..., Verified]) -> None:
     import sqlite3
 
@@ -397,6 +432,23 @@ def test_parquet_column_of_any_storage_form_is_read(
     code, report = found(path, "--column", "id", "--scheme", scheme)
     assert (code, report["rows"], report["unreadable"]["count"]) == (1, 40_001, 0)
     assert [each["rows"] for each in report["duplicates"]["examples"]] == [[18, 40_001]]
+
+
+def test_byte_order_mark_is_no_part_of_the_first_id(tmp_path: Path, found: Callable[..., Verified]) -> None:
+    path = tmp_path / "ids.txt"
+    path.write_bytes(b"\xef\xbb\xbf661901436522590208\r\n859708588036190208\r\n")
+    assert found(path, "--scheme", "snowflake")[0] == 0
+    path.write_text("661901436522590208\n", encoding="utf-16")
+    assert "the text is in UTF-16; save it in UTF-8" in found(path, "--scheme", "snowflake")[1]["error"]
+
+
+@pytest.mark.parametrize("text", ["6.61901E+17", "6,61901E+17", "661901436522590208.0"])
+def test_rounded_integer_is_reported_as_one(text: str, tmp_path: Path, found: Callable[..., Verified]) -> None:
+    code, report = found(written(tmp_path, [text]), "--scheme", "snowflake")
+    assert code == 1
+    assert "its last digits are lost" in report["unreadable"]["examples"][0]["error"]
+    with pytest.raises(ParseError, match="its last digits are lost"):
+        inspect(text)
 
 
 def test_csv_column_is_found_by_name(tmp_path: Path, found: Callable[..., Verified]) -> None:

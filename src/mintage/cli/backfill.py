@@ -51,6 +51,7 @@ _MAX_LINES: Final = 100
         metavar="N",
         help=f"a node number that nothing else mints with, before or after; of {listed(NODE_SCHEMES, 'or')}",
     ),
+    option("--meta", type=parse_int, metavar="N", help="the metabyte of the IDs, 0 to 255; of sno"),
     option("--sequence", metavar="NAMESPACE", help="the namespace of integers to write in place of IDs of a scheme"),
     replace(STORE, settings=STORE.settings | {"help": _STORE_HELP}),
     option("--batch", type=count, default=1000, metavar="N", help="rows of a transaction (default: 1000)"),
@@ -90,8 +91,8 @@ def backfill(args: argparse.Namespace) -> int:
 def _ids(args: argparse.Namespace, table: Table, stack: ExitStack) -> Dated | SequenceIntegers:
     """Return the IDs that the arguments name."""
     if args.sequence is not None:
-        if args.scheme or args.layout or args.node is not None:
-            raise UsageError("--sequence gives integers: --scheme, --layout and --node belong to IDs of a time")
+        if args.scheme or args.layout or args.node is not None or args.meta is not None:
+            raise UsageError("--sequence gives integers: --scheme, --layout, --node and --meta belong to IDs of a time")
         return SequenceIntegers(
             table, args.sequence, lambda: opened(args), lambda reserved: _print_reserved(args, reserved)
         )
@@ -110,7 +111,8 @@ def _ids(args: argparse.Namespace, table: Table, stack: ExitStack) -> Dated | Se
     # The error that follows says what the keeper logs of a store that fails.
     logging.getLogger("mintage").addHandler(logging.NullHandler())
     with advised(StoreError, LeaseError):
-        return stack.enter_context(Dated.open(table, args.scheme, layout=layout, node=args.node, store=args.store))
+        ids = Dated.open(table, args.scheme, layout=layout, node=args.node, store=args.store, meta=args.meta)
+        return stack.enter_context(ids)
 
 
 def _print_reserved(args: argparse.Namespace, reserved: range) -> None:

@@ -74,8 +74,11 @@ def _standard_input() -> BinaryIO:
 
 def _lines(stream: BinaryIO) -> Iterator[str]:
     """Yield every line that is not blank, without the space around it; of a line too long for any ID, the start."""
+    is_first = True
     while line := stream.readline(MAX_LINE_BYTES):
         part = line
+        if is_first:
+            line, is_first = line.removeprefix(b"\xef\xbb\xbf"), False  # Excel's byte order mark
         while not part.endswith(b"\n") and (part := stream.readline(MAX_LINE_BYTES)):
             pass
         if text := line.decode("utf-8", "surrogateescape").strip():

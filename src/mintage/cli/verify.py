@@ -65,7 +65,12 @@ def _source(args: argparse.Namespace) -> AbstractContextManager[sources.Source]:
             raise UsageError("Parquet is read from a file, not from standard input: its contents are listed at its end")
         return sources.open_parquet(args.source, args.column)
     return sources.open_table(
-        args.source, args.table, args.column, schema=args.schema, order_by=args.order_by, is_counted=is_watched()
+        args.source,
+        args.table,
+        args.column,
+        schema=args.schema,
+        order_by=args.order_by and args.order_by.split(","),
+        is_counted=is_watched(),
     )
 
 
@@ -88,7 +93,11 @@ def _file(source: str) -> str | BinaryIO:
     option("--column", metavar="NAME", help="the column of IDs; a text has none"),
     option("--table", metavar="NAME", help="the table of a database"),
     option("--schema", metavar="NAME", help="the schema of the table"),
-    option("--order-by", metavar="NAME", help="the column of a database whose order the rows are read in"),
+    option(
+        "--order-by",
+        metavar="NAMES",
+        help="the columns of a database whose order the rows are read in, such as made,number (then: the primary key)",
+    ),
     option("--sorted", action="store_true", help="report an ID that is smaller than the one before as a mistake"),
     option("--from", type=_instant, metavar="TIME", help="the earliest time that an ID may have"),
     option("--until", type=_instant, metavar="TIME", help="the latest one (default: a minute from now)"),

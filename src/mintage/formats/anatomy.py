@@ -21,7 +21,7 @@ from mintage.errors import ArgumentError, ParseError
 from mintage.formats import catalogue, times
 from mintage.formats.catalogue import Format
 from mintage.formats.rows import SCHEMES
-from mintage.formats.values import MAX_SHOWN_BITS
+from mintage.formats.values import MAX_SHOWN_BITS, lost_digits
 
 if TYPE_CHECKING:
     import builtins
@@ -158,7 +158,8 @@ def inspect(value: object, *, now_ns: int | None = None) -> list[Anatomy]:
         found = [_dissect(fmt, number, verdict) for verdict, (fmt, number, _) in judged if verdict[0] >= FLOOR]
         if found:
             return sorted(found, key=lambda anatomy: -anatomy.likelihood)
-    raise ParseError(f"{_shortened(value)} is not an ID of any known scheme", code="parse.unknown")
+    lost = lost_digits(value) if isinstance(value, str) else ""
+    raise ParseError(f"{_shortened(value)} is not an ID of any known scheme{lost}", code="parse.unknown")
 
 
 def dissect(fmt: Format, number: int) -> Anatomy:

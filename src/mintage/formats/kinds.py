@@ -14,7 +14,7 @@ from mintage.errors import ArgumentError, ConfigError, FieldError, ParseError
 from mintage.formats.cast import cast
 from mintage.formats.catalogue import FORMATS, LAST_RESORTS, Format, of_layout, of_scheme
 from mintage.formats.rows import SCHEMES, Scheme, listed
-from mintage.formats.values import MAX_SHOWN_BITS, integer_of, type_name
+from mintage.formats.values import MAX_SHOWN_BITS, integer_of, lost_digits, type_name
 from mintage.rules import MAX_SAFE_INTEGER
 
 if TYPE_CHECKING:
@@ -156,7 +156,8 @@ class Kind(NamedTuple):
     def _read_integer(self, value: object) -> int:
         if isinstance(value, str):
             if not (value.isascii() and value.isdigit() and len(value) <= len(str(self.max))):
-                raise ParseError(f"{value[:40]!a} is no {self.name}: digits of an integer", code="parse.unknown")
+                message = f"{value[:40]!a} is no {self.name}: digits of an integer{lost_digits(value)}"
+                raise ParseError(message, code="parse.unknown")
             value = int(value)
         number = integer_of(value)
         if number is None:

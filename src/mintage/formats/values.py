@@ -50,3 +50,16 @@ def raw(id: object) -> bytes:
         raise ArgumentError(message, code="argument.type")
     hint = ": text is read by ID.parse" if isinstance(id, str) else ""
     raise ArgumentError(f"id must be an ID or bytes, not {type_name(type(id))}{hint}", code="argument.type")
+
+
+def lost_digits(text: str) -> str:
+    """Return the end of an error message for a text such as ``4.549E+17`` or ``454947766275222900.0``, else nothing.
+
+    >>> lost_digits("4.549E+17"), lost_digits("ORD-17")
+    ('; a spreadsheet or a float rounded an integer, and its last digits are lost: export the column as text', '')
+    """
+    import re
+
+    if re.fullmatch(r"[0-9]+(?:[.,][0-9]*)?[eE]\+?[0-9]+|[0-9]{16,}[.,]0+", text[:64]):
+        return "; a spreadsheet or a float rounded an integer, and its last digits are lost: export the column as text"
+    return ""

@@ -7,6 +7,7 @@ import sys
 from array import array
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
+from uuid import UUID
 
 from mintage.errors import MintError, ParseError
 from mintage.formats.rows import listed
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
     from mintage import snowflake
     from mintage.formats.kinds import Kind
 
+_UUID_BYTES: Final = 16
+_HEX_LENGTH: Final = 32
+_UUID: Final = re.compile(r"[0-9A-Fa-f]{32}|[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}").fullmatch
 _QUOTED_CHARACTERS: Final = 40
 """The most characters of a value in a message."""
 
@@ -93,7 +97,10 @@ class Reader:
             if not (joined.isascii() and joined.isdigit() and longest <= self.kind.length):
                 return None
             return self._of_integers(list(map(int, texts)))
-        if set(map(len, texts)) != {self.kind.length}:
+        lengths = set(map(len, texts))
+        if self._is_uuid and lengths == {_HEX_LENGTH}:
+            return b"".join(map(self.key, texts))
+        if lengths != {self.kind.length}:
             return None
         keys: bytes = self.kind.scheme.module.Array.parse(joined).tobytes()
         return keys
@@ -120,10 +127,21 @@ class Reader:
             value = _as_integer(value)
         if isinstance(value, str) and not value.isascii():
             raise ParseError(f"{value[:_QUOTED_CHARACTERS]!a} is no {self.kind.name}", code="parse.character")
-        read = self.kind.read(value)
+        read = self.kind.read(self._uuid(value) if isinstance(value, str) else value)
         if self.kind.layout:
             return int(read).to_bytes(8, "big")
         return bytes(read) if self.kind.size else self._padded(read)
+
+    @property
+    def _is_uuid(self) -> bool:
+        """True if a UUID can hold the IDs."""
+        return self.kind.size == _UUID_BYTES and not self.kind.layout
+
+    def _uuid(self, text: str) -> str | UUID:
+        """Return a text as the UUID that Django and SQLAlchemy write, in 32 or 36 characters, or as it is."""
+        if self._is_uuid and _UUID(text) and len(text) != self.kind.length:
+            return UUID(text)
+        return text
 
     def text(self, key: bytes) -> str:
         """Return the text of the ID that a key stands for."""

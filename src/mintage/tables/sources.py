@@ -5,6 +5,7 @@ Each function here is a context manager that yields a :class:`Source`.
 
 from __future__ import annotations
 
+import codecs
 import os
 from contextlib import closing, contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any, BinaryIO, Final, NamedTuple
@@ -72,7 +73,7 @@ def _progress_of(stream: BinaryIO) -> tuple[int, str, Callable[[], int] | None]:
 
 @contextmanager
 def open_text(file: str | BinaryIO) -> Iterator[Source]:
-    r"""Open a text with one ID a line, in UTF-8.
+    r"""Open a text with one ID a line, in UTF-8, with or without a byte order mark.
 
     >>> import io
     >>> with open_text(io.BytesIO(b"17\n18\n")) as source:
@@ -81,6 +82,7 @@ def open_text(file: str | BinaryIO) -> Iterator[Source]:
 
     :param file: the path of a file, or a stream of bytes, which stays open.
     :raises OSError: the file cannot be opened.
+    :raises ParseError: ``parse.unknown``, while the batches are read: the text is in UTF-16.
     """
     with _open_stream(file) as stream:
         yield Source(read_lines(stream), *_progress_of(stream))
@@ -95,9 +97,13 @@ def read_lines(stream: BinaryIO) -> Iterator[list[str]]:
     >>> from mintage.tables.verify import verify
     >>> verify(read_lines(io.BytesIO(b"17\r\n 18\r\n17")), "snowflake").duplicates.count
     1
+
+    :raises ParseError: ``parse.unknown``: the text is in UTF-16.
     """
-    pending, is_cut = b"", False
+    pending, is_cut, is_first = b"", False, True
     while chunk := stream.read(READ_BYTES):
+        if is_first:
+            chunk, is_first = without_mark(chunk), False
         if is_cut:
             _, end, chunk = chunk.partition(b"\n")
             if not end:
@@ -110,6 +116,19 @@ def read_lines(stream: BinaryIO) -> Iterator[list[str]]:
             yield from _split(complete)
     if pending:
         yield from _split(pending)
+
+
+def without_mark(start: bytes) -> bytes:
+    r"""Return the first bytes of a text without the byte order mark that Excel and others write.
+
+    >>> without_mark(b"\xef\xbb\xbf17")
+    b'17'
+
+    :raises ParseError: ``parse.unknown``: it is the mark of UTF-16.
+    """
+    if start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        raise ParseError("the text is in UTF-16; save it in UTF-8", code="parse.unknown")
+    return start.removeprefix(codecs.BOM_UTF8)
 
 
 def _split(text: bytes) -> Iterator[list[str]]:
@@ -300,7 +319,7 @@ def open_table(
     column: str,
     *,
     schema: str | None = None,
-    order_by: str | None = None,
+    order_by: str | Sequence[str] | None = None,
     is_counted: bool = False,
 ) -> Iterator[Source]:
     """Open a column of a table in a database. This needs the extra ``tables``, and the extra of the database.
@@ -320,7 +339,8 @@ def open_table(
     :param table: the name of the table.
     :param column: the name of the column of IDs.
     :param schema: the schema of the table, or ``None`` for the default one.
-    :param order_by: the column whose order the rows are read in, or ``None`` for any order.
+    :param order_by: the column whose order the rows are read in, or several columns; rows that are equal in them follow
+        the order of the primary key. ``None`` for any order.
     :param is_counted: True to ask the database for the number of rows first, which takes a while.
     :raises OSError: the file of SQLite does not exist.
     :raises InputError: there is no such table or column, or the URL does not name a database.
@@ -335,8 +355,9 @@ def open_table(
             found = sa.Table(table, sa.MetaData(), schema=schema, autoload_with=connection)
         except sa.exc.NoSuchTableError:
             raise InputError(f"there is no table {table!a:.80}") from None
-        for each in (column, order_by):
-            if each is not None and each not in found.c:
+        order = [order_by] if isinstance(order_by, str) else list(order_by or ())
+        for each in (column, *order):
+            if each not in found.c:
                 columns = ", ".join(found.c.keys())
                 raise InputError(f"table {found.name!a} has no column {each!a:.80}: it has {columns:.200}")
         if connection.dialect.name == "sqlite":
@@ -344,8 +365,8 @@ def open_table(
             driver.text_factory = lambda text: text.decode("utf-8", "surrogateescape")
         # As the driver returns them: SQLAlchemy would round numbers of SQLite.
         query = sa.select(sa.type_coerce(found.c[column], sa.types.NullType()))
-        if order_by:
-            query = query.order_by(found.c[order_by])
+        if order:
+            query = query.order_by(*(found.c[each] for each in order), *found.primary_key)
         total = connection.scalar(sa.select(sa.func.count()).select_from(found)) if is_counted else 0
         rows = connection.execution_options(yield_per=BATCH_ROWS // 4).execute(query)
         yield Source(map(list, rows.scalars().partitions()), total)
