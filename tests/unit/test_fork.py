@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 from itertools import chain, islice
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import pytest
@@ -24,7 +25,6 @@ from tests.helpers.vectors import vectors
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
-    from pathlib import Path
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="forks beside threads are Linux's")
 
@@ -538,3 +538,47 @@ def test_fork_outside_python_is_noticed() -> None:
     """
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=BOUND_S, check=False)
     assert done.stdout == "fork.shared_node set() False\n", done.stderr
+
+
+NO_WIPE = """
+import ctypes, os, struct
+from ctypes import c_void_p
+
+# A filter that refuses madvise(_, _, MADV_WIPEONFORK), as some sandboxes do.
+madvise = {"x86_64": 28, "aarch64": 233}[os.uname().machine]
+steps = [(0x20, 0, 0, 0), (0x15, 0, 3, madvise), (0x20, 0, 0, 32), (0x15, 0, 1, 18)]
+steps += [(6, 0, 0, 0x50016), (6, 0, 0, 0x7FFF0000)]
+code = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *step) for step in steps))
+program = ctypes.create_string_buffer(struct.pack("HxxxxxxQ", len(steps), ctypes.addressof(code)))
+libc = ctypes.CDLL(None)
+assert libc.prctl(38, 1, 0, 0, 0) == 0
+if libc.prctl(22, 2, c_void_p(ctypes.addressof(program)), 0, 0):
+    os._exit(77)
+
+from mintage import snowflake
+from tests.helpers.processes import raw_clone
+
+generator = snowflake.Generator(store="sqlite:///ids.db")
+generator.new()
+read, write = os.pipe()
+if (pid := raw_clone()) == 0:
+    try:
+        os.write(write, b"".join(struct.pack("Q", generator.new()) for _ in range(1000)))
+    finally:
+        os._exit(0)
+own = [generator.new() for _ in range(1000)]
+os.waitpid(pid, 0)
+childs = struct.unpack("1000Q", os.read(read, 8000))
+assert not set(own) & set(childs)
+"""
+
+
+def test_raw_fork_is_noticed_by_a_kernel_that_wipes_no_pages(tmp_path: Path) -> None:
+    root = str(Path(__file__).parents[2])
+    environment = {**os.environ, "PYTHONPATH": root}
+    done = subprocess.run(
+        [sys.executable, "-c", NO_WIPE], check=False, capture_output=True, text=True, cwd=tmp_path, env=environment
+    )
+    if done.returncode == 77:
+        pytest.skip("this kernel takes no filter")
+    assert (done.returncode, done.stderr) == (0, "")

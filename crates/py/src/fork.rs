@@ -212,11 +212,13 @@ impl Gate {
         }
     }
 
-    /// Attaches the generator in this process; opens the hot path only if asked, as the clock is the system's.
+    /// Attaches the generator in this process; opens the hot path only if asked, as the clock is the system's. Where Linux
+    /// wipes no pages it stays closed: the slow path compares the process's number. Other systems fork by the C library alone.
     pub fn open(&self, is_hot: bool) {
         let generation = generation();
         self.attached_in.store(generation, Ordering::Release);
-        self.open_in.store(if is_hot { generation } else { NEVER }, Ordering::Release);
+        let is_open = is_hot && (kernel::is_wiped() || cfg!(not(target_os = "linux")));
+        self.open_in.store(if is_open { generation } else { NEVER }, Ordering::Release);
     }
 
     /// Detaches the generator, until its next call attaches it anew.
