@@ -285,7 +285,9 @@ class World:
 
     @contextmanager
     def _virtual_time(self) -> Iterator[None]:
-        clock = SimpleNamespace(monotonic=lambda: self.now_ms / 1000 + self.waited_s)
+        def clock() -> float:
+            return self.now_ms / 1000 + self.waited_s
+
         log, open_window = logging.getLogger("mintage"), LeaseClient._open_window
 
         def epoch() -> int:
@@ -298,9 +300,9 @@ class World:
         before, level = keeper.current(), log.level
         with ExitStack() as stack:
             virtual_names: dict[Any, dict[str, Any]] = {
-                keeper: {"time": clock, "start_generation": self.begin_epoch},
+                keeper: {"monotonic_s": clock, "start_generation": self.begin_epoch},
                 jitter: {"uniform": self.random.uniform},
-                segment_client: {"time": clock},
+                segment_client: {"monotonic_s": clock},
                 generation: {"generation": epoch},
                 LeaseClient: {"_open_window": window},
             }

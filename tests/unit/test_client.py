@@ -10,7 +10,6 @@ import sys
 import threading
 import time
 import traceback
-import types
 import warnings
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -1126,7 +1125,7 @@ def test_timeout_of_a_request_starts_when_it_is_sent(monkeypatch: pytest.MonkeyP
 
     monkeypatch.setattr(store_http, "_MOST_AT_ONCE", 1)
     monkeypatch.setattr(store_http, "_arguments", lambda _: {"transport": httpx.MockTransport(respond)})
-    monkeypatch.setattr(calls, "time", types.SimpleNamespace(monotonic=lambda: clock[0]))
+    monkeypatch.setattr(calls, "monotonic_s", lambda: clock[0])
 
     async def run() -> None:
         async with AsyncClient("http://a") as client:

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from mintage import Sequence, snowflake
-from mintage._core import start_generation
+from mintage._core import monotonic_s, start_generation
 from mintage._core.sequence import Buffer
 from mintage.errors import ConfigError, GenerationError, LeaseError, MintError, StoreError
 from mintage.lease import keeper
@@ -382,8 +382,8 @@ def test_generator_with_nothing_to_release_closes_without_the_store(
     else:
         store.faults["extend"] = raising(StoreError("away", code="store.unavailable"))
         # The pause after it lasts until the generator ends, however slow the machine is.
-        now_s = time.monotonic()
-        monkeypatch.setattr(time, "monotonic", lambda: now_s)
+        now_s = monotonic_s()
+        monkeypatch.setattr("mintage.lease.keeper.monotonic_s", lambda: now_s)
         assert inline.step() == 0
     if end == "closed":
         generator.close()
@@ -477,7 +477,7 @@ def test_caller_during_a_refused_task_back_off_gets_the_refusal(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     with keeper_in_place(keeper.Keeper()), monkeypatch.context() as patch:
-        patch.setattr("mintage.lease.keeper.time.monotonic", lambda: 1000.0)
+        patch.setattr("mintage.lease.keeper.monotonic_s", lambda: 1000.0)
         supply = SegmentClient(
             Faulty(reserve=raising(OwnError())), "orders", Buffer(), min_step=5, max_step=5, target_ms=1000
         )
@@ -487,7 +487,7 @@ def test_caller_during_a_refused_task_back_off_gets_the_refusal(
 
 def test_caller_during_a_store_back_off_gets_the_reason(monkeypatch: pytest.MonkeyPatch) -> None:
     with keeper_in_place(keeper.Keeper()), monkeypatch.context() as patch:
-        patch.setattr("mintage.lease.keeper.time.monotonic", lambda: 1000.0)
+        patch.setattr("mintage.lease.keeper.monotonic_s", lambda: 1000.0)
         store = Faulty(reserve=raising(StoreError("it is away", code="store.unavailable")))
         supply = SegmentClient(store, "orders", Buffer(), min_step=5, max_step=5, target_ms=1000)
         told = threading.Event()
@@ -506,14 +506,14 @@ def test_silent_store_is_waited_for_up_to_the_timeout(
 ) -> None:
     mine, now_s = keeper.Keeper(), 1000.0
 
-    def wait(timeout_s: float) -> None:
+    def wait(_: object, timeout_s: float) -> None:
         nonlocal now_s
         assert timeout_s > 0
         now_s += max(timeout_s, 1e-6)
 
-    monkeypatch.setattr("mintage.lease.keeper.time.monotonic", lambda: now_s)
+    monkeypatch.setattr("mintage.lease.keeper.monotonic_s", lambda: now_s)
     monkeypatch.setattr(mine, "wake", lambda: None)
-    monkeypatch.setattr(mine.condition, "wait", wait)
+    monkeypatch.setattr(mine, "wait", wait)
     with keeper_in_place(mine):
         supply = SegmentClient(MemoryStore(), "orders", Buffer(), min_step=5, max_step=5, target_ms=1000)
         with pytest.raises(StoreError, match=f"no answer in {max_wait_ms} ms") as caught:
@@ -526,7 +526,7 @@ def test_silent_store_is_waited_for_up_to_the_timeout(
 def test_outage_pauses_all_tasks_and_a_refusal_only_its_own(
     inline: keeper.Keeper, monkeypatch: pytest.MonkeyPatch, code: str, *, is_away: bool
 ) -> None:
-    monkeypatch.setattr("mintage.lease.keeper.time.monotonic", lambda: 1000.0)
+    monkeypatch.setattr("mintage.lease.keeper.monotonic_s", lambda: 1000.0)
     store = Faulty(reserve=raising(StoreError("not now", code=code)))
     supply = SegmentClient(store, "orders", Buffer(), min_step=5, max_step=5, target_ms=1000)
     supply.request(1, lambda: None)
@@ -633,7 +633,7 @@ def test_retry_leaves_the_random_numbers_of_the_program_as_they_are(inline: keep
 def test_processes_that_failed_together_retry_at_different_times(
     inline: keeper.Keeper, monkeypatch: pytest.MonkeyPatch, drawn: Callable[..., float], share: float
 ) -> None:
-    monkeypatch.setattr("mintage.lease.keeper.time.monotonic", lambda: 1000.0)
+    monkeypatch.setattr("mintage.lease.keeper.monotonic_s", lambda: 1000.0)
     monkeypatch.setattr("mintage.process.jitter.uniform", lambda *bounds: drawn(bounds))
     monkeypatch.setattr(keeper, "FIRST_PAUSE_S", 1.0)
     store = Faulty(reserve=raising(StoreError("away", code="store.unavailable")))
@@ -651,7 +651,7 @@ def test_exception_raised_in_the_callers_thread_reaches_it(inline: keeper.Keeper
 def test_refusal_shorter_than_the_callers_wait_is_waited_out(
     inline: keeper.Keeper, monkeypatch: pytest.MonkeyPatch, retry_after_ms: int | None, tries: int
 ) -> None:
-    monkeypatch.setattr("mintage.lease.keeper.time.monotonic", lambda: 1000.0)
+    monkeypatch.setattr("mintage.lease.keeper.monotonic_s", lambda: 1000.0)
     asked: list[str] = []
 
     def none_free_once(answer: Callable[[], Any]) -> Any:
@@ -720,7 +720,7 @@ def test_clock_is_compared_with_the_store_only_by_fast_answers(
     inline: keeper.Keeper, monkeypatch: pytest.MonkeyPatch, verb: str, taken_s: float, outcome: str
 ) -> None:
     now_s, clock = 1000.0, ManualClock(NOW_MS * MS)
-    monkeypatch.setattr("mintage.lease.lease_client.time.monotonic", lambda: now_s)
+    monkeypatch.setattr("mintage.lease.lease_client.monotonic_s", lambda: now_s)
 
     def paused(answer: Callable[[], Lease]) -> Lease:
         nonlocal now_s
@@ -934,8 +934,7 @@ def test_restore_check_runs_without_the_condition(any_keeper: keeper.Keeper, mon
     with ThreadPoolExecutor(1) as pool:
         looked = pool.submit(any_keeper.check_restored)
         assert looking.wait(BOUND)
-        assert any_keeper.condition.acquire(blocking=False)
-        any_keeper.condition.release()
+        assert any_keeper.condition.hold(0)
         go.set()
         looked.result(BOUND)
 
@@ -947,14 +946,14 @@ def test_wait_for_a_condition_held_by_another_thread_times_out(
     taken, go = threading.Event(), threading.Event()
 
     def keep() -> None:
-        with any_keeper.condition:
+        with any_keeper.hold():
             taken.set()
             assert go.wait(BOUND)
 
     with ThreadPoolExecutor(1) as pool:
         kept = pool.submit(keep)
         assert taken.wait(BOUND)
-        monkeypatch.setattr(keeper._Lock.acquire, "__defaults__", (True, 0.01))
+        monkeypatch.setattr(keeper, "LOCK_S", 0.01)
         for call in (generator.new, orders.next, any_keeper.release_all, any_keeper.wake):
             with pytest.raises(StoreError, match="a thread of this process has been stuck for 0 s") as caught:
                 call()
@@ -970,22 +969,22 @@ def test_wait_that_cannot_reacquire_the_condition_ends(monkeypatch: pytest.Monke
     taken, go = threading.Event(), threading.Event()
 
     def keep() -> None:
-        with mine.condition:
+        with mine.hold():
             # Not before it is held: a slow machine may take longer to come here.
-            monkeypatch.setattr(keeper._Lock.acquire, "__defaults__", (True, 0.01))
+            monkeypatch.setattr(keeper, "LOCK_S", 0.01)
             mine.condition.notify_all()
             taken.set()
             assert go.wait(BOUND)
 
     with ThreadPoolExecutor(1) as pool:
-        with mine.condition:
+        with mine.hold():
             kept = pool.submit(keep)
             with pytest.raises(StoreError, match="has been stuck"):
-                mine.condition.wait(BOUND)
+                mine.wait(mine.condition, BOUND)
         assert taken.wait(BOUND)
         go.set()
         kept.result(BOUND)
-    with mine.condition:
+    with mine.hold():
         pass
 
 
@@ -1195,7 +1194,9 @@ def test_concurrent_threads_get_one_keeper() -> None:
 
 
 @pytest.mark.parametrize("end", ["closed", "at rest"])
-def test_lease_is_released_after_the_extension_in_flight(any_keeper: keeper.Keeper, end: str) -> None:
+def test_lease_is_released_after_the_extension_in_flight(
+    any_keeper: keeper.Keeper, monkeypatch: pytest.MonkeyPatch, end: str
+) -> None:
     if any_keeper.inline:
         pytest.skip("one thread does all")
     clock, asked, go = ManualClock(NOW_MS * MS), threading.Event(), threading.Event()
@@ -1220,9 +1221,16 @@ def test_lease_is_released_after_the_extension_in_flight(any_keeper: keeper.Keep
     any_keeper.wake()
     assert asked.wait(BOUND)
     closing = threading.Thread(target=generator.close if end == "closed" else any_keeper.release_all)
+    waiting, wait = threading.Event(), any_keeper.wait
+
+    def note(*arguments: Any) -> None:
+        waiting.set()
+        wait(*arguments)
+
+    monkeypatch.setattr(any_keeper, "wait", note)
     closing.start()
     # It either waits for the keeper now, or is done already.
-    while closing.is_alive() and not any_keeper.condition._waiters:  # type: ignore[attr-defined]
+    while closing.is_alive() and not waiting.wait(0.01):
         pass
     go.set()
     closing.join(BOUND)
@@ -1262,9 +1270,7 @@ class Eager(keeper.Task):
 
 def test_inline_keeper_leaves_its_tasks_to_other_threads_afterwards(inline: keeper.Keeper) -> None:
     def finds_it_free() -> bool:
-        if found := inline.condition.acquire(blocking=False):
-            inline.condition.release()
-        return found
+        return inline.condition.hold(0) is not None
 
     assert Sequence("orders", MemoryStore()).next() == 1
     with ThreadPoolExecutor(1) as pool:
@@ -1286,7 +1292,7 @@ def test_slow_or_failing_releases_delay_shutdown_two_seconds_at_most(
     inline: keeper.Keeper, monkeypatch: pytest.MonkeyPatch, end: Callable[[keeper.Keeper], None]
 ) -> None:
     now_s = 1000.0
-    monkeypatch.setattr("mintage.lease.keeper.time.monotonic", lambda: now_s)
+    monkeypatch.setattr("mintage.lease.keeper.monotonic_s", lambda: now_s)
 
     class Slow(Eager):
         def close(self) -> None:
@@ -1314,9 +1320,9 @@ class Simulated(keeper.Keeper):
         self.now_s = 1000.0
         self.seen: list[str] = []
         self._readings = 0
-        monkeypatch.setattr("mintage.lease.keeper.time.monotonic", self._read)
+        monkeypatch.setattr("mintage.lease.keeper.monotonic_s", self._read)
         monkeypatch.setattr("mintage.process.jitter.uniform", lambda _, most: most)
-        monkeypatch.setattr(self._work, "wait", self._sleep)
+        monkeypatch.setattr(self, "wait", self._sleep)
         monkeypatch.setattr(self.detector, "check", self._look)
 
     def _read(self) -> float:
@@ -1325,7 +1331,7 @@ class Simulated(keeper.Keeper):
         self._closing |= self._readings > 1000
         return self.now_s
 
-    def _sleep(self, timeout_s: float) -> None:
+    def _sleep(self, _: object, timeout_s: float) -> None:
         self.seen.append(f"sleep {timeout_s}")
         self.now_s += timeout_s
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import threading
-import time
 from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any
@@ -16,7 +15,7 @@ from hypothesis import strategies as st
 
 import mintage
 from mintage import Sequence
-from mintage._core import start_generation
+from mintage._core import monotonic_s, start_generation
 from mintage._core.sequence import Buffer
 from mintage.errors import FieldError, GenerationError, StoreError
 from mintage.lease import keeper
@@ -225,8 +224,8 @@ def test_sequence_closes_even_if_its_tail_is_not_given_back(
         asked.append(fails)
         raise StoreError("the store is away", code="store.unavailable")
 
-    now_s = time.monotonic()
-    monkeypatch.setattr(time, "monotonic", lambda: now_s)
+    now_s = monotonic_s()
+    monkeypatch.setattr("mintage.lease.keeper.monotonic_s", lambda: now_s)
     orders = Sequence("orders", store, step=10, max_wait_ms=0)
     orders.next()
     monkeypatch.setattr(store, fails, fail)
@@ -491,7 +490,7 @@ def test_rate_is_measured_over_the_last_used_segment(
     store: MemoryStore, monkeypatch: pytest.MonkeyPatch, ahead: int
 ) -> None:
     now_s = 0.0
-    monkeypatch.setattr("mintage.lease.segment_client.time.monotonic", lambda: now_s)
+    monkeypatch.setattr("mintage.lease.segment_client.monotonic_s", lambda: now_s)
     supply, offered = (
         SegmentClient(store, "orders", pool := Offered(), min_step=10, max_step=10_000, target_ms=1000),
         pool.sizes,
@@ -510,7 +509,7 @@ def test_rate_is_measured_over_the_last_used_segment(
 def test_segment_cut_by_a_floor_does_not_count_for_the_rate(
     store: MemoryStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("mintage.lease.segment_client.time.monotonic", lambda: 1000.0)
+    monkeypatch.setattr("mintage.lease.segment_client.monotonic_s", lambda: 1000.0)
     store.create_namespace("orders", start=0)
     pool = Offered()
     supply = SegmentClient(store, "orders", pool, min_step=10, max_step=1000, target_ms=1000)

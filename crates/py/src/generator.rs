@@ -5,6 +5,7 @@
 //! attach it meanwhile. So a caller reads the state again after each such call.
 
 use crate::clock::{Clock, Patience, Reason};
+use crate::ending::Call;
 use crate::fork::{Entry, Gate};
 use crate::leases::{Age, Grant, KEYWORDS, Leases, Subject, Terms};
 use crate::{errors, hot, values};
@@ -360,7 +361,7 @@ fn apply_grant<G: NodeGenerator>(
 pub fn take<G: NodeGenerator, T>(slf: &Bound<'_, G>, want: u32, mut make: impl FnMut(Run) -> T) -> PyResult<T> {
     let (this, py) = (slf.get(), slf.py());
     let state = this.state();
-    let mut patience = Patience::new(state.max_wait_ms);
+    let (_call, mut patience) = (Call::begin(py)?, Patience::new(state.max_wait_ms));
     loop {
         attach(slf)?;
         let Some(seen) = state.gate.seen() else { continue };
@@ -413,7 +414,7 @@ pub fn write<G: NodeGenerator>(slf: &Bound<'_, G>, ids: &mut [u8], meta: u8) -> 
 
 /// The present tick, of a generator that is attached after the clock was read.
 pub fn attached_now<G: NodeGenerator>(slf: &Bound<'_, G>) -> PyResult<Tick> {
-    let state = slf.get().state();
+    let (state, _call) = (slf.get().state(), Call::begin(slf.py())?);
     loop {
         attach(slf)?;
         let now = state.now(slf.py())?;
@@ -426,7 +427,11 @@ pub fn attached_now<G: NodeGenerator>(slf: &Bound<'_, G>) -> PyResult<Tick> {
 /// Attaches a generator before its node number is read, unless it is closed or was given one.
 pub fn attach_to_read<G: NodeGenerator>(slf: &Bound<'_, G>) -> PyResult<()> {
     let state = slf.get().state();
-    if state.given.is_none() && !state.gate.is_closed() { attach(slf) } else { Ok(()) }
+    if state.given.is_some() || state.gate.is_closed() {
+        return Ok(());
+    }
+    let _call = Call::begin(slf.py())?;
+    attach(slf)
 }
 
 /// Makes an ID of a given time, at which the generator must be the only holder that its number ever had.
@@ -436,7 +441,7 @@ pub fn mint_at<G: NodeGenerator, T>(
     tick: Tick,
     mut make: impl FnMut(&G) -> T,
 ) -> PyResult<T> {
-    let gate = &slf.get().state().gate;
+    let (gate, _call) = (&slf.get().state().gate, Call::begin(slf.py())?);
     loop {
         let seen = gate.seen();
         attach_at(slf, time, tick)?;

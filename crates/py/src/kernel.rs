@@ -121,6 +121,11 @@ pub fn clocks() -> [i64; 4] {
     [real.as_nanos() as i64, begin, 0, monotonic_ns() - begin]
 }
 
+/// The time that never goes back, in seconds, for waits and deadlines.
+pub fn monotonic_s() -> f64 {
+    clocks()[1] as f64 / 1e9
+}
+
 /// The time at which the file at `path` was created, in nanoseconds since the Unix epoch; `None` where its file system or the
 /// kernel does not tell. Writes do not change it, and a copy of the file has its own.
 ///

@@ -1,6 +1,7 @@
 //! A generator's lease, asked of Python: `mintage.lease.request` chooses the store, `mintage.lease.lease_client` keeps it.
 
 use crate::clock::{Clock, Patience, Reason};
+use crate::ending::Call;
 use crate::fork::{Entry, Gate, Moment};
 use crate::{errors, values};
 use mintage_core::step::Window;
@@ -154,6 +155,7 @@ impl Leases {
         if !terms.is_given() && (subject.node.is_some() || subject.own_mac.is_some() || !terms.clock.is_system()) {
             return Ok(None);
         }
+        let _call = Call::begin(py)?;
         let arguments = PyDict::new(py);
         arguments.set_item("scheme", subject.scheme)?;
         arguments.set_item("layout", subject.layout)?;
@@ -268,6 +270,7 @@ impl Leases {
     pub fn release(&self, py: Python<'_>, used_until: UnixMs) -> PyResult<()> {
         match self.lease_client.get() {
             Some(lease_client) if self.asked.load(Ordering::Relaxed) => {
+                let _call = Call::begin(py)?;
                 lease_client.call_method1(py, "release", (used_until.0,)).map(drop)
             }
             _ => Ok(()),

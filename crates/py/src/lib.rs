@@ -7,6 +7,7 @@
 //! - **Minting**: `clock` reads time and waits, `entropy` draws random bits, `fork` detects forks, `leases` asks Python for
 //!   node numbers.
 //! - **Python**: `values` reads arguments and makes results, `errors` raises.
+//! - **Threads**: `locks` holds Python's locks, `ending` counts the calls that the end of the interpreter waits for.
 //! - **Beside them**: `formats` (the formats that the core declares), `sequence`, `lane` (the service's hot paths), `typeid`
 //!   and `views`.
 //!
@@ -19,6 +20,7 @@ mod array;
 mod arrow;
 mod clock;
 mod decimal;
+mod ending;
 mod entropy;
 mod errors;
 mod fields;
@@ -31,6 +33,7 @@ mod kernel;
 mod lane;
 mod leases;
 mod locality;
+mod locks;
 mod schemes;
 mod sequence;
 mod sno;
@@ -82,6 +85,16 @@ mod _core {
     fn system_ns() -> i64 {
         kernel::clocks()[0]
     }
+
+    /// Return the time for waits and deadlines, in seconds, which never goes back. It passes even if a test stops the clocks of
+    /// Python.
+    #[pyfunction]
+    fn monotonic_s() -> f64 {
+        kernel::monotonic_s()
+    }
+
+    #[pymodule_export]
+    use crate::locks::hold;
 
     /// Return the time at which the file at ``path`` was created, in nanoseconds since the Unix epoch; None where that is
     /// not known. A copy that replaces the file was created later, even if it gets the same inode.
@@ -179,9 +192,15 @@ mod _core {
         hot::refuse_sub_interpreter(module.py())?;
         module.add_class::<clock::FollowingClock>()?;
         module.add_class::<clock::ManualClock>()?;
+        module.add_class::<locks::Held>()?;
+        module.add_class::<locks::Condition>()?;
+        module.add_class::<locks::Turns>()?;
+        module.add_class::<locks::Turn>()?;
         module.add("build_profile", if cfg!(debug_assertions) { "debug" } else { "release" })?;
         kernel::watch_forks()?;
         kernel::share_word();
+        let end_calls = wrap_pyfunction!(ending::end_calls, module)?;
+        module.py().import("atexit")?.call_method1("register", (end_calls,))?;
         schemes::add_modules(module)
     }
 }

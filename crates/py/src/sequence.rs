@@ -1,5 +1,6 @@
 //! `mintage.Sequence`: integers from the segments of a namespace.
 
+use crate::ending::Call;
 use crate::fork::{Entry, Gate};
 use crate::values::Defaulted;
 use crate::{errors, fork, hot, leases, values};
@@ -111,6 +112,7 @@ impl Sequence {
     /// Takes up to `want` integers, fetching a segment if need be.
     fn take(slf: &Bound<'_, Self>, want: u32) -> PyResult<Segment> {
         let (this, py) = (slf.get(), slf.py());
+        let _call = Call::begin(py)?;
         loop {
             if let Some(taken) = this.take_buffered(py, want)? {
                 return Ok(taken);
@@ -235,6 +237,7 @@ impl Sequence {
             let message = format!("min_step {least} is above max_step {most}");
             return Err(errors::field(py, "field.range", &message));
         }
+        let _call = Call::begin(py)?;
         let buffer = Py::new(py, Buffer::new())?;
         let arguments = PyDict::new(py);
         arguments.set_item("min_step", least)?;
@@ -313,6 +316,7 @@ impl Sequence {
     fn reserve<'py>(slf: &Bound<'py, Self>, n: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         let (this, py) = (slf.get(), slf.py());
         let n = limit(&Defaulted::of(n.clone()), "n", 1)?;
+        let _call = Call::begin(py)?;
         this.attach(py)?;
         if let Some(part) = this.buffer.get().core.take_exactly(n) {
             return as_range(py, part.first, part.count.into(), part.stride.into());
@@ -324,6 +328,7 @@ impl Sequence {
     /// Return ``n`` integers, all or none, in ranges as large as the store gives.
     fn _reserve_all<'py>(slf: &Bound<'py, Self>, n: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         let (this, py) = (slf.get(), slf.py());
+        let _call = Call::begin(py)?;
         this.attach(py)?;
         this.client.call_method1(py, "reserve_all", (n,)).map(|ranges| ranges.into_bound(py))
     }
@@ -338,7 +343,11 @@ impl Sequence {
     fn close(&self, py: Python<'_>) -> PyResult<()> {
         let is_attached = self.gate.is_attached();
         self.gate.close();
-        if is_attached { self.client.call_method0(py, "close").map(drop) } else { Ok(()) }
+        if !is_attached {
+            return Ok(());
+        }
+        let _call = Call::begin(py)?;
+        self.client.call_method0(py, "close").map(drop)
     }
 
     /// The name of the namespace.

@@ -14,8 +14,8 @@ State that threads share, and its locks:
   process. Code that uses a task attaches it first (:meth:`Task._attach`): in a later generation that empties the task,
   and then writes the generation. A process that was restored from a snapshot empties all tasks at once
   (:meth:`Keeper.start_over`). A thread whose request to the store is older than that drops the answer.
-- Every wait has a deadline: a thread that cannot acquire the condition gets an error (:class:`_Lock`). Threads hold it
-  for moments, and never while they wait for a store.
+- Every wait has a deadline: a thread that cannot acquire the condition gets an error (:meth:`Keeper.hold`). Threads
+  hold it for moments, and never while they wait for a store. An exception, wherever it is raised, releases it.
 - Requests to the store are made without the condition, for each task by one thread at a time: the keeper's, or the one
   that closes the task, after it has waited for the keeper (:meth:`Keeper.wait_for`).
 - :attr:`Keeper.abandoned` is a deque, whose single operations need no lock.
@@ -33,7 +33,7 @@ from collections import deque
 from contextlib import suppress
 from functools import cache, partial
 
-from mintage._core import fork_generation, start_generation
+from mintage._core import Condition, fork_generation, monotonic_s, start_generation
 from mintage.errors import GenerationError, MintError, PassingError, StoreError
 from mintage.process import jitter
 from mintage.process.forks import fork_lock, give_way
@@ -44,8 +44,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     import logging
     from collections.abc import Callable
-    from typing import Any, Final, TypeVar
+    from typing import Final, Never, TypeVar
 
+    from mintage._core import Held
     from mintage.store import Store
 
     T = TypeVar("T")
@@ -65,44 +66,13 @@ LOCK_S: Final = 5.0
 _IDLE_S: Final = 3600.0
 
 
-class _Lock:
-    """A reentrant lock for a threading.Condition. A thread waits for it at most :data:`LOCK_S`."""
-
-    def __init__(self) -> None:
-        lock: Any = threading.RLock()
-        self._lock = lock
-        # What threading.Condition asks of a lock, too; from CPython 3.14 on also whether it is locked.
-        self._release_save, self._is_owned, self.release = lock._release_save, lock._is_owned, lock.release
-        self.locked = getattr(lock, "locked", None)
-
-    def acquire(self, blocking: bool = True, timeout: float = LOCK_S) -> bool:
-        """Wait for the lock.
-
-        :raises StoreError: ``store.unavailable``: it is not free within ``timeout`` seconds.
-        """
-        if not blocking:
-            return self._lock.acquire(blocking=False)  # type: ignore[no-any-return]
-        if not self._lock.acquire(timeout=timeout):
-            raise StoreError(
-                f"a thread of this process has been stuck for {timeout:.0f} s in a clock or a callback that mintage "
-                "called, or runs no longer: have these return at once",
-                code="store.unavailable",
-                retry_after_ms=round(LONGEST_PAUSE_S * 1000),
-            )
-        return True
-
-    def _acquire_restore(self, state: Any) -> None:
-        # How often its owner had it comes first, then who that is.
-        for _ in range(state[0]):
-            self.acquire()
-
-    def __enter__(self) -> bool:
-        return self.acquire()
-
-    def __exit__(self, *_: object) -> None:
-        # A wait may have ended without it.
-        if self._is_owned():
-            self.release()
+def _stuck() -> Never:
+    raise StoreError(
+        f"a thread of this process has been stuck for {LOCK_S:.0f} s in a clock or a callback that mintage called, or "
+        "runs no longer: have these return at once",
+        code="store.unavailable",
+        retry_after_ms=round(LONGEST_PAUSE_S * 1000),
+    )
 
 
 class Task(ABC):
@@ -159,7 +129,7 @@ class Task(ABC):
     def _attach(self) -> Keeper:
         """Attach this task to the keeper of this process, and return that."""
         keeper = current()
-        with keeper.condition:
+        with keeper.hold():
             now = Generation.current()
             if self.generation.number != now.number:
                 self.start_over()
@@ -186,12 +156,12 @@ class Task(ABC):
 
         :raises MintError: why it is not ready after ``max_wait_ms``, or cannot be.
         """
-        deadline = time.monotonic() + max_wait_ms / 1000
+        deadline = monotonic_s() + max_wait_ms / 1000
         patience_s = max(0, patience_ms - max_wait_ms) / 1000
         while True:
             here = Generation.current()
             keeper = self._attach()
-            with keeper.condition:
+            with keeper.hold():
                 if keeper.inline or max(keeper.pause_s(self.store), keeper.pause_s(self)) <= 0:
                     self.failure = None
                 # A clock of the user's own, or a signal's handler, may fork this process: the child starts over.
@@ -211,7 +181,7 @@ class Task(ABC):
     def _await(self, keeper: Keeper, deadline: float, patience_s: float, max_wait_ms: int) -> None:
         """Wait, under the condition, for the next attempt of the keeper."""
         self._check_open()
-        own = deadline - time.monotonic()
+        own = deadline - monotonic_s()
         left, failure = own + patience_s, self.failure
         if failure is not None and (left <= 0 or not _is_transient(failure, own)):
             raise as_fresh_error(failure, keeper.pause_s(self.store))
@@ -286,10 +256,10 @@ class Keeper:
     def __init__(self, *, inline: bool = False) -> None:
         self.inline = inline
         self._generation = Generation.current()
-        lock: Any = _Lock()
-        self.condition = threading.Condition(lock)
+        lock = threading.RLock()
+        self.condition = Condition(lock, threading.Lock)
         """Callers wait on it for the keeper. Whatever tasks and the keeper share changes under its lock."""
-        self._work = threading.Condition(lock)
+        self._work = Condition(lock, threading.Lock)
         """The keeper waits on it for callers."""
         # No WeakSet: its own callbacks may change it, in any thread, while it is walked through.
         self._tasks: dict[ref[Task], None] = {}
@@ -323,9 +293,25 @@ class Keeper:
         self._check_failed = False
         """True if the last check for a restore failed, which is logged once. Only the keeper's thread uses it."""
 
+    def hold(self) -> Held:
+        """Acquire the condition, for a ``with`` block or as long as the result exists.
+
+        :raises StoreError: ``store.unavailable``: it is not free within :data:`LOCK_S`.
+        """
+        # No variable: the traceback of an exception would hold it.
+        return self.condition.hold(LOCK_S) or _stuck()
+
+    def wait(self, condition: Condition, timeout_s: float) -> None:
+        """Wait, under the condition, which another thread may have meanwhile.
+
+        :raises StoreError: as :meth:`hold`.
+        """
+        if not condition.wait(timeout_s, LOCK_S):
+            _stuck()
+
     def add(self, task: Task) -> None:
         """Add a task, for as long as another object refers to it."""
-        with self.condition:
+        with self.hold():
             self._tasks.setdefault(ref(task))
 
     def wake(self) -> None:
@@ -333,7 +319,7 @@ class Keeper:
 
         :raises StoreError: ``store.unavailable``: the system has no thread for it.
         """
-        with self.condition:
+        with self.hold():
             if self.inline or self._closing:
                 return
             if self._thread is None or not self._thread.is_alive():
@@ -347,25 +333,21 @@ class Keeper:
                         retry_after_ms=round(LONGEST_PAUSE_S * 1000),
                     ) from error
                 self._thread = thread
-            self._work.notify()
+            self._work.notify_all()
 
     def attend(self, timeout_s: float) -> None:
         """Wait, under the condition, until the keeper has done something."""
         if self.inline:
-            self.condition.release()
-            try:
-                if self.step() != 0:
-                    raise RuntimeError("an inline keeper has nothing to do, yet somebody waits for it")
-            finally:
-                self.condition.acquire()
+            if self.step() != 0:
+                raise RuntimeError("an inline keeper has nothing to do, yet somebody waits for it")
             return
         self.wake()
         # Wakes now and then, for a signal that must be seen.
-        self.condition.wait(min(timeout_s, 0.5))
+        self.wait(self.condition, min(timeout_s, 0.5))
 
     def pause_s(self, what: Store | Task) -> float:
         """Return for how many more seconds the keeper leaves a store that is away, or a refused task, alone."""
-        return max(0.0, self._pause_of(what)[1] - time.monotonic())
+        return max(0.0, self._pause_of(what)[1] - monotonic_s())
 
     def _pause_of(self, what: Store | Task) -> tuple[float, float]:
         """Return the length and the end of the last pause, in seconds; zeros if there is none."""
@@ -388,14 +370,14 @@ class Keeper:
     def _run(self) -> None:
         while not self._generation.has_forked():
             try:
-                with self.condition:
+                with self.hold():
                     if self._closing:
                         return
                     task = self._pick()
-                    check_s = self._check_s - time.monotonic()
+                    check_s = self._check_s - monotonic_s()
                     if task is None and not self.abandoned and (check_s > 0 or not self._is_holding):
-                        delay = self._scan_s - time.monotonic()
-                        self._work.wait(max(0.0, min(delay, check_s) if self._is_holding else delay))
+                        delay = self._scan_s - monotonic_s()
+                        self.wait(self._work, max(0.0, min(delay, check_s) if self._is_holding else delay))
                         continue
                 # Before anything is asked, which may have been asked long ago.
                 if check_s <= 0 or not self._is_holding:
@@ -404,6 +386,8 @@ class Keeper:
                 if task is not None:
                     self._do(task)
             except BaseException as error:  # noqa: BLE001 - the keeper of all must not end because of one
+                if self._closing:
+                    return
                 self._scan_s = 0.0
                 say("the keeper failed, and goes on", error)
                 time.sleep(LONGEST_PAUSE_S)
@@ -415,7 +399,7 @@ class Keeper:
         """Return a task to be done now, under the condition."""
         if self._is_ending:
             return None
-        if not self._ready and time.monotonic() >= self._scan_s:
+        if not self._ready and monotonic_s() >= self._scan_s:
             self._scan()
         for tasks in (self._announced, self._ready):
             while tasks:
@@ -426,7 +410,7 @@ class Keeper:
 
     def _scan(self) -> None:
         """Find all tasks that are due, and when to scan next."""
-        self._scanned_s = time.monotonic()
+        self._scanned_s = monotonic_s()
         self._scan_s, self._is_holding = self._scanned_s + _IDLE_S, False
         for task in self._kept():
             self._is_holding = self._is_holding or task.has_resources()
@@ -440,7 +424,7 @@ class Keeper:
             return False
         if due_s <= SCAN_S and pause_s <= 0:
             return True
-        now = time.monotonic()
+        now = monotonic_s()
         # A task that is due soon after this scan is not late at the next one.
         due_at = now if due_s <= SCAN_S else max(now + due_s - SCAN_S, self._scanned_s + SCAN_S)
         self._scan_s = min(self._scan_s, max(due_at, now + pause_s))
@@ -479,10 +463,10 @@ class Keeper:
     def check_restored(self) -> None:
         """Start over if this process was restored from a snapshot since the last check, or may have been."""
         # The next check comes later, even if this one fails.
-        self._check_s = time.monotonic() + RESTORE_CHECK_INTERVAL_S
+        self._check_s = monotonic_s() + RESTORE_CHECK_INTERVAL_S
         # Without the condition: it asks the kernel, for which no caller may wait.
         verdict = self.detector.check()
-        with self.condition:
+        with self.hold():
             self._is_holding = self._has_resources()
             if verdict is Verdict.SAME or not self._is_holding:
                 return
@@ -494,7 +478,7 @@ class Keeper:
 
         With ``is_sure`` the process moves to a later generation: generators with a given number refuse to mint then.
         """
-        with self.condition:
+        with self.hold():
             if is_sure:
                 start_generation()
             now = Generation.current()
@@ -510,8 +494,8 @@ class Keeper:
 
         :raises StoreError: ``store.unavailable``: the condition cannot be had.
         """
-        deadline = time.monotonic() + SHUTDOWN_TIMEOUT_S
-        with self.condition:
+        deadline = monotonic_s() + SHUTDOWN_TIMEOUT_S
+        with self.hold():
             # A store that does not answer until then is not asked again.
             stuck = None if self.wait_for(None, deadline) else self._busy and self._busy.store
             tasks, backs, self._backs = self._kept(), self._backs, []
@@ -541,7 +525,7 @@ class Keeper:
     def step(self) -> float:
         """Do the first task that is due, inline. Return 0, or in how many seconds the next one will be."""
         self._let_go()
-        with self.condition:
+        with self.hold():
             delay, task = self._next()
         if task is None or delay > 0:
             return delay
@@ -551,7 +535,7 @@ class Keeper:
     def _do(self, task: Task) -> None:
         """Send the request of a task to the store, and apply the answer."""
         said: list[tuple[str, BaseException | None]] = []
-        with self.condition:
+        with self.hold():
             self._busy, self._worker, resets = task, threading.current_thread(), task.resets
             self._tasks[ref(task)] = self._tasks.pop(ref(task), None)
         error: BaseException | None = None
@@ -561,12 +545,12 @@ class Keeper:
                 # A fork waits from here on. A greenlet that waited until now may be in a child.
                 if self._generation.has_forked():
                     return
-                with self.condition:
+                with self.hold():
                     ask = task.plan()
                 take = ask()
         except BaseException as caught:  # noqa: BLE001 - a fault in a store must not end the keeper
             error = caught
-        with self.condition:
+        with self.hold():
             self._busy = None
             try:
                 if task.resets == resets and task.generation.is_current():
@@ -613,7 +597,7 @@ class Keeper:
         for gone in [key for key, (of, *_) in self._pauses.items() if of() is None]:
             del self._pauses[gone]
         # Jitter, so that the processes of a fleet do not come back all at once.
-        self._pauses[id(what)] = (ref(what), pause, time.monotonic() + pause * jitter.uniform(0.5, 1.0))
+        self._pauses[id(what)] = (ref(what), pause, monotonic_s() + pause * jitter.uniform(0.5, 1.0))
         return last == 0.0
 
     def _let_go(self) -> None:
@@ -633,17 +617,17 @@ class Keeper:
         Returns False if one still does at the deadline, in seconds of the monotonic clock: by default after two.
         """
         if deadline is None:
-            deadline = time.monotonic() + SHUTDOWN_TIMEOUT_S
+            deadline = monotonic_s() + SHUTDOWN_TIMEOUT_S
         # Not where this thread is at work on it itself, and a user's clock, read for it, asks.
         while (
             self._busy is not None
             and (task is None or task is self._busy)
             and self._worker is not threading.current_thread()
         ):
-            left_s = deadline - time.monotonic()
+            left_s = deadline - monotonic_s()
             if left_s <= 0:
                 return False
-            self.condition.wait(left_s)
+            self.wait(self.condition, left_s)
         return True
 
     def give_back(self, back: Callable[[], None]) -> None:
@@ -663,7 +647,7 @@ class Keeper:
         thread = self._thread
         if thread is None or not thread.is_alive() or self.is_own_thread():
             for back in backs:
-                if time.monotonic() < deadline:
+                if monotonic_s() < deadline:
                     with suppress(Exception), fork_lock():
                         back()
             return
@@ -671,22 +655,23 @@ class Keeper:
 
         def give_back(back: Callable[[], None]) -> None:
             nonlocal left
-            if time.monotonic() < deadline:
+            if monotonic_s() < deadline:
                 with suppress(Exception), fork_lock():
                     back()
-            with self.condition:
+            with self.hold():
                 left -= 1
                 self.condition.notify_all()
 
         self.abandoned.extend(partial(give_back, back) for back in backs)
-        with self.condition:
-            self._work.notify()
-            while left and (left_s := deadline - time.monotonic()) > 0:
-                self.condition.wait(left_s)
+        with self.hold():
+            self._work.notify_all()
+            while left and (left_s := deadline - monotonic_s()) > 0:
+                self.wait(self.condition, left_s)
 
     def close(self) -> None:
         """Give everything back, within two seconds, and end the thread. Nothing is leased or reserved any more."""
-        with self.condition:
+        deadline = monotonic_s() + SHUTDOWN_TIMEOUT_S
+        with self.hold():
             self._is_ending = True
             tasks = self._kept()
         # A closed generator refuses at once, so that no daemon thread is in the middle of asking when Python ends.
@@ -694,9 +679,15 @@ class Keeper:
             with suppress(Exception):
                 task.end()
         self.release_all()
-        with self.condition:
+        with self.hold():
             self._closing = True
-            self._work.notify()
+            self._work.notify_all()
+            # Those who wait get their error now, as Python waits for their calls to end.
+            self.condition.notify_all()
+            thread = self._thread
+        # CPython before 3.14 aborts where it ends a thread that waits in the extension.
+        if thread is not None and not self.is_own_thread():
+            thread.join(max(0.0, deadline - monotonic_s()))
 
 
 _RESTORED: Final = {

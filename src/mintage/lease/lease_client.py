@@ -7,10 +7,10 @@ window, read together.
 
 from __future__ import annotations
 
-import time
 from contextlib import contextmanager
 from functools import partial
 
+from mintage._core import monotonic_s
 from mintage.errors import LeaseError, MintError, StoreError
 from mintage.lease.keeper import Task
 from mintage.rules import MAX_INTEGER, Lease
@@ -143,7 +143,7 @@ class LeaseClient(Task):
 
     def plan(self) -> Callable[[], Callable[[], None]]:
         """Return the request that acquires or extends the lease."""
-        lease, now_ms, asked_s = self._lease, self.now_ms(), time.monotonic()
+        lease, now_ms, asked_s = self._lease, self.now_ms(), monotonic_s()
         if lease is None:
             return lambda: self._acquire(now_ms, asked_s)
         is_fresh = not self._next_token
@@ -159,7 +159,7 @@ class LeaseClient(Task):
         try:
             yield
         except LeaseError as error:
-            taken_s = time.monotonic() - asked_s
+            taken_s = monotonic_s() - asked_s
             if error.code != "lease.clock" or taken_s < CLOCK_EVIDENCE_MAX_AGE_S:
                 raise
             raise StoreError(
@@ -271,10 +271,10 @@ class LeaseClient(Task):
         A store that is away does not matter: the window ends by itself.
         """
         keeper = self._attach()
-        with keeper.condition:
+        with keeper.hold():
             self.closed = True
             # At the end of the process the keeper waits for all requests at once.
-            if not keeper.wait_for(self, time.monotonic() if keeper.has_ended() else None):
+            if not keeper.wait_for(self, monotonic_s() if keeper.has_ended() else None):
                 # The keeper does it after its present request.
                 keeper.abandoned.append(partial(self.release, used_until_ms))
                 return

@@ -7,11 +7,11 @@ condition.
 
 from __future__ import annotations
 
-import time
 from collections import deque
 from contextlib import suppress
 
 from mintage import rules
+from mintage._core import monotonic_s
 from mintage.errors import FieldError, GenerationError, MintError, StoreError
 from mintage.lease.keeper import Task, as_fresh_error, say
 from mintage.process.forks import fork_lock
@@ -84,8 +84,8 @@ class SegmentClient(Task):
     def advanced(self) -> None:
         """Fetch another segment, as the next one has become the current one."""
         keeper = self._attach()
-        now = time.monotonic()
-        with keeper.condition:
+        now = monotonic_s()
+        with keeper.hold():
             if self._began_s is not None and len(self._sizes) > 1:
                 rate = self._sizes.popleft() / max(now - self._began_s, 1e-6)
                 self._step = next_step(self._step, rate, self._target_s, self._least, self._most)
@@ -114,7 +114,7 @@ class SegmentClient(Task):
         :raises GenerationError: ``sequence.exhausted``, ``generator.closed``.
         """
         keeper = self._attach()
-        with keeper.condition:
+        with keeper.hold():
             self._check_open()
             if self._buffer.has_next() if in_row else self._level() >= want:
                 callback()
@@ -132,7 +132,7 @@ class SegmentClient(Task):
     def buffered(self) -> int:
         """Return the number of integers that can be taken without the store."""
         keeper = self._attach()
-        with keeper.condition:
+        with keeper.hold():
             return self._level()
 
     def has_ended(self) -> bool:
@@ -146,7 +146,7 @@ class SegmentClient(Task):
     def refusal(self) -> MintError | None:
         """Return the error of the last attempt, as a copy for the caller; ``None`` if it succeeded."""
         keeper = self._attach()
-        with keeper.condition:
+        with keeper.hold():
             return None if self.failure is None else as_fresh_error(self.failure, keeper.pause_s(self.store))
 
     def after_attempt(self) -> None:
@@ -370,7 +370,7 @@ class SegmentClient(Task):
         A store that is away does not matter: the tail is skipped.
         """
         keeper = self._attach()
-        with keeper.condition:
+        with keeper.hold():
             if self.closed:
                 return
             self.closed = True

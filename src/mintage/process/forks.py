@@ -13,22 +13,29 @@ import sys
 import time
 from _thread import RLock, get_ident
 
-from mintage._core import fork_generation
+from mintage._core import fork_generation, hold
 
 # Type checkers treat this name as true; the import of typing would cost more than the rest of mintage.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import ModuleType
 
+    from mintage._core import Held
+
 _LONGEST_S = 5.0
 _locks: dict[int, RLock] = {}
-_forking: dict[int, RLock] = {}
+_forking: dict[int, Held | None] = {}
 _waiting: list[int] = []
 """The generation of each process with a fork that waits for the lock; a child also finds those of its parent."""
 
 
-def fork_lock() -> RLock:
-    """Return the lock of this process. Another thread may have held the parent's lock at the fork, for ever."""
+def fork_lock() -> Held:
+    """Acquire the lock of this process, for a ``with`` block or as long as the result exists."""
+    return hold(_lock())
+
+
+def _lock() -> RLock:
+    # Another thread may have held the parent's lock at the fork, for ever.
     here = fork_generation()
     return _locks.get(here) or _locks.setdefault(here, _new_lock())
 
@@ -46,18 +53,18 @@ def give_way() -> None:
 
 
 def _before() -> None:
-    lock, here = fork_lock(), fork_generation()
+    here = fork_generation()
     _waiting.append(here)
     try:
-        if lock.acquire(timeout=_LONGEST_S):
-            _forking[get_ident()] = lock
+        # Where it cannot be had, the fork goes on without it.
+        _forking[get_ident()] = hold(_lock(), _LONGEST_S)
     finally:
         _waiting.remove(here)
 
 
 def _after() -> None:
-    if lock := _forking.pop(get_ident(), None):
-        lock.release()
+    if held := _forking.pop(get_ident(), None):
+        held.release()
 
 
 if hasattr(os, "register_at_fork"):

@@ -11,11 +11,11 @@ from __future__ import annotations
 
 import json
 import re
-import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, TypeVar
 from urllib.parse import urlencode
 
+from mintage._core import monotonic_s
 from mintage.errors import CATALOGUE, ConfigError, GenerationError, MintError, PassingError, RequestError, StoreError
 from mintage.protocol.members import AnswerError, Members
 from mintage.protocol.url import TLS_OPTIONS
@@ -106,7 +106,7 @@ class Body:
     def __init__(self, service: ServiceProtocol, most_bytes: int) -> None:
         self._service = service
         self._most_bytes = most_bytes
-        self._until_s = time.monotonic() + service.timeout_ms / 1000
+        self._until_s = monotonic_s() + service.timeout_ms / 1000
         self._bytes = bytearray()
 
     def add(self, chunk: bytes) -> None:
@@ -121,7 +121,7 @@ class Body:
                 f"{self._service.url}: the answer is longer than {self._most_bytes} bytes: is that a mintage service?",
                 code="store.refused",
             )
-        if time.monotonic() > self._until_s:
+        if monotonic_s() > self._until_s:
             raise TimeoutError
 
     def content(self) -> bytes:

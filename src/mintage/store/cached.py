@@ -24,12 +24,11 @@ memory.
 from __future__ import annotations
 
 import logging
-import time
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 from mintage import rules
-from mintage._core import kernel_random
+from mintage._core import kernel_random, monotonic_s
 from mintage._dataclass import replace
 from mintage.errors import ConfigError, GenerationError, StoreError
 from mintage.platform.machine import host_name
@@ -221,13 +220,13 @@ class CachedStore(Forwarding):
 
     def _ask(self, verb: str, namespace: str, database_id: str, **arguments: object) -> Answer:
         """Return the answer of the cache; :attr:`Reply.AWAY` if there is none, even if the cache ran the script."""
-        if time.monotonic() < self._away_until_s:
+        if monotonic_s() < self._away_until_s:
             return Reply.AWAY
         try:
             return self._run(verb, namespace, database_id, **arguments)
         except StoreError as error:
             log.warning("mintage: %s (%s); reserving from the database", error, error.code)
-            self._away_until_s = time.monotonic() + PAUSE_S
+            self._away_until_s = monotonic_s() + PAUSE_S
             return Reply.AWAY
 
     def _run(self, verb: str, namespace: str, database_id: str, **arguments: object) -> Answer:

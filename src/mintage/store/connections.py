@@ -9,9 +9,13 @@ import threading
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Self
 
+from mintage._core import Turns
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from types import TracebackType
+
+    from mintage._core import Turn
 
 
 class BusyError(Exception):
@@ -32,7 +36,7 @@ class Connections:
         self._is_usable = is_usable
         self._kept = kept
         self._wait_s = wait_s
-        self._turns = threading.Semaphore(limit)
+        self._turns = Turns(limit, threading.Lock)
         self._idle: list[Any] = []
         self._is_closed = False
 
@@ -41,17 +45,19 @@ class Connections:
 
         :raises BusyError: all connections are lent for longer than ``wait_s`` seconds.
         """
-        if not self._turns.acquire(timeout=self._wait_s):
+        turn = self._turns.take(self._wait_s)
+        if turn is None:
             raise BusyError
         try:
             try:
                 connection = self._idle.pop()
             except IndexError:
                 connection = self._connect()
+            return Transaction(self, connection, turn)
         except BaseException:
-            self._turns.release()
+            # The traceback would hold it.
+            turn.end()
             raise
-        return Transaction(self, connection)
 
     def is_usable(self, connection: Any) -> bool:
         """Return False if the server or the network has closed a connection."""
@@ -63,7 +69,6 @@ class Connections:
             _close(connection)
         else:
             self._idle.append(connection)
-        self._turns.release()
 
     def discard(self, connection: Any) -> None:
         """Close a connection whose state is unknown.
@@ -72,7 +77,6 @@ class Connections:
         """
         is_lost = not self._is_usable(connection)
         _close(connection)
-        self._turns.release()
         if is_lost:
             self._close_idle()
 
@@ -90,8 +94,9 @@ class Connections:
 class Transaction:
     """One transaction. Leaving its block without a commit rolls it back."""
 
-    def __init__(self, connections: Connections, connection: Any) -> None:
+    def __init__(self, connections: Connections, connection: Any, turn: Turn) -> None:
         self._connections = connections
+        self._turn = turn
         self.connection = connection
         """The connection of the driver."""
         self._is_reusable = True
@@ -126,6 +131,13 @@ class Transaction:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
+        try:
+            self._end(kind)
+        finally:
+            # Also where the driver or a signal's handler raises; and a transaction that goes away ends its turn.
+            self._turn.end()
+
+    def _end(self, kind: type[BaseException] | None) -> None:
         # A statement that was interrupted, as by a signal, may still have its answer on the way.
         is_reusable = self._is_reusable and (kind is None or issubclass(kind, Exception)) and not self.is_lost
         if is_reusable and not self._is_committed:

@@ -6,11 +6,11 @@ The statements are files: see :mod:`mintage.store.statements`.
 from __future__ import annotations
 
 import math
-import time
 from abc import abstractmethod
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
+from mintage._core import monotonic_s
 from mintage._dataclass import asdict
 from mintage.errors import ConfigError, StoreError
 from mintage.protocol.records import KEYS, key_of, name_of
@@ -161,7 +161,7 @@ class Database(Ledger):
         :raises MissingTableError: a table is missing.
         :raises StoreError: ``store.unavailable``, ``store.refused``.
         """
-        deadline = time.monotonic() + self._timeout_ms / 1000
+        deadline = monotonic_s() + self._timeout_ms / 1000
         try:
             transaction, rows = self._open(first, deadline)
             with transaction:
@@ -191,7 +191,7 @@ class Database(Ledger):
                     rows = transaction.rows(first, self._limits)
                 except self._driver.Error:
                     # The server may have closed a kept connection long ago. No statement ran on it: a retry is safe.
-                    if not transaction.is_lost or is_last or time.monotonic() > deadline:
+                    if not transaction.is_lost or is_last or monotonic_s() > deadline:
                         raise
                 else:
                     failed.pop_all()
@@ -361,10 +361,10 @@ class Database(Ledger):
 
         The service describes its store every 2 seconds. If a count takes long, use it for a minute.
         """
-        began_s = time.monotonic()
+        began_s = monotonic_s()
         if began_s >= self._gone_until_s:
             self._gone_kinds = [f"{name_of(kind)}s" for kind in COUNTED if t.has_lost(kind)]
-            ended_s = time.monotonic()
+            ended_s = monotonic_s()
             self._gone_until_s = ended_s + 60 if ended_s - began_s > LONG_COUNT_S else 0.0
         return self._gone_kinds
 
@@ -427,7 +427,7 @@ class Records:
         """The least progress of the server after the commit; ``None`` if nothing was written."""
 
     def _execute(self, statement: str, values: Mapping[str, object]) -> Sequence[Any]:
-        if time.monotonic() > self._deadline:
+        if monotonic_s() > self._deadline:
             raise StoreError(
                 f"{self._store.url}: the server takes too long to answer: try again, or raise timeout_ms",
                 code="store.unavailable",

@@ -11,7 +11,7 @@ import warnings
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
-from mintage._core import fork_generation, generation, system_ns
+from mintage._core import fork_generation, generation, hold, system_ns
 from mintage.errors import StoreError, UniquenessWarning
 from mintage.platform.machine import flags_of_process
 from mintage.protocol.records import KEYS, key_of
@@ -64,7 +64,7 @@ class MemoryStore(Ledger):
                 "memory: belongs to the process that forked this one: use sqlite: or a shared store",
                 code="store.refused",
             )
-        with records.lock:
+        with hold(records.lock):
             records.clock = self._clock
             yield records
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 import re
-import time
 from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar
 
 from mintage import rules
+from mintage._core import monotonic_s
 from mintage._dataclass import replace
 from mintage.errors import ConfigError, StoreError
 from mintage.rules import PoolRecord
@@ -256,7 +256,7 @@ def _bounded_connection() -> type[psycopg.Connection[Any]]:
                 state = next(gen)
                 while True:
                     ready = yield state
-                    if not ready and time.monotonic() > self.deadline:
+                    if not ready and monotonic_s() > self.deadline:
                         self.pgconn.finish()
                         raise psycopg.OperationalError("the server did not answer in time")
                     state = gen.send(ready)

@@ -10,7 +10,7 @@ from contextlib import suppress
 from itertools import count
 
 from mintage import rules
-from mintage._core import generation, kernel_random, sha3_256, system_ns
+from mintage._core import generation, kernel_random, monotonic_s, sha3_256, system_ns
 from mintage._dataclass import dataclass, replace
 from mintage.errors import GenerationError, LeaseError, UniquenessWarning
 from mintage.lease.lease_client import MIN_GROWTH_MS
@@ -162,10 +162,10 @@ class LockedNode:
         :raises StoreError: ``store.unavailable``: no file descriptors are left, or a file is not writable.
         :raises GenerationError: ``generator.closed``.
         """
-        deadline = time.monotonic() + max_wait_ms / 1000
+        deadline = monotonic_s() + max_wait_ms / 1000
         while True:
             # Compute this before the clock is read: on a machine that stalls, its time may be old afterwards.
-            left_s = deadline - time.monotonic()
+            left_s = deadline - monotonic_s()
             # A custom clock may fork this process, so read it before any other state.
             now_ms = self._now_ms()
             with fork_lock():
