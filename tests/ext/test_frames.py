@@ -180,17 +180,13 @@ class DuckDB(Engine):
 
     def of(self, function: str, frame: Any, *arguments: Any, **options: Any) -> list[Any]:
         made = getattr(self.module, function)(frame, "id", *arguments, name="made", **options)
-        return [_utc(value) for value in self.values(made, "made")]
+        return self.values(made, "made")
 
     def select(self, frame: Any, expression: Any) -> list[Any]:
-        return [_utc(row[0]) for row in frame.select(expression).fetchall()]
+        return [row[0] for row in frame.select(expression).fetchall()]
 
     def filter(self, frame: Any, condition: Any) -> list[Any]:
         return self.values(frame.filter(condition), "id")
-
-
-def _utc(value: Any) -> Any:
-    return value.replace(tzinfo=UTC) if isinstance(value, datetime) else value
 
 
 ENGINES = (PyArrow, RecordBatches, Pandas, Polars, DuckDB)
@@ -935,6 +931,22 @@ def test_duckdb_computes_time_and_node(name: str) -> None:
     assert ids.num_rows
     found = connection.sql(f"SELECT epoch_ms({time}), {node} FROM ids ORDER BY nr").fetchall()
     assert found == told(layout, integers)
+
+
+def test_duckdb_times_are_instants_in_any_time_zone() -> None:
+    connection = duckdb.connect()
+    connection.execute("SET TimeZone = 'America/New_York'")
+    first, uuid = snowflake.DEFAULT.min_at(NOON), of(KINDS["uuid"], version=1).new()
+    integers, uuids = (connection.from_arrow(pa.table({"id": [each]})) for each in (first, bytes(uuid)))
+    for made, wanted_ns in (
+        (integers.select(in_duckdb.time_expr("snowflake")), NOON),
+        (in_duckdb.time_of(integers, "id", "snowflake").select("time"), NOON),
+        (in_duckdb.time_of(uuids, "id", "uuid v1").select("time"), uuid.timestamp_ns),
+    ):
+        assert str(made.types[0]) in ("TIMESTAMP WITH TIME ZONE", "TIMESTAMPTZ_NS")
+        ((time,),) = made.fetchall()
+        assert _micros(time) == wanted_ns // 1000
+        assert time.utcoffset() < timedelta(0)
 
 
 @pytest.mark.parametrize("scheme", SORTED)

@@ -11,8 +11,8 @@ The functions on relations read each ID of a column, and append what they find a
 
 >>> from mintage.ext.duckdb import minted_between, node_of, parse, text, time_expr, time_of
 >>> ids = duckdb.sql("SELECT 175928847299117063 AS id")
->>> time_of(ids, "id", "discord").fetchall()
-[(175928847299117063, datetime.datetime(2016, 4, 30, 11, 18, 25, 796000))]
+>>> time_of(ids, "id", "discord").select("time = '2016-04-30 11:18:25.796Z'").fetchall()
+[(True,)]
 >>> node_of(ids, "id", "twitter").fetchall()
 [(175928847299117063, 32)]
 >>> parse(text(ids, "id", "discord"), "text", "discord", "parsed").fetchall()
@@ -22,8 +22,8 @@ The expressions are DuckDB's own, so they also work on tables and files:
 
 >>> from datetime import datetime, timezone
 >>> may, june = datetime(2016, 5, 1, tzinfo=timezone.utc), datetime(2016, 6, 1, tzinfo=timezone.utc)
->>> ids.select(time_expr("discord", "id")).fetchall()
-[(datetime.datetime(2016, 4, 30, 11, 18, 25, 796000),)]
+>>> ids.select(time_expr("discord", "id")).types
+[TIMESTAMP WITH TIME ZONE]
 >>> ids.filter(minted_between("discord", "id", may, june)).fetchall()
 []
 """
@@ -39,7 +39,6 @@ from mintage.installation import missing
 
 try:
     import duckdb
-    import pyarrow as pa
 
     from mintage.ext import pyarrow as arrow
 except ModuleNotFoundError as error:
@@ -110,15 +109,15 @@ def _decoded(
         raise kind(message, code="field.format" if isinstance(column, str) else "argument.type")
     table = relation.to_arrow_table()
     made = function(table.column(column), *arguments, **options)
-    if pa.types.is_timestamp(made.type):
-        made = made.cast(pa.timestamp(made.type.unit))
     return _scanned(relation, table.append_column(name, made))
 
 
 def time_of(
     relation: duckdb.DuckDBPyRelation, column: str, scheme: Scheme, name: str = "time"
 ) -> duckdb.DuckDBPyRelation:
-    """Return the relation with another column: the times of IDs, ``TIMESTAMP`` in UTC.
+    """Return the relation with another column: the times of IDs, ``TIMESTAMPTZ``.
+
+    DuckDB needs the package ``pytz`` to return such a time to Python, in the zone of the setting ``TimeZone``.
 
     It runs the relation, as :func:`with_id` does. For integers, :func:`time_expr` runs nothing.
 
@@ -201,13 +200,15 @@ def parse(
 
 
 def time_expr(layout: Scheme, column: str = "id") -> duckdb.Expression:
-    """Return a DuckDB expression of the times of integers: ``TIMESTAMP`` in UTC.
+    """Return a DuckDB expression of the times of integers: ``TIMESTAMPTZ``.
 
     Its text is that of :func:`mintage.ext.columns.sql_time` for ``"duckdb"``.
 
+    >>> from datetime import datetime, timezone
     >>> from mintage.ext.duckdb import time_expr
-    >>> duckdb.sql("SELECT 175928847299117063 AS id").select(time_expr("discord")).fetchall()
-    [(datetime.datetime(2016, 4, 30, 11, 18, 25, 796000),)]
+    >>> ids = duckdb.sql("SELECT 175928847299117063 AS id")
+    >>> ids.filter(time_expr("discord") == datetime(2016, 4, 30, 11, 18, 25, 796_000, timezone.utc)).fetchall()
+    [(175928847299117063,)]
 
     :raises ConfigError: ``config.policy``: the IDs are no integers, or there is no such layout.
     """

@@ -40,7 +40,7 @@ _DIALECTS: Final[dict[str, _Dialect]] = {
     "mysql": _MYSQL,
     "mariadb": _MYSQL,
     "sqlite": _Dialect('"', "strftime('%Y-%m-%dT%H:%M:%fZ', {0} / 1000.0, 'unixepoch')", "X'{0}'"),
-    "duckdb": _Dialect('"', "make_timestamp_ms({0})", "unhex('{0}')"),
+    "duckdb": _Dialect('"', "(epoch_ms({0}) AT TIME ZONE 'UTC')", "unhex('{0}')"),
     "spark": _Dialect("`", "timestamp_millis({0})", "X'{0}'", "shiftright({0}, {1})"),
 }
 DIALECTS: Final = tuple(_DIALECTS)
@@ -78,13 +78,13 @@ def _sum(layout: Shape, runs: tuple[BitRange, ...], base: int, column: str, dial
 def sql_time(layout: SchemeName, column: str, dialect: Dialect) -> str:
     """Return the SQL expression of the times at which the integers of a column were minted.
 
-    Its type is ``timestamptz`` in PostgreSQL, ``DATETIME(6)`` in UTC in MySQL and MariaDB, ``TIMESTAMP`` in UTC in
-    DuckDB, ``TIMESTAMP`` in Spark (for ``selectExpr``, or ``pyspark.sql.functions.expr``), and in SQLite text such as
+    Its type is ``timestamptz`` in PostgreSQL, ``DATETIME(6)`` in UTC in MySQL and MariaDB, ``TIMESTAMPTZ`` in DuckDB,
+    ``TIMESTAMP`` in Spark (for ``selectExpr``, or ``pyspark.sql.functions.expr``), and in SQLite text such as
     ``2031-05-08T23:03:34.976Z``.
 
     >>> from mintage.ext.columns import sql_time
-    >>> sql_time("twitter", "tweet.id", "duckdb")
-    'make_timestamp_ms((("tweet"."id" >> 22) + 1288834974657))'
+    >>> print(sql_time("twitter", "tweet.id", "duckdb"))
+    (epoch_ms((("tweet"."id" >> 22) + 1288834974657)) AT TIME ZONE 'UTC')
 
     :param layout: ``"snowflake"``, the name of a layout, or a :class:`~mintage.snowflake.Layout`.
     :param column: the name of a column of signed 64-bit integers, which this quotes; a dot follows the table's name.
