@@ -22,6 +22,8 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sqlalchemy import Column, MetaData, Table, create_engine, select
+from sqlalchemy import text as sql_text
 
 from mintage import Sequence, sno, snowflake, typeid
 from mintage.errors import ArgumentError, ConfigError, FieldError, MintError, ParseError
@@ -31,6 +33,7 @@ from mintage.ext import pandas as in_pandas
 from mintage.ext import polars as in_polars
 from mintage.ext import pyarrow as in_pyarrow
 from mintage.ext.pyarrow import _filling
+from mintage.ext.sqlalchemy import SnoType, SnowflakeType
 from mintage.formats import sql
 from mintage.formats.catalogue import FORMATS, LAYOUTS, Format
 from mintage.formats.kinds import KINDS, Kind
@@ -713,7 +716,7 @@ def near(kind: Kind, time_ns: int) -> list[Any]:
 
 @pytest.mark.parametrize("kind", TIMED, ids=lambda kind: f"{kind.name} {kind.format.name}")
 @given(data=st.data())
-def test_range_holds_exactly_the_ids_of_its_time(kind: Kind, data: st.DataObject) -> None:
+def test_range_holds_exactly_the_ids_of_its_ticks(kind: Kind, data: st.DataObject) -> None:
     times = {each: format_of(kind, each).time_ns(number(kind, each)) or 0 for each in near(kind, NOON)}
     instants = st.sampled_from(sorted(times.values())).flatmap(
         lambda time: st.sampled_from([time, time + 1, time - 1]) | st.integers(time - 1000 * MS, time + 1000 * MS)
@@ -721,31 +724,54 @@ def test_range_holds_exactly_the_ids_of_its_time(kind: Kind, data: st.DataObject
     start, end = sorted((data.draw(instants), data.draw(instants)))
     low, high = columns.bounds(kind.layout or kind.name, start, end)
     found = [each for each in times if low <= plain(kind, each) < high]
-    assert found == [each for each, time in times.items() if start <= time < end]
+    first, last = (_tick_of(kind, each) for each in (start, end))
+    assert found == [each for each, time in times.items() if first <= time < last]
+
+
+def _tick_of(kind: Kind, time_ns: int) -> int:
+    """Return the beginning of the tick that contains an instant."""
+    first = kind.min_at(time_ns)
+    return format_of(kind, first).time_ns(number(kind, first)) or 0
 
 
 @each_kind
-def test_filter_by_ids_equals_a_filter_by_time(engine: Engine, kind: Kind) -> None:
+def test_filter_by_ids_equals_a_filter_by_ticks(engine: Engine, kind: Kind) -> None:
     if not kind.has_time:
         return
     frame = engine.frame(id=[plain(kind, each) for each in near(kind, NOON)])
     ids, times = engine.values(frame, "id"), engine.of("time_of", frame, kind.name)
     seen = 0
     for at in range(12):
-        start = EPOCH + timedelta(microseconds=NOON // 1000 + at * 311_111 - 2_000_000)
-        end = start + timedelta(microseconds=at * 100_003)
-        condition = engine.module.minted_between(kind.name, "id", start, end)
-        found = engine.filter(frame, condition)
-        assert found == [each for each, time in zip(ids, times, strict=True) if start <= time < end]
+        start = NOON + at * 311_111_000 - 2_000 * MS
+        end = start + at * 100_003_000
+        found = engine.filter(frame, engine.module.minted_between(kind.name, "id", start, end))
+        first, last = (EPOCH + timedelta(milliseconds=_tick_of(kind, each) // MS) for each in (start, end))
+        assert found == [each for each, time in zip(ids, times, strict=True) if first <= time < last]
         seen += len(found)
     assert seen
 
 
 def test_pandas_timestamp_keeps_its_nanoseconds() -> None:
-    instant = pd.Timestamp(NOON, unit="ns", tz="UTC")
-    assert columns.bounds("snowflake", instant, instant + pd.Timedelta(1, "ns")) == columns.bounds(
-        "snowflake", NOON, NOON + MS
+    last = pd.Timestamp(NOON - 1, unit="ns", tz="UTC")
+    assert columns.bounds("snowflake", last, last + pd.Timedelta(1, "ns")) == columns.bounds(
+        "snowflake", NOON - MS, NOON
     )
+
+
+@pytest.mark.parametrize("scheme", ["sno", "snowflake"])
+def test_range_within_a_tick_has_one_meaning_in_sqlalchemy_and_sql(scheme: str) -> None:
+    kind = KINDS[scheme]
+    types: dict[str, Any] = {"sno": SnoType, "snowflake": SnowflakeType}
+    begins, within = (_tick_of(kind, NOON), _tick_of(kind, NOON) + MS // 2)
+    ids = [bound(time) for time in (begins - 1, begins, begins + 1_000 * MS) for bound in (kind.min_at, kind.max_at)]
+    table = Table("ids", MetaData(), Column("id", types[scheme](), primary_key=True))
+    start, end = within, within + 1_000 * MS
+    with create_engine("sqlite://").begin() as connection:
+        table.create(connection)
+        connection.execute(table.insert(), [{"id": each} for each in ids])
+        by_type = select(table.c.id).where(table.c.id.minted_between(start, end))
+        by_text = select(table.c.id).where(sql_text(columns.sql_minted_between(scheme, "id", start, end, "sqlite")))
+        assert [*connection.scalars(by_type)] == [*connection.scalars(by_text)] == ids[2:4]
 
 
 def test_scheme_without_time_order_has_no_range(engine: Engine) -> None:

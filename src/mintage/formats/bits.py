@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
 from functools import cache
 from itertools import product
 from math import gcd
-from typing import Any, Final, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias
 
 from mintage.errors import ArgumentError, ConfigError, FieldError
 from mintage.formats.catalogue import FORMATS, LAYOUTS, MINTED, Format
@@ -15,12 +14,13 @@ from mintage.formats.times import MS
 from mintage.formats.values import type_name
 from mintage.snowflake import Layout
 
+if TYPE_CHECKING:
+    from datetime import datetime
+
 SchemeName: TypeAlias = "str | Layout"
 """The IDs of a column: the name of a scheme (``"ulid"``), a format (``"uuid v6"``) or a layout (``"twitter"``), or
 a :class:`~mintage.snowflake.Layout`."""
 
-EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
-MICROSECOND: Final = timedelta(microseconds=1)
 FIELD_BITS: Final = 57
 """The most bits of a field that can be read: wherever it begins, 8 bytes contain all of it."""
 
@@ -100,12 +100,6 @@ class Shape(NamedTuple):
         return TimeBits(
             "ms" if whole else "ns", base // scale, tuple(run._replace(weight=run.weight // scale) for run in runs)
         )
-
-    @property
-    def tick_ns(self) -> int:
-        """The length of a tick in nanoseconds."""
-        time = self.time_bits()
-        return min(run.weight for run in time.runs) * (MS if time.unit == "ms" else 1)
 
     def nodes(self) -> tuple[BitRange, ...]:
         """Return the bit ranges of the node number: all fields of that role, the most significant first, as one number.
@@ -214,8 +208,8 @@ def layout_of(layout: SchemeName) -> Shape:
 def bounds(scheme: SchemeName, start: datetime | int, end: datetime | int) -> tuple[Any, Any]:
     """Return two IDs, so that ``low <= id < high`` selects the IDs minted at ``start`` or later and before ``end``.
 
-    The time of an ID is the beginning of its tick. If ``start`` or ``end`` lies within a tick, the bound is the first
-    ID of the next tick, as all IDs of that tick are earlier.
+    They are the ``min_at`` of ``start`` and ``end``. So if one of them lies within a tick, all IDs of that tick count
+    as minted after it: two ranges that meet there hold each ID once.
 
     >>> from datetime import datetime, timezone
     >>> from mintage.ext.columns import bounds
@@ -233,7 +227,7 @@ def bounds(scheme: SchemeName, start: datetime | int, end: datetime | int) -> tu
     found = shape(scheme)
     if not found.kind.has_time or found.format.name != found.kind.format.name:
         raise FieldError(f"{found.name} does not sort by time, so no range of IDs is one of time", code="field.format")
-    low, high = (_first_from(found, each) for each in (start, end))
+    low, high = found.kind.min_at(start), found.kind.min_at(end)
     if low > high:
         raise FieldError(f"end {end} is before start {start}", code="time.range")
     if found.is_integer and high >= 1 << 63:
@@ -242,16 +236,6 @@ def bounds(scheme: SchemeName, start: datetime | int, end: datetime | int) -> tu
     if found.is_integer or found.is_text:
         return low, high
     return bytes(low), bytes(high)
-
-
-def _first_from(found: Shape, time: datetime | int) -> Any:
-    """Return the smallest ID of the first tick that begins at an instant or later."""
-    first = found.kind.min_at(time)
-    number = first if found.is_integer else int.from_bytes(first.encode() if found.is_text else bytes(first))
-    began_ns = (found.of_length(len(first)) if found.is_text else found).format.time_ns(number)
-    # A timestamp of pandas has nanoseconds: this rounds them up.
-    asked_ns = time if isinstance(time, int) else -((EPOCH - time) // MICROSECOND) * 1000
-    return first if began_ns is None or began_ns >= asked_ns else found.kind.min_at(began_ns + found.tick_ns)
 
 
 class Number(NamedTuple):
