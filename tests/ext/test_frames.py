@@ -9,6 +9,7 @@ import sqlite3
 import subprocess
 import sys
 from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -468,6 +469,55 @@ def test_fields_of_a_column_are_those_of_its_ids(engine: Engine, kind: Kind) -> 
 def test_metabyte_of_a_column_is_that_of_its_ids(engine: Engine) -> None:
     ids = [sno.new(meta) for meta in (0, 7, 255)]
     assert engine.of("field_of", engine.frame(id=[bytes(each) for each in ids]), "sno", "meta") == [0, 7, 255]
+
+
+def test_duckdb_uuids_have_times_and_texts() -> None:
+    connection = duckdb.connect()
+    uuids = [of(KINDS["uuid"]).new() for _ in range(3)]
+    rows = ", ".join(f"({at}, '{each}'::UUID)" for at, each in enumerate(uuids))
+    for is_lossless in (False, True):
+        connection.execute(f"SET arrow_lossless_conversion = {is_lossless}")
+        ids = connection.sql(f"FROM (VALUES {rows}, (3, NULL)) AS ids(nr, id) ORDER BY nr")
+        times = in_duckdb.time_of(ids, "id", "uuid v7").select("time").fetchall()
+        assert times == [*((each.time,) for each in uuids), (None,)]
+        texts = in_duckdb.text(ids, "id", "uuid").select("text").fetchall()
+        assert texts == [*((str(each),) for each in uuids), (None,)]
+
+
+@pytest.mark.parametrize("kind", ["HUGEINT", "UHUGEINT", "NUMERIC(20, 0)", "DECIMAL(38, 0)", "UBIGINT", "BIGINT"])
+def test_duckdb_integers_of_each_type_have_times(kind: str) -> None:
+    connection = duckdb.connect()
+    first = snowflake.DEFAULT.min_at(NOON)
+    ids = connection.sql(f"SELECT unnest([{first}, NULL])::{kind} AS id")
+    assert in_duckdb.time_of(ids, "id", "snowflake").select("epoch_ms(time)").fetchall() == [(NOON // MS,), (None,)]
+    assert in_duckdb.text(ids, "id", "snowflake").select("text").fetchall() == [(str(first),), (None,)]
+
+
+def test_decimals_and_small_integers_are_read_and_checked(engine: Engine) -> None:
+    frame = engine.frame(id=[Decimal(0), Decimal(snowflake.DEFAULT.min_at(NOON))])
+    assert engine.of("text", frame, "snowflake") == ["0", str(snowflake.DEFAULT.min_at(NOON))]
+    for bad in (Decimal(-1), Decimal(1 << 64)):
+        with pytest.raises(FieldError, match=f"row 1: {bad} is outside") as caught:
+            engine.of("time_of", engine.frame(id=[Decimal(0), bad]), "discord")
+        assert caught.value.code == "field.range"
+    assert in_pyarrow.text(pa.array([17], pa.int32()), "snowflake").to_pylist() == ["17"]
+
+
+def test_refused_column_is_told_what_makes_it_ids(engine: Engine) -> None:
+    for scheme in ("sno", "snowflake", "uuid v7"):
+        with pytest.raises(ArgumentError, match=": read a column of text with parse first"):
+            engine.of("time_of", engine.frame(id=["2222222222222222"]), scheme)
+    with pytest.raises(ArgumentError, match="cast it to a type without decimal places"):
+        engine.of("time_of", engine.frame(id=[Decimal("1.5")]), "snowflake")
+
+
+def test_polars_column_that_arrow_lacks_is_told_its_remedy() -> None:
+    for column, remedy in (
+        (pl.Series([17], dtype=pl.Int128), r"must not be Int128, .* call cast\(pl.Int64\) first"),
+        (pl.Series([sno.new()]), "must not be Object, .* make a column of the bytes"),
+    ):
+        with pytest.raises(ArgumentError, match=remedy):
+            in_polars.time_of(column, "snowflake")
 
 
 def test_field_that_ids_lack_is_refused(engine: Engine) -> None:

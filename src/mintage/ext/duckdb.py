@@ -108,8 +108,16 @@ def _decoded(
         kind = FieldError if isinstance(column, str) else ArgumentError
         raise kind(message, code="field.format" if isinstance(column, str) else "argument.type")
     table = relation.to_arrow_table()
-    made = function(table.column(column), *arguments, **options)
+    ids = table.column(column)
+    if str(relation.types[relation.columns.index(column)]) == "UUID" and function is not arrow.parse:
+        ids = _bytes_of_uuids(ids)
+    made = function(ids, *arguments, **options)
     return _scanned(relation, table.append_column(name, made))
+
+
+def _bytes_of_uuids(ids: Any) -> Any:
+    """Return a column of ``UUID`` as bytes. It is text in Arrow unless ``arrow_lossless_conversion`` is set."""
+    return arrow.parse(ids, "uuid") if ids.type == "string" else ids
 
 
 def time_of(
@@ -126,7 +134,8 @@ def time_of(
     [(2016,)]
 
     :param relation: a relation.
-    :param column: the name of a column of ``BIGINT``, ``BLOB`` or ``VARCHAR``, as the IDs are.
+    :param column: the name of a column of ``BIGINT``, ``HUGEINT``, ``DECIMAL(n, 0)``, ``BLOB``, ``UUID`` or
+        ``VARCHAR``, as the IDs are.
     :param scheme: the name of a scheme, a format such as ``"uuid v6"`` or a layout, or a layout.
     :param name: the name of the new column.
     :raises FieldError: ``field.format``: there is no such column, or one with the new name.

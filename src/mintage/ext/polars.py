@@ -22,7 +22,7 @@ The functions read each ID of a ``Series``. The expressions are Polars' own, so 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from mintage.errors import ArgumentError
 from mintage.ext._columns import check_name, refused
@@ -82,10 +82,21 @@ def _inserted(frame: pl.DataFrame, column: pl.Series, *, first: bool) -> pl.Data
     return frame.clone().insert_column(0 if first else frame.width, column)
 
 
+_CASTS: Final = {
+    "Int128": "call cast(pl.Int64) first",
+    "UInt128": "call cast(pl.Int64) first",
+    "Object": "make a column of the bytes of its IDs first, or of their text",
+}
+"""The remedy for a column of each type that Arrow does not have."""
+
+
 def _decoded(series: pl.Series, function: Callable[..., Any], *arguments: Any, **options: Any) -> pl.Series:
     if not isinstance(series, pl.Series):
         hint = ": for integers, time_expr and node_expr return an Expr" if isinstance(series, pl.Expr) else ""
         message = f"column must be a polars.Series, not {type_name(type(series))}{hint}"
+        raise ArgumentError(message, code="argument.type")
+    if (cast := _CASTS.get(str(series.dtype))) is not None:
+        message = f"a column of IDs must not be {series.dtype}, which Arrow does not have: {cast}"
         raise ArgumentError(message, code="argument.type")
     return pl.Series(series.name, function(series.to_arrow(), *arguments, **options))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -73,6 +74,10 @@ def _plain(chunk: Any) -> Any:
 def _wrong_type(chunk: Any, found: Shape, wanted: str) -> ArgumentError:
     lost = " (missing values make pandas' int64 such a column: IDs beyond 2^53 are rounded; use Int64)"
     hint = lost if pa.types.is_floating(chunk.type) and found.is_integer else ""
+    if wanted != "text" and (pa.types.is_string(chunk.type) or pa.types.is_large_string(chunk.type)):
+        hint = ": read a column of text with parse first"
+    elif pa.types.is_decimal(chunk.type) and found.is_integer:
+        hint = ": cast it to a type without decimal places first"
     return ArgumentError(f"a column of {found.name} must be {wanted}, not {chunk.type}{hint}", code="argument.type")
 
 
@@ -95,11 +100,15 @@ def _first_other(lengths: Any, wanted: int, chunk: Any) -> int | None:
 
 
 def _integers(chunk: Any, row: int, found: Shape) -> Any:
-    """Return the bits of a column of integers.
+    """Return the bits of a column of integers, or of decimals without decimal places.
 
     :raises FieldError: ``field.range``: an integer is outside the layout.
     """
     chunk = _plain(chunk)
+    if pa.types.is_decimal(chunk.type) and chunk.type.scale == 0:
+        chunk = _of_decimals(chunk, row, found)
+    if pa.types.is_integer(chunk.type) and chunk.type.bit_width < 64:
+        chunk = chunk.cast(pa.int64())
     if not pa.types.is_integer(chunk.type) or chunk.type.bit_width != 64:
         raise _wrong_type(chunk, found, "int64")
     raw = chunk.buffers()[1]
@@ -111,6 +120,21 @@ def _integers(chunk: Any, row: int, found: Shape) -> Any:
             message = f"row {row + bad}: {chunk[bad]} is outside 0..{most} of {found.name}"
             raise FieldError(message, code="field.range")
     return values
+
+
+def _of_decimals(chunk: Any, row: int, found: Shape) -> Any:
+    """Return the integers of a column of decimals, as ``NUMERIC`` and ``HUGEINT`` of databases become in Arrow.
+
+    :raises FieldError: ``field.range``: one is outside the layout.
+    """
+    chunk = chunk.cast(pa.decimal256(76, 0))
+    most = pa.scalar(Decimal(found.kind.max), chunk.type)
+    bad = pc.or_(pc.less(chunk, pa.scalar(Decimal(0), chunk.type)), pc.greater(chunk, most))
+    at = _first(bad.fill_null(False).to_numpy(zero_copy_only=False), chunk)
+    if at is not None:
+        message = f"row {row + at}: {chunk[at]} is outside 0..{found.kind.max} of {found.name}"
+        raise FieldError(message, code="field.range")
+    return chunk.cast(pa.uint64())
 
 
 def _fixed(chunk: Any, row: int, found: Shape) -> Any:
