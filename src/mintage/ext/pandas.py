@@ -24,9 +24,9 @@ The functions read each ID of a column. The expressions are pandas' own, for ``f
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
-from mintage.errors import ArgumentError
+from mintage.errors import ArgumentError, ConfigError
 from mintage.ext._columns import check_name, refused
 from mintage.formats.bits import bounds, node_sum, time_sum
 from mintage.formats.values import type_name
@@ -49,11 +49,22 @@ if TYPE_CHECKING:
 __all__ = ["field_of", "minted_between", "node_expr", "node_of", "parse", "text", "time_expr", "time_of", "with_id"]
 
 
+_TEXT: Final = "str" if hasattr(pd, "col") else "string"
+"""The type of text: pandas 2 makes NumPy's text of "str", in which a missing value becomes "None"."""
+
+
+def _col(name: str) -> Any:
+    if not hasattr(pd, "col"):
+        message = f"pandas {pd.__version__} has no expressions: use pandas 3, or time_of and node_of on a column"
+        raise ConfigError(message, code="config.policy")
+    return pd.col(name)
+
+
 def _array(column: Any) -> Any:
     """Return a column as an array of pandas: of NumPy's integers if none is missing, of pandas' text, or of Arrow."""
     kind = column.type
     if pa.types.is_string(kind) or pa.types.is_large_string(kind):
-        return pd.array(column.to_pylist() if column.null_count else column.to_numpy(zero_copy_only=False), dtype="str")
+        return pd.array(column.to_pylist() if column.null_count else column.to_numpy(zero_copy_only=False), dtype=_TEXT)
     if pa.types.is_timestamp(kind):
         return column.to_pandas().array
     if pa.types.is_integer(kind):
@@ -187,7 +198,7 @@ def time_expr(layout: Scheme, column: str = "id") -> Any:
     :param column: the name of a column of ``int64``, or ``Int64``.
     :raises ConfigError: ``config.policy``: the IDs are no integers, or there is no such layout.
     """
-    made, clock = time_sum(layout, pd.col(column))
+    made, clock = time_sum(layout, _col(column))
     return made.astype(f"datetime64[{clock.unit}, UTC]")
 
 
@@ -202,7 +213,7 @@ def node_expr(layout: Scheme, column: str = "id") -> Any:
     :raises ConfigError: as :func:`time_expr`.
     :raises FieldError: ``field.format``: the layout has no node number.
     """
-    return node_sum(layout, pd.col(column))
+    return node_sum(layout, _col(column))
 
 
 def minted_between(scheme: Scheme, column: str, start: datetime | int, end: datetime | int) -> Any:
@@ -221,4 +232,4 @@ def minted_between(scheme: Scheme, column: str, start: datetime | int, end: date
     :raises FieldError: as :func:`mintage.ext.columns.bounds`.
     """
     low, high = bounds(scheme, start, end)
-    return (pd.col(column) >= low) & (pd.col(column) < high)
+    return (_col(column) >= low) & (_col(column) < high)
