@@ -38,7 +38,7 @@ T = TypeVar("T")
 #: next requests ask for fewer.
 _MOST_TOGETHER: Final = 1000
 #: For fewer integers, the answer may be another.
-_TOO_MANY: Final = frozenset({"field.range", "sequence.exhausted"})
+_TOO_MANY: Final = frozenset({"field.range", "namespace.exhausted"})
 
 
 class Client:
@@ -81,7 +81,7 @@ class Client:
 
         :raises ConfigError: ``config.name``.
         :raises RequestError: ``request.namespace``, ``request.namespaces``.
-        :raises GenerationError: ``sequence.exhausted``.
+        :raises GenerationError: ``namespace.exhausted``.
         """
         return self.batch(namespace, 1)[0]
 
@@ -358,7 +358,7 @@ class _Sharing:
                         self._most = most
                     queue.put_back()
                     continue
-                if code == "sequence.exhausted":
+                if code == "namespace.exhausted":
                     # Nor is any left for callers that came in the meantime.
                     queue.take(count + len(queue.waiting))
                 queue.fail(error)

@@ -141,7 +141,7 @@ class GenerationError(PassingError):
     ...     store.reserve("tickets", 1)
     ... except GenerationError as error:
     ...     print(error.code, error.retry_after_ms)
-    sequence.exhausted None
+    namespace.exhausted None
     """
 
 
@@ -410,8 +410,20 @@ CATALOGUE: dict[str, Entry] = {
                 "Wait `retry_after_ms`, or repair the clock.",
             ),
             "sequence.exhausted": (
-                "All sequence numbers of this tick are used; without `retry_after_ms`, a namespace is used up.",
-                "Wait `retry_after_ms`, or spread the load over more nodes; or make another namespace.",
+                "All sequence numbers of this tick are used.",
+                "Wait `retry_after_ms`, or spread the load over more nodes.",
+            ),
+        },
+    ),
+    **_entries(
+        GenerationError,
+        409,
+        "ERR",
+        65,
+        {
+            "namespace.exhausted": (
+                "The namespace is at its maximum, or has fewer integers left than were asked for.",
+                "Create another namespace; trying again does not help.",
             ),
         },
     ),

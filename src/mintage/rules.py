@@ -669,7 +669,7 @@ def retire(namespace: NamespaceRecord) -> NamespaceRecord:
 def reserve(namespace: NamespaceRecord, count: int) -> tuple[NamespaceRecord, Segment]:
     """Return the namespace and a segment of its next ``count`` integers, or of all that are left.
 
-    :raises GenerationError: ``sequence.exhausted``: no integer is left; ``namespace.retired``.
+    :raises GenerationError: ``namespace.exhausted``: no integer is left; ``namespace.retired``.
     """
     check_not_retired(namespace)
     high_water = max(namespace.high_water, _below(namespace, namespace.floor))
@@ -679,7 +679,7 @@ def reserve(namespace: NamespaceRecord, count: int) -> tuple[NamespaceRecord, Se
         raise GenerationError(
             f"namespace {namespace.name!r} is used up: its last integer is {high_water}, its maximum "
             f"{namespace.maximum}; create another namespace",
-            code="sequence.exhausted",
+            code="namespace.exhausted",
         )
     largest, serial = max(namespace.largest, count), namespace.serial + 1
     moved = replace(namespace, high_water=last, largest=largest, serial=serial, serial_before=namespace.serial)

@@ -101,13 +101,13 @@ def test_namespace_is_used_up_to_its_last_integer(store: Pair) -> None:
     store.create_namespace("n", start=5, maximum=1000, stride=7, offset=3)
     segments = [store.reserve("n", 30) for _ in range(5)]
     assert [integer for segment in segments for integer in segment.as_range()] == list(range(10, 1001, 7))
-    assert refusal(lambda: store.reserve("n", 30)).code == "sequence.exhausted"
+    assert refusal(lambda: store.reserve("n", 30)).code == "namespace.exhausted"
 
 
 def test_block_of_one_integer_is_used_once(store: Pair) -> None:
     store.create_namespace("n", maximum=1)
     assert store.reserve("n", 10).as_range() == range(1, 2)
-    assert refusal(lambda: store.reserve("n", 10)).code == "sequence.exhausted"
+    assert refusal(lambda: store.reserve("n", 10)).code == "namespace.exhausted"
 
 
 def test_integers_near_the_end_are_exact(store: Pair) -> None:

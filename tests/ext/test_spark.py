@@ -197,7 +197,7 @@ def test_exhausted_namespace_is_reported(spark: Any, store: Counting) -> None:
     store.create_namespace("small", maximum=10)
     with pytest.raises(GenerationError, match="small") as caught:
         with_ids(numbers(spark, 11), sequence="small", store=store)
-    assert caught.value.code == "sequence.exhausted"
+    assert caught.value.code == "namespace.exhausted"
 
 
 # --- the same values twice -------------------------------------------------------------------------------------------

@@ -122,7 +122,7 @@ def test_next_records_integers_before_it_prints_them(shell: Shell) -> None:
 def test_next_prints_the_remaining_integers_and_then_exhaustion(shell: Shell) -> None:
     shell.output("namespaces", "create", "few", "--start", "8", "--maximum", "10")
     done = shell.run("next", "few", "-n", "5")
-    assert (done.stdout, done.returncode) == ("8\n9\n10\n", CATALOGUE["sequence.exhausted"].exit)
+    assert (done.stdout, done.returncode) == ("8\n9\n10\n", CATALOGUE["namespace.exhausted"].exit)
     assert done.stderr.startswith(
         "mintage: namespace 'few' is used up: its last integer is 10, its maximum 10; create another namespace\n"
     )
@@ -140,7 +140,7 @@ def test_reserve_prints_the_first_and_the_last_integer(shell: Shell) -> None:
 def test_reserve_takes_nothing_if_too_few_are_left(shell: Shell) -> None:
     shell.output("namespaces", "create", "few", "--maximum", "10")
     done = shell.run("reserve", "few", "11")
-    assert (done.stdout, done.returncode) == ("", CATALOGUE["sequence.exhausted"].exit)
+    assert (done.stdout, done.returncode) == ("", CATALOGUE["namespace.exhausted"].exit)
     assert done.stderr.startswith("mintage: namespace 'few' has 10 integers left, not 11\n")
     assert shell.output("reserve", "few", "10") == "1 10\n"
 

@@ -75,4 +75,4 @@ def test_last_integers_go_to_the_last_caller(service: Running) -> None:
         store.create_namespace("few", maximum=100)
     found = asyncio.run(ask())
     assert found[:100] == list(range(1, 101))
-    assert {getattr(each, "code", each) for each in found[100:]} == {"sequence.exhausted"}
+    assert {getattr(each, "code", each) for each in found[100:]} == {"namespace.exhausted"}

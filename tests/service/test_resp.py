@@ -429,6 +429,15 @@ def test_store_outage_is_reported_and_the_buffer_served(tmp_path: Path) -> None:
         assert talk(service, "GET held", "MINT sno").count(b"-TRYAGAIN") == 0
 
 
+def test_used_up_namespace_is_not_to_be_tried_again(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/ids.db"
+    with open_store(url) as store:
+        store.create_namespace("few", maximum=1)
+    with running(tmp_path, store=url) as service:
+        assert talk(service, "INCR few") == b":1\r\n"
+        assert re.fullmatch(rb"-ERR .* is used up: .* \(namespace\.exhausted\)\r\n", talk(service, "INCR few"))
+
+
 def test_client_that_disconnects_while_waiting_is_no_error(tmp_path: Path) -> None:
     # The end of the service checks that there was none.
     store = f"sqlite:///{tmp_path}/ids.db?timeout_ms=20000"

@@ -276,7 +276,7 @@ def test_exhausted_namespace_has_no_last_resort(proxy: Proxy, tmp_path: Path) ->
         assert http.http("/v1/sequences/few", '{"maximum":"5"}', method="PUT").status == 201
         assert ids(http.http("/v1/sequences/few:next?count=5")) == [1, 2, 3, 4, 5]
         told = http.http("/v1/sequences/few:next")
-        assert json.loads(told.body)["code"] == "sequence.exhausted"
+        assert json.loads(told.body)["code"] == "namespace.exhausted"
         assert "x-mintage-fallback" not in told.headers
 
 

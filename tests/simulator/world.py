@@ -630,7 +630,7 @@ class World:
             self.refusals["a clock failed"] += 1
         except MintError as error:
             self.refusals[error.code] += 1
-            if error.code in {"lease.lost", "sequence.exhausted", "generator.closed"} and self.random.random() < 0.5:
+            if error.code in {"lease.lost", "namespace.exhausted", "generator.closed"} and self.random.random() < 0.5:
                 process.crash(self)
 
     # --- the invariant ---

@@ -877,7 +877,7 @@ class Counting:
         if count > self.most:
             raise FieldError(f"count {count} is outside 1..{self.most}", code="field.range")
         if count > self.left:
-            raise GenerationError(f"{self.left} left, not {count}", code="sequence.exhausted")
+            raise GenerationError(f"{self.left} left, not {count}", code="namespace.exhausted")
         first, self.given, self.left = self.given + 1, self.given + count, self.left - count
         return call.read(answer({"ids": [str(first + at) for at in range(count)]}))
 
@@ -963,7 +963,7 @@ def test_last_integers_of_a_namespace_go_to_the_first_callers() -> None:
         found = await asyncio.gather(*(client.next("n") for _ in range(1_000)), return_exceptions=True)
         assert found[:37] == list(range(1, 38))
         refused = [each for each in found if isinstance(each, GenerationError)]
-        assert {each.code for each in refused} == {"sequence.exhausted"}
+        assert {each.code for each in refused} == {"namespace.exhausted"}
         assert len({id(each) for each in refused}) == len(refused) == 963
         assert len(service().counts) < 30
 

@@ -95,6 +95,14 @@ def make_a_namespace_twice() -> None:
     store.create_namespace("orders")
 
 
+def use_up_a_namespace() -> None:
+    store = MemoryStore()
+    store.create_namespace("few", maximum=1)
+    with mintage.Sequence("few", store) as few:
+        few.next()
+        few.next()
+
+
 def reserve_in_a_retired_namespace() -> None:
     store = MemoryStore()
     store.retire("orders")
@@ -197,6 +205,7 @@ RAISES: dict[str, Callable[[], object]] = {
     "clock.rollback": wait_for_a_clock_that_went_back,
     "clock.range": lambda: sno.Generator(1, clock=ManualClock(0)).new(),
     "sequence.exhausted": use_up_a_unit,
+    "namespace.exhausted": use_up_a_namespace,
     "namespace.retired": reserve_in_a_retired_namespace,
     "fork.shared_node": mint_for_the_parent_in_a_child,
     "generator.closed": mint_after_close,

@@ -305,6 +305,18 @@ def test_tail_of_a_segment_is_taken_back_once(ask: Asked) -> None:
     assert ask("POST", "/v1/sequences/orders:reserve?count=1").json()["first"] == "1001"
 
 
+def test_used_up_namespace_is_a_conflict_without_a_retry(ask: Asked) -> None:
+    ask("PUT", "/v1/sequences/few", json={"maximum": "3"})
+    assert problem(ask("POST", "/v1/sequences/few:next?count=5")) == (409, "namespace.exhausted")
+    ask("POST", "/v1/sequences/few:next?count=3")
+    for verb in ("next", "reserve"):
+        refused = ask("POST", f"/v1/sequences/few:{verb}")
+        assert problem(refused) == (409, "namespace.exhausted")
+        assert "retry-after" not in refused.headers
+    envelope = ask("POST", "/alloc", json={"serviceName": "few"}).json()
+    assert (envelope["code"], envelope["data"]) == (400000, None)
+
+
 def test_retired_namespace_answers_gone(ask: Asked) -> None:
     path = "/v1/sequences/orders"
     reserved = ask("POST", f"{path}:reserve?count=10").json()

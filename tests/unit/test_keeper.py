@@ -612,10 +612,10 @@ def test_exhausted_namespace_is_asked_once(inline: keeper.Keeper) -> None:
 
     def none_left(_: Any) -> None:
         asked.append("reserve")
-        raise GenerationError("none is left", code="sequence.exhausted")
+        raise GenerationError("none is left", code="namespace.exhausted")
 
     orders = Sequence("orders", Faulty(reserve=none_left))
-    assert [code_of(orders.next) for _ in range(3)] == ["sequence.exhausted"] * 3
+    assert [code_of(orders.next) for _ in range(3)] == ["namespace.exhausted"] * 3
     assert asked == ["reserve"]
 
 

@@ -614,7 +614,7 @@ def test_segments_follow_each_other_within_the_maximum(namespace: NamespaceRecor
     for count in wanted:
         before = namespace
         if first > namespace.maximum:
-            assert code_of(lambda: reserve(before, count)) == "sequence.exhausted"  # noqa: B023
+            assert code_of(lambda: reserve(before, count)) == "namespace.exhausted"  # noqa: B023
             return
         namespace, segment = reserve(namespace, count)
         assert segment.first == first

@@ -199,9 +199,9 @@ def test_refusal_counts_and_reaches_the_caller() -> None:
         store.reserve("few", 1)
     with pytest.raises(ConfigError):
         store.create_namespace("few")
-    assert refusal.value.code == "sequence.exhausted"
+    assert refusal.value.code == "namespace.exhausted"
     found = samples(metrics)
-    assert found['mintage_store_failures_total{code="sequence.exhausted",verb="reserve"}'] == 1
+    assert found['mintage_store_failures_total{code="namespace.exhausted",verb="reserve"}'] == 1
     assert found['mintage_store_failures_total{code="config.namespace",verb="create_namespace"}'] == 1
     assert found['mintage_store_seconds_count{verb="reserve"}'] == 2
 

@@ -79,7 +79,7 @@ def test_request_above_the_limit_reserves_nothing(store: MemoryStore) -> None:
     with Sequence("orders", Small(store)) as orders:
         with pytest.raises(GenerationError, match="has 1000 integers left, not 1001") as caught:
             orders._reserve_all(1001)
-        assert caught.value.code == "sequence.exhausted"
+        assert caught.value.code == "namespace.exhausted"
         assert orders._reserve_all(1000)[-1][-1] == 1000
 
 
@@ -180,7 +180,7 @@ def test_namespace_at_its_maximum_is_exhausted_and_never_wraps(store: MemoryStor
     for _ in range(2):
         with pytest.raises(GenerationError) as caught:
             few.next()
-        assert (caught.value.code, caught.value.retry_after_ms) == ("sequence.exhausted", None)
+        assert (caught.value.code, caught.value.retry_after_ms) == ("namespace.exhausted", None)
 
 
 def test_contiguous_request_that_does_not_fit_takes_nothing(store: MemoryStore) -> None:

@@ -112,7 +112,7 @@ def test_request_for_more_than_are_left_takes_none() -> None:
         assert tried.next(60) == [list(range(1, 61))]
         with pytest.raises(MintError, match="namespace 'orders' has 40 integers left, not 60"):
             tried._runner.run(tried.service.next(ANYBODY, "orders", 60))
-        assert tried.next(60, 40, 1) == ["sequence.exhausted", list(range(61, 101)), "sequence.exhausted"]
+        assert tried.next(60, 40, 1) == ["namespace.exhausted", list(range(61, 101)), "namespace.exhausted"]
 
 
 def test_request_refused_by_the_store_takes_none() -> None:
@@ -168,7 +168,7 @@ def test_no_integer_is_lost_or_repeated_after_refusals(
                     assert found == sorted(found)
                     given += found
         tried.store.error = ""
-        while (found := tried.next(1)[0]) != "sequence.exhausted":
+        while (found := tried.next(1)[0]) != "namespace.exhausted":
             assert not isinstance(found, str)
             given += found
         assert sorted(given) == list(range(1, maximum + 1))

@@ -265,7 +265,7 @@ impl Sequence {
     /// 1
     ///
     /// :raises StoreError: the store is away and no integer is buffered: ``store.unavailable`` with ``retry_after_ms``.
-    /// :raises GenerationError: ``sequence.exhausted``: the namespace is at its maximum; ``generator.closed``.
+    /// :raises GenerationError: ``namespace.exhausted``: the namespace is at its maximum; ``generator.closed``.
     #[pyo3(name = "next")]
     fn next_one(slf: &Bound<'_, Self>) -> PyResult<u64> {
         hot::Mints::slow(slf, 0)
@@ -311,7 +311,7 @@ impl Sequence {
     /// :raises ArgumentError: ``n`` is not an int.
     /// :raises FieldError: ``field.range``.
     /// :raises StoreError: as :meth:`next`.
-    /// :raises GenerationError: ``sequence.exhausted``: fewer are left; ``generator.closed``.
+    /// :raises GenerationError: ``namespace.exhausted``: fewer are left; ``generator.closed``.
     #[pyo3(signature = (n))]
     fn reserve<'py>(slf: &Bound<'py, Self>, n: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         let (this, py) = (slf.get(), slf.py());

@@ -84,7 +84,7 @@ def advised(*errors: type[MintError]) -> Iterator[None]:
 _ADVICE: Final = {
     "config.store": "Correct --store or MINTAGE_STORE.",
     "clock.rollback": "Wait until the clock has caught up, or correct it.",
-    "sequence.exhausted": "Create another namespace with a greater maximum: see 'mintage namespaces create --help'.",
+    "namespace.exhausted": "Create another namespace with a greater maximum: see 'mintage namespaces create --help'.",
     "namespace.retired": "Use another name: a retired name never starts again.",
     "generator.closed": "Try again.",
     "lease.none_free": "See 'mintage pools list' and 'mintage leases list'.",

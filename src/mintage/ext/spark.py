@@ -100,7 +100,7 @@ def with_ids(
     :raises FieldError: ``field.format``: the frame has a column of that name; ``field.range``: a partition has more
         than 2^33 rows.
     :raises StoreError: as :meth:`mintage.Sequence.reserve`.
-    :raises GenerationError: ``sequence.exhausted``.
+    :raises GenerationError: ``namespace.exhausted``.
     """
     if not isinstance(frame, ClassicFrame):
         _check_frame(frame)

@@ -101,7 +101,7 @@ class SegmentClient(Task):
         """Wait until the buffer has a next segment.
 
         :raises StoreError: as :meth:`Store.reserve`, where there is none after ``max_wait_ms``.
-        :raises GenerationError: ``sequence.exhausted``, ``generator.closed``.
+        :raises GenerationError: ``namespace.exhausted``, ``generator.closed``.
         """
         self._wait(lambda: self._has_next() or None, max_wait_ms)
 
@@ -111,7 +111,7 @@ class SegmentClient(Task):
         The keeper calls ``callback`` after the next answer of the store, in its own thread as a rule: it must not
         block. Request again if that was not enough. :meth:`refusal` returns the reason if the store refused.
 
-        :raises GenerationError: ``sequence.exhausted``, ``generator.closed``.
+        :raises GenerationError: ``namespace.exhausted``, ``generator.closed``.
         """
         keeper = self._attach()
         with keeper.hold():
@@ -281,7 +281,7 @@ class SegmentClient(Task):
         """Reserve integers in a row beside the buffer, in the caller's own thread.
 
         :raises StoreError: as the store's verbs.
-        :raises GenerationError: ``sequence.exhausted``: fewer are left; they are given back.
+        :raises GenerationError: ``namespace.exhausted``: fewer are left; they are given back.
         """
         while True:
             self._attach()
@@ -320,7 +320,7 @@ class SegmentClient(Task):
     def _check_left(self, count: int) -> None:
         """Check that the namespace has so many integers left: of several reservations only the last can be given back.
 
-        :raises GenerationError: ``sequence.exhausted``.
+        :raises GenerationError: ``namespace.exhausted``.
         """
         try:
             record = self.store.get_namespace(self._namespace)
@@ -329,7 +329,7 @@ class SegmentClient(Task):
         left = len(rules.reserve(record, count)[1]) if record else count
         if left < count:
             message = f"namespace {self._namespace!r} has {left} integers left, not {count}"
-            raise GenerationError(message, code="sequence.exhausted")
+            raise GenerationError(message, code="namespace.exhausted")
 
     def has_resources(self) -> bool:
         """Return True if integers are buffered."""

@@ -46,7 +46,7 @@ _LEAST, _GREATEST = -(2**63), 2**63 - 1
 _TYPES: Final = {
     "request.malformed": ("BadRequestException", 400),
     "request.size": ("BadRequestException", 400),
-    "sequence.exhausted": ("BadRequestException", 400),
+    "namespace.exhausted": ("BadRequestException", 400),
     "request.key": ("NotAuthorizedException", 401),
     "request.rights": ("PermissionDeniedException", 403),
     "request.namespace": ("NotFoundException", 404),
@@ -219,7 +219,7 @@ class Definitions:
         """Reserve ``count`` values of a sequence, all or none, and return them.
 
         :raises RequestError: ``request.namespace``: there is no such sequence, it was dropped, or the store lost it.
-        :raises GenerationError: ``sequence.exhausted``: it has fewer left.
+        :raises GenerationError: ``namespace.exhausted``: it has fewer left.
         """
         definition, serial = self._find(store, sequence)
         name = _namespace(sequence)
@@ -241,7 +241,7 @@ class Definitions:
         if not (_LEAST <= first <= _GREATEST and _LEAST <= last <= _GREATEST):
             # Only a namespace that another program created reaches this far.
             message = f"identity sequence {sequence} is used up: {last} is outside {_LEAST}..{_GREATEST}"
-            raise GenerationError(message, code="sequence.exhausted")
+            raise GenerationError(message, code="namespace.exhausted")
         return range(first, last + definition.step, definition.step)
 
 

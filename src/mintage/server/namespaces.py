@@ -149,7 +149,7 @@ class ServedNamespace:
 
     def _explain(self, failure: MintError, want: int, *, in_row: bool) -> MintError:
         left = self.buffered()
-        if failure.code != "sequence.exhausted" or not left or in_row:
+        if failure.code != "namespace.exhausted" or not left or in_row:
             return failure
         return GenerationError(f"namespace {self.name!r} has {left} integers left, not {want}", code=failure.code)
 

@@ -160,7 +160,7 @@ class Service:
         :raises FieldError: ``field.range``.
         :raises ConfigError: ``config.name``.
         :raises StoreError: ``store.unavailable`` with ``retry_after_ms``: too few are buffered, and the store is away.
-        :raises GenerationError: ``sequence.exhausted``.
+        :raises GenerationError: ``namespace.exhausted``.
         """
         taken: list[int] = []
         deadline = self._deadline()

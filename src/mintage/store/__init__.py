@@ -149,7 +149,7 @@ class Store(ABC):
     def reserve(self, namespace: str, count: int) -> Segment:
         """Reserve the next ``count`` integers, or all that are left. Create the namespace if it does not exist.
 
-        :raises GenerationError: ``sequence.exhausted``, ``namespace.retired``.
+        :raises GenerationError: ``namespace.exhausted``, ``namespace.retired``.
         :raises FieldError: ``field.range``: ``count`` is outside 1 to 2^31 - 1.
         :raises ConfigError: ``config.name``.
         """
@@ -394,7 +394,7 @@ def open_store(url: str) -> Store:
 def all_or_nothing(store: Store, segment: Segment, count: int) -> Segment:
     """Return the segment if it has ``count`` integers; give it back if it has fewer.
 
-    :raises GenerationError: ``sequence.exhausted``: it has fewer.
+    :raises GenerationError: ``namespace.exhausted``: it has fewer.
 
     >>> store = open_store("memory:all_or_nothing")
     >>> record = store.create_namespace("codes", maximum=99)
@@ -412,7 +412,7 @@ def all_or_nothing(store: Store, segment: Segment, count: int) -> Segment:
     raise GenerationError(
         f"namespace {segment.namespace!r} has {len(segment)} integers left, not {count}"
         + ("" if kept else "; they are skipped, as the server changed before they were given back"),
-        code="sequence.exhausted",
+        code="namespace.exhausted",
     )
 
 

@@ -72,13 +72,13 @@ def test_namespace_gives_its_remaining_integers_and_is_then_exhausted(store: Sto
     for _ in range(2):
         with pytest.raises(GenerationError) as caught:
             store.reserve("n", 1)
-        assert (caught.value.code, caught.value.retry_after_ms) == ("sequence.exhausted", None)
+        assert (caught.value.code, caught.value.retry_after_ms) == ("namespace.exhausted", None)
 
 
 def test_namespace_with_a_stride_ends_at_the_last_number_that_fits(store: Store) -> None:
     store.create_namespace("n", start=1, maximum=20, stride=7, offset=2)
     assert list(store.reserve("n", 100).as_range()) == [2, 9, 16]
-    assert code_of(lambda: store.reserve("n", 1)) == "sequence.exhausted"
+    assert code_of(lambda: store.reserve("n", 1)) == "namespace.exhausted"
 
 
 def test_large_integers_are_exact(store: Store, subtests: pytest.Subtests) -> None:
@@ -95,13 +95,13 @@ def test_large_integers_are_exact(store: Store, subtests: pytest.Subtests) -> No
 def test_largest_integer_is_the_last(store: Store) -> None:
     store.create_namespace("n", start=MAX_INTEGER - 2)
     assert store.reserve("n", MAX_COUNT) == Segment("n", MAX_INTEGER - 2, MAX_INTEGER)
-    assert code_of(lambda: store.reserve("n", 1)) == "sequence.exhausted"
+    assert code_of(lambda: store.reserve("n", 1)) == "namespace.exhausted"
 
 
 def test_largest_integer_can_be_reached_with_the_widest_stride(store: Store) -> None:
     store.create_namespace("n", start=MAX_INTEGER, stride=MAX_STRIDE, offset=MAX_INTEGER % MAX_STRIDE)
     assert list(store.reserve("n", MAX_COUNT).as_range()) == [MAX_INTEGER]
-    assert code_of(lambda: store.reserve("n", MAX_COUNT)) == "sequence.exhausted"
+    assert code_of(lambda: store.reserve("n", MAX_COUNT)) == "namespace.exhausted"
 
 
 def test_namespace_without_integers_is_refused(store: Store, subtests: pytest.Subtests) -> None:
@@ -160,7 +160,7 @@ def test_floor_keeps_the_offset_of_a_namespace(store: Store) -> None:
 def test_floor_above_the_maximum_exhausts_a_namespace(store: Store) -> None:
     store.create_namespace("n", maximum=100, stride=3)
     store.raise_floor("n", MAX_INTEGER)
-    assert code_of(lambda: store.reserve("n", 1)) == "sequence.exhausted"
+    assert code_of(lambda: store.reserve("n", 1)) == "namespace.exhausted"
 
 
 def test_floor_outside_its_limits_is_refused(store: Store, subtests: pytest.Subtests) -> None:

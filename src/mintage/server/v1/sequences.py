@@ -182,7 +182,7 @@ _COUNTED: Final = (
     "field.range",
     "request.namespace",
     "request.namespaces",
-    "sequence.exhausted",
+    "namespace.exhausted",
     "namespace.retired",
 )
 
