@@ -36,9 +36,11 @@ def is_unfit(service: Running, status: int, code: str) -> None:
     assert next_of(service) == (status, code)
 
 
-def ends(home: Path, store: str, *options: str, **environment: str) -> tuple[int, str]:
+def ends(home: Path, store: str | None, *options: str, **environment: str) -> tuple[int, str]:
     """Return the exit code of a service that does not start, and its output."""
-    words = ["serve", "--http", "127.0.0.1:0", "--redis", "off", "--log-format", "json", "--store", store, *options]
+    words = ["serve", "--http", "127.0.0.1:0", "--redis", "off", "--log-format", "json", *options]
+    if store is not None:
+        words += ["--store", store]
     command = [sys.executable, "-m", "mintage", *words]
     variables = {**os.environ, "MINTAGE_HOME": str(home / "home"), **environment}
     ended = subprocess.run(command, env=variables, capture_output=True, text=True, timeout=120, check=False)
@@ -76,6 +78,16 @@ def test_unwritable_file_is_refused_at_startup(tmp_path: Path) -> None:
     assert (code, "use another file" in said) == (78, True)
     code, said = ends(tmp_path, "sqlite:////proc/nowhere/ids.db")
     assert (code, "check that" in said) == (78, True)
+
+
+def test_lack_of_a_directory_is_refused_at_startup(tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    file.touch()
+    code, said = ends(tmp_path, f"sqlite:///{file}/ids.db")
+    assert (code, "check that" in said) == (78, True)
+    for home in (file, file / "home"):
+        code, said = ends(tmp_path, None, MINTAGE_HOME=str(home))
+        assert (code, "set MINTAGE_HOME to a directory that can be written" in said) == (78, True)
 
 
 def test_server_that_becomes_read_only_makes_the_service_unready(tmp_path: Path, mariadb: MariaDB) -> None:

@@ -90,6 +90,17 @@ def is_ready(*, draining: bool, store_up: bool, held: Mapping[str, int], last_re
     return not draining and (store_up or last_resort or (bool(held) and all(level > 0 for level in held.values())))
 
 
+def check_passing(error: MintError | None) -> None:
+    """Raise an error of the configuration if a store failed for a reason that only its operator can remove.
+
+    :raises ConfigError: ``config.setting``, or the store's own reason.
+    """
+    if isinstance(error, ConfigError):
+        raise error
+    if isinstance(error, StoreError) and (error.is_lasting or error.code == "store.schema"):
+        raise ConfigError(f"the store cannot be used: {error}", code="config.setting") from error
+
+
 class StoreProbe:
     """The probe of the store: it sets the store's gauges, and logs when the store goes away and comes back.
 
@@ -158,11 +169,7 @@ class StoreProbe:
 
         :raises ConfigError: ``config.setting``, or the store's own reason.
         """
-        error = self.failure
-        if isinstance(error, ConfigError):
-            raise error
-        if isinstance(error, StoreError) and (error.is_lasting or error.code == "store.schema"):
-            raise ConfigError(f"the store cannot be used: {error}", code="config.setting") from error
+        check_passing(self.failure)
 
     async def survey(self, now_s: float | None = None) -> None:
         """Update the gauges of all layouts, and of at most 1,000 namespaces that this worker serves.

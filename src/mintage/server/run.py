@@ -28,7 +28,7 @@ import structlog
 
 from mintage._core.lane import http_date
 from mintage._dataclass import asdict, dataclass
-from mintage.errors import CATALOGUE, ConfigError, MintError
+from mintage.errors import CATALOGUE, ConfigError, MintError, StoreError
 from mintage.installation import install_line
 from mintage.protocol.url import StoreUrl
 from mintage.server import logs
@@ -124,7 +124,7 @@ def serve(settings: Settings) -> int:
 
     :raises ConfigError: ``config.setting``: an address is in use, a certificate cannot be read, or the store is this
         very service or refuses for a lasting reason; ``config.driver``.
-    :raises StoreError: ``store.refused``: there is no directory for the registry.
+    :raises StoreError: ``store.unavailable``: the registry cannot be made now.
     """
     for number in _IGNORED:
         signal.signal(number, signal.SIG_IGN)
@@ -137,7 +137,7 @@ def serve(settings: Settings) -> int:
     logs.configure(settings)
     _tls(settings)
     import_drivers(settings.store_url)
-    settings.open_store().close()
+    _check_store(settings)
     _refuse_itself(settings)
     listeners = Listeners(_bind("http", settings.http_address), _bind("redis", settings.redis_address))
     _allow_files(len(listeners.bound()) * settings.max_connections + _OWN_FILES)
@@ -149,6 +149,21 @@ def serve(settings: Settings) -> int:
     _drop_unwritten_log()
     _force_exit()
     return 0
+
+
+def _check_store(settings: Settings) -> None:
+    """Open the store, which makes the directory of the registry.
+
+    :raises ConfigError: ``config.setting``: it cannot be made; ``config.driver``, ``config.store``.
+    :raises StoreError: ``store.unavailable``: it cannot be made now, as on a full disk.
+    """
+    try:
+        settings.open_store().close()
+    except StoreError as error:
+        from mintage.server.health import check_passing
+
+        check_passing(error)
+        raise
 
 
 def _keep_standard_error() -> None:

@@ -543,7 +543,10 @@ def _incarnations_without_log(path: str) -> list[Incarnation] | None:
 
 def _may_write(path: str) -> bool:
     """Return True if this user may write or create a file."""
-    return os.access(os.path.dirname(path), os.W_OK) and (not os.path.exists(path) or os.access(path, os.W_OK))
+    # The separator at the end, as a file in the place of the directory may be written too.
+    return os.access(os.path.join(os.path.dirname(path), ""), os.W_OK) and (
+        not os.path.exists(path) or os.access(path, os.W_OK)
+    )
 
 
 def _check_pages(connection: sqlite3.Connection, path: str) -> None:

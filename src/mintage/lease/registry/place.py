@@ -148,7 +148,9 @@ def prepare() -> None:
     except OSError as error:
         if error.errno in TRANSIENT_ERRNOS | FULL_ERRNOS:
             raise as_unavailable(error) from error
-        raise StoreError(f"this machine's registry cannot be made: {error}: {ADVICE}", code="store.refused") from error
+        refused = StoreError(f"this machine's registry cannot be made: {error}: {ADVICE}", code="store.refused")
+        refused.is_lasting = True
+        raise refused from error
 
 
 def _make_file(directory: str) -> None:
