@@ -755,6 +755,14 @@ def test_rights_to_all_names_show_metrics_and_admin_profiles(configured: Callabl
         assert (profile.status_code, profile.headers["content-type"]) == (200, "text/plain; charset=utf-8")
 
 
+def test_rate_of_a_key_applies_to_inspection(configured: Callable[..., Any]) -> None:
+    slow = new_key()
+    more = f'[keys.slow]\nhash = "{digest(slow)}"\nrights = {{ "*" = ["next"] }}\nrate = 1\nburst = 2\n'
+    with configured({}, more=more) as ask:
+        statuses = [ask("GET", "/v1/inspect/1", key=slow).status_code for _ in range(3)]
+    assert statuses == [200, 200, 429]
+
+
 def test_key_has_its_own_rate(configured: Callable[..., Any]) -> None:
     slow, other = new_key(), new_key()
     rights = {slow: {"*": ["next"]}, other: {"*": ["next"]}}

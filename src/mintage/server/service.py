@@ -149,6 +149,13 @@ class Service:
 
     def _admit(self, caller: Caller, right: str, name: str) -> None:
         caller.check(right, name)
+        self.pace(caller)
+
+    def pace(self, caller: Caller) -> None:
+        """Count a request with a key against its rate.
+
+        :raises RequestError: ``request.rate``.
+        """
         self._pace(caller.bucket, f"key {caller.name!r}")
 
     # --- integers -----------------------------------------------------------------------------------------------

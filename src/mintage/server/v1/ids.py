@@ -98,8 +98,9 @@ async def _mint(ask: Ask, scheme: Scheme, count: Count = 1, meta: Meta = 0) -> M
 
 
 @operation("GET", "/v1/inspect/{id}", name="inspect", codes=("parse.unknown",))
-async def _inspect(_ask: Ask, id: ID) -> Anatomies:
+async def _inspect(ask: Ask, id: ID) -> Anatomies:
     """Take an ID apart, for every scheme that it can be of, likeliest first."""
+    ask.service.pace(ask.caller)
     found: list[AnatomyFacts] = [each.as_dict() for each in anatomy.inspect(id)]  # type: ignore[misc]
     return {"input": id, "anatomies": found}
 
