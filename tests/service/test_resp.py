@@ -225,15 +225,6 @@ def test_unknown_command_is_named_and_affects_no_other_reply(service: Running) -
     assert strange == b"-ERR unknown command '\\xff\\r\\n" + b"x" * 61 + b"' (request.malformed)"
 
 
-@pytest.mark.parametrize("protocol", [2, 3])
-def test_transaction_is_refused_with_the_way_to_do_without(service: Running, protocol: int) -> None:
-    with (
-        redis.Redis(port=service.redis[1], protocol=protocol) as client,
-        pytest.raises(redis.ResponseError, match=r"pipeline\(transaction=False\) of redis-py"),
-    ):
-        client.pipeline().incr("transacted").execute()
-
-
 @pytest.mark.parametrize("name", ["", "a b", "-", "ä", "x" * 129, "a\r\nb", "\0"])
 def test_invalid_name_is_refused_in_one_line(service: Running, name: str) -> None:
     for words in (["INCR", name], ["INCRBY", name, "2"], ["GET", name]):
@@ -375,6 +366,109 @@ def test_large_pipelines_are_answered_completely(service: Running) -> None:
         heard = until_closed(connection)
         sending.result()
     assert heard == b"".join(b":%d\r\n" % n for n in range(1, count + 1)) + b"+OK\r\n"
+
+
+# --- transactions -------------------------------------------------------------------------------------------------
+
+BAD_COMMAND = b"-ERR unknown command 'NOPE' (request.malformed)\r\n"
+ABORTED = b"-EXECABORT Transaction discarded because of previous errors. (request.malformed)\r\n"
+NESTED = b"-ERR MULTI calls can not be nested (request.malformed)\r\n"
+
+
+def lines(said: str) -> list[str | list[bytes]]:
+    return [*said.split(", ")]
+
+
+TRANSACTIONS: list[tuple[str, bytes]] = [
+    (
+        "MULTI, INCR {0}, PING, INCR {0}, EXEC, INCR {0}",
+        b"+OK\r\n" + b"+QUEUED\r\n" * 3 + b"*3\r\n:1\r\n+PONG\r\n:2\r\n:3\r\n",
+    ),
+    ("MULTI, EXEC, PING", b"+OK\r\n*0\r\n+PONG\r\n"),
+    ("MULTI, INCR {0}, DISCARD, INCR {0}", b"+OK\r\n+QUEUED\r\n+OK\r\n:1\r\n"),
+    (
+        "MULTI, INCR {0}, NOPE, INCR {0}, EXEC, INCR {0}",
+        b"+OK\r\n+QUEUED\r\n" + BAD_COMMAND + b"+QUEUED\r\n" + ABORTED + b":1\r\n",
+    ),
+    ("MULTI, NOPE, DISCARD, MULTI, PING, EXEC", b"+OK\r\n" + BAD_COMMAND + b"+OK\r\n+OK\r\n+QUEUED\r\n*1\r\n+PONG\r\n"),
+    ("MULTI, MULTI, INCR {0}, EXEC, INCR {0}", b"+OK\r\n" + NESTED + b"+QUEUED\r\n" + ABORTED + b":1\r\n"),
+    (
+        "MULTI, INCRBY {0} 0, INCR {0}, EXEC",
+        b"+OK\r\n+QUEUED\r\n+QUEUED\r\n*2\r\n-ERR count 0 is outside 1..10000 (field.range)\r\n:1\r\n",
+    ),
+    ("EXEC", b"-ERR EXEC without MULTI (request.malformed)\r\n"),
+    ("DISCARD", b"-ERR DISCARD without MULTI (request.malformed)\r\n"),
+    ("MULTI, ECHO x, GET {0}, EXEC", b"+OK\r\n+QUEUED\r\n+QUEUED\r\n*2\r\n$1\r\nx\r\n$-1\r\n"),
+    ("MULTI, QUIT", b"+OK\r\n"),
+]
+
+
+@pytest.mark.parametrize(("said", "heard"), TRANSACTIONS, ids=[row[0] for row in TRANSACTIONS])
+def test_transaction_gets_the_replies_of_redis(service: Running, said: str, heard: bytes) -> None:
+    number = [row[0] for row in TRANSACTIONS].index(said)
+    assert talk(service, *lines(said.format(f"atomic2-{number}"))) == heard
+    resp3 = heard.replace(b"$-1\r\n", b"_\r\n")
+    assert talk(service, *lines(said.format(f"atomic3-{number}")), version=3) == resp3
+
+
+def test_transaction_in_pieces_is_reassembled(service: Running) -> None:
+    name = "atomic-pieces"
+    whole = b"".join(command(*each.split()) for each in ("MULTI", f"INCR {name}", f"INCR {name}", "EXEC", "QUIT"))
+    heard = say(service.redis, *(whole[at : at + 1] for at in range(len(whole))))
+    assert heard == b"+OK\r\n+QUEUED\r\n+QUEUED\r\n*2\r\n:1\r\n:2\r\n+OK\r\n"
+
+
+def test_client_that_disconnects_before_exec_takes_no_integer(service: Running) -> None:
+    name = "atomic-gone"
+    with connect(service.redis) as connection:
+        connection.sendall(command("MULTI") + command("INCR", name))
+        assert exactly(connection, 14) == b"+OK\r\n+QUEUED\r\n"
+    assert talk(service, f"INCR {name}") == b":1\r\n"
+
+
+@pytest.mark.parametrize("word", ["WATCH orders", "UNWATCH"])
+def test_optimistic_locks_are_refused(service: Running, word: str) -> None:
+    assert b"there are no optimistic locks here" in talk(service, word)
+    assert talk(service, "MULTI", word, "EXEC").endswith(ABORTED)
+
+
+@pytest.mark.parametrize(("count", "word"), [(10_001, "x"), (30, "x" * 20_000)])
+def test_transaction_above_a_limit_is_aborted(service: Running, count: int, word: str) -> None:
+    heard = talk(service, "MULTI", *[f"ECHO {word}"] * count, "EXEC", "PING")
+    refused = b"-ERR the transaction is longer than 10000 commands or 524288 bytes: send several (request.size)\r\n"
+    assert heard.count(refused) == 1
+    assert heard.endswith(ABORTED + b"+PONG\r\n")
+
+
+def test_line_that_is_too_long_as_an_array_is_not_queued(service: Running) -> None:
+    words = b" ".join([b"COMMAND INFO", *[b"x" * 100] * 640])
+    assert len(words) < 65_536
+    heard = say(service.redis, b"MULTI\n" + words + b"\nEXEC\nQUIT\n")
+    assert heard == b"+OK\r\n-ERR the command is longer than 65536 bytes (request.size)\r\n" + ABORTED + b"+OK\r\n"
+
+
+def test_transaction_with_large_replies_keeps_little_memory(service: Running) -> None:
+    before = service.memory()
+    with connect(service.redis) as connection:
+        connection.sendall(command("MULTI") + command("COMMAND") * 10_000 + command("EXEC"))
+        heard = 0
+        row = len(talk(service, "COMMAND"))
+        assert exactly(connection, 5 + 9 * 10_000 + 8).endswith(b"*10000\r\n")
+        assert service.memory() - before < 2**25
+        while heard < row * 10_000:
+            heard += len(connection.recv(2**20))
+    assert heard == row * 10_000
+
+
+def test_queued_command_is_counted_once(service: Running) -> None:
+    def counted() -> float:
+        labels = {"interface": "redis", "operation": "get", "code": "ok"}
+        return service.serving.metric("mintage_requests_total", **labels)
+
+    talk(service, "INCR atomic-counted", "GET atomic-counted")
+    before = counted()
+    talk(service, "MULTI", "GET atomic-counted", "EXEC")
+    assert counted() == before + 1
 
 
 # --- slow stores ----------------------------------------------------------------------------------------------------
@@ -837,12 +931,29 @@ def test_redis_py_works_unchanged(service: Running, kept: Running, protocol: int
         first, echoed, refused, second = pipeline.execute(raise_on_error=False)
         assert (first, echoed, second) == (1013, "x", 1014)
         assert isinstance(refused, redis.ResponseError)
+        transaction = client.pipeline()
+        for _ in range(1000):
+            transaction.incr(name)
+        assert transaction.execute() == list(range(1015, 2015))
+        transaction.incr(name).incrby(name, 0).echo("x")
+        first, refused, echoed = transaction.execute(raise_on_error=False)
+        assert (first, echoed) == (2015, "x")
+        assert isinstance(refused, redis.ResponseError)
+        with pytest.raises(redis.ResponseError, match="unknown command 'SET'"):
+            transaction.incr(name).set(name, "1").execute()
+        with pytest.raises(redis.ResponseError, match="no optimistic locks"):
+            transaction.watch(name)
+        transaction.reset()
+        assert client.incr(name) == 2016
         assert client.get(f"{name}-none") is None
         assert int(str(client.get(name))) >= 1014
     with redis.Redis(port=kept.redis[1], protocol=protocol, username="shop", password=SHOP) as client:
         assert client.incr(f"shop.{name}") == 1
         with pytest.raises(redis.exceptions.NoPermissionError):
             client.incr("other")
+        allowed, refused = client.pipeline().incr(f"shop.{name}").incr("other").execute(raise_on_error=False)
+        assert allowed == 2
+        assert isinstance(refused, redis.exceptions.NoPermissionError)
     with (
         redis.Redis(port=kept.redis[1], protocol=protocol, password="mint_wrong", retry=ONCE) as client,
         pytest.raises(redis.exceptions.AuthenticationError),
@@ -922,6 +1033,8 @@ def check_client(told: str, first: int) -> None:
     got = json.loads(told)
     assert (got["first"], got["row"]) == (first, first + 10)
     assert sorted(got["many"]) == list(range(first + 11, first + 1011))
+    after = first + 1011 + len(got.get("pipeline", ())[::2])
+    assert got["atomic"] == [after, after + 1]
     assert len({sno.ID.parse(each) for each in [got["id"], *got["ids"]]}) == 4
     assert "unknown command 'set'" in got["refused"].lower()
 
@@ -977,7 +1090,7 @@ def test_page_lists_the_prefix_of_every_error() -> None:
     by_prefix: dict[str, set[str]] = {}
     for code, entry in CATALOGUE.items():
         by_prefix.setdefault(entry.resp, set()).add(code)
-    assert told.keys() == by_prefix.keys() | {"WRONGPASS", "NOPROTO"}
+    assert told.keys() == by_prefix.keys() | {"EXECABORT", "NOPROTO", "WRONGPASS"}
     for prefix in by_prefix.keys() - {"ERR"}:
         assert told[prefix] == by_prefix[prefix]
     assert set(re.findall(r"`((?:config|field|lease|clock|store|sequence|request)\.[a-z_]+)`", PAGE)) <= set(CATALOGUE)

@@ -368,6 +368,8 @@ pub struct RespSession {
     /// Bytes that were read; those before `from` are processed.
     pending: Vec<u8>,
     from: usize,
+    /// True between MULTI and EXEC: Python gets all commands.
+    is_queueing: bool,
 }
 
 impl RespSession {
@@ -401,7 +403,7 @@ impl RespSession {
                 }
             };
             at += used;
-            if words.is_empty() || command(py, lane, &mut self.access, &words, &mut reply)? {
+            if words.is_empty() || !self.is_queueing && command(py, lane, &mut self.access, &words, &mut reply)? {
                 continue;
             }
             break Some(PyList::new(py, words.iter().map(|word| PyBytes::new(py, word)))?.into_any());
@@ -477,7 +479,7 @@ impl RespSession {
     #[new]
     fn py_new(lane: Py<Lane>) -> Self {
         let access = Access { all: lane.get().open, ..Access::default() };
-        Self { lane, access, pending: Vec::new(), from: 0 }
+        Self { lane, access, pending: Vec::new(), from: 0, is_queueing: false }
     }
 
     /// Read bytes, and return the bytes to send. A tuple adds why the session stopped: the words of the first command that
@@ -495,6 +497,18 @@ impl RespSession {
     /// Keep bytes while Python answers.
     fn hold(&mut self, data: &[u8]) {
         self.pending.extend_from_slice(data);
+    }
+
+    /// Hand all commands to Python, which queues them, until :meth:`replay`.
+    fn queue(&mut self) {
+        self.is_queueing = true;
+    }
+
+    /// Queue no more commands, and read these bytes before those that are kept.
+    fn replay(&mut self, data: &[u8]) {
+        self.is_queueing = false;
+        self.pending.splice(..self.from, data.iter().copied());
+        self.from = 0;
     }
 
     /// The number of bytes that are kept: the beginning of a command, or those after a command that Python answers.

@@ -30,15 +30,22 @@ if TYPE_CHECKING:
 
 #: The version of Redis that clients are told, from which they derive the available commands.
 _REDIS_VERSION: Final = "7.4.0"
-#: Why a command of a transaction is refused, as the default pipelines of many clients send it.
-_NO_TRANSACTIONS: Final = (
-    "there are no transactions here, and commands between MULTI and EXEC run at once: send a pipeline without them, "
-    "such as pipeline(transaction=False) of redis-py"
-)
+#: The most commands and bytes of a transaction.
+_MOST_QUEUED: Final = 10_000
+_MOST_QUEUED_BYTES: Final = 512 * 1024
+_QUEUED: Final = "QUEUED"
 _numbers = itertools.count(1)
 _log = structlog.get_logger("mintage.server")
 
-Reply = bytes | int | None | str | list["Reply"] | dict[str, "Reply"]
+
+@dataclass(frozen=True, slots=True)
+class ArrayHead:
+    """The beginning of an array; the replies to the next commands are its elements."""
+
+    length: int
+
+
+Reply = bytes | int | None | str | ArrayHead | list["Reply"] | dict[str, "Reply"]
 """The reply to a command: str is a status, None is RESP's null."""
 Later = Coroutine[Any, Any, Reply]
 """The reply to a command that must wait for the store."""
@@ -63,6 +70,8 @@ def encode(reply: Reply, version: int) -> bytes:
             return b":%d\r\n" % reply
         case bytes():
             return b"$%d\r\n%s\r\n" % (len(reply), reply)
+        case ArrayHead():
+            return b"*%d\r\n" % reply.length
         case dict():
             parts = [encode(part, version) for pair in reply.items() for part in (pair[0].encode(), pair[1])]
             head = b"%%%d\r\n" % len(reply) if version == 3 else b"*%d\r\n" % (2 * len(reply))
@@ -95,7 +104,42 @@ class Command:
     usage: str
 
 
-# It has 17 attributes: the state of one connection, which a protocol of asyncio keeps in one object.
+class _Transaction:
+    """The commands since MULTI, as bytes."""
+
+    __slots__ = ("commands", "count", "is_aborted")
+
+    def __init__(self) -> None:
+        self.commands = bytearray()
+        self.count = 0
+        self.is_aborted = False
+
+    def add(self, words: list[bytes], most_bytes: int) -> None:
+        """Queue a command of at most ``most_bytes``.
+
+        :raises RequestError: ``request.size``.
+        """
+        if self.is_aborted:
+            return
+        # Words that came in a line may take more bytes as an array, which the session would refuse.
+        command = encode(list[Reply](words), 2)
+        if len(command) > most_bytes:
+            raise RequestError(f"the command is longer than {most_bytes} bytes", code="request.size")
+        if self.count == _MOST_QUEUED or len(self.commands) + len(command) > _MOST_QUEUED_BYTES:
+            raise RequestError(
+                f"the transaction is longer than {_MOST_QUEUED} commands or {_MOST_QUEUED_BYTES} bytes: send several",
+                code="request.size",
+            )
+        self.commands += command
+        self.count += 1
+
+    def abort(self) -> None:
+        """Let EXEC fail."""
+        self.commands.clear()
+        self.is_aborted = True
+
+
+# It has 18 attributes: the state of one connection, which a protocol of asyncio keeps in one object.
 class RespProtocol(asyncio.Protocol):
     """The protocol of one connection."""
 
@@ -112,6 +156,7 @@ class RespProtocol(asyncio.Protocol):
         # True if data waits for the reply to an earlier command, for its turn, or for the client to read.
         self._is_busy = False
         self._is_writable = True
+        self._transaction: _Transaction | None = None
         self._quits = False
         self._is_over = False
         self._is_active = True
@@ -263,7 +308,8 @@ class RespProtocol(asyncio.Protocol):
             encoded = encode(reply, self._version)
         except Exception as error:  # noqa: BLE001 - a fault of ours must not cost the client its other replies
             return self._refuse(words, error, began)
-        self._count(words, "ok", began)
+        if reply is not _QUEUED:  # EXEC runs and counts a queued command
+            self._count(words, "ok", began)
         return encoded
 
     async def _finish(self, words: list[bytes], reply: Later) -> bytes:
@@ -281,17 +327,19 @@ class RespProtocol(asyncio.Protocol):
     def _run(self, words: list[bytes]) -> Reply | Later:
         name = words[0].upper()
         command = COMMANDS.get(name)
-        if name in _OF_TRANSACTIONS:
-            raise RequestError(f"unknown command {_shown(words[0])}: {_NO_TRANSACTIONS}", code="request.malformed")
         if command is None:
             # The words of Redis, which clients look for.
-            raise RequestError(f"unknown command {_shown(words[0])}", code="request.malformed")
+            why = _NO_LOCKS if name in {b"WATCH", b"UNWATCH"} else ""
+            raise RequestError(f"unknown command {_shown(words[0])}{why}", code="request.malformed")
         if not command.least <= len(words) <= command.most:
             raise RequestError(
                 f"wrong number of arguments for '{name.decode().lower()}': {command.usage}", code="request.malformed"
             )
         if self._caller is None and name not in _BEFORE_AUTH:
             raise RequestError("Authentication required: send AUTH with a key", code="request.key")
+        if self._transaction is not None and name not in _NEVER_QUEUED:
+            self._transaction.add(words, self._service.settings.max_request_bytes)
+            return _QUEUED
         return command.run(self, words)
 
     def _refuse(self, words: list[bytes], error: Exception, began: float) -> bytes:
@@ -299,6 +347,8 @@ class RespProtocol(asyncio.Protocol):
         if not isinstance(error, MintError):
             _log.error("failed", interface="redis", command=_operation(words), exc_info=error)
             error = RequestError("the service has a fault; its log tells more", code="service.failed")
+        if self._transaction is not None:
+            self._transaction.abort()
         self._count(words, error.code, began)
         return encode_error(error)
 
@@ -472,6 +522,35 @@ class RespProtocol(asyncio.Protocol):
         self._quits = True
         return "OK"
 
+    def multi(self, _: list[bytes]) -> Reply:
+        """Queue the next commands until EXEC or DISCARD."""
+        if self._transaction is not None:
+            raise RequestError("MULTI calls can not be nested", code="request.malformed")
+        self._transaction = _Transaction()
+        self._session.queue()
+        return "OK"
+
+    def exec(self, _: list[bytes]) -> Reply:
+        """Run the queued commands, as if the client sent them now; their replies are the elements of an array."""
+        transaction = self._end_transaction("EXEC")
+        if transaction.is_aborted:
+            message = "Transaction discarded because of previous errors."
+            raise _ProtocolError(message, code="request.malformed", prefix="EXECABORT")
+        self._session.replay(bytes(transaction.commands))
+        return ArrayHead(transaction.count)
+
+    def discard(self, _: list[bytes]) -> Reply:
+        """Drop the queued commands."""
+        self._end_transaction("DISCARD")
+        return "OK"
+
+    def _end_transaction(self, name: str) -> _Transaction:
+        transaction, self._transaction = self._transaction, None
+        if transaction is None:
+            raise RequestError(f"{name} without MULTI", code="request.malformed")
+        self._session.replay(b"")
+        return transaction
+
     async def incr(self, words: list[bytes]) -> Reply:
         """Return the next integer of a namespace."""
         namespace = _text(words[1], "namespace")
@@ -542,7 +621,8 @@ def _operation(words: list[bytes]) -> str:
 
 
 _BEFORE_AUTH: Final = frozenset({b"AUTH", b"HELLO", b"QUIT", b"PING"})
-_OF_TRANSACTIONS: Final = frozenset({b"MULTI", b"EXEC", b"DISCARD", b"WATCH", b"UNWATCH"})
+_NEVER_QUEUED: Final = frozenset({b"MULTI", b"EXEC", b"DISCARD", b"QUIT"})
+_NO_LOCKS: Final = ": there are no optimistic locks here; send MULTI and EXEC alone"
 #: First words of lines of HTTP without the version that tells them apart. Nothing behind them may be executed.
 _OF_HTTP: Final = frozenset({b"POST", b"HOST:"})
 _FOREIGN: Final = "this is the Redis protocol, not HTTP or TLS"
@@ -561,6 +641,9 @@ COMMANDS: Final[dict[bytes, Command]] = {
     b"CLIENT": Command(2, MOST_WORDS, RespProtocol.client, "CLIENT SETNAME name | GETNAME | SETINFO name value | ID"),
     b"COMMAND": Command(1, MOST_WORDS, RespProtocol.command, "COMMAND [COUNT | LIST | INFO [name …] | DOCS [name …]]"),
     b"INFO": Command(1, MOST_WORDS, RespProtocol.info, "INFO"),
+    b"MULTI": Command(1, 1, RespProtocol.multi, "MULTI"),
+    b"EXEC": Command(1, 1, RespProtocol.exec, "EXEC"),
+    b"DISCARD": Command(1, 1, RespProtocol.discard, "DISCARD"),
     b"QUIT": Command(1, 1, RespProtocol.quit, "QUIT"),
 }
 """All commands of the service."""

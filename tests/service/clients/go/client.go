@@ -35,11 +35,17 @@ func main() {
 	for at, command := range commands {
 		many[at] = command.(*redis.IntCmd).Val()
 	}
+	queued := must(client.TxPipelined(ctx, func(pipeline redis.Pipeliner) error {
+		pipeline.Incr(ctx, namespace)
+		pipeline.Incr(ctx, namespace)
+		return nil
+	}))
+	atomic := []int64{queued[0].(*redis.IntCmd).Val(), queued[1].(*redis.IntCmd).Val()}
 	id := must(client.Do(ctx, "MINT", "sno").Text())
 	ids := must(client.Do(ctx, "MINT", "sno", "COUNT", 3).StringSlice())
 	refused := client.Set(ctx, namespace, "1", 0).Err().Error()
 	if err := json.NewEncoder(os.Stdout).Encode(map[string]any{
-		"first": first, "row": row, "many": many, "id": id, "ids": ids, "refused": refused,
+		"first": first, "row": row, "many": many, "atomic": atomic, "id": id, "ids": ids, "refused": refused,
 	}); err != nil {
 		panic(err)
 	}
