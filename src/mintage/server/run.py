@@ -44,7 +44,7 @@ import resource
 import uvloop
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from multiprocessing.connection import Connection as Pipe
 
     from uvicorn.server import ServerState
@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from mintage.server.handshake import Server
     from mintage.server.service import Connection, Service
     from mintage.server.settings import Settings
+    from mintage.server.spread import Share, Shares
 
 _log = structlog.get_logger("mintage.server")
 
@@ -243,7 +244,11 @@ def _as_config_error(what: str) -> Iterator[None]:
 
 
 async def _work(
-    settings: Settings, listeners: Listeners, announce: Callable[[], None], parent: Pipe | None = None
+    settings: Settings,
+    listeners: Listeners,
+    announce: Callable[[], None],
+    parent: Pipe | None = None,
+    shares: Mapping[str, Share] | None = None,
 ) -> None:
     """Serve until a signal, or the parent process, stops the service."""
     from mintage.server import http  # noqa: F401 - before there are threads, for which its late modules stand in as well
@@ -270,11 +275,11 @@ async def _work(
     for number in _IGNORED:
         # Not a handler of the loop, which would restore the signal's default action at its end.
         signal.signal(number, partial(_note_ignored, loop))
-    service = Service(settings, settings.open_store())
+    service = Service(settings, settings.open_store(), shares)
     # Probed before the log says that it serves: it is then ready if the store answers. Meanwhile, the rest is imported.
     probing = asyncio.create_task(service.probe.probe())
     await asyncio.sleep(0)
-    servers, state = listen(service, listeners)
+    servers, state = listen(service, listeners, shares)
     await probing
     service.probe.check()
     tasks = [
@@ -300,7 +305,9 @@ async def _work(
     _log.info("stopped", pid=os.getpid())
 
 
-def listen(service: Service, listeners: Listeners) -> tuple[list[Server], ServerState]:
+def listen(
+    service: Service, listeners: Listeners, shares: Mapping[str, Share] | None = None
+) -> tuple[list[Server], ServerState]:
     """Accept connections from now on. Return the servers, and the state that all of uvicorn's protocols share."""
     from mintage.server.app import App
     from mintage.server.handshake import Server, TlsServer
@@ -316,7 +323,7 @@ def listen(service: Service, listeners: Listeners) -> tuple[list[Server], Server
     most, timeout_s = settings.max_connections, settings.request_timeout_ms / 1000
     servers: list[Server] = []
     for name, listener in listeners.bound().items():
-        how = listener, makers[name], settings.workers
+        how = listener, makers[name], settings.workers, shares[name] if shares else None
         if context is None:
             servers.append(Server(*how))
         else:
@@ -458,14 +465,20 @@ def _announce(settings: Settings, listeners: Listeners) -> None:
 class _Worker:
     """A worker process, and the pipe to it."""
 
-    def __init__(self, settings: Settings, listeners: Listeners, inherited: Sequence[Pipe | socket.socket]) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        listeners: Listeners,
+        inherited: Sequence[Pipe | socket.socket],
+        shares: Mapping[str, Share] | None,
+    ) -> None:
         from multiprocessing import connection, get_context
 
         self.pipe, theirs = connection.Pipe()
         is_forked = _can_fork()
         context: Any = get_context("fork" if is_forked else "spawn")
         ours = (self.pipe, *inherited) if is_forked else ()
-        self.process = context.Process(target=_run_worker, args=(settings, listeners, theirs, ours))
+        self.process = context.Process(target=_run_worker, args=(settings, listeners, theirs, ours, shares))
         # Ctrl-C sends SIGINT to all processes of a terminal, but the parent stops its workers itself. The worker
         # inherits these settings, so no signal but SIGTERM ends it while it starts.
         ignored = (signal.SIGINT, signal.SIGQUIT, *_IGNORED)
@@ -516,6 +529,7 @@ class _Supervisor:
         self._settings = settings
         self._listeners = listeners
         self._workers: list[_Worker] = []
+        self._shares: Shares | None = None
         self._signals: list[int] = []
         self._ignored: list[int] = []
         # A signal writes to this pair, which wakes the thread in `_wait`.
@@ -536,6 +550,9 @@ class _Supervisor:
                 signal.signal(number, partial(_keep, kept))
         if _can_fork():
             _import_worker()
+            from mintage.server.spread import Shares
+
+            self._shares = Shares(self._settings.workers, ("http", "redis"))
             # The collector would write to the memory that workers share.
             gc.collect()
             gc.freeze()
@@ -547,15 +564,19 @@ class _Supervisor:
             shutil.rmtree(directory, ignore_errors=True)
         return failed or stopped
 
-    def _worker(self) -> _Worker:
-        """Start a worker. A forked one must close what the parent alone may have, to see the end of the parent."""
+    def _worker(self, at: int) -> _Worker:
+        """Start the worker with this index.
+
+        A forked one must close what the parent alone may have, to see the end of the parent.
+        """
         pipes = [worker.pipe for worker in self._workers if not worker.pipe.closed]
-        return _Worker(self._settings, self._listeners, (*pipes, self._wake, self._waker))
+        shares = self._shares.of(at) if self._shares else None
+        return _Worker(self._settings, self._listeners, (*pipes, self._wake, self._waker), shares)
 
     def _start(self) -> int:
         """Start the workers. Return the exit code of one that cannot serve; 0 once all serve, or at a signal."""
         while len(self._workers) < self._settings.workers:
-            self._workers.append(self._worker())
+            self._workers.append(self._worker(len(self._workers)))
         while not self._signals:
             starting = [worker for worker in self._workers if not worker.serves]
             if not starting:
@@ -584,7 +605,7 @@ class _Supervisor:
                 if self._signals:
                     break
                 try:
-                    self._workers[at] = self._worker()
+                    self._workers[at] = self._worker(at)
                 except OSError as error:
                     # Too many processes or too little memory: it tries again later.
                     _log.error("worker not started", error=str(error))
@@ -647,7 +668,11 @@ def _import_worker() -> None:
 
 
 def _run_worker(
-    settings: Settings, listeners: Listeners, parent: Pipe, inherited: Sequence[Pipe | socket.socket]
+    settings: Settings,
+    listeners: Listeners,
+    parent: Pipe,
+    inherited: Sequence[Pipe | socket.socket],
+    shares: Mapping[str, Share] | None,
 ) -> None:
     from multiprocessing import parent_process
 
@@ -659,7 +684,7 @@ def _run_worker(
     logs.configure(settings)
     os.set_blocking(parent.fileno(), False)
     try:
-        uvloop.run(_work(settings, listeners, lambda: None, parent))
+        uvloop.run(_work(settings, listeners, lambda: None, parent, shares))
     except MintError as error:
         _log.error("cannot serve", code=error.code, error=str(error))
         sys.exit(CATALOGUE[error.code].exit)

@@ -27,7 +27,7 @@ from mintage.server.turns import Turns
 from mintage.server.wake import Wake
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from mintage import Sequence
     from mintage._core.lane import Bucket
@@ -104,7 +104,9 @@ class Service:
     fallback: Final[ContextVar[bool]] = ContextVar("mintage_fallback", default=False)
     """True if the last answer to this request is from the last resort."""
 
-    def __init__(self, settings: Settings, store: Store) -> None:
+    def __init__(
+        self, settings: Settings, store: Store, connections: Mapping[str, set[Connection]] | None = None
+    ) -> None:
         self.settings = settings
         self.metrics = Metrics()
         self.store: Store = Metered(store, self.metrics)
@@ -118,7 +120,7 @@ class Service:
         self.draining = False
         self.strangers = Sampled()
         """The limit on log lines of refused requests without a known key."""
-        self.connections: dict[str, set[Connection]] = {"http": set(), "redis": set()}
+        self.connections: Mapping[str, set[Connection]] = connections or {"http": set(), "redis": set()}
         """The open connections, by interface."""
         most, silence_s = settings.max_connections, settings.request_timeout_ms / 1000
         self.rooms = {name: Room(each, most, silence_s) for name, each in self.connections.items()}
