@@ -38,6 +38,7 @@ _MODULES: Final = {
     "namespaces": "namespaces",
     "pools": "pools",
     "leases": "pools",
+    "copy": "copy",
     "doctor": "doctor",
     "serve": "serve",
     "keys": "keys",
