@@ -508,6 +508,21 @@ def test_slow_command_delays_only_its_own_connection(tmp_path: Path, slow: str) 
         assert not heard.startswith(b"-")
 
 
+def test_slow_transaction_delays_only_its_own_connection(tmp_path: Path) -> None:
+    store = f"sqlite:///{tmp_path}/ids.db?timeout_ms=20000"
+    with running(tmp_path, "--max-wait-ms", "20000", store=store) as service, connect(service.redis) as connection:
+        assert talk(service, "INCR ready") == b":1\r\n"
+        with busy(tmp_path):
+            words = ("MULTI", "INCR ready", "INCR fresh", "INCR ready", "EXEC", "MULTI", "INCR ready")
+            connection.sendall(b"".join(command(*each.split()) for each in words))
+            begun = b"+OK\r\n" + b"+QUEUED\r\n" * 3 + b"*3\r\n:2\r\n"
+            assert exactly(connection, len(begun)) == begun
+            connection.sendall(command("EXEC"))
+            assert talk(service, "INCR ready") == b":3\r\n"
+        connection.sendall(command("QUIT"))
+        assert until_closed(connection) == b":1\r\n:4\r\n+OK\r\n+QUEUED\r\n*1\r\n:5\r\n+OK\r\n"
+
+
 def test_store_outage_is_reported_and_the_buffer_served(tmp_path: Path) -> None:
     store = f"sqlite:///{tmp_path}/ids.db?timeout_ms=50"
     with running(tmp_path, "--max-wait-ms", "200", store=store) as service:
