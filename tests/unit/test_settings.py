@@ -271,6 +271,7 @@ LINES = [
     (["--store", "MEMORY:", "--workers", "2"], "workers is 2, and each would have a memory: store of its own"),
     (["--config", "/no/such.toml"], "--config '/no/such.toml' cannot be read: there is no such file"),
     (["--config", "/"], "--config '/' cannot be read: it is no file"),
+    (["--config", f"{__file__}/x"], "cannot be read: Not a directory"),
     (["--config", ""], "--config '' is not a file that can be read"),
 ]
 
@@ -280,6 +281,19 @@ def test_wrong_option_is_one_line_with_value_and_limit(argv: list[str], sentence
     message = settings_error(*argv)
     assert sentence in message
     assert "\n" not in message
+
+
+def test_file_in_a_closed_directory_is_denied_not_missing(tmp_path: Path) -> None:
+    closed = tmp_path / "closed"
+    closed.mkdir(mode=0)
+    user = os.geteuid()
+    try:
+        if user == 0:
+            os.seteuid(65534)
+        message = settings_error("--config", str(closed / "mintage.toml"))
+    finally:
+        os.seteuid(user)
+    assert message.endswith("cannot be read: Permission denied")
 
 
 VARIABLES = [

@@ -5,7 +5,9 @@ from __future__ import annotations
 import argparse
 import os
 import re
+from errno import EINVAL
 from functools import partial
+from stat import S_ISREG
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from mintage._dataclass import dataclass
@@ -166,6 +168,19 @@ def _is_service_link(name: str, value: str) -> bool:
     )
 
 
+def _check_file(path: str) -> None:
+    """Check that a path names a file.
+
+    :raises OSError: it does not, or this user may not know.
+    """
+    try:
+        mode = os.stat(path).st_mode
+    except FileNotFoundError as error:
+        raise FileNotFoundError(error.errno, "there is no such file") from None
+    if not S_ISREG(mode):
+        raise OSError(EINVAL, "it is no file")
+
+
 def read_file(settings: Mapping[str, Setting], path: str, written: str) -> dict[str, Any]:
     """Return the settings in a TOML file, by name.
 
@@ -173,8 +188,7 @@ def read_file(settings: Mapping[str, Setting], path: str, written: str) -> dict[
     :raises ConfigError: ``config.setting``.
     """
     try:
-        if not os.path.isfile(path):
-            raise FileNotFoundError(2, "it is no file" if os.path.exists(path) else "there is no such file")
+        _check_file(path)
         import tomllib  # which a service without a file does not need
 
         with open(path, "rb") as file:
