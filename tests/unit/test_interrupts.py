@@ -67,7 +67,7 @@ def test_turn_that_goes_away_is_given_to_another_caller() -> None:
 
 
 class Interrupt(BaseException):
-    """What the handler of a signal raises."""
+    """The exception of a signal's handler."""
 
 
 def interrupted(call: Callable[[], object], *, step: int) -> Iterator[None]:

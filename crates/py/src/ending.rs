@@ -23,7 +23,7 @@ static CALLS: AtomicU64 = AtomicU64::new(0);
 /// The thread that ends the interpreter, and the class of the error for all others.
 static ENDING: PyOnceLock<(ThreadId, Py<PyType>)> = PyOnceLock::new();
 
-/// What `CALLS` is where this process has no call.
+/// Returns the value of `CALLS` of a process without calls.
 fn none() -> u64 {
     fork::fork_generation() << 32
 }

@@ -43,11 +43,11 @@ class Share(set[Connection]):
         self._own = own
         self._others = others
         self._left = 0
-        """How often in a row this worker left connections to the others."""
+        """The number of times in a row that this worker left connections to the others."""
         self._before: dict[int, int] = {}
-        """How often each of the others had looked when this worker began to leave them connections."""
+        """The count of looks of each of the others when this worker began to leave them connections."""
         self._away: dict[int, int] = {}
-        """How often each worker that does not react had looked: it is back once it looks again."""
+        """The count of looks of each worker that does not react: it is back once it looks again."""
 
     def add(self, connection: Connection) -> None:
         """Add a connection."""
