@@ -33,6 +33,8 @@ nitpick_ignore_regex = [
     (r"py:.*", r"SearchStrategy|ValidationError"),
     # Names of SQLAlchemy and of drivers.
     (r"py:.*", r"(sqlalchemy|psycopg)\..*|AdaptContext|ColumnElement|_CT"),
+    # Names of PyMongo.
+    (r"py:.*", r"Type(Codec|Encoder|Decoder|Registry)"),
     # Names of column engines, and the aliases of mintage.ext.columns, which its page explains.
     (r"py:.*", r"(pyarrow|pa|pandas|pd|polars|pl|_?duckdb|pyspark)\..*|DataFrame|Scheme|SchemeName|Dialect"),
 ]

@@ -112,13 +112,13 @@ class VirtualStore(MemoryStore):
         self.identities = [self.book.identity]
         """The ids of all servers."""
 
-    def _apply(self, verb: Callable[[Transaction], T]) -> T:
+    def _apply(self, verb: Callable[[Transaction], T], begin: Callable[[], Any] | None) -> T:
         try:
-            return super()._run(verb)
+            return super()._run(verb, begin)
         finally:
             self.book.committed()
 
-    def _run(self, verb: Callable[[Transaction], T]) -> T:
+    def _run(self, verb: Callable[[Transaction], T], begin: Callable[[], Any] | None = None) -> T:
         world = self._world
         fault = world.draw_on_the_way()
         if self.away_until_ms > world.now_ms:
@@ -131,28 +131,28 @@ class VirtualStore(MemoryStore):
             if self.busy_until_ms > world.now_ms:
                 raise _away("the store is busy")
         if fault is None or fault == "garbled":
-            return self._apply(verb)
+            return self._apply(verb, begin)
         world.faults[fault] += 1
         if fault == "request lost":
             raise _away(fault)
         if fault == "request too late":
-            world.plan(world.random.choice((1, 5, 20)) * world.grid_ms, lambda: self._apply(verb))
+            world.plan(world.random.choice((1, 5, 20)) * world.grid_ms, lambda: self._apply(verb, begin))
             raise _away(fault)
         if fault == "sent twice":
             with suppress(MintError):
-                self._apply(verb)
+                self._apply(verb, begin)
             if world.depth < DEEPEST:
                 world.meanwhile()
-            return self._apply(verb)
+            return self._apply(verb, begin)
         if fault == "reply lost":
             with suppress(MintError):
-                self._apply(verb)
+                self._apply(verb, begin)
             raise _away(fault)
         if fault == "request late":
             world.meanwhile()
-            return self._apply(verb)
+            return self._apply(verb, begin)
         try:
-            return self._apply(verb)
+            return self._apply(verb, begin)
         finally:
             world.meanwhile()
 

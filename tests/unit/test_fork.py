@@ -568,8 +568,8 @@ if (pid := raw_clone()) == 0:
         os._exit(0)
 own = [generator.new() for _ in range(1000)]
 os.waitpid(pid, 0)
-childs = struct.unpack("1000Q", os.read(read, 8000))
-assert not set(own) & set(childs)
+minted = struct.unpack("1000Q", os.read(read, 8000))
+assert not set(own) & set(minted)
 """
 
 

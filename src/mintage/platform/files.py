@@ -71,7 +71,7 @@ def attributes(path: str, prefix: str) -> dict[str, bytes]:
     >>> attributes("/", "user.mintage.")
     {}
     """
-    found = {}
+    found: dict[str, bytes] = {}
     if sys.platform == "linux":
         with suppress(OSError):
             for name in os.listxattr(path):

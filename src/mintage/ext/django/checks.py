@@ -53,7 +53,7 @@ STORE: Final = "MINTAGE_STORE"
 _SHOWN: Final = 3
 _NARROW: Final = (models.IntegerField, models.AutoField, models.SmallAutoField)
 _WIDE: Final = (models.BigIntegerField, models.PositiveBigIntegerField, models.BigAutoField)
-_TEXT_KEY: Final = "Write form='text' in the key's field, or m"
+_TEXT_KEY: Final = ", or write form='text' in the key's field"
 _INSTALLED: Final = frozenset({"site-packages", "dist-packages"})
 """Directories of installed packages, which the project does not change."""
 
@@ -227,7 +227,7 @@ def check_generic_relations(app_configs: Any, **kwargs: Any) -> list[Any]:
     ...     class Meta:
     ...         app_label = "shop"
     >>> [each.hint for each in check_generic_relations(None)]
-    ["Write form='text' in the key's field, or make shop.Note.key a SnoField."]
+    ["Make shop.Note.key a SnoField, or write form='text' in the key's field."]
     """
     found = []
     for model in apps.get_models():
@@ -243,7 +243,7 @@ def check_generic_relations(app_configs: Any, **kwargs: Any) -> list[Any]:
         checks.Warning(
             f"{relation} joins {type(key).__name__}, stored as {key.form}, with {type(stored).__name__}: filters "
             "across the relation find no row.",
-            hint=f"{_TEXT_KEY if 'text' in key.forms() else 'M'}ake {stored} a {type(key).__name__}.",
+            hint=f"Make {stored} a {type(key).__name__}{_TEXT_KEY if 'text' in key.forms() else ''}.",
             obj=relation,
             id="mintage.W007",
         )
