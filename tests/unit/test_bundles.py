@@ -25,8 +25,8 @@ CRATES = Path(__file__).parents[2] / "crates"
 PACKAGE = Path(mintage.__file__).parent
 
 HIDDEN = set(_pyinstaller.hidden_imports())
-OTHERS = {"bson", "sys"}
-"""A package that is imported when its objects are passed, and a module of every interpreter."""
+OTHERS = {"atexit", "bson", "sys"}
+"""A package that is imported when its objects are passed, and modules of every interpreter."""
 
 
 def test_bundle_has_every_module_that_the_extension_imports() -> None:

@@ -85,6 +85,7 @@ _ADVICE: Final = {
     "config.store": "Correct --store or MINTAGE_STORE.",
     "clock.rollback": "Wait until the clock has caught up, or correct it.",
     "namespace.exhausted": "Create another namespace with a greater maximum: see 'mintage namespaces create --help'.",
+    "sequence.exhausted": "Wait a moment, or spread the load over more nodes.",
     "namespace.retired": "Use another name: a retired name never starts again.",
     "generator.closed": "Try again.",
     "lease.none_free": "See 'mintage pools list' and 'mintage leases list'.",
