@@ -381,7 +381,7 @@ def read_text(of: Kind | TypeIDs, value: object) -> Any:
     if of.python is int and isinstance(value, int) and abs(value) > MAX_SAFE_INTEGER:
         message = f"{of.name} above 2^53 - 1 must be text, as JSON's numbers are rounded"
         raise ArgumentError(message, code="argument.type")
-    if isinstance(value, str) or of.python is int:
+    if isinstance(value, str) or (of.python is int and isinstance(value, int) and not isinstance(value, bool)):
         return of.read(value)
     raise ArgumentError(f"{of.name} must be text, not {type_name(type(value))}", code="argument.type")
 

@@ -899,10 +899,10 @@ def test_foreign_key_as_a_large_number_is_refused(api, order, number):
         data = {name: [number(pk)] if name == "tags" else number(pk)}
         answer = send(api, "post", f"/api/{path}/", data)
         assert answer.status_code == 400, answer.content
-        assert re.search("must be (text|int or its digits)", answer.content.decode())
+        assert "must be text" in answer.content.decode()
     form = redemptions()(data={"coupon": number(coupon.code)})
     assert not form.is_valid()
-    assert re.search("must be (text|int or its digits)", str(form.errors["coupon"]))
+    assert "must be text" in str(form.errors["coupon"])
     small, _ = User.objects.get_or_create(pk=7, defaults={"username": "small"})
     answer = send(api, "post", "/api/orders/", {"buyer": number(7)})
     assert answer.status_code == (201 if number is int else 400), answer.content
