@@ -243,6 +243,14 @@ def test_promoted_replica_counts_as_a_server_that_may_have_forgotten(store: Stor
     assert store.reserve("n", 1).first > 20
 
 
+def test_first_replica_of_a_server_makes_it_another_one(store: Store, redis: Redis, other: Redis) -> None:
+    store.reserve("n", 10)
+    identity = store.describe().identity
+    follow(other, redis)
+    assert store.describe().identity != identity
+    assert store.reserve("n", 1).first == 11 + GAP * 10
+
+
 def test_failover_that_forgets_repeats_nothing(redis_sentinel: RedisSentinel) -> None:
     with open_store(redis_sentinel.url) as store:
         store.create_pool("p", layout="test", never_used=True)
@@ -446,6 +454,26 @@ def test_stores_with_different_prefixes_share_nothing(redis: Redis) -> None:
     first, second = (open_store(f"{redis.url}?prefix={prefix}") for prefix in ("one", "two"))
     assert first.reserve("n", 5).first == second.reserve("n", 5).first == 1
     assert [record.name for record in first.list_namespaces()] == ["n"]
+
+
+def test_tls_is_an_option_of_the_url_too(redis: Redis) -> None:
+    with open_store(f"{redis.tls_url.replace('rediss:', 'redis:')}&tls=1") as store:
+        assert store.reserve("n", 1).first == 1
+
+
+def test_sentinel_may_have_a_password(redis_sentinel: RedisSentinel) -> None:
+    sentinel = redis_sentinel.sentinel
+    sentinel.ask("ACL", "SETUSER", "default", "resetpass", ">sesame")
+    try:
+        for options, is_open in (("", False), ("?sentinel_password=sesame", True)):
+            with open_store(redis_sentinel.url + options) as store:
+                if is_open:
+                    assert store.reserve("n", 1).first == 1
+                else:
+                    assert refusal(partial(store.reserve, "n", 1)).code in {"store.refused", "store.unavailable"}
+    finally:
+        ask = ("redis-cli", "-p", str(sentinel.port), "--no-auth-warning", "--pass", "sesame")
+        sentinel.run(*ask, "ACL", "SETUSER", "default", "nopass")
 
 
 def test_sentinel_that_does_not_know_the_service_is_unavailable(redis_sentinel: RedisSentinel) -> None:

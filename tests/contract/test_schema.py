@@ -102,6 +102,16 @@ def test_tables_can_be_moved_into_a_schema(postgresql: PostgreSQL, url: str) -> 
         assert after.describe().identity == identity
 
 
+def test_table_of_another_schema_is_another_server(postgresql: PostgreSQL, url: str) -> None:
+    with open_store(postgresql.url) as store, open_store(url) as other:
+        store.reserve("n", 10)
+        other.reserve("n", 10)
+        identity = store.describe().identity
+        postgresql.sql("DROP TABLE mintage_namespace; ALTER TABLE ids.mintage_namespace SET SCHEMA public")
+        assert store.describe().identity != identity
+        assert store.reserve("n", 1).first > 100
+
+
 def test_dropped_tables_are_noticed_in_a_schema_too(postgresql: PostgreSQL, url: str) -> None:
     with open_store(url) as store:
         store.reserve("n", 10)

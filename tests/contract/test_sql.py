@@ -546,6 +546,15 @@ def test_settings_that_lose_commits_are_warned_of(mariadb: MariaDB) -> None:
             assert "innodb_flush_log_at_trx_commit" in warning(store)
 
 
+def test_binary_log_that_is_not_synced_is_warned_of(mysql: MySQL) -> None:
+    sync = "SET GLOBAL sync_binlog = "
+    with open_store(mysql.url) as store:
+        prepare(store)
+        assert store.describe().warnings == ()
+        with setting(mysql, sync + "0", sync + "1"):
+            assert any("sync_binlog is 0" in warning for warning in store.describe().warnings)
+
+
 @pytest.mark.parametrize("kind", ["pool", "node", "namespace"])
 @pytest.mark.parametrize("name", ["mariadb", "mysql"])
 def test_tables_without_transactions_are_refused(request: pytest.FixtureRequest, name: str, kind: str) -> None:

@@ -610,6 +610,32 @@ def test_copy_over_file_and_guard_is_noticed_without_shared_memory(anywhere: Pat
         assert store.describe().identity == before
 
 
+def test_copy_over_file_guard_and_attribute_can_stay_unnoticed(anywhere: Path) -> None:
+    path = anywhere / "ids.db"
+    path.touch()
+    if not has_attributes(path):
+        pytest.skip("this file system has no attributes of files")
+    with opened(path) as store:
+        first = store.reserve("n", 100)
+        copy = copied(path)
+        lost = store.reserve("n", 100)
+        file_copies.WAYS["cat over all"](anywhere, copy)
+        forget(attributes=path)
+        for name in os.listxattr(copy / path.name):
+            os.setxattr(path, name, os.getxattr(copy / path.name, name))  # as rsync -X does
+        forget(process=True, shared=path)
+        assert store.reserve("n", 100).first == lost.first == first.last + 1
+
+
+def test_path_that_leads_to_another_directory_is_another_store(tmp_path: Path) -> None:
+    for name in ("r1", "r2"):
+        (tmp_path / name).mkdir()
+        (tmp_path / "current").unlink(missing_ok=True)
+        (tmp_path / "current").symlink_to(name)
+        with opened(tmp_path / "current" / "ids.db") as store:
+            assert store.reserve("n", 1).first == 1
+
+
 def test_file_has_one_attribute_however_often_it_is_written(store: SqliteStore, path: Path) -> None:
     path.touch()
     if not has_attributes(path):

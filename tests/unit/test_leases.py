@@ -42,6 +42,10 @@ def store(clock: ManualClock) -> MemoryStore:
 
 LAYOUTS = {name: layout[0] for name in NAMES if (layout := read_pool_layout(name))}
 """The schemes that lease, and the layouts of their pools."""
+DEFAULT_NEEDS_STORE = {"sno", "snowflake", "locality"}
+"""Those that lease without an option; the others have random bits."""
+OWN_NUMBER = {"sno": "partition", "locality": "pid", "objectid": "process", "sandflake": "worker"}
+"""The arguments that are not called ``node``."""
 GENERATORS: dict[str, Any] = {name: SCHEMES[name].module.Generator for name in LAYOUTS}
 
 
@@ -256,6 +260,19 @@ def test_recently_released_number_is_not_never_used(store: MemoryStore, clock: M
     clock.advance(SECOND)
     exclusive = sno.Generator(store=store, clock=clock, nodes=range(1), never_used=True, max_wait_ms=0)
     assert code_of(exclusive.new) == "lease.none_free"
+
+
+@pytest.mark.usefixtures("inline")
+def test_generator_that_needs_no_lease_asks_no_store(
+    scheme: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("MINTAGE_STORE", f"sqlite:///{tmp_path}/missing/store.db")
+    make = GENERATORS[scheme]
+    make(**{OWN_NUMBER.get(scheme, "node"): 7}).new()
+    if scheme in DEFAULT_NEEDS_STORE:
+        assert code_of(make(max_wait_ms=0).new).startswith("store.")
+    else:
+        make().new()
 
 
 @pytest.mark.usefixtures("inline")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import resource
+import shutil
 import socket
 import sqlite3
 import stat
@@ -22,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from mintage import locality, sno, snowflake
+from mintage import Sequence, locality, sno, snowflake
 from mintage._core import start_generation
 from mintage.errors import ConfigError, GenerationError, LeaseError, MintError, StoreError, UniquenessWarning
 from mintage.lease import registry, request
@@ -462,6 +463,35 @@ def test_generator_without_a_registry_mints_under_a_locked_number(make: Any, now
             nodes = [each.partition if make is sno.Generator else snowflake.DEFAULT.parse(each).node for each in ids]
             assert all(node in registry.locked(65_536 if make is sno.Generator else 1024) for node in nodes)
         assert nodes[0] != nodes[1]
+
+
+def test_first_id_creates_the_registry_with_windows_of_30_s(place: Path) -> None:
+    assert not place.exists()
+    snowflake.Generator().new()
+    assert Sequence("orders").next() == 1
+    with open_store(f"sqlite:///{place}/registry.db") as store:
+        [lease] = store.list_leases()
+        assert lease.span_ms == 30_000
+        assert [each.name for each in store.list_namespaces()] == ["orders"]
+
+
+def test_copy_of_a_registry_grants_nothing_for_36_s(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    snowflake.Generator().new()
+    shutil.copytree(place, place.with_name("copy"))
+    monkeypatch.setenv("MINTAGE_HOME", str(place.with_name("copy")))
+
+    def refused() -> int:
+        with pytest.raises(LeaseError) as caught:
+            snowflake.Generator(max_wait_ms=0).new()
+        return caught.value.retry_after_ms or 0
+
+    assert 30_000 < in_child(refused) <= 36_000
+
+
+def test_directories_of_one_user_are_separate_registries(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for home in ("one", "other"):
+        monkeypatch.setenv("MINTAGE_HOME", str(tmp_path / home))
+        assert Sequence("orders").next() == 1
 
 
 # --- locks ----------------------------------------------------------------------------------------------------------
@@ -940,6 +970,26 @@ def test_number_without_a_file_cools_down_for_the_longest_window(
     assert floor_ms == now_ms + 500
 
 
+def test_locks_without_their_files_repeat_ids_if_the_clock_goes_back(
+    pool: str, nowhere: Path, clock: ManualClock
+) -> None:
+    layout = snowflake.Layout("time:41 node:3 sequence:10", epoch_ms=1_700_000_000_000)
+
+    def mint() -> int:
+        warnings.simplefilter("ignore", UniquenessWarning)
+        with snowflake.Generator(layout=layout, pool=pool, clock=clock, max_wait_ms=60_000) as generator:
+            return generator.new()
+
+    minted = []
+    for _ in range(2):
+        minted.append(in_child(mint))
+        for folder in registry.locks._FOLDERS:
+            for file in Path(files.own_directory(folder)).glob(f"{pool}*"):
+                file.unlink()
+    # In the second child, the clock is where it was in the first.
+    assert minted[0] == minted[1]
+
+
 def test_unlocked_number_resumes_where_this_process_left_it(
     pool: str, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -1256,6 +1306,14 @@ def test_users_of_one_machine_lease_from_its_registry(machine: Path) -> None:
     assert len({node for _, node in found}) == 3
     file = (machine / "registry.db").stat()
     assert (stat.S_IMODE(file.st_mode), file.st_gid, file.st_nlink) == (0o660, 54_300, 1)
+
+
+@as_root
+def test_integers_begin_again_in_the_registry_of_a_machine(machine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(registry.place, "MACHINE", str(machine / "none"))
+        assert Sequence("orders").next() == 1
+    assert in_child(lambda: Sequence("orders").next()) == 1
 
 
 @as_root

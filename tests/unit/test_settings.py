@@ -73,6 +73,7 @@ def test_default_settings_serve_this_machine_only() -> None:
     assert settings == Settings()
     assert (settings.http_address, settings.redis_address) == (("127.0.0.1", 8080), ("127.0.0.1", 6380))
     assert (settings.workers, settings.has_keys, settings.creates, settings.insecure) == (1, False, True, False)
+    assert settings.fallback == "none"
 
 
 def test_options_override_the_environment_and_that_the_file(

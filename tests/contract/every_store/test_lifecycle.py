@@ -14,6 +14,7 @@ from mintage.store.memory import MemoryStore
 from tests.contract.clients import overlaps
 from tests.contract.every_store.stores import SPAN_MS, acquire, extend, forked, new_pool
 from tests.helpers.outcomes import code_of
+from tests.servers import Proxy
 
 if TYPE_CHECKING:
     from tests.servers import MariaDB
@@ -30,6 +31,19 @@ def test_description_of_a_store_is_complete_and_without_password(store: Store) -
     assert description.url == str(store.url)
     if store.url.password is not None:
         assert store.url.password not in repr((store, store.url, description))
+
+
+@pytest.mark.parametrize(("name", "most"), [("redis", 1), ("http", 1), ("etcd", 4)])
+def test_verb_costs_few_requests(request: pytest.FixtureRequest, name: str, most: int) -> None:
+    with Proxy(request.getfixturevalue(name)) as proxy, open_store(proxy.url) as store:
+        new_pool(store)
+        now = store.now_ms()
+        held = acquire(store, now)
+        store.reserve("n", 10)
+        for verb in (lambda: store.reserve("n", 10), lambda: extend(store, held, now_ms=now)):
+            before = proxy.replies
+            verb()
+            assert 1 <= proxy.replies - before <= most
 
 
 def test_closed_store_opens_again_with_its_records(store: Store) -> None:
