@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import signal
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 from urllib.parse import quote
 
 from tests.servers.pair import Follower, Pair
 from tests.servers.server import ANSWER_S, HOST, PASSWORD, Daemon
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 class PostgreSQL(Daemon):
@@ -177,3 +180,27 @@ class PostgreSQLLogical(Pair[Subscriber]):
         for member in (self.leader, self.follower):
             member.stand_alone()
             member.reset()
+
+
+class Backup(PostgreSQL):
+    """A server on a base backup of another, made when it first starts."""
+
+    name = "postgresql_backup"
+    programs = (*PostgreSQL.programs, "pg_basebackup")
+    settings: ClassVar = {"restore_command": "false", "hot_standby": "off"}
+
+    def __init__(self, directory: Path, source: PostgreSQL) -> None:
+        super().__init__(directory)
+        self.source = source
+
+    def create(self) -> None:
+        where = [f"--host={HOST}", f"--port={self.source.port}", "--username=postgres"]
+        how = [f"--pgdata={self.directory / 'data'}", "--checkpoint=fast", "--wal-method=stream", "--no-sync"]
+        self.run("pg_basebackup", *where, *how, env={"PGPASSWORD": PASSWORD})
+
+    def prepare(self) -> None:
+        """Do nothing: the account and the database are those of the source."""
+
+    def recover(self) -> None:
+        """Recover from the archive at the next start, which begins another timeline."""
+        self.run("touch", str(self.directory / "data" / "recovery.signal"))
