@@ -6,6 +6,7 @@ import asyncio
 import logging
 import multiprocessing
 import sys
+import time
 import traceback
 import warnings
 from contextlib import ExitStack, contextmanager
@@ -19,6 +20,7 @@ from mintage import AsyncClient, Client, Sequence, locality, open_store, sno, sn
 from mintage.errors import LeaseError, RequestError, StoreError
 from mintage.rules import Segment
 from mintage.store import new_token
+from mintage.testing import ManualClock
 from tests.helpers.outcomes import code_of
 from tests.helpers.stores import acquire
 from tests.servers import Proxy
@@ -119,6 +121,21 @@ def test_service_and_client_both_give_back_their_tails(http: Http) -> None:
         assert [orders.next() for _ in range(3)] == [1, 2, 3]
     with Sequence("orders", store=http.url, step=100) as orders:
         assert orders.next() == 4
+
+
+@pytest.mark.parametrize("has_one_store", [True, False])
+def test_services_and_processes_repeat_nothing_if_they_share_a_store(tmp_path: Path, *, has_one_store: bool) -> None:
+    urls = [f"sqlite:///{tmp_path}/{name}.db" for name in ("one", "one" if has_one_store else "other")]
+    with ExitStack() as stack:
+        services = [stack.enter_context(serving(tmp_path / f"s{at}", url)) for at, url in enumerate(urls)]
+        stores = [patient(service) for service in services] + urls[:has_one_store]
+        minted: list[int] = []
+        clock = ManualClock(time.time_ns(), auto_advance=False)
+        for store in stores:
+            orders = stack.enter_context(Sequence("orders", store=store, step=10))
+            generator = stack.enter_context(snowflake.Generator(store=store, clock=clock, nodes=range(len(stores))))
+            minted += [orders.next() for _ in range(25)] + [generator.new()]
+        assert (len(set(minted)) == len(minted)) == has_one_store
 
 
 def test_lost_answer_leaves_a_gap_and_repeats_nothing(http: Http) -> None:

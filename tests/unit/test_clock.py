@@ -161,6 +161,15 @@ def test_ids_carry_the_time_at_which_they_were_minted() -> None:
         assert (before - MAX_AGE_NS) // MS <= parse(minted).timestamp_ms <= after // MS
 
 
+def test_batch_reads_the_clock_itself() -> None:
+    generator = snowflake.Generator(1)
+    parse = snowflake.DEFAULT.parse
+    for _ in range(20_000):
+        generator.new()  # from a millisecond that may be over
+        before, [minted], after = time.time_ns(), generator.batch(1).tolist(), time.time_ns()
+        assert before // MS <= parse(minted).timestamp_ms <= after // MS
+
+
 def test_documented_bound_of_the_cached_tick_matches_the_facts() -> None:
     facts = _core.clock_facts()
     assert 0 < facts["max_age_ns"] <= MAX_AGE_NS

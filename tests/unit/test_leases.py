@@ -238,6 +238,17 @@ def test_shards_and_bounds_exclude_each_other() -> None:
     assert code_of(lambda: sno.Generator(shards=2, sequence_max=100, store="memory:")) == "config.bounds"
 
 
+@pytest.mark.usefixtures("inline")
+def test_chosen_number_is_refused_to_a_second_holder(store: MemoryStore, clock: ManualClock, scheme: str) -> None:
+    make: Any = GENERATORS[scheme]
+    own: dict[str, Any] = {OWN_NUMBER.get(scheme, "node"): 7}
+    if scheme == "locality":
+        own["mac"] = "0000007"
+    with make(store=store, clock=clock, **own) as first:
+        first.new()
+        assert code_of(make(store=store, clock=clock, max_wait_ms=0, **own).new) == "lease.none_free"
+
+
 def test_node_number_and_nodes_exclude_each_other() -> None:
     assert code_of(lambda: snowflake.Generator(1, nodes=range(5), store="memory:")) == "config.node"
 
