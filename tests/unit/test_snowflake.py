@@ -903,6 +903,18 @@ def test_rollback_is_waited_out_with_wait() -> None:
     assert clock.now_ns == ns(T)
 
 
+def test_rollback_is_waited_out_for_a_second_by_default() -> None:
+    clock = ManualClock(ns(T))
+    generator = Generator(1, on_rollback="wait", clock=clock)
+    generator.new()
+    clock.set(ns(T - 1000))
+    generator.new()
+    clock.set(ns(T - 1001))
+    with pytest.raises(errors.GenerationError) as caught:
+        generator.new()
+    assert (code(caught), clock.now_ns) == ("clock.rollback", ns(T - 1001))
+
+
 @pytest.mark.parametrize("on_rollback", ["wait", "raise"])
 def test_refused_rollback_error_tells_its_length(on_rollback: Policy) -> None:
     clock = ManualClock(ns(T))

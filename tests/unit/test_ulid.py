@@ -9,7 +9,7 @@ from uuid import UUID
 import pytest
 
 from mintage import ulid
-from mintage.errors import FieldError, ParseError
+from mintage.errors import FieldError, GenerationError, ParseError
 from mintage.testing import ManualClock
 from tests.helpers.outcomes import refusal
 from tests.helpers.vectors import named, vectors
@@ -202,6 +202,9 @@ def test_millisecond_holds_2_to_the_21_ids_unlike_others() -> None:
     ids = generator.batch(1 << 21)
     assert {one.timestamp_ms for one in (ids[0], ids[-1])} == {NOW_MS}
     assert int(ids[-1]) - int(ids[0]) == (1 << 21) - 1
+    with pytest.raises(GenerationError) as caught:
+        generator.new()
+    assert caught.value.code == "sequence.exhausted"
 
 
 def test_ids_of_1970_are_random_unlike_python_ulid() -> None:
