@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import socket
 import ssl
+import subprocess
+import sys
 import threading
 from base64 import b64decode, b64encode
 from contextlib import contextmanager
@@ -15,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from mintage.errors import ConfigError, LeaseError, StoreError
+from mintage.rules import GAP
 from mintage.store import new_token, open_store
 from mintage.store.etcd import PAGE
 from tests.helpers.outcomes import code_of, eventually
@@ -133,6 +136,10 @@ def test_cluster_that_goes_back_counts_as_a_server_that_forgot(tmp_path: Path) -
         stale.options = ("--force-new-cluster",)
         stale.start()
         cluster.until(stale.is_up, "it serves")
+        # A process that has not seen the later writes repeats them.
+        program = "import mintage, sys; print(mintage.open_store(sys.argv[1]).reserve('n', 100).last)"
+        newcomer = subprocess.check_output([sys.executable, "-c", program, stale.url], text=True, timeout=60)
+        assert int(newcomer) == last
         with open_store(stale.url) as store:
             assert store.reserve("n", 1).first > last
             assert code_of(lambda: acquire(store, nodes=range(1, 4))) == "lease.none_free"
@@ -146,6 +153,17 @@ def test_cluster_that_goes_back_counts_as_a_server_that_forgot(tmp_path: Path) -
     finally:
         for member in cluster.members:
             member.kill()
+
+
+def test_key_written_by_hand_makes_a_cluster_another_one(etcd: Etcd) -> None:
+    with open_store(etcd.url) as store:
+        acquire(store)
+        last = store.reserve("n", 100).last
+        body = {"key": "mintage/incarnation", "value": "restored-1"}
+        etcd.call("/v3/kv/put", {name: b64encode(text.encode()).decode() for name, text in body.items()})
+    with open_store(etcd.url) as store:
+        assert store.reserve("n", 1).first == last + GAP * 100 + 1
+        assert code_of(lambda: acquire(store)) == "lease.none_free"
 
 
 @pytest.mark.parametrize("back", [{"revision": "6", "raft_term": "3"}, {"revision": "8", "raft_term": "2"}])

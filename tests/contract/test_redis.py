@@ -34,6 +34,7 @@ from tests.helpers import stores
 from tests.helpers.outcomes import eventually, refusal
 from tests.helpers.redis_replicas import follow, forgetting
 from tests.servers import Proxy, Redis, RedisCluster, RedisSentinel, RedisWithoutAOF
+from tests.servers.server import until
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -119,7 +120,9 @@ def test_request_with_another_layout_lifts_no_quarantine(store: Store) -> None:
 def test_windows_after_a_flush_begin_after_all_forgotten_ones(store: Store, redis: Redis) -> None:
     store.create_pool("p", layout="test", never_used=True)
     forgotten = acquire(store)
+    store.reserve("n", 10)
     redis.ask("FLUSHALL")
+    assert store.reserve("n", 10).first == 1
     assert refusal(lambda: acquire(store)).code == "lease.none_free"
     assert refusal(lambda: store.extend(forgotten, now_ms=store.now_ms(), next_token=new_token())).code == "lease.lost"
     [pool] = store.list_pools()
@@ -251,6 +254,19 @@ def test_first_replica_of_a_server_makes_it_another_one(store: Store, redis: Red
     assert store.reserve("n", 1).first == 11 + GAP * 10
 
 
+def test_server_whose_last_replica_left_becomes_another_one(store: Store, redis: Redis, other: Redis) -> None:
+    follow(other, redis)
+    store.reserve("n", 10)
+    identity = store.describe().identity
+    redis.ask("CONFIG", "SET", "repl-backlog-ttl", "1")
+    try:
+        other.ask("REPLICAOF", "NO", "ONE")
+        until(lambda: store.describe().identity != identity, "its backlog is freed")
+    finally:
+        redis.ask("CONFIG", "SET", "repl-backlog-ttl", "3600")
+    assert store.reserve("n", 1).first == 11 + GAP * 10
+
+
 def test_failover_that_forgets_repeats_nothing(redis_sentinel: RedisSentinel) -> None:
     with open_store(redis_sentinel.url) as store:
         store.create_pool("p", layout="test", never_used=True)
@@ -283,6 +299,16 @@ def test_server_without_an_append_only_file_is_refused_by_default(
     volatile = open_store(f"{redis_without_aof.url}?volatile=1")
     assert volatile.reserve("n", 1).first == 1
     assert any("volatile=1" in warning for warning in volatile.describe().warnings)
+
+
+def test_volatile_server_repeats_integers_after_a_restart(redis_without_aof: RedisWithoutAOF) -> None:
+    with open_store(f"{redis_without_aof.url}?volatile=1") as store:
+        store.create_pool("p", layout="test", never_used=True)
+        acquire(store)
+        assert store.reserve("n", 10).first == 1
+        redis_without_aof.restart()
+        assert eventually(lambda: store.reserve("n", 10)).first == 1
+        assert refusal(lambda: acquire(store)).code == "lease.none_free"
 
 
 def test_server_that_evicts_keys_is_refused(store: Store, redis: Redis) -> None:

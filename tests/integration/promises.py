@@ -66,7 +66,7 @@ def text_of(page: str) -> str:
     return (ROOT / page).read_text(encoding="utf-8")
 
 
-def read(page: str, *, only_rows: bool = False) -> list[Unit]:
+def read(page: str) -> list[Unit]:
     """Return what a page says, in its order. Code, directives and the heads of tables say nothing."""
     text = re.sub(r"(?ms)^ *```.*?^ *```$", "\n", text_of(page))
     units: list[Unit] = []
@@ -78,7 +78,7 @@ def read(page: str, *, only_rows: bool = False) -> list[Unit]:
         elif kind == "|":
             rows = [" | ".join(plain(cell) for cell in line.strip("|").split(" | ")) for line in lines[2:]]
             units += [Unit(section, row) for row in rows if section != TAKEN_BY_CELLS]
-        elif not only_rows:
+        else:
             told = [line for line in lines if not re.match(r"(:::|% |\([\w-]+\)=)", line)]
             units += [Unit(section, each) for block in blocks(told) for each in sentences(block)]
     return units
@@ -102,7 +102,7 @@ class Claim:
 
 
 def claims() -> dict[str, list[Claim]]:
-    """Return the claims of each page. A page whose name ends with ``, tables`` is taken for its tables alone."""
+    """Return the claims of each page."""
     found: dict[str, list[Claim]] = {}
     page = section = ""
     for line in CLAIMS.read_text(encoding="utf-8").splitlines():
@@ -147,9 +147,14 @@ def differences(units: list[Unit], claimed: list[Claim]) -> list[str]:
     return found
 
 
-def units_of(page: str) -> list[Unit]:
-    path, _, part = page.partition(", ")
-    return read(path, only_rows=part == "tables")
+def units_of(name: str) -> list[Unit]:
+    """Return the units of a page; with ``, tables``, its rows, and the sections of which a sentence is claimed."""
+    page, _, part = name.partition(", ")
+    units = read(page)
+    if not part:
+        return units
+    whole = {claim.section for claim in claims().get(name, []) if not claim.words.endswith(" |")}
+    return [unit for unit in units if " | " in unit.text or unit.section in whole]
 
 
 if __name__ == "__main__":

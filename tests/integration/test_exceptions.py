@@ -214,6 +214,22 @@ def test_older_rows_in_a_table_of_mariadb_repeat_integers(mariadb: MariaDB) -> N
         mariadb.sql("USE mintage; DROP TABLE kept")
 
 
+def test_deleted_row_of_a_node_number_is_not_noticed(postgresql: PostgreSQL, mariadb: MariaDB) -> None:
+    for server, table in ((postgresql, "mintage_node"), (mariadb, "mintage.mintage_node")):
+        with open_store(server.url) as store:
+            held = acquire(store)
+            server.sql(f"DELETE FROM {table}")
+            again = acquire(store)
+            assert (again.node, again.floor_ms) == (held.node, held.floor_ms)
+
+
+def test_row_of_mariadb_changed_by_hand_is_not_noticed(mariadb: MariaDB) -> None:
+    with open_store(mariadb.url) as store:
+        before = integers(store, 1)
+        mariadb.sql("UPDATE mintage.mintage_namespace SET high_water = 0")
+        assert integers(store, 1) == before
+
+
 # --- servers in memory, whose clocks can differ -----------------------------------------------------------------------
 
 
