@@ -284,6 +284,7 @@ def test_generator_that_needs_no_lease_asks_no_store(
         assert code_of(make(max_wait_ms=0).new).startswith("store.")
     else:
         make().new()
+        SCHEMES[scheme].module.new()
 
 
 @pytest.mark.usefixtures("inline")

@@ -366,6 +366,8 @@ def test_layout_with_few_node_numbers_reserves_none_for_locks(nowhere: Path) -> 
     # Every mintage on the host splits them alike.
     assert registry.leased(1024) == range(896)
     assert (registry.leased(8), registry.locked(8)) == (range(7), range(7, 8))
+    assert (registry.leased(65_536), registry.locked(65_536)) == (range(57_344), range(57_344, 65_536))
+    assert registry.locked(1024) == range(896, 1024)
 
 
 @pytest.mark.parametrize("store", [None, "registry"])
