@@ -99,12 +99,13 @@ def test_page_is_read_as_sentences_items_and_rows(monkeypatch: pytest.MonkeyPatc
 
 
 def changed(page: str, old: str, new: str) -> list[str]:
-    """Return what is to be done after a change of a page."""
+    """Return what is to be done after a change of a page, beside what is to be done already."""
     units = units_of(page)
+    before = differences(units, PAGES[page])
     [at] = [at for at, unit in enumerate(units) if old in unit.text]
     text = units[at].text.replace(old, new)
     units[at : at + 1] = [Unit(units[at].section, each) for each in sentences(text)]
-    return differences(units, PAGES[page])
+    return [each for each in differences(units, PAGES[page]) if each not in before]
 
 
 def test_changed_sentence_is_noticed() -> None:
