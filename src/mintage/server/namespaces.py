@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import Counter, deque
-from contextlib import suppress
-from typing import TYPE_CHECKING, Final, TypeVar
+from contextlib import asynccontextmanager, suppress
+from typing import TYPE_CHECKING, Final
 
 from mintage import Sequence
 from mintage._core.lane import Bucket
@@ -14,15 +14,13 @@ from mintage.errors import GenerationError, MintError, RequestError, StoreError
 from mintage.lease.keeper import LONGEST_PAUSE_S
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable
+    from collections.abc import AsyncIterator, Collection, Iterable
 
     from mintage._core.lane import Lane
     from mintage.rules import Segment
     from mintage.server.settings import Settings
     from mintage.server.threads import Threads
     from mintage.store import Store
-
-T = TypeVar("T")
 
 #: A client holds a current and a next segment of each namespace.
 _MAX_LENT: Final = 16
@@ -40,6 +38,8 @@ class ServedNamespace:
         """The source of its integers; ``None`` until a request for integers opens the namespace."""
         self.bucket = _bucket(name, settings)
         """The bucket that limits the rate of its requests; ``None``: any rate."""
+        self.is_stored = False
+        """True once the store has reserved integers of it."""
         self._settings = settings
         self._store = store
         self._lane = lane
@@ -66,6 +66,7 @@ class ServedNamespace:
         )
         self._lane.serve(self.name, sequence, self.bucket)
         self.sequence = sequence
+        self.is_stored = True
 
     def buffered(self) -> int:
         """Return how many integers can be taken without asking the store."""
@@ -156,6 +157,7 @@ class ServedNamespace:
     def lend(self, caller: str, segment: Segment) -> None:
         """Record a segment that a caller hands out by itself."""
         self._lent.append((caller, segment))
+        self.is_stored = True
 
     def find_lent(self, caller: str, segment: Segment, first_unused: int) -> Segment | None:
         """Return the segment that was lent to this caller and ends as the given one; ``None`` if there is none."""
@@ -190,7 +192,10 @@ class Namespaces:
         self._created: set[str] = set()
         """Created since the store was last asked to count, so the count may lack them."""
         self._creating: Counter[str] = Counter()
-        """Names of namespaces that a thread is creating."""
+        """Names of namespaces that are being created; they are not to be used yet, but they count."""
+        self._is_idle = asyncio.Event()
+        """Set while no namespace is being created."""
+        self._is_idle.set()
 
     def sequences(self) -> dict[str, Sequence]:
         """Return the sequences of the namespaces that are open, by name."""
@@ -223,7 +228,7 @@ class Namespaces:
         If it takes longer, the opening goes on for the next caller.
 
         :param deadline: the event loop's time at which waiting ends, in seconds.
-        :raises RequestError: as :meth:`ensure`.
+        :raises RequestError: as :meth:`creating`.
         :raises MintError: as the store's verbs.
         """
         if (served := self.find_open(name)) is not None:
@@ -235,26 +240,10 @@ class Namespaces:
         return await self._threads.run_until(deadline, opening)
 
     async def _open(self, name: str) -> ServedNamespace:
-        await self.ensure(name)
-        served = self.serve(name)
-        await served.open(self._threads)
+        async with self.creating(name, is_implied=True):
+            served = self.serve(name)
+            await served.open(self._threads)
         return served
-
-    async def ensure(self, name: str) -> None:
-        """Refuse a namespace that does not exist and that its first use may not create.
-
-        :raises RequestError: ``request.namespace``, ``request.namespaces``, ``request.busy``.
-        :raises MintError: as the store's verbs.
-        """
-        if await self.exist(name):
-            return
-        if not self._settings.creates:
-            raise RequestError(
-                f"there is no namespace {name!r}, and auto_create is off: create it first", code="request.namespace"
-            )
-        await self._recount()
-        self._check_limit({name}, "is not made by its first use")
-        self._created.add(name)
 
     async def exist(self, name: str) -> bool:
         """Return True if this namespace exists.
@@ -262,47 +251,65 @@ class Namespaces:
         :raises RequestError: ``request.busy``.
         :raises MintError: as :meth:`Store.get_namespace`.
         """
-        return name in self._served or await self._threads.run(self._store.get_namespace, name) is not None
+        served = self._served.get(name)
+        is_known = served is not None and served.is_stored
+        return is_known or await self._threads.run(self._store.get_namespace, name) is not None
 
     async def _recount(self) -> None:
-        """Let the store count its namespaces, if its last count is too old. All requests wait for one count.
+        """Let the store count its namespaces. All requests wait for one count.
 
         :raises RequestError: ``request.busy``.
         :raises MintError: as :meth:`Store.count_namespaces`.
         """
-        if time.monotonic() < self._count_until_s:
-            return
         if self._counting is None or self._counting.done():
             self._counting = asyncio.ensure_future(self._ask_count())
         # A caller that goes away must not cancel the task for the others.
         await asyncio.shield(self._counting)
 
     async def _ask_count(self) -> None:
-        began_s = time.monotonic()
-        self._created.clear()
+        # The store may count a namespace that is being created, so wait for these: all new ones wait for this count.
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._is_idle.wait(), self._settings.max_wait_ms / 1000)
+        began_s, counted = time.monotonic(), frozenset(self._created)
         self._count = await self._threads.run(self._store.count_namespaces)
+        self._created -= counted
         ended_s = time.monotonic()
         # A count that takes long is used for longer, so that the store spends little of its time on it.
         self._count_until_s = ended_s + max(_COUNT_MAX_AGE_S, _COUNT_PAUSE * (ended_s - began_s))
 
-    async def make(self, names: tuple[str, ...], verb: Callable[[], T]) -> T:
-        """Call a verb of the store in a thread that creates those of these namespaces that do not exist.
+    @asynccontextmanager
+    async def creating(self, *names: str, is_implied: bool = False) -> AsyncIterator[None]:
+        """Count those of these namespaces that do not exist as existing, while the block creates them.
 
-        :raises RequestError: ``request.busy``, ``request.namespaces``.
-        :raises MintError: as the verb.
+        :param is_implied: whether the caller did not ask to create them, but uses them.
+        :raises RequestError: ``request.busy``, ``request.namespaces``, ``request.namespace``.
+        :raises MintError: as the store's verbs.
         """
         missing = [name for name in names if not await self.exist(name)]
         if missing:
-            await self._recount()
-            self._check_limit(missing, "is not made")
-        # Until they exist they are not to be used, but they count.
+            if is_implied and not self._settings.creates:
+                raise RequestError(
+                    f"there is no namespace {missing[0]!r}, and auto_create is off: create it first",
+                    code="request.namespace",
+                )
+            if time.monotonic() >= self._count_until_s:
+                await self._recount()
+                missing = [name for name in missing if not await self.exist(name)]  # another request may have made it
+            self._check_limit(missing, "is not made by its first use" if is_implied else "is not made")
+            self._is_idle.clear()
         self._creating.update(missing)
+        may_exist = True
         try:
-            made = await self._threads.run(verb)
+            yield
+        except MintError as error:
+            may_exist = error.code == "store.unavailable"
+            raise
         finally:
             self._creating -= Counter(missing)
-        self._created.update(missing)
-        return made
+            if may_exist:
+                self._created.update(missing)
+            if not self._creating:
+                self._is_idle.set()
 
     def may_assume(self, name: str) -> bool:
         """Return True if a namespace exists, or if its first use may create it, without asking the store.

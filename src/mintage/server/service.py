@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import time
 from contextvars import ContextVar
-from functools import partial
 from typing import TYPE_CHECKING, Final, ParamSpec, Protocol, TypeVar
 
 from mintage._core.lane import Lane
@@ -215,8 +214,8 @@ class Service:
         check_name(namespace, "namespace")
         self._admit(caller, "reserve", namespace)
         self._check_count(count, self.settings.max_reserve)
-        await self._namespaces.ensure(namespace)
-        segment = await self._thread(self.store.reserve, namespace, count)
+        async with self._namespaces.creating(namespace, is_implied=True):
+            segment = await self._thread(self.store.reserve, namespace, count)
         self._namespaces.serve(namespace).lend(caller.name, segment)
         self.metrics.integers(namespace, len(segment))
         return segment
@@ -291,7 +290,8 @@ class Service:
         :raises MintError: as the verb.
         """
         self._admit(caller, "create", namespaces[0])
-        return await self._namespaces.make(namespaces, partial(verb, *args, **kwargs))
+        async with self._namespaces.creating(*namespaces):
+            return await self._thread(verb, *args, **kwargs)
 
     def _deadline(self) -> float:
         return asyncio.get_running_loop().time() + self.settings.max_wait_ms / 1000
