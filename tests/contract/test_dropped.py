@@ -214,12 +214,41 @@ def test_emptied_table_of_namespaces_is_noticed(server: Server, store: Database,
     assert "records of namespaces are gone" in warnings(store)
 
 
+def test_name_that_never_had_a_record_is_created_beside_lost_ones(server: Server, store: Database) -> None:
+    for name in ("a", "b"):
+        store.reserve(name, 10)
+    administer(server, "DELETE FROM mintage_namespace WHERE name = 'a'")
+    assert store.reserve("new", 1).first == 1
+    assert "has lost namespaces" in refusal_text(lambda: store.reserve("a", 1))
+    store.create_namespace("a", start=11)
+    assert store.describe().warnings == ()
+    assert store.count_namespaces() == 3
+
+
+def test_all_names_count_as_lost_once_the_newest_is(server: Server, store: Database) -> None:
+    store.reserve("old", 10)
+    kept = server.dump("mintage_namespace", "mintage_name")
+    store.reserve("young", 10)
+    waited(server)
+    administer(server, kept)
+    for name in ("young", "other"):
+        assert "has lost namespaces" in refusal_text(lambda name=name: store.reserve(name, 1))
+
+
+def test_missing_table_of_names_is_refused(server: Server, store: Database) -> None:
+    store.reserve("n", 1)
+    administer(server, "DROP TABLE mintage_name")
+    for verb in (lambda: store.reserve("new", 1), lambda: acquire(store), store.describe):
+        assert "mintage_existed" in refusal_text(verb)
+
+
 @pytest.mark.parametrize("how", ["TRUNCATE TABLE", "DELETE FROM"])
 def test_emptied_table_of_pools_is_noticed(server: Server, store: Database, how: str) -> None:
     acquire(store, nodes=range(9))
     administer(server, f"{how} mintage_pool")
-    assert 0 < waits(store) <= QUARANTINE_MS
     assert "records of pools are gone" in warnings(store)
+    assert 0 < waits(store) <= QUARANTINE_MS
+    assert store.describe().warnings == ()
 
 
 def test_all_tables_emptied_at_once_are_noticed(server: Server, store: Database) -> None:
@@ -472,7 +501,8 @@ def test_upgrade_of_the_tables_skips_nothing(postgresql: PostgreSQL) -> None:
         store.reserve("n", 100)
         # As the second version left them.
         postgresql.sql(
-            "DELETE FROM mintage_schema WHERE version > 2; ALTER TABLE mintage_schema DROP life;"
+            "DELETE FROM mintage_schema WHERE version > 2; DROP TABLE mintage_name;"
+            "ALTER TABLE mintage_schema DROP life;"
             + "".join(f"ALTER TABLE mintage_{kind} DROP xact;" for kind in RECORDS)
         )
         identity = store.describe().identity
@@ -491,6 +521,10 @@ def test_write_only_account_waits_for_the_new_schema(server: Server, store: Data
         assert "bring them up to date" in refusal_text(lambda: clerk.reserve("n", 1))
         store.prepare()
         assert clerk.reserve("n", 1).first == 11 + 10 * GAP
+        if not isinstance(server, MariaDB):
+            # Rights on the tables of a schema do not extend to new ones.
+            assert "mintage_name" in refusal_text(lambda: clerk.reserve("new", 1))
+            administer(server, "GRANT SELECT, INSERT, UPDATE ON mintage_name TO clerk")
         assert clerk.reserve("new", 1).first == 1
         assert acquire(clerk, "q").node == 0
         assert clerk.describe().warnings == ()

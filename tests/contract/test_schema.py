@@ -32,7 +32,9 @@ def move(postgresql: PostgreSQL) -> None:
     """Move the tables into the schema ``ids``, as the documentation says."""
     postgresql.sql(
         "CREATE SCHEMA ids AUTHORIZATION mintage; ALTER VIEW mintage_existed SET SCHEMA ids; "
-        + "".join(f"ALTER TABLE mintage_{kind} SET SCHEMA ids;" for kind in ("schema", "pool", "node", "namespace"))
+        + "".join(
+            f"ALTER TABLE mintage_{kind} SET SCHEMA ids;" for kind in ("schema", "pool", "node", "namespace", "name")
+        )
     )
 
 
@@ -115,7 +117,9 @@ def test_table_of_another_schema_is_another_server(postgresql: PostgreSQL, url: 
 def test_dropped_tables_are_noticed_in_a_schema_too(postgresql: PostgreSQL, url: str) -> None:
     with open_store(url) as store:
         store.reserve("n", 10)
-        postgresql.sql("DROP TABLE ids.mintage_schema, ids.mintage_pool, ids.mintage_node, ids.mintage_namespace")
+        postgresql.sql(
+            "DROP TABLE " + ", ".join(f"ids.mintage_{kind}" for kind in ("schema", "pool", "node", "namespace", "name"))
+        )
         assert "has lost namespaces" in refusal_text(lambda: store.reserve("n", 1))
         [said] = store.describe().warnings
         postgresql.sql(said.partition("then run: ")[2])

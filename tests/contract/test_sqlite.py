@@ -213,7 +213,7 @@ def test_database_of_an_application_can_hold_the_records(store: SqliteStore, pat
     assert store.reserve("n", 1).first == 1
     with closing(sqlite3.connect(path)) as connection:
         tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
-    assert tables == {"orders", "mintage_pool", "mintage_node", "mintage_namespace", "mintage_life"}
+    assert tables == {"orders", *(f"mintage_{name}" for name in ("pool", "node", "namespace", "life", "count"))}
 
 
 def test_file_locked_by_another_is_unavailable_after_the_timeout(path: Path) -> None:

@@ -228,7 +228,10 @@ class Store(ABC):
 
     @abstractmethod
     def count_namespaces(self) -> int:
-        """Return the number of namespaces, retired ones included. The store counts them, so do not call it often."""
+        """Return the number of namespaces, retired ones included.
+
+        A store that has lost records counts those too.
+        """
 
     def each_namespace(self) -> Iterator[NamespaceRecord]:
         """Yield the records of all namespaces, by name. Each page of 1,000 is a verb of its own."""

@@ -14,12 +14,12 @@ from mintage._core import monotonic_s
 from mintage._dataclass import asdict
 from mintage.errors import ConfigError, StoreError
 from mintage.protocol.records import KEYS, key_of, name_of
-from mintage.rules import NamespaceRecord, NodeRecord, PoolRecord
+from mintage.rules import NamespaceRecord, NodeRecord
 from mintage.store import Description, load_driver, new_token
 from mintage.store.connections import BusyError, Connections
 from mintage.store.ledger import ConflictError, Ledger, Server
 from mintage.store.per_process import PerProcess
-from mintage.store.statements import driver_statements, migrations, read_row
+from mintage.store.statements import COUNTED, driver_statements, migrations, read_row
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -30,12 +30,10 @@ if TYPE_CHECKING:
 
 CONNECTIONS: Final = 4
 """The most connections of a process at a time; half of them are kept open. More threads wait for their turn."""
-COUNTED: Final = (PoolRecord, NamespaceRecord)
-"""The kinds of records that the store counts. No record is ever removed, so a lower number means lost records."""
 WITHOUT_TABLES: Final = frozenset({"describe", "has_history"})
 """The statements of reading verbs that use no table of mintage."""
-LONG_COUNT_S: Final = 0.1
-"""A count of all records that takes longer is not repeated within a minute, except before a namespace is created."""
+MANY: Final = 10_000
+"""If there are more pools or namespaces, they are not counted again within a minute."""
 REMEMBERS: Final = 2
 """The first version of the schema whose view stays when the tables are dropped."""
 
@@ -226,12 +224,15 @@ class Database(Ledger):
 
     @contextmanager
     def _look(self) -> Iterator[Records]:
-        with ExitStack() as stack:
-            try:
-                records = stack.enter_context(self._records(writes=False))
-            except MissingTableError:
-                records = stack.enter_context(self._no_records())
-            yield records
+        try:
+            with ExitStack() as stack:
+                try:
+                    records = stack.enter_context(self._records(writes=False))
+                except MissingTableError:
+                    records = stack.enter_context(self._no_records())
+                yield records
+        except MissingTableError as error:
+            raise StoreError(f"{self.url}: {error}: {RESTORE_ADVICE}", code="store.refused") from error.__cause__
 
     @contextmanager
     def _records(self, *, writes: bool) -> Iterator[Records]:
@@ -305,8 +306,9 @@ class Database(Ledger):
                         f"{self.url}: another process is creating the tables: try again", code="store.unavailable"
                     )
                 self._make_tables(transaction)
-                # This statement fails if a table is still missing.
+                # These statements fail if a table is still missing.
                 transaction.rows(self._sql["server"], self._limits)
+                transaction.rows(self._sql["may_add_names"], {})
         except MissingTableError as error:
             raise StoreError(f"{self.url}: {error}: {RESTORE_ADVICE}", code="store.refused") from error.__cause__
 
@@ -334,8 +336,9 @@ class Database(Ledger):
                 if self.code(error) != self.unseen:
                     raise
 
-    def _has_lost(self, t: Any, kind: type[Record]) -> bool:
-        return bool(t.has_lost(kind))
+    def _has_lost(self, t: Any, kind: type[Record], name: str) -> bool:
+        [(lost,)] = t.rows(f"has_lost_{name_of(kind)}", name=name)
+        return bool(lost)
 
     def describe(self) -> Description:
         """Return the description of the store."""
@@ -359,13 +362,12 @@ class Database(Ledger):
     def _gone(self, t: Records) -> list[str]:
         """Return the kinds of records of which some were lost.
 
-        The service describes its store every 2 seconds. If a count takes long, use it for a minute.
+        The service describes its store every 2 seconds, so a count of many is used for a minute.
         """
-        began_s = monotonic_s()
-        if began_s >= self._gone_until_s:
-            self._gone_kinds = [f"{name_of(kind)}s" for kind in COUNTED if t.has_lost(kind)]
-            ended_s = monotonic_s()
-            self._gone_until_s = ended_s + 60 if ended_s - began_s > LONG_COUNT_S else 0.0
+        if monotonic_s() >= self._gone_until_s:
+            found = {name_of(kind): t.rows(f"has_lost_any_{name_of(kind)}")[0] for kind in COUNTED}
+            self._gone_kinds = [f"{name}s" for name, (is_lost, _) in found.items() if is_lost]
+            self._gone_until_s = monotonic_s() + 60 if any(count > MANY for _, count in found.values()) else 0.0
         return self._gone_kinds
 
     def _warnings(self, t: Records) -> Iterator[str]:
@@ -377,9 +379,9 @@ class Database(Ledger):
         if gone:
             yield (
                 f"history was lost: records of {' and '.join(gone)} are gone, as tables were dropped, emptied or "
-                "replaced by a dump. A pool that is not listed begins in quarantine, a namespace that is not listed is "
-                "refused. Create each namespace that was in use above all its integers (mintage namespaces create NAME "
-                f"--start N), then run: {' '.join(self._sql['accept_history'].split())}"
+                "replaced by a dump. Such a pool begins in quarantine, such a namespace is refused. Create each "
+                "namespace that was in use above all its integers (mintage namespaces create NAME --start N). If this "
+                f"warning stays, then run: {' '.join(self._sql['accept_history'].split())}"
             )
         if not existed and not t.is_new:
             made = " ".join(self._sql["keep_history"].partition("\n")[2].split())
@@ -471,14 +473,10 @@ class Records:
         is_known = key in self._locked
         written = self._execute(f"{'update' if is_known else 'insert'}_{name_of(kind)}", asdict(record))
         self.reached = written[0][0] + 1 if written else self.progress
-        if not is_known and kind in COUNTED:
-            self.does(f"count_{name_of(kind)}")
+        if not is_known and isinstance(record, COUNTED):
+            for statement in ("count", "keep_name"):
+                self.rows(f"{statement}_{name_of(kind)}", name=record.name)
         self._locked.add(key)
-
-    def has_lost(self, kind: type[Record]) -> bool:
-        """Return True if there are fewer records of a kind than were ever created."""
-        [(lost,)] = self.rows(f"has_lost_{name_of(kind)}")
-        return bool(lost)
 
     def all(self, kind: type[R]) -> Sequence[R]:
         """Return all records of a kind, by key."""
@@ -493,7 +491,9 @@ class Records:
         return self._read(NamespaceRecord, self.rows("namespaces", after=after, limit=limit))
 
     def count_namespaces(self) -> int:
-        """Return the number of namespaces."""
+        """Return the number of namespaces ever created."""
+        if self.is_old:  # tables of the first version have no counter
+            return len(self.all(NamespaceRecord))
         rows = self.rows("count_namespaces")
         return int(rows[0][0]) if rows else 0
 

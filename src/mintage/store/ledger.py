@@ -171,7 +171,7 @@ class Ledger(Store):
         """
         known = t.get(PoolRecord, name)
         if known is None:
-            begin = self._lost_pool if self._has_lost(t, PoolRecord) else self._new_pool
+            begin = self._lost_pool if self._has_lost(t, PoolRecord, name) else self._new_pool
             record = begin(name, layout, span_ms, server)
         else:
             rules.check_layout(known, layout)
@@ -192,8 +192,8 @@ class Ledger(Store):
         ends_ms = rules.end_of_quarantine(server.now_ms, max(span_ms, rules.SPAN_MS), self.clock_limit_ms)
         return rules.create_pool(name, layout, span_ms, server.identity, quarantine_until_ms=ends_ms)
 
-    def _has_lost(self, t: Transaction, kind: type[Record]) -> bool:  # noqa: ARG002
-        """Return True if records of that kind were lost, so that a missing record may have existed."""
+    def _has_lost(self, t: Transaction, kind: type[Record], name: str) -> bool:  # noqa: ARG002
+        """Return True if the missing record of this name may have existed, as records of that kind were lost."""
         return False
 
     def extend(self, lease: Lease, *, now_ms: int, next_token: str) -> Lease:
@@ -347,7 +347,7 @@ class Ledger(Store):
         record, server_id = t.get(NamespaceRecord, name), t.server().identity
         if record is not None:
             return rules.note_server_of_namespace(record, server_id)
-        if is_implied and self._has_lost(t, NamespaceRecord):
+        if is_implied and self._has_lost(t, NamespaceRecord, name):
             raise StoreError(
                 f"{self.url}: namespace {name!r} is missing, and the store has lost namespaces, as its tables were "
                 "dropped, emptied or replaced by a dump: create it above all its integers, by: mintage namespaces "

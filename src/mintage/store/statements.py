@@ -2,10 +2,11 @@
 
 A line ``-- name: get`` begins a statement; parameters are written ``:name``. A statement with ``{kind}`` is repeated
 for each kind of record, as ``get_pool``, ``get_node``, …, and has its ``{columns}``, ``{values}``, ``{changes}``,
-``{key}`` and ``{is_key}``. ``{record}`` stands for the fields of a record to read, ``{node}`` and ``{namespace}`` for
-those of these records, ``{schema}`` for the prefix of a table that has its own schema. The statement ``identity``, if
-there is one, is the expression for the field of that name. The numbered files are the migrations of the schema: each
-upgrades it from the version before. Their statements end with a semicolon at the end of a line.
+``{key}`` and ``{is_key}``; one with ``{counted}`` is repeated for the kinds of :data:`COUNTED`. ``{record}`` stands for
+the fields of a record to read, ``{node}`` and ``{namespace}`` for those of these records, ``{schema}`` for the prefix
+of a table that has its own schema. The statement ``identity``, if there is one, is the expression for the field of that
+name. The numbered files are the migrations of the schema: each upgrades it from the version before. Their statements
+end with a semicolon at the end of a line.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from functools import cache
 
 from mintage.errors import StoreError
 from mintage.protocol.records import KEYS, columns, name_of, read
-from mintage.rules import NamespaceRecord, NodeRecord
+from mintage.rules import NamespaceRecord, NodeRecord, PoolRecord
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
 
 # By the path, as importlib.resources imports the formats of archives, and the extension cannot be in one anyway.
 _FOLDER: Final = os.path.join(os.path.dirname(__file__), "sql")
+COUNTED: Final = (PoolRecord, NamespaceRecord)
+"""The kinds of records that the store counts. No record is ever removed, so a lower number means lost records."""
 
 
 @cache
@@ -41,6 +44,8 @@ def statements(dialect: str, schema: str = "", *, is_old: bool = False) -> dict[
         sql = text.replace("{identity}", identity)
         if "{kind}" in sql:
             found |= {f"{name}_{name_of(kind)}": _filled(sql, kind, identity) for kind in KEYS}
+        elif "{counted}" in sql:
+            found |= {f"{name}_{name_of(kind)}": sql.replace("{counted}", name_of(kind)) for kind in COUNTED}
         else:
             node, namespace = _fields(NodeRecord, identity), _fields(NamespaceRecord, identity)
             found[name] = sql.replace("{node}", node).replace("{namespace}", namespace)

@@ -257,7 +257,7 @@ async def _list_namespaces(ask: Ask, after: After = "", limit: PageLimit = 0) ->
 async def _count_namespaces(ask: Ask) -> Counted:
     """Count the namespaces, retired ones included.
 
-    This needs the right `describe` for all names, `*`. The store counts its records, so do not ask often.
+    This needs the right `describe` for all names, `*`.
     """
     return {"count": await ask.service.ask(ask.caller, "describe", "", ask.service.store.count_namespaces)}
 

@@ -122,31 +122,46 @@ CREATE SQL SECURITY INVOKER VIEW mintage_existed AS
 SELECT 'mintage made tables here: if they are gone, so is what they remembered' AS note;
 
 -- name: lose_history
-UPDATE mintage_schema SET
-  pools = (SELECT COUNT(*) FROM mintage_pool) + 1,
-  namespaces = (SELECT COUNT(*) FROM mintage_namespace) + 1
-WHERE version = 1;
+INSERT IGNORE INTO mintage_name VALUES ('pool', '', 0), ('namespace', '', 0);
 
 -- name: accept_history
+DELETE FROM mintage_name;
 UPDATE mintage_schema SET
   pools = (SELECT COUNT(*) FROM mintage_pool),
   namespaces = (SELECT COUNT(*) FROM mintage_namespace)
 WHERE version = 1;
+INSERT INTO mintage_name
+SELECT 'pool', name, pools FROM mintage_pool, mintage_schema WHERE version = 1
+UNION ALL
+SELECT 'namespace', name, namespaces FROM mintage_namespace, mintage_schema WHERE version = 1;
 
 -- name: may_count
 UPDATE mintage_schema SET pools = 0 WHERE 1 = 0;
 
--- name: count_pool
-UPDATE mintage_schema SET pools = pools + 1 WHERE version = 1;
+-- name: may_add_names
+INSERT INTO mintage_name SELECT * FROM mintage_name WHERE 1 = 0;
 
--- name: count_namespace
-UPDATE mintage_schema SET namespaces = namespaces + 1 WHERE version = 1;
+-- name: count
+UPDATE mintage_schema SET {counted}s = {counted}s + 1
+WHERE version = 1 AND NOT EXISTS (SELECT 1 FROM mintage_name WHERE kind = '{counted}' AND name = :name);
 
--- name: has_lost_pool
-SELECT pools > (SELECT COUNT(*) FROM mintage_pool) FROM mintage_schema WHERE version = 1;
+-- name: keep_name
+INSERT IGNORE INTO mintage_name SELECT '{counted}', :name, {counted}s FROM mintage_schema WHERE version = 1;
 
--- name: has_lost_namespace
-SELECT namespaces > (SELECT COUNT(*) FROM mintage_namespace) FROM mintage_schema WHERE version = 1;
+-- name: has_lost
+-- The record of this name; or names as well, of which the last one has the highest number.
+SELECT
+  EXISTS (SELECT 1 FROM mintage_name WHERE kind = '{counted}' AND name IN (:name, ''))
+  OR {counted}s > COALESCE((SELECT MAX(ordinal) FROM mintage_name WHERE kind = '{counted}'), 0)
+FROM mintage_schema WHERE version = 1;
+
+-- name: has_lost_any
+SELECT
+  EXISTS (SELECT 1 FROM mintage_name WHERE kind = '{counted}' AND name = '')
+  OR {counted}s > COALESCE((SELECT MAX(ordinal) FROM mintage_name WHERE kind = '{counted}'), 0)
+  OR {counted}s > (SELECT COUNT(*) FROM mintage_{counted}),
+  {counted}s
+FROM mintage_schema WHERE version = 1;
 
 -- name: renew
 UPDATE mintage_life SET name = :life WHERE life = 1;
@@ -170,7 +185,7 @@ UPDATE mintage_{kind} SET {changes} WHERE {is_key};
 SELECT {namespace} FROM mintage_namespace WHERE name > :after ORDER BY name LIMIT :limit;
 
 -- name: count_namespaces
-SELECT COUNT(*) FROM mintage_namespace;
+SELECT namespaces FROM mintage_schema WHERE version = 1;
 
 -- name: nodes
 SELECT {node} FROM mintage_node WHERE pool = :pool ORDER BY node;

@@ -124,31 +124,47 @@ CREATE VIEW {schema}mintage_existed AS SELECT 'mintage made tables here: if they
 AS note;
 
 -- name: lose_history
-UPDATE {schema}mintage_schema SET
-  pools = (SELECT COUNT(*) FROM {schema}mintage_pool) + 1,
-  namespaces = (SELECT COUNT(*) FROM {schema}mintage_namespace) + 1
-WHERE version = 1;
+INSERT INTO {schema}mintage_name VALUES ('pool', '', 0), ('namespace', '', 0) ON CONFLICT DO NOTHING;
 
 -- name: accept_history
+DELETE FROM {schema}mintage_name;
 UPDATE {schema}mintage_schema SET
   pools = (SELECT COUNT(*) FROM {schema}mintage_pool),
   namespaces = (SELECT COUNT(*) FROM {schema}mintage_namespace)
 WHERE version = 1;
+INSERT INTO {schema}mintage_name
+SELECT 'pool', name, pools FROM {schema}mintage_pool, {schema}mintage_schema WHERE version = 1
+UNION ALL
+SELECT 'namespace', name, namespaces FROM {schema}mintage_namespace, {schema}mintage_schema WHERE version = 1;
 
 -- name: may_count
 UPDATE {schema}mintage_schema SET pools = 0 WHERE false;
 
--- name: count_pool
-UPDATE {schema}mintage_schema SET pools = pools + 1 WHERE version = 1;
+-- name: may_add_names
+INSERT INTO {schema}mintage_name SELECT * FROM {schema}mintage_name WHERE false;
 
--- name: count_namespace
-UPDATE {schema}mintage_schema SET namespaces = namespaces + 1 WHERE version = 1;
+-- name: count
+UPDATE {schema}mintage_schema SET {counted}s = {counted}s + 1
+WHERE version = 1 AND NOT EXISTS (SELECT FROM {schema}mintage_name WHERE kind = '{counted}' AND name = :name);
 
--- name: has_lost_pool
-SELECT pools > (SELECT COUNT(*) FROM {schema}mintage_pool) FROM {schema}mintage_schema WHERE version = 1;
+-- name: keep_name
+INSERT INTO {schema}mintage_name SELECT '{counted}', CAST(:name AS TEXT), {counted}s FROM {schema}mintage_schema WHERE version = 1
+ON CONFLICT DO NOTHING;
 
--- name: has_lost_namespace
-SELECT namespaces > (SELECT COUNT(*) FROM {schema}mintage_namespace) FROM {schema}mintage_schema WHERE version = 1;
+-- name: has_lost
+-- The record of this name; or names as well, of which the last one has the highest number.
+SELECT
+  EXISTS (SELECT FROM {schema}mintage_name WHERE kind = '{counted}' AND name IN (:name, ''))
+  OR {counted}s > COALESCE((SELECT MAX(ordinal) FROM {schema}mintage_name WHERE kind = '{counted}'), 0)
+FROM {schema}mintage_schema WHERE version = 1;
+
+-- name: has_lost_any
+SELECT
+  EXISTS (SELECT FROM {schema}mintage_name WHERE kind = '{counted}' AND name = '')
+  OR {counted}s > COALESCE((SELECT MAX(ordinal) FROM {schema}mintage_name WHERE kind = '{counted}'), 0)
+  OR {counted}s > (SELECT COUNT(*) FROM {schema}mintage_{counted}),
+  {counted}s
+FROM {schema}mintage_schema WHERE version = 1;
 
 -- name: renew
 UPDATE {schema}mintage_schema SET life = :life WHERE version = 1;
@@ -179,7 +195,7 @@ UPDATE {schema}mintage_{kind} SET {changes}, xact = txid_current() WHERE {is_key
 SELECT {namespace} FROM {schema}mintage_namespace WHERE name > :after ORDER BY name LIMIT :limit;
 
 -- name: count_namespaces
-SELECT COUNT(*) FROM {schema}mintage_namespace;
+SELECT namespaces FROM {schema}mintage_schema WHERE version = 1;
 
 -- name: nodes
 SELECT {node} FROM {schema}mintage_node WHERE pool = :pool ORDER BY node;

@@ -13,7 +13,7 @@ INSERT INTO mintage_{kind} ({columns}) VALUES ({values}) ON CONFLICT ({key}) DO 
 SELECT {namespace} FROM mintage_namespace WHERE name > :after ORDER BY name LIMIT :limit;
 
 -- name: count_namespaces
-SELECT COUNT(*) FROM mintage_namespace;
+SELECT namespaces FROM mintage_count;
 
 -- name: nodes
 SELECT {node} FROM mintage_node WHERE pool = :pool ORDER BY node;
