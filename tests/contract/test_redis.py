@@ -503,6 +503,41 @@ def test_sentinel_may_have_a_password(redis_sentinel: RedisSentinel) -> None:
         sentinel.run(*ask, "ACL", "SETUSER", "default", "nopass")
 
 
+@pytest.mark.parametrize("name", ["redis", "redis_cluster"])
+def test_store_without_its_list_of_names_lists_all_again(request: pytest.FixtureRequest, name: str) -> None:
+    server = request.getfixturevalue(name)
+    with open_store(server.url) as store:
+        assert isinstance(store, RedisStore)
+        for each in ("b", "a", "c"):
+            store.reserve(each, 1)
+            store.create_pool(each, layout="test")
+        for kind in ("namespace", "pool"):
+            # As a version left it that had no list.
+            store._scripts.ask(("DEL", f"mintage:names:{kind}"))
+        assert [each.name for each in store.list_namespaces()] == ["a", "b", "c"]
+        assert [each.name for each in store.list_namespaces("a", 1)] == ["b"]
+        assert [each.name for each in store.list_pools()] == ["a", "b", "c"]
+        assert store.count_namespaces() == 3
+        store.retire("d")
+        assert store.count_namespaces() == 4
+
+
+def test_name_without_a_record_is_not_listed(store: RedisStore) -> None:
+    store.reserve("m", 1)
+    # As a client left them that ended before it created the records.
+    for kind in ("namespace", "pool"):
+        store._names[kind].add("a", "b", "z")
+    assert [each.name for each in store.list_namespaces("", 1)] == ["m"]
+    assert [each.name for each in store.each_namespace()] == ["m"]
+    assert store.list_namespaces("m", 1) == []
+    assert store.list_pools() == []
+
+
+def test_refused_verb_on_a_missing_name_lists_nothing(store: RedisStore) -> None:
+    assert not store.give_back(Segment("n", 1, 10, 1, serial=7), 2)
+    assert store.count_namespaces() == 0
+
+
 def test_sentinel_that_does_not_know_the_service_is_unavailable(redis_sentinel: RedisSentinel) -> None:
     with open_store(redis_sentinel.url.replace("mymaster", "nobody")) as store:
         error = refusal(lambda: store.reserve("n", 1))

@@ -17,7 +17,7 @@ from functools import cache
 from hashlib import sha1
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final, cast
 
 from redis import exceptions
 from redis.backoff import NoBackoff
@@ -29,7 +29,7 @@ from mintage import rules
 from mintage.errors import ConfigError, LeaseError, StoreError
 from mintage.protocol.records import columns, name_of, read
 from mintage.rules import Lease, NamespaceRecord, NodeRecord, PoolRecord, Segment
-from mintage.store import Description, Store, new_token
+from mintage.store import PAGE, Description, Store, new_token
 from mintage.store.per_process import PerProcess
 
 if TYPE_CHECKING:
@@ -75,6 +75,8 @@ _LUA: Final = re.compile(r"(?:user_script:\d+: |^)((?:damaged|attempt|bad argume
 _DENIED: Final = re.compile(r"can't run this command|no permissions|ACL failure")
 _LINE: Final = re.compile(r"user_script: ?(\d+)")
 _COMMAND: Final = re.compile(r"redis\.call\(\s*'(\w+)'")
+_CREATING: Final = frozenset({"acquire", "create_pool", "reserve", "create_namespace", "raise_floor", "retire"})
+"""The verbs that create a missing pool or namespace."""
 _AWAY_PREFIXES: Final = ("BUSY ", "LOADING ", "MASTERDOWN ", "NOREPLICAS ")
 
 
@@ -257,6 +259,16 @@ class Scripts:
         except Exception as error:
             raise self._translate(error) from error
 
+    def ask(self, *commands: tuple[object, ...]) -> list[Any]:
+        """Send commands at once, and return their answers. They are not atomic."""
+        try:
+            with self._client.get().pipeline(transaction=False) as pipeline:
+                for command in commands:
+                    pipeline.execute_command(*command)
+                return list(pipeline.execute())
+        except Exception as error:
+            raise self._translate(error) from error
+
     def fsync(self) -> str | None:
         """Return the setting ``appendfsync``; ``None`` if the server does not show it."""
         try:
@@ -272,6 +284,42 @@ class Scripts:
         client = self._client.pop()
         if client is not None:
             client.close()
+
+
+class Names:
+    """The names of all pools or namespaces: a sorted set, in which the empty name says that the set has all of them.
+
+    A client adds a name before it creates the record, so a name may lack a record, but a record has its name. The set
+    of a store without the empty name, as of one that somebody deleted, is filled from all keys of the server.
+    """
+
+    def __init__(self, scripts: Scripts, kind: str) -> None:
+        self._scripts = scripts
+        self._kind = kind
+        self._key = f"{scripts.prefix}:names:{kind}"
+
+    def add(self, *names: str) -> None:
+        """Add names, which may be there."""
+        self._scripts.ask(("ZADD", self._key, *(word for name in names for word in ("0", name))))
+
+    def count(self) -> int:
+        """Return the number of names."""
+        self._fill()
+        return int(self._scripts.ask(("ZCARD", self._key))[0]) - 1
+
+    def pages(self, after: str = "", size: int = PAGE) -> Iterator[list[str]]:
+        """Yield the names that sort after ``after``, ``size`` at a time."""
+        self._fill()
+        while page := self._scripts.ask(("ZRANGEBYLEX", self._key, f"({after}", "+", "LIMIT", "0", str(size)))[0]:
+            yield page
+            after = page[-1]
+
+    def _fill(self) -> None:
+        if self._scripts.ask(("ZSCORE", self._key, ""))[0] is None:
+            found = self._scripts.names(self._kind)
+            while batch := list(islice(found, PAGE)):
+                self.add(*batch)
+            self.add("")
 
 
 class RedisStore(Store):
@@ -293,20 +341,27 @@ class RedisStore(Store):
     def __init__(self, url: StoreUrl) -> None:
         self.url = url
         self._scripts = Scripts(url, "volatile")
+        self._names = {kind: Names(self._scripts, kind) for kind in ("pool", "namespace")}
         self._volatile = url.flag("volatile")
+
+    def _run(self, script: str, kind: str, name: str, keys: Sequence[str], verb: str, **arguments: Any) -> Any:
+        arguments |= {"verb": verb, "volatile": self._volatile}
+        seen = self._scripts.run(script, keys, is_listed=False if verb in _CREATING else None, **arguments)
+        if "unlisted" in seen:
+            self._names[kind].add(name)
+            seen = self._scripts.run(script, keys, **arguments)
+        return seen
 
     # --- leases ---------------------------------------------------------------------------------------------------
 
     def _leases(self, verb: str, pool: str, **arguments: Any) -> Seen:
         keys = [self._scripts.key("pool", pool, part) for part in ("", ":until", ":numbers")]
         arguments |= {
-            "verb": verb,
-            "volatile": self._volatile,
             "limit_ms": self.clock_limit_ms,
             "margin_ms": rules.CLOCK_MARGIN_MS,
             "cooldown_ms": rules.COOLDOWN_MS,
         }
-        return Seen(pool, self._scripts.run("leases", keys, **arguments))
+        return Seen(pool, self._run("leases", "pool", pool, keys, verb, **arguments))
 
     def acquire(
         self,
@@ -403,13 +458,17 @@ class RedisStore(Store):
 
     def list_pools(self) -> Sequence[PoolRecord]:
         """Return the records of all pools, by name."""
-        pools = ((name, self._scripts.hash(self._scripts.key("pool", name))) for name in self._scripts.scan("pool"))
-        return [_record(PoolRecord, fields["pool"], name=name) for name, fields in pools if "pool" in fields]
+        return [
+            _record(PoolRecord, text, name=name)
+            for names in self._names["pool"].pages()
+            for name, text in zip(names, self._ask("HGET", "pool", names, "pool"), strict=True)
+            if text is not None
+        ]
 
     def list_leases(self, pool: str | None = None) -> Sequence[NodeRecord]:
         """Return the records of all node numbers that were ever granted."""
-        names = self._scripts.scan("pool") if pool is None else [pool]
-        pools = ((name, self._scripts.hash(self._scripts.key("pool", name))) for name in names)
+        pages = self._names["pool"].pages() if pool is None else [[pool]]
+        pools = ((name, self._scripts.hash(self._scripts.key("pool", name))) for names in pages for name in names)
         return [
             _record(NodeRecord, text, pool=name, node=field)
             for name, fields in pools
@@ -417,13 +476,18 @@ class RedisStore(Store):
             if field != "pool"
         ]
 
+    def _ask(self, command: str, kind: str, names: Sequence[str], *words: str) -> list[Any]:
+        return self._scripts.ask(*((command, self._scripts.key(kind, name), *words) for name in names))
+
     # --- segments -------------------------------------------------------------------------------------------------
 
     def _segments(self, verb: str, namespace: str, **arguments: Any) -> dict[str, Any]:
         # The script creates a missing namespace from this record.
         arguments.setdefault("record", _texts(rules.create_namespace(namespace, "")))
         keys = [self._scripts.key("namespace", namespace)]
-        return self._scripts.run("segments", keys, verb=verb, volatile=self._volatile, gap=rules.GAP, **arguments)
+        return cast(
+            "dict[str, Any]", self._run("segments", "namespace", namespace, keys, verb, gap=rules.GAP, **arguments)
+        )
 
     def reserve(self, namespace: str, count: int) -> Segment:
         """Reserve the next integers of a namespace."""
@@ -490,18 +554,18 @@ class RedisStore(Store):
         return _namespace(namespace, fields) if fields else None
 
     def list_namespaces(self, after: str = "", limit: int = rules.MAX_COUNT) -> Sequence[NamespaceRecord]:
-        """Return the records of a page of namespaces, by name. It scans all keys of the server."""
-        later = (name for name in self._scripts.names("namespace") if name > after)
-        first: list[str] = []
-        # No more names than two pages are held at a time.
-        while batch := list(islice(later, limit)):
-            first = sorted({*first, *batch})[:limit]
-        records = map(self.get_namespace, first)
-        return [record for record in records if record is not None]
+        """Return the records of a page of namespaces, by name."""
+        found: list[NamespaceRecord] = []
+        for names in self._names["namespace"].pages(after, min(limit, PAGE)):
+            all_fields = self._ask("HGETALL", "namespace", names)
+            found += [_namespace(name, fields) for name, fields in zip(names, all_fields, strict=True) if fields]
+            if len(found) >= limit:
+                break
+        return found[:limit]
 
     def count_namespaces(self) -> int:
-        """Return the number of namespaces. It scans all keys of the server, and may count some twice if it grows."""
-        return sum(1 for _ in self._scripts.names("namespace"))
+        """Return the number of namespaces."""
+        return self._names["namespace"].count()
 
     # --- the server -----------------------------------------------------------------------------------------------
 

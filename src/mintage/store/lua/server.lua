@@ -30,3 +30,8 @@ if a.volatile == false then
     .. ')' })
   end
 end
+
+-- A client lists a new pool or namespace before it creates it: in a cluster, the list may be on another server.
+if a.is_listed == false and redis.call('EXISTS', KEYS[1]) == 0 then
+  return cjson.encode({ unlisted = true })
+end
