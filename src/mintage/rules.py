@@ -596,15 +596,16 @@ def revoke(record: NodeRecord) -> NodeRecord:
 
 
 def create_namespace(
-    name: str, server_id: str, *, start: int = 1, maximum: int = MAX_INTEGER, stride: int = 1, offset: int = 0
+    name: str, server_id: str, *, start: int | None = None, maximum: int = MAX_INTEGER, stride: int = 1, offset: int = 0
 ) -> NamespaceRecord:
-    """Return a namespace of the integers from ``start`` to ``maximum`` that are ``offset`` modulo ``stride``.
+    """Return a namespace of the integers from ``start`` (1) to ``maximum`` that are ``offset`` modulo ``stride``.
 
     Two independent databases with stride 2 and offsets 0 and 1 hand out even and odd integers. Each works without the
     other.
 
     :raises FieldError: ``field.range``.
     """
+    start = 1 if start is None else start
     check_int(start, "start", 0, MAX_INTEGER)
     check_int(maximum, "maximum", 0, MAX_INTEGER)
     check_int(stride, "stride", 1, MAX_STRIDE)

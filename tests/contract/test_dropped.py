@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from mintage.errors import LeaseError
+from mintage.cli import main
+from mintage.errors import CATALOGUE, LeaseError
 from mintage.rules import CLOCK_LIMIT_MS, CLOCK_MARGIN_MS, GAP, SPAN_MS
 from mintage.store import new_token, open_store
 from mintage.store.database import Database
@@ -98,6 +99,29 @@ def test_namespace_of_dropped_tables_does_not_begin_again(server: Server, store:
     assert store.reserve("other", 1).first == 500
     store.retire("third")
     refusal_text(lambda: store.reserve("fourth", 1))
+
+
+def test_namespace_created_after_a_loss_needs_a_start(server: Server, store: Database) -> None:
+    store.reserve("invoice", 100)
+    drop(server)
+    said = refusal_text(lambda: store.create_namespace("invoice"))
+    assert "namespaces create invoice --start N" in said
+    refusal_text(lambda: store.create_namespace("invoice", maximum=10**9, stride=2))
+    assert store.list_namespaces() == []
+    assert store.create_namespace("invoice", start=101).high_water == 100
+    assert store.create_namespace("other", start=1).high_water == 0
+
+
+def test_command_that_creates_a_namespace_after_a_loss_needs_start(
+    server: Server, store: Database, capsys: pytest.CaptureFixture[str]
+) -> None:
+    store.reserve("invoice", 100)
+    drop(server)
+    create = ["namespaces", "create", "invoice", "--store", server.url]
+    assert main(create) == CATALOGUE["store.refused"].exit
+    assert "has lost namespaces" in capsys.readouterr().err
+    assert main([*create, "--start", "101"]) == 0
+    assert store.reserve("invoice", 1).first == 101
 
 
 def test_pool_of_dropped_tables_begins_in_quarantine(server: Server, store: Database) -> None:

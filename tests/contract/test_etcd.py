@@ -21,6 +21,7 @@ from mintage.rules import GAP
 from mintage.store import new_token, open_store
 from mintage.store.etcd import PAGE
 from tests.helpers.outcomes import code_of, eventually
+from tests.helpers.sql_servers import refusal_text
 from tests.helpers.stores import acquire
 from tests.servers import Etcd, EtcdCluster, Proxy
 from tests.service.running import certificate
@@ -148,8 +149,18 @@ def test_cluster_that_goes_back_counts_as_a_server_that_forgot(tmp_path: Path) -
             assert store.extend(held, now_ms=store.now_ms(), next_token=new_token()).until_ms >= held.until_ms
             # A pool without a record may be lost.
             assert code_of(lambda: acquire(store, pool="q")) == "lease.none_free"
+            # A namespace without a record may be lost.
+            for begin in (lambda: store.reserve("m", 1), lambda: store.create_namespace("m")):
+                assert "namespaces create m --start N" in refusal_text(begin)
+            assert store.create_namespace("m", start=101).high_water == 100
             first = store.reserve("n", 1).first
             assert store.reserve("n", 1).first == first + 1
+            [said] = store.describe().warnings
+            assert said.endswith("then run: etcdctl del mintage/incarnation")
+            stale.call("/v3/kv/deleterange", {"key": b64encode(b"mintage/incarnation").decode()})
+            assert store.describe().warnings == ()
+            assert store.reserve("new", 1).first == 1
+            assert store.reserve("n", 1).first > first + 1
     finally:
         for member in cluster.members:
             member.kill()

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from mintage.store import Store
-    from tests.servers import MariaDB
+    from tests.servers import MariaDB, PostgreSQL
     from tests.servers.mintage import Http
 
 SPAN_MS = 10_000
@@ -210,6 +210,19 @@ def test_namespace_that_the_service_may_not_create_is_refused(tmp_path: Path) ->
         store.create_namespace("n")
         assert code_of(lambda: store.reserve("n", 101)) == "field.range"
         assert len(store.reserve("n", 100)) == 100
+
+
+def test_namespace_created_through_a_service_after_a_loss_needs_a_start(tmp_path: Path, postgresql: PostgreSQL) -> None:
+    with open_store(postgresql.url) as behind:
+        behind.reserve("n", 100)
+    postgresql.sql("DELETE FROM mintage_namespace")
+    with serving(tmp_path / "s", postgresql.url) as service, open_store(service.url) as store:
+        for create in (lambda: store.reserve("n", 1), lambda: store.create_namespace("n")):
+            with pytest.raises(StoreError, match="has lost namespaces") as caught:
+                create()
+            assert caught.value.code == "store.refused"
+        store.create_namespace("n", start=101)
+        assert store.reserve("n", 1).first == 101
 
 
 # --- keys and TLS ---------------------------------------------------------------------------------------------------

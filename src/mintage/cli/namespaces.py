@@ -110,7 +110,7 @@ def _list(args: argparse.Namespace) -> int:
 @command(
     "create",
     option("namespace", metavar="NAMESPACE", help="1 to 128 letters, digits and . _ : @ -"),
-    option("--start", type=parse_int, metavar="N", default=1, help="the smallest integer (default: 1)"),
+    option("--start", type=parse_int, metavar="N", help="the smallest integer (default: 1)"),
     option("--maximum", type=parse_int, metavar="N", default=2**63 - 1, help="the largest integer (default: 2^63 - 1)"),
     option("--stride", type=parse_int, metavar="N", default=1, help="the distance between two integers (default: 1)"),
     option("--offset", type=parse_int, metavar="N", default=0, help="each integer modulo the stride (default: 0)"),
@@ -125,7 +125,8 @@ def _create(args: argparse.Namespace) -> int:
     """Create a namespace that need not start at 1.
 
     A namespace that you do not create like this starts at 1 at its first use. Only its floor can be changed later. With
-    stride 2, offset 0 in one store and offset 1 in another, two independent stores never hand out the same integer.
+    stride 2, offset 0 in one store and offset 1 in another, two independent stores never hand out the same integer. A
+    store that knows that it has lost namespaces needs --start: give it a number above all integers of the name.
     """
     with opened(args) as store:
         record = store.create_namespace(

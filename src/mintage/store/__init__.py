@@ -167,13 +167,17 @@ class Store(ABC):
 
     @abstractmethod
     def create_namespace(
-        self, namespace: str, *, start: int = 1, maximum: int = 2**63 - 1, stride: int = 1, offset: int = 0
+        self, namespace: str, *, start: int | None = None, maximum: int = 2**63 - 1, stride: int = 1, offset: int = 0
     ) -> NamespaceRecord:
         """Create a namespace of the integers from ``start`` to ``maximum`` that are ``offset`` modulo ``stride``.
+
+        Without ``start`` it begins at 1. A store that knows that it has lost namespaces refuses that, as with a first
+        :meth:`reserve`, because the name may have been in use: give a ``start`` above all its integers.
 
         :raises ConfigError: ``config.namespace``: the namespace exists; ``config.name``.
         :raises FieldError: ``field.range``.
         :raises GenerationError: ``namespace.retired``.
+        :raises StoreError: ``store.refused``: the store has lost namespaces, and ``start`` is missing.
         """
 
     @abstractmethod

@@ -76,7 +76,7 @@ def _give_back(segment: Segment, first_unused: int) -> None:
 
 
 def _create_namespace(
-    namespace: str, *, start: int = 1, maximum: int = rules.MAX_INTEGER, stride: int = 1, offset: int = 0
+    namespace: str, *, start: int | None = None, maximum: int = rules.MAX_INTEGER, stride: int = 1, offset: int = 0
 ) -> None:
     rules.check_name(namespace, "namespace")
     rules.create_namespace(namespace, "", start=start, maximum=maximum, stride=stride, offset=offset)

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from mintage.protocol.records import R, Record
     from mintage.protocol.url import StoreUrl
-    from mintage.rules import PoolRecord
+    from mintage.store.ledger import Transaction
 
 PORT: Final = 2379
 _NOT_ALLOWED: Final = (
@@ -80,16 +80,25 @@ class EtcdStore(Ledger):
         yield keys
         keys.commit()
 
-    def _new_pool(self, name: str, layout: str, span_ms: int, server: Server) -> PoolRecord:
-        # A cluster that went back may have lost this pool.
-        begin = super()._lost_pool if _SEPARATOR in server.identity else super()._new_pool
-        return begin(name, layout, span_ms, server)
+    def _has_lost(self, t: Transaction, kind: type[Record]) -> bool:  # noqa: ARG002
+        # A cluster that went back may have lost any record.
+        return _SEPARATOR in t.server().identity
 
     def describe(self) -> Description:
         """Return the description of the store."""
         version = self._connection.get().ask("maintenance/status", {})[0].get("version")
         server = self._run(lambda t: t.server())
-        return Description(str(self.url), self.promise, f"etcd {version}", server.identity, server.now_ms)
+        warnings = []
+        if _SEPARATOR in server.identity:
+            warnings.append(
+                "history was lost: the cluster went back to older data. A pool that is not listed begins in "
+                "quarantine, a namespace that is not listed is refused. Create each namespace that was in use above "
+                "all its integers (mintage namespaces create NAME --start N), then run: etcdctl del "
+                f"{self._prefix}{INCARNATION}"
+            )
+        return Description(
+            str(self.url), self.promise, f"etcd {version}", server.identity, server.now_ms, tuple(warnings)
+        )
 
     def close(self) -> None:
         """Close the connections of this process."""

@@ -402,14 +402,16 @@ class HttpStore(Store):
         self,
         namespace: str,
         *,
-        start: int = 1,
+        start: int | None = None,
         maximum: int = rules.MAX_INTEGER,
         stride: int = 1,
         offset: int = 0,
     ) -> NamespaceRecord:
         """Create a namespace of integers."""
         rules.create_namespace(namespace, "", start=start, maximum=maximum, stride=stride, offset=offset)
-        body = {"start": str(start), "maximum": str(maximum), "stride": stride, "offset": offset}
+        body: dict[str, object] = {"maximum": str(maximum), "stride": stride, "offset": offset}
+        if start is not None:
+            body["start"] = str(start)
         # A retry would find the namespace.
         return self._ask(self._put_namespace(namespace, body, is_repeatable=False))
 

@@ -293,7 +293,7 @@ class Ledger(Store):
         self,
         namespace: str,
         *,
-        start: int = 1,
+        start: int | None = None,
         maximum: int = rules.MAX_INTEGER,
         stride: int = 1,
         offset: int = 0,
@@ -308,6 +308,8 @@ class Ledger(Store):
                     f"namespace {namespace!r} exists: only its floor can change; use another name",
                     code="config.namespace",
                 )
+            if start is None:
+                self._check_new(t, namespace)
             server_id = t.server().identity
             record = rules.create_namespace(
                 namespace, server_id, start=start, maximum=maximum, stride=stride, offset=offset
@@ -340,21 +342,27 @@ class Ledger(Store):
     def _namespace(self, t: Transaction, name: str, *, is_implied: bool = False) -> NamespaceRecord:
         """Return the namespace after it has noted this server; create a missing namespace.
 
-        ``is_implied`` is True if the caller did not ask to create it.
-
-        :raises StoreError: ``store.refused``: the namespace is missing, ``is_implied``, and may have existed before.
+        ``is_implied`` is True if the caller said nothing of where it begins: see :meth:`_check_new`.
         """
         record, server_id = t.get(NamespaceRecord, name), t.server().identity
         if record is not None:
             return rules.note_server_of_namespace(record, server_id)
-        if is_implied and self._has_lost(t, NamespaceRecord, name):
+        if is_implied:
+            self._check_new(t, name)
+        return rules.create_namespace(name, server_id)
+
+    def _check_new(self, t: Transaction, name: str) -> None:
+        """Check that a missing namespace may begin at 1.
+
+        :raises StoreError: ``store.refused``: the store has lost namespaces, so it may have existed.
+        """
+        if self._has_lost(t, NamespaceRecord, name):
             raise StoreError(
-                f"{self.url}: namespace {name!r} is missing, and the store has lost namespaces, as its tables were "
-                "dropped, emptied or replaced by a dump: create it above all its integers, by: mintage namespaces "
-                f"create {name} --start N; mintage doctor shows how to end this state",
+                f"{self.url}: namespace {name!r} is missing, and the store has lost namespaces, as tables were "
+                "dropped, emptied or replaced by a dump, or a cluster went back: create it above all its integers, by: "
+                f"mintage namespaces create {name} --start N; mintage doctor shows how to end this state",
                 code="store.refused",
             )
-        return rules.create_namespace(name, server_id)
 
     def list_pools(self) -> Sequence[PoolRecord]:
         """Return the records of all pools, by name."""

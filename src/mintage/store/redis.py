@@ -519,7 +519,7 @@ class RedisStore(Store):
         self,
         namespace: str,
         *,
-        start: int = 1,
+        start: int | None = None,
         maximum: int = rules.MAX_INTEGER,
         stride: int = 1,
         offset: int = 0,

@@ -280,9 +280,11 @@ async def _put_namespace(ask: Ask, namespace: Namespace, body: NewNamespace = _O
     """Create a namespace, or raise the floor of one.
 
     A namespace has the integers from `start` to `maximum` that are `offset` modulo `stride`; without a body, all of
-    them from 1 on. With `floor` alone, the request raises the floor, and the answer is 200. A floor never moves back;
-    raising it creates a namespace that does not exist. The store no longer reserves or takes back integers below it. A
-    client with an earlier segment learns of the floor with its next segment.
+    them from 1 on. A store that has lost namespaces refuses a namespace without a `start`.
+
+    With `floor` alone, the request raises the floor, and the answer is 200. A floor never moves back; raising it
+    creates a namespace that does not exist. The store no longer reserves or takes back integers below it. A client with
+    an earlier segment learns of the floor with its next segment.
     """
     store = ask.service.store
     if not body.is_floor and namespace.endswith(_VERBS):
@@ -300,7 +302,7 @@ async def _put_namespace(ask: Ask, namespace: Namespace, body: NewNamespace = _O
         (namespace,),
         store.create_namespace,
         namespace,
-        start=body.start,
+        start=body.start if "start" in body.model_fields_set else None,
         maximum=body.maximum,
         stride=body.stride,
         offset=body.offset,
