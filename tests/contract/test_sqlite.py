@@ -449,6 +449,8 @@ def forget(
     """Erase the memory of the process, as in another process, and of the machine, as after a restart."""
     if process:
         witness._remembered.clear()
+        while witness._used:
+            os.close(witness._used.popitem()[1])
     if attributes is not None and sys.platform == "linux":
         for name in os.listxattr(attributes):
             os.removexattr(attributes, name)
@@ -523,7 +525,7 @@ def test_copy_placed_before_the_marks_are_kept_repeats_no_integer(
         copy = copied(path)
         monkeypatch.setattr(witness.Witness, "keep", late)
         if not has_shared_memory:
-            monkeypatch.setattr(witness, "_open_shared", lambda _: None)
+            monkeypatch.setattr(witness, "_open_shared", lambda *_: None)
         ours = store.reserve("n", 100).as_range()
         monkeypatch.undo()
         after = reserve_in_another_process()
@@ -781,6 +783,35 @@ def test_file_removed_from_a_live_process_counts_as_lost(store: SqliteStore, pat
     # The copy comes back when others have made the file anew.
     file_copies.WAYS["cp over it"](path.parent, copy)
     assert store.reserve("n", 1).first > after.last
+
+
+HOLDS = """
+import sys, time
+from mintage import open_store
+store = open_store(sys.argv[1])
+lease = store.acquire("p", nodes=range(4), layout="test", holder="it", now_ms=store.now_ms(), span_ms=30_000)
+print(lease.until_ms, store.reserve("n", 100).last, flush=True)
+time.sleep(3600)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux has memory that processes share by name")
+@pytest.mark.parametrize("way", ["rm ids.db", "rm ids.db*", 'rm -r "$PWD" && mkdir "$PWD"'])
+def test_file_removed_beside_a_live_process_counts_as_lost(tmp_path: Path, way: str) -> None:
+    path = tmp_path / "it" / "ids.db"
+    path.parent.mkdir()
+    holder = python(HOLDS, f"sqlite:///{path}")
+    try:
+        assert holder.stdout is not None
+        until_ms, last = map(int, holder.stdout.readline().split())
+        subprocess.run(["sh", "-c", way], cwd=path.parent, check=True)
+        with opened(path) as store:
+            assert code_of(lambda: acquire(store)) == "lease.none_free"
+            assert store.list_pools()[0].floor_ms >= until_ms
+            assert store.reserve("n", 1).first > last
+    finally:
+        holder.kill()
+        holder.communicate()
 
 
 def test_processes_with_different_memories_notice_a_copy_once(store: SqliteStore, path: Path) -> None:
@@ -1189,7 +1220,8 @@ def test_memory_of_the_machine_forgets_the_oldest_stores(tmp_path: Path, monkeyp
         with opened(tmp_path / f"{number}.db") as store:
             store.reserve("n", 1)
     own = tmp_path / f"mintage-{os.geteuid()}"
-    assert len(list(own.iterdir())) <= 4
+    assert len(list(own.glob("*.marks"))) <= 4
+    assert len(list(own.glob("*.users"))) <= 5
     assert len(witness._remembered) <= 4
 
 

@@ -106,7 +106,16 @@ def lock(file: int) -> None:
         except PermissionError as error:
             raise BlockingIOError(errno.EWOULDBLOCK, "locked by another") from error
     else:
-        _flock(file, exclusive=True)
+        _flock(file, "LOCK_EX")
+
+
+def lock_shared(file: int) -> None:
+    """Lock an open file together with others that do so. The lock ends with the last process that has this opening.
+
+    :raises BlockingIOError: another opening of the file has a lock of its own.
+    :raises OSError: the file cannot be locked so, as on Windows.
+    """
+    _flock(file, "LOCK_SH")
 
 
 def unlock(file: int) -> None:
@@ -120,17 +129,17 @@ def unlock(file: int) -> None:
         os.lseek(file, _LOCKED_AT, os.SEEK_SET)
         msvcrt.locking(file, msvcrt.LK_UNLCK, 1)
     else:
-        _flock(file, exclusive=False)
+        _flock(file, "LOCK_UN")
 
 
-def _flock(file: int, *, exclusive: bool) -> None:
+def _flock(file: int, what: str) -> None:
     if sys.platform == "win32":
-        return
+        raise OSError(errno.EOPNOTSUPP, os.strerror(errno.EOPNOTSUPP))
     try:
         import fcntl
     except ImportError as error:  # Python may be built without it
         raise OSError(errno.EOPNOTSUPP, os.strerror(errno.EOPNOTSUPP)) from error
-    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB if exclusive else fcntl.LOCK_UN)
+    fcntl.flock(file, getattr(fcntl, what) | fcntl.LOCK_NB)
 
 
 def lock_name(name: str) -> int:

@@ -358,11 +358,11 @@ class File:
         self.incarnation = incarnations[-1] if incarnations else Incarnation("", 0)
         self._origin = incarnations[0].name if incarnations else ""
         is_moved = not self._is_in_place()
-        # A new file replaces an older one only if this process used that one: a user who removes a file to start again
-        # stops the processes that use it first. Any other file replaces the file that was at its place, not a file
+        # A new file replaces an older one only if a process that used that one still runs: a user who removes a file
+        # to start again stops these processes first. Any other file replaces the file that was at its place, not a file
         # elsewhere with the same name.
         is_new = not (self.incarnation.serial or self.incarnation.place)
-        takes_over = witness.is_known if is_new else is_moved
+        takes_over = witness.is_in_use if is_new else is_moved
         known = [marks for marks in witness.recall(place) if takes_over or (not is_new and self._is_of_file(marks))]
         lost = [marks.with_log for marks in known if not _covers(incarnations, marks.with_log)]
         is_mixed = without_log is not None and any(

@@ -10,7 +10,8 @@ copy may bring its own attribute, so each write gives the attribute another name
 
 The file beside the store's, whose name ends with ``-guard``, is also locked during each verb. SQLite's own locks are
 POSIX locks, which a process loses when any part of it opens and closes the store's file. The marks in shared memory are
-locked as well, as a copy of a directory replaces the guard during a verb.
+locked as well, as a copy of a directory replaces the guard during a verb. Each process that used the store
+locks a second file in shared memory until it ends: a store's file that is made meanwhile replaces one that was removed.
 """
 
 from __future__ import annotations
@@ -39,6 +40,8 @@ _MARKS_BYTES: Final = 512
 """The size of a file of marks in bytes: one sector, which is written at once."""
 _MOST: Final = 1000
 """The number of stores whose marks stay in memory; the last used ones are kept."""
+_MOST_USED: Final = 50
+"""The number of stores that a process shows to others as in use. Each takes a file descriptor."""
 _SHORTAGE: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM})
 
 
@@ -69,6 +72,9 @@ class Marks:
 
 
 _remembered: dict[str, Marks] = {}
+_used: dict[str, int] = {}
+"""The open files whose shared locks show other processes that this one uses the store at a path. They stay open, so a
+lock ends with this process and all its children."""
 
 
 def place_of(path: str) -> str | None:
@@ -94,8 +100,7 @@ class Witness:
 
         :raises TimeoutError: another process had the lock until ``end_ns``.
         """
-        name = sha3_256(os.fsencode(self._path)).hex()[:32]
-        while (file := _open_shared(name)) is not None:
+        while (file := _open_shared(self._path, "marks")) is not None:
             self._shared = file
             _wait_for(file, end_ns)
             if os.fstat(file).st_nlink:
@@ -104,9 +109,17 @@ class Witness:
             self._shared = None
 
     @property
-    def is_known(self) -> bool:
-        """True if this process has used a file at this path."""
-        return self._path in _remembered
+    def is_in_use(self) -> bool:
+        """True if this process, or another one of this user that still runs, has used a file at this path."""
+        if self._path in _remembered:
+            return True
+        file = _open_shared(self._path, "users")
+        if file is None:
+            return False
+        try:
+            return not _flock(file)
+        finally:
+            os.close(file)
 
     @property
     def has_guard(self) -> bool:
@@ -137,9 +150,19 @@ class Witness:
         for file in (self._guard, self._shared):
             if file is not None and _read(file) != marks:
                 _write(file, marks)
+        self._show_use()
         name, line = f"{_ATTRIBUTE}{marks.with_log.serial}", _line(marks)
         if self._attributes != {name: line}:
             files.replace_attributes(self._path, self._attributes, name, line)
+
+    def _show_use(self) -> None:
+        if self._path in _used or len(_used) >= _MOST_USED:
+            return
+        file = _open_shared(self._path, "users")
+        if file is not None:
+            _used[self._path] = file
+            with suppress(OSError):
+                files.lock_shared(file)
 
     def follow(self) -> None:
         """Give the guard the owner and mode of the store's file."""
@@ -246,13 +269,13 @@ def _flock(file: int) -> bool:
     return True
 
 
-def _open_shared(name: str) -> int | None:
-    """Return an open file in shared memory, in a directory of this user; ``None`` if there is none."""
+def _open_shared(store: str, kind: str) -> int | None:
+    """Return a store's open file in shared memory, in a directory of this user; ``None`` if there is none."""
     if _SHARED is None:
         return None
     try:
         own = files.create_own_directory(_SHARED)
-        path = f"{own}/{name}.marks"
+        path = f"{own}/{sha3_256(os.fsencode(store)).hex()[:32]}.{kind}"
         with suppress(FileNotFoundError):
             return files.open_existing(path)
         _forget_oldest(own)
@@ -268,6 +291,8 @@ def _forget_oldest(own: str) -> None:
     with suppress(OSError):
         for entry in sorted(found, key=lambda entry: entry.stat().st_mtime_ns)[: _MOST // 2]:
             os.unlink(entry)
+            with suppress(FileNotFoundError):
+                os.unlink(entry.path.removesuffix("marks") + "users")
 
 
 def _read(file: int | None) -> Marks | None:
