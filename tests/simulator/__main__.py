@@ -7,6 +7,7 @@ import sys
 import time
 from typing import TYPE_CHECKING
 
+from mintage.rules import CLOCK_MARGIN_MS
 from tests.simulator.world import World, simulate
 
 if TYPE_CHECKING:
@@ -45,8 +46,11 @@ def main() -> int:
     parser.add_argument(
         "--regions", default="", help="only pools and namespaces whose name begins so, a regular expression"
     )
+    parser.add_argument(
+        "--apart-ms", type=int, default=CLOCK_MARGIN_MS, help="the most by which the clocks of two servers differ"
+    )
     given = parser.parse_args()
-    options = {"batch": given.batch, "promise": given.promise, "regions": given.regions}
+    options = {name: getattr(given, name) for name in ("batch", "promise", "regions", "apart_ms")}
     started = time.monotonic()
     if given.world is not None:
         outcome = World(given.seed, given.world, **options).run()

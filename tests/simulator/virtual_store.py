@@ -94,12 +94,16 @@ class Ledgerbook(Records):
 class VirtualStore(MemoryStore):
     """A store behind an unreliable network.
 
-    ``forgets_pools`` makes it one that cannot tell a new pool from a lost one.
+    ``forgets_pools`` makes it one that cannot tell a new pool from a lost one. While there is a ``second`` store, the
+    name leads to two.
     """
 
     def __init__(self, world: World, *, forgets_pools: bool) -> None:
         super().__init__(clock=lambda: world.now_ms + self.ahead_ms)
         self._records = self.book = Ledgerbook()
+        self.second: Ledgerbook | None = None
+        self.finders: set[int] = set()
+        """The processes that found the store under its name, by serial."""
         self._world = world
         self.forgets_pools = forgets_pools
         self.away_until_ms = self.busy_until_ms = self.newer_until_ms = 0
@@ -112,14 +116,24 @@ class VirtualStore(MemoryStore):
         self.identities = [self.book.identity]
         """The ids of all servers."""
 
-    def _apply(self, verb: Callable[[Transaction], T], begin: Callable[[], Any] | None) -> T:
+    def find(self) -> Ledgerbook:
+        """Return the store that the current process has found. Refuse one that finds two under the name."""
+        serial = self._world.current.serial
+        if self.second is not None and serial not in self.finders:
+            raise StoreError("the name leads to two stores", code="config.store")
+        self.finders.add(serial)
+        return self.book
+
+    def _apply(self, book: Ledgerbook, verb: Callable[[Transaction], T], begin: Callable[[], Any] | None) -> T:
+        book.epoch, self._records = self.book.epoch, book
         try:
             return super()._run(verb, begin)
         finally:
-            self.book.committed()
+            self._records = self.book
+            book.committed()
 
     def _run(self, verb: Callable[[Transaction], T], begin: Callable[[], Any] | None = None) -> T:
-        world = self._world
+        world, book = self._world, self.find()
         fault = world.draw_on_the_way()
         if self.away_until_ms > world.now_ms:
             raise _away("the store is away")
@@ -131,28 +145,28 @@ class VirtualStore(MemoryStore):
             if self.busy_until_ms > world.now_ms:
                 raise _away("the store is busy")
         if fault is None or fault == "garbled":
-            return self._apply(verb, begin)
+            return self._apply(book, verb, begin)
         world.faults[fault] += 1
         if fault == "request lost":
             raise _away(fault)
         if fault == "request too late":
-            world.plan(world.random.choice((1, 5, 20)) * world.grid_ms, lambda: self._apply(verb, begin))
+            world.plan(world.random.choice((1, 5, 20)) * world.grid_ms, lambda: self._apply(book, verb, begin))
             raise _away(fault)
         if fault == "sent twice":
             with suppress(MintError):
-                self._apply(verb, begin)
+                self._apply(book, verb, begin)
             if world.depth < DEEPEST:
                 world.meanwhile()
-            return self._apply(verb, begin)
+            return self._apply(book, verb, begin)
         if fault == "reply lost":
             with suppress(MintError):
-                self._apply(verb, begin)
+                self._apply(book, verb, begin)
             raise _away(fault)
         if fault == "request late":
             world.meanwhile()
-            return self._apply(verb, begin)
+            return self._apply(book, verb, begin)
         try:
-            return self._apply(verb, begin)
+            return self._apply(book, verb, begin)
         finally:
             world.meanwhile()
 
@@ -231,9 +245,8 @@ class VirtualStore(MemoryStore):
         else:
             self.book.identity = f"server {self._world.serial()}"
             self.identities.append(self.book.identity)
-        self.ahead_ms = self._world.random.choice(
-            (0, 0, rules.CLOCK_MARGIN_MS, self._world.random.randint(0, rules.CLOCK_MARGIN_MS))
-        )
+        apart_ms = self._world.apart_ms
+        self.ahead_ms = self._world.random.choice((0, 0, apart_ms, self._world.random.randint(0, apart_ms)))
         self._world.note("fails over", self.book.identity, f"and forgets {forgotten} transactions")
 
     def _has_seen_all(self) -> bool:

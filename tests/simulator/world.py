@@ -29,7 +29,7 @@ from tests.simulator.cloning import Share, memory_of
 from tests.simulator.outcomes import Batch, Duplicate, Outcome, all_twins, join
 from tests.simulator.processes import MS, PATIENCE, CirclesError, ClockError, Process, VirtualKeeper
 from tests.simulator.regions import LEASED, REGIONS, START_MS, STEPS, Region, make_sequence
-from tests.simulator.virtual_store import DEEPEST, VirtualStore
+from tests.simulator.virtual_store import DEEPEST, Ledgerbook, VirtualStore
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -66,6 +66,11 @@ ON_THE_WAY: Final = (
     "sent twice",
     "garbled",
 )
+BEHIND: Final = 0.3
+"""The share of failovers to a server that is as far behind as it may be."""
+OF_THE_STORE: Final = frozenset({"fails over", "is flushed", "leads to two"})
+WITH_TWO: Final = 0.3
+"""The share of worlds in which somebody makes a second store under the name of the first."""
 IN_A_CLOCK: Final = ("clock fails", "clock closes", "clock forks")
 """The side effects of the clock of a user."""
 
@@ -75,11 +80,22 @@ class World:
     """A store and the processes that share it, from a seed.
 
     ``promise`` says how much a server that takes over may have forgotten of a namespace: with ``"all"`` as much as the
-    gap in total since its record, with ``"each"`` as much as the gap at each failover.
+    gap in total since its record, with ``"each"`` as much as the gap at each failover. The clocks of two servers differ
+    by ``apart_ms`` at most.
     """
 
-    def __init__(self, seed: int, index: int = 0, *, batch: int = 100, promise: str = "all", regions: str = "") -> None:
+    def __init__(
+        self,
+        seed: int,
+        index: int = 0,
+        *,
+        batch: int = 100,
+        promise: str = "all",
+        regions: str = "",
+        apart_ms: int = rules.CLOCK_MARGIN_MS,
+    ) -> None:
         self.seed, self.index, self.batch, self.promise, self.regions = seed, index, batch, promise, regions
+        self.apart_ms = apart_ms
         self.random = draw = random.Random(f"{seed}/{index}")
         self.now_ms = START_MS + draw.randrange(1000)
         # Times are multiples of this, so that those who share a node number share ticks.
@@ -113,6 +129,10 @@ class World:
         made = [each for each in (*REGIONS, *(LEASED if regions else ())) if re.match(regions, each.name)]
         if not regions:
             made = draw.sample(made, draw.choice((1, 2, len(made))))
+        # Drawn apart, so that the same seed meets the same events until then.
+        self.apart = random.Random(f"{seed}/{index}/apart")
+        self.second_at = self.apart.randrange(EVENTS // 4) if self.apart.random() < WITH_TWO else -1
+        """The event in which the name leads to a second store; -1 if it never does."""
         self.processes = [Process(self, draw.choice(made)) for _ in range(count)]
         self.numbers = max(1, round(count / len(made) * draw.choice((0.3, 0.8, 1.5))))
         """The number of node numbers of a pool."""
@@ -135,8 +155,9 @@ class World:
 
     def replay(self) -> str:
         """Return the command that repeats this run."""
-        usual = {"batch": 100, "promise": "all", "regions": ""}
-        options = "".join(f" --{name} {getattr(self, name)}" for name in usual if getattr(self, name) != usual[name])
+        usual = {"batch": 100, "promise": "all", "regions": "", "apart_ms": rules.CLOCK_MARGIN_MS}
+        changed = (name for name in usual if getattr(self, name) != usual[name])
+        options = "".join(f" --{name.replace('_', '-')} {getattr(self, name)}" for name in changed)
         return f"python -m tests.simulator --seed {self.seed} --world {self.index}{options}"
 
     # --- what the store and the keepers ask ---
@@ -323,6 +344,8 @@ class World:
         draw = self.random
         self.event += 1
         self.asked = 0
+        if self.event == self.second_at:
+            self.make_second()
         if draw.random() * self.pace < 1:
             self.pass_time(self.grid_ms)
         process = draw.choice(self.processes)
@@ -448,6 +471,9 @@ class World:
         self.faults[kind] += 1
         span, grid = self.span_ms, self.grid_ms
         match kind:
+            case "failover" if process.region.make is not make_sequence and self.apart.random() < BEHIND:
+                self.fail_over_behind(process.region)
+                self.enter(process)
             case "failover":
                 self.store.fail_over(draw.choice((0, 1, 2, 5, 10, 50, 500)))
                 if draw.random() < 0.3:
@@ -573,6 +599,45 @@ class World:
         self.mint_together([*heirs, *holders])
         self.trouble = usual
 
+    def fail_over_behind(self, region: Region) -> None:
+        """Grant numbers by a fast server to callers that are fast, and lose that on a server that is right.
+
+        Then holders mint to the end of their windows, and others the same times, as soon as the quarantine has ended.
+        """
+        usual, self.trouble, self.span_ms = (self.trouble, self.span_ms), 0.0, rules.SPAN_MS
+        _, both = self._gather(region)
+        holders, heirs = both[::2], both[1::2]
+        self.store.fail_over(0)
+        self.store.ahead_ms = self.apart_ms
+        self.mint_together(heirs)  # refused, but noted
+        self.now_ms += 2 * self._rest_ms()
+        known = self.store.book.transactions
+        self._mint_at(holders, self.now_ms + self.apart_ms + self.limit_ms)
+        self.store.fail_over(self.store.book.transactions - known)
+        self.store.ahead_ms = 0
+        self.mint_together(heirs)
+        last_ms = self.now_ms + self.apart_ms + self.limit_ms + self.span_ms - 2 * self.grid_ms
+        self._mint_at(holders, last_ms)
+        self.now_ms += self._rest_ms()
+        self._mint_at(heirs, last_ms)
+        self.trouble, self.span_ms = usual
+
+    def _mint_at(self, processes: list[Process], time_ms: int) -> None:
+        """Make processes mint at one moment at which their clocks show a time."""
+        for each in processes:
+            each.offset_ms, each.since_ms = time_ms - self.now_ms, self.now_ms
+        self.mint_together(processes)
+
+    def make_second(self) -> None:
+        """Make a second store under the name of the first, until somebody removes it."""
+        self.faults["second store"] += 1
+        self.note("leads to two")
+        self.store.second = Ledgerbook()
+        self.plan(8 * self._rest_ms(), self.remove_second)
+
+    def remove_second(self) -> None:
+        self.store.second = None
+
     def _rest_ms(self) -> int:
         """Return how long node numbers are in quarantine after a failover."""
         rest_ms = max(self.span_ms, rules.SPAN_MS) + self.limit_ms + rules.CLOCK_MARGIN_MS
@@ -668,16 +733,14 @@ class World:
             story += [_sentence(entry) for entry in own[-3:]]
         low, high = sorted(batch.event for batch in twins)
         low = min([low, *(entry[0] for entry in self.diary if entry[1] in {batch.process for batch in twins})])
-        world = [
-            entry for entry in self.diary if entry[2][0] in {"fails over", "is flushed"} and low <= entry[0] <= high
-        ]
+        world = [entry for entry in self.diary if entry[2][0] in OF_THE_STORE and low <= entry[0] <= high]
         story += [_sentence(entry) for entry in world[-4:]]
         return Duplicate(self.index, region.name, row.hex(), tuple(story), self.replay())
 
 
 def _sentence(entry: tuple[int, int, tuple[Any, ...]]) -> str:
     event, process, (verb, *rest) = entry
-    who = "the store" if verb in {"fails over", "is flushed"} else f"process {process}"
+    who = "the store" if verb in OF_THE_STORE else f"process {process}"
     return f"event {event}: {who} {verb} {' '.join(map(str, rest))}"
 
 

@@ -19,7 +19,7 @@ from mintage.store.ledger import Ledger
 from tests.simulator import Outcome, World
 from tests.simulator.outcomes import twins_of
 from tests.simulator.regions import LEASED, Region
-from tests.simulator.virtual_store import VirtualStore
+from tests.simulator.virtual_store import Ledgerbook, VirtualStore
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -105,6 +105,24 @@ def test_integer_below_a_reported_floor_is_found(monkeypatch: pytest.MonkeyPatch
     outcome = hunt(1, regions="sequence")
     assert outcome.below_floor
     assert not outcome.duplicates
+
+
+def test_server_further_behind_than_allowed_is_found() -> None:
+    # A window that it forgot outlasts the quarantine.
+    [duplicate, *_] = hunt(1, regions="sn", apart_ms=rules.CLOCK_MARGIN_MS + 3_500).duplicates
+    assert "--apart-ms 4500" in str(duplicate)
+
+
+def broken_name(patch: pytest.MonkeyPatch) -> None:
+    """Use the second store under a name in processes that find both."""
+    find = VirtualStore.find
+
+    def newest(self: VirtualStore) -> Ledgerbook:
+        if self.second is None or self._world.current.serial in self.finders:
+            return find(self)
+        return self.second
+
+    patch.setattr(VirtualStore, "find", newest)
 
 
 def broken_fence(patch: pytest.MonkeyPatch) -> None:
@@ -319,6 +337,8 @@ BROKEN = [
     pytest.param(broken_release, 1, {"regions": "sn"}, id="release"),
     pytest.param(broken_skip, 1, {"regions": "sequence"}, id="skip"),
     pytest.param(broken_serial, 1, {"regions": "sequence"}, id="serial"),
+    pytest.param(broken_name, 32, {"regions": "sn"}, id="name"),
+    pytest.param(broken_name, 8, {"regions": "sequence"}, id="name of a store of integers"),
     pytest.param(broken_spending, 1, {"regions": "sequence"}, id="spending"),
 ]
 
