@@ -344,6 +344,22 @@ def test_one_store_under_two_names_is_refused(tmp_path: Path, redis: Redis, post
     check_apart(open_store(redis.url), open_store(f"{redis.url}?prefix=other"))
 
 
+def test_source_that_lost_namespaces_is_refused(tmp_path: Path, postgresql: PostgreSQL) -> None:
+    with open_store(postgresql.url) as source, open_store(sqlite(tmp_path)) as target:
+        source.reserve("orders", 100)
+        postgresql.sql("DELETE FROM mintage_namespace")
+        done = copy(postgresql.url, sqlite(tmp_path))
+        assert done.returncode == CATALOGUE["store.refused"].exit
+        assert "mintage namespaces create NAME --start N" in done.stderr
+        # The target would begin it at 1.
+        assert target.list_namespaces() == []
+        source.create_namespace("orders", start=101)
+        [said] = source.describe().warnings
+        postgresql.sql(said.partition("then run: ")[2])
+        output(postgresql.url, sqlite(tmp_path))
+        assert target.reserve("orders", 1).first == 101
+
+
 def test_source_without_tables_is_refused(tmp_path: Path, postgresql: PostgreSQL) -> None:
     target = f"sqlite:///{tmp_path / 'other.db'}"
     refused(sqlite(tmp_path), target, "store.refused", "nothing to copy")

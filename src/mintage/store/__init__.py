@@ -28,6 +28,8 @@ __all__ = ["Description", "Forwarding", "Store", "all_or_nothing", "new_token", 
 
 PAGE: Final = 1_000
 """The number of namespaces that :meth:`Store.each_namespace` asks for at a time."""
+LOST_HISTORY: Final = "history was lost"
+"""The first words of the warning of a store that knows that it has lost records."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 from mintage import rules
 from mintage._dataclass import dataclass, replace
 from mintage.errors import ConfigError, LeaseError, StoreError
+from mintage.store import LOST_HISTORY
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -89,9 +90,10 @@ class PoolCopy:
 
 
 def check_apart(source: Store, target: Store) -> None:
-    """Check that the source exists, and that it is not the target.
+    """Check that the source exists and knows its past, and that it is not the target.
 
-    :raises StoreError: ``store.refused``: the source has no tables or no file.
+    :raises StoreError: ``store.refused``: the source has no tables or no file, or has lost records: the target would
+        begin each missing namespace at 1.
     :raises ConfigError: ``config.store``: both are one store.
 
     >>> from mintage.store import open_store
@@ -105,6 +107,9 @@ def check_apart(source: Store, target: Store) -> None:
             f"{source.url} has no tables of mintage, so there is nothing to copy: correct the URL of the source",
             code="store.refused",
         )
+    for warning in described.warnings:
+        if warning.startswith(LOST_HISTORY):
+            raise StoreError(f"{source.url} would be copied without what it lost: {warning}", code="store.refused")
     is_shared = source.url.scheme in _SHARED_IDENTITY and target.url.scheme in _SHARED_IDENTITY
     if described.identity == other.identity and not (is_shared and _place(source) != _place(target)):
         raise ConfigError(f"{source.url} and {target.url} are one store: name two", code="config.store")

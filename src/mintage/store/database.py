@@ -15,7 +15,7 @@ from mintage._dataclass import asdict
 from mintage.errors import ConfigError, StoreError
 from mintage.protocol.records import KEYS, key_of, name_of
 from mintage.rules import NamespaceRecord, NodeRecord
-from mintage.store import Description, load_driver, new_token
+from mintage.store import LOST_HISTORY, Description, load_driver, new_token
 from mintage.store.connections import BusyError, Connections
 from mintage.store.ledger import ConflictError, Ledger, Server
 from mintage.store.per_process import PerProcess
@@ -378,7 +378,7 @@ class Database(Ledger):
         gone = [f"{name_of(kind)}s" for kind in COUNTED if existed] if t.is_new else self._gone(t)
         if gone:
             yield (
-                f"history was lost: records of {' and '.join(gone)} are gone, as tables were dropped, emptied or "
+                f"{LOST_HISTORY}: records of {' and '.join(gone)} are gone, as tables were dropped, emptied or "
                 "replaced by a dump. Such a pool begins in quarantine, such a namespace is refused. Create each "
                 "namespace that was in use above all its integers (mintage namespaces create NAME --start N). If this "
                 f"warning stays, then run: {' '.join(self._sql['accept_history'].split())}"

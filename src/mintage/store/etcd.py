@@ -22,7 +22,7 @@ from mintage.errors import ConfigError, StoreError
 from mintage.protocol.records import columns, key_of, name_of, read
 from mintage.protocol.url import TLS_OPTIONS
 from mintage.rules import MAX_COUNT, NamespaceRecord, NodeRecord
-from mintage.store import Description
+from mintage.store import LOST_HISTORY, Description
 from mintage.store.ledger import ConflictError, Ledger, Server
 from mintage.store.per_process import PerProcess
 
@@ -80,7 +80,7 @@ class EtcdStore(Ledger):
         yield keys
         keys.commit()
 
-    def _has_lost(self, t: Transaction, kind: type[Record]) -> bool:  # noqa: ARG002
+    def _has_lost(self, t: Transaction, kind: type[Record], name: str) -> bool:  # noqa: ARG002
         # A cluster that went back may have lost any record.
         return _SEPARATOR in t.server().identity
 
@@ -91,7 +91,7 @@ class EtcdStore(Ledger):
         warnings = []
         if _SEPARATOR in server.identity:
             warnings.append(
-                "history was lost: the cluster went back to older data. A pool that is not listed begins in "
+                f"{LOST_HISTORY}: the cluster went back to older data. A pool that is not listed begins in "
                 "quarantine, a namespace that is not listed is refused. Create each namespace that was in use above "
                 "all its integers (mintage namespaces create NAME --start N), then run: etcdctl del "
                 f"{self._prefix}{INCARNATION}"
