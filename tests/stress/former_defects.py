@@ -38,8 +38,9 @@ from mintage.lease.registry import url as registry_url
 from mintage.store import open_store, witness
 from mintage.store.memory import MemoryStore
 from tests.helpers import file_copies
+from tests.helpers.outcomes import eventually
 from tests.helpers.processes import answers, first_of_a_namespace, forked, raw_clone
-from tests.servers import MariaDB, MariaDBPair, PostgreSQL, Redis, missing
+from tests.servers import EtcdCluster, MariaDB, MariaDBPair, PostgreSQL, Redis, missing
 from tests.servers.server import HOST, PASSWORD, ServerError, until
 from tests.stress.registry import BOUND_S, MS_BIND, mount, unshare
 
@@ -357,6 +358,205 @@ def _minted_by_both(tally: Tally, url: str, lose: Callable[[], object], size: in
             for holder, ids in zip(holders, found, strict=False):
                 ids.extend(holder.batch(OF_BOTH))
     return found
+
+
+def created_names_after_a_loss(folder: Path, size: int) -> Tally:
+    """Create a namespace without a start as soon as its store has lost it."""
+    tally = Tally()
+    with ExitStack() as stack:
+        for server in (PostgreSQL(folder / "postgresql"), MariaDB(folder / "mariadb")):
+            stack.callback(server.kill)
+            server.start()
+            place = "mintage." if isinstance(server, MariaDB) else ""
+            with open_store(server.url) as store:
+                integers = list(store.reserve("n", size // 2).as_range())
+                server.sql(f"DELETE FROM {place}mintage_namespace;")
+                for begin in (partial(store.create_namespace, "n"), partial(store.reserve, "n", size // 2)):
+                    with tally.refusals():
+                        begin()
+                        integers += store.reserve("n", size // 2).as_range()
+            tally.count(integers)
+    return tally
+
+
+def never_used_after_a_loss(folder: Path, size: int) -> Tally:
+    """Mint IDs of a given time by a number that was never granted; lose the store, and do the same again."""
+    tally, redis = Tally(), Redis(folder / "redis")
+    layout, at_ns, ids = f"snowflake {write_layout(snowflake.DEFAULT)}", time.time_ns() - 3600 * 1_000_000_000, []
+    with ExitStack() as stack:
+        stack.callback(redis.kill)
+        redis.start()
+        store = stack.enter_context(open_store(redis.url))
+        for is_sure in (True, False):
+            store.create_pool("snowflake", layout=layout, never_used=is_sure)
+            with (
+                tally.refusals(),
+                snowflake.Generator(store=store, nodes=range(1), never_used=True, max_wait_ms=500) as generator,
+            ):
+                ids += [generator.nth_at(at_ns + at // AT_A_TICK * MS, at % AT_A_TICK) for at in range(size)]
+            redis.ask("FLUSHALL")
+        tally.count(ids)
+    return tally
+
+
+STEPS: Final = (2, 5, 3)
+"""Reservations before a copy, after it, and after the store went back to it. It loses half of what it skips."""
+
+
+def gone_back(tally: Tally, url: str, save: Callable[[], object], lose: Callable[[], object], size: int) -> None:
+    """Reserve integers and mint IDs before a copy of a store, after it, and once the store has gone back to it."""
+    step, refused = size // sum(STEPS), Tally()
+    terms: dict[str, Any] = {"nodes": range(2)}
+    integers: list[int] = []
+    with open_store(url) as store, ExitStack() as stack:
+        holders = [stack.enter_context(snowflake.Generator(store=store, max_wait_ms=WAIT_MS, **terms))]
+        ids = [[holders[0].new()]]
+        for count, then in zip(STEPS, (save, lose, None), strict=True):
+            for _ in range(count):
+                integers += eventually(partial(store.reserve, "n", step)).as_range()
+            with refused.refusals():
+                holder = snowflake.Generator(store=store, max_wait_ms=500 if then is None else WAIT_MS, **terms)
+                ids.append([stack.enter_context(holder).new()])
+                holders.append(holder)
+            if then is not None:
+                then()
+            terms = {"nodes": range(2, 3)} if then is save else {"nodes": range(3)}
+        while sum(map(len, ids)) < size * 10:
+            for holder, its in zip(holders, ids, strict=False):
+                its.extend(holder.batch(OF_BOTH))
+    tally.count(integers)
+    tally.count(chain.from_iterable(ids))
+    tally.note(refused.refused)
+
+
+def older_disk(folder: Path, size: int) -> Tally:
+    """Start PostgreSQL on an older copy of its disk, which has the same id, while holders mint."""
+    tally, server = Tally(), PostgreSQL(folder)
+    data = folder / "data"
+
+    def save() -> None:
+        server.stop()
+        subprocess.run(["cp", "-a", data, data.with_name("older")], check=True)
+        server.start()
+
+    def lose() -> None:
+        server.stop()
+        data.rename(data.with_name("newer"))
+        data.with_name("older").rename(data)
+        server.start()
+
+    with ExitStack() as stack:
+        stack.callback(server.kill)
+        server.start()
+        gone_back(tally, server.url, save, lose, size)
+    return tally
+
+
+def older_rows(folder: Path, size: int) -> Tally:
+    """Load older rows into the tables of PostgreSQL, as of ``pg_dump --data-only``, while holders mint."""
+    tally, server = Tally(), PostgreSQL(folder)
+    rows: dict[str, str] = {}
+
+    def save() -> None:
+        rows.update({kind: server.sql(f"COPY mintage_{kind} TO STDOUT") for kind in ("pool", "node", "namespace")})
+
+    def lose() -> None:
+        for kind, older in rows.items():
+            server.sql(f"DELETE FROM mintage_{kind};\nCOPY mintage_{kind} FROM STDIN;\n{older}\\.\n")
+
+    with ExitStack() as stack:
+        stack.callback(server.kill)
+        server.start()
+        gone_back(tally, server.url, save, lose, size)
+    return tally
+
+
+def older_cluster(folder: Path, size: int) -> Tally:
+    """Make a new cluster of etcd from a member that lacks the last writes, while holders mint."""
+    tally, cluster = Tally(), EtcdCluster(folder)
+    stale = cluster.members[2]
+    every = {"key": "AA==", "range_end": "AA=="}
+
+    def heard() -> bool:
+        counts = {
+            member.call("/v3/kv/range", {**every, "serializable": True, "count_only": True})["header"]["revision"]
+            for member in cluster.members
+        }
+        return len(counts) == 1
+
+    def save() -> None:
+        until(heard, "all members have all writes")
+        stale.stop()
+
+    def lose() -> None:
+        for member in cluster.members:
+            member.kill()
+        stale.options = ("--force-new-cluster",)
+        stale.start()
+        cluster.until(stale.is_up, "it serves")
+
+    with ExitStack() as stack:
+        for member in cluster.members:
+            stack.callback(member.kill)
+        cluster.start()
+        gone_back(tally, cluster.url, save, lose, size)
+    return tally
+
+
+def removed_beside_a_holder(folder: Path, size: int) -> Tally:
+    """Remove an SQLite file while its holder mints; then another process uses the store."""
+    tally, file = Tally(), folder / "ids.db"
+    url, step = f"sqlite:///{file}", size // 2
+
+    def start() -> bytes:
+        # As a process that was not forked from the holder.
+        witness._remembered.clear()
+
+        def minted(tally: Tally) -> array[int]:
+            # Integers are odd in the answer, IDs are even.
+            values = array("Q")
+            with open_store(url) as store:
+                values.extend(2 * each + 1 for each in store.reserve("n", step).as_range())
+                with tally.refusals(), snowflake.Generator(store=store, max_wait_ms=500) as generator:
+                    for _ in range(0, step * 10, OF_BOTH):
+                        values.extend(2 * each for each in generator.batch(OF_BOTH))
+            return values
+
+        return answering(minted)
+
+    with open_store(url) as store, snowflake.Generator(store=store, max_wait_ms=WAIT_MS) as holder:
+        values = array("Q", [2 * holder.new()])
+        values.extend(2 * each + 1 for each in store.reserve("n", step).as_range())
+        for each in folder.glob("ids.db*"):
+            each.unlink()
+        started = forked(start)
+        for _ in range(0, step * 10, OF_BOTH):
+            values.extend(2 * each for each in holder.batch(OF_BOTH))
+        count_integers(tally, [values, *integers_of(tally, [started])])
+    return tally
+
+
+def without_transactions(folder: Path, size: int) -> Tally:
+    """Turn the tables to an engine without transactions, and reserve in four processes."""
+    tally, server = Tally(), MariaDB(folder)
+    with ExitStack() as stack:
+        stack.callback(server.kill)
+        server.start()
+        with open_store(server.url) as store:
+            store.reserve("n", 1)
+        for kind in ("pool", "node", "namespace"):
+            server.sql(f"ALTER TABLE mintage.mintage_{kind} ENGINE = MyISAM;")
+
+        def reserved(tally: Tally) -> array[int]:
+            integers = array("Q")
+            with open_store(server.url) as store, tally.refusals():
+                while len(integers) < size // 4:
+                    integers.extend(store.reserve("n", 10).as_range())
+            return integers
+
+        children = [forked(partial(answering, reserved)) for _ in range(4)]
+        count_integers(tally, integers_of(tally, children))
+    return tally
 
 
 def count_integers(tally: Tally, minted: list[array[int]]) -> None:
@@ -1010,6 +1210,15 @@ DEFECTS: Final = {
     "a pool created after a loss": Defect(
         2_000_000, created_after_a_loss, ("redis", "postgresql", "mariadb"), refusal="lease.none_free"
     ),
+    "a namespace created after a loss": Defect(
+        5_000, created_names_after_a_loss, ("postgresql", "mariadb"), refusal="store.refused"
+    ),
+    "numbers never used after a loss": Defect(1_000, never_used_after_a_loss, ("redis",), refusal="lease.none_free"),
+    "an older disk of a database": Defect(5_000, older_disk, ("postgresql",), refusal="lease.none_free"),
+    "older rows without their tables": Defect(5_000, older_rows, ("postgresql",), refusal="lease.none_free"),
+    "a cluster that went back": Defect(5_000, older_cluster, ("etcd_cluster",), refusal="lease.none_free"),
+    "a file removed beside a holder": Defect(5_000, removed_beside_a_holder, refusal="lease.none_free"),
+    "tables without transactions": Defect(135_500, without_transactions, ("mariadb",), refusal="config.volatile"),
     "tables dropped by migrations": Defect(
         3, dropped_by_migrations, ("postgresql", "mariadb"), refusal="store.refused"
     ),

@@ -12,6 +12,9 @@ from tests.stress import former_defects, locks
 EVERY = former_defects.DEFECTS | locks.LOCKS
 SMALL = {
     "two stores under one name": 500,
+    "an older disk of a database": 500,
+    "older rows without their tables": 500,
+    "a cluster that went back": 500,
     "a fork in a user's clock": 8,
     "children one after another": 40,
     "children one after another, slow ticks": 40,
