@@ -8,7 +8,7 @@
 //! | [`Holder`]                   | the `Lease` of a process, and the generator that mints within it                |
 //! | [`Request`]                  | the message of `extend`: the lease, and `next_token`                            |
 //! | [`SPAN`], [`CLOCK_LIMIT`]    | `span_ms` of the pool, `CLOCK_LIMIT_MS`                                         |
-//! | `note_server`                | `note_server`                                                                   |
+//! | `note_server`, `new_records` | `note_server`, `create_pool`                                                    |
 //! | `acquire`                    | `check_clock`, `check_quarantine`, `choose`, `grant`                            |
 //! | `extend`, `release`          | `check_clock` and `extend`; `release`                                           |
 //!
@@ -51,6 +51,8 @@ pub struct Node {
     /// The number of the pool's changes when the window was granted or extended.
     pub changes: u8,
 }
+
+pub const NEVER_GRANTED: Node = Node { until: 0, token: None, identity: 0, changes: 0 };
 
 /// A process that received its grant, or a copy of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -188,6 +190,13 @@ impl Protocol {
             pool.quarantine_until = if self.keeps(Rule::QuarantineWait) { end.max(pool.quarantine_until) } else { 0 };
         }
         pool
+    }
+
+    /// Returns the records of a pool that is created where it may have been lost.
+    pub fn new_records(&self, state: &State) -> (Pool, Node) {
+        let end = if self.keeps(Rule::QuarantineNew) { state.store_now + state.pool.span + CLOCK_LIMIT } else { 0 };
+        let pool = Pool { identity: state.identity, changes: 0, floor: end, quarantine_until: end, ..state.pool };
+        (pool, NEVER_GRANTED)
     }
 
     pub fn acquire(&self, state: &mut State, now: Time, span: Time, told: bool, kept: bool) {

@@ -114,6 +114,9 @@ fn describe(action: Action, before: &State, after: &State) -> String {
         Action::Stop { at, used_until } => format!("{} stops, having minted below {used_until}", name(before, at)),
         Action::Release { at } => format!("{} is released: until {until}", name(before, at)),
         Action::Clone { at } => format!("{} becomes two", name(before, at)),
+        Action::Lose => {
+            format!("all records are lost, and the pool is created again: none before {}", after.pool.floor)
+        }
         Action::Failover { lost, identity, .. } => {
             format!("failover to server {identity}, its clock {}, writes lost: {lost}", after.store_now)
         }

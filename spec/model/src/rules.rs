@@ -16,6 +16,7 @@ pub enum Rule {
     ClockLimit,
     QuarantineFloor,
     QuarantineWait,
+    QuarantineNew,
     Continuity,
     NoteInExtend,
     CountServers,
@@ -32,7 +33,7 @@ const CLONES: Protocol = Protocol { without: None, grants: 2, failovers: 0, copi
 const CLONES_AND_FAILOVERS: Protocol = Protocol { without: None, grants: 1, failovers: 1, copies: 1, end: 5 };
 
 /// Each rule, its text, and the bounds within which its absence shows.
-pub const RULES: [(Rule, &str, Protocol); 21] = [
+pub const RULES: [(Rule, &str, Protocol); 22] = [
     (Rule::Fence, "a holder mints no time at or after the end of its window", FAILOVERS),
     (Rule::Floor, "a holder mints no time before its floor", FAILOVERS),
     (Rule::Token, "only the holder of the last grant extends", FAILOVERS),
@@ -45,6 +46,7 @@ pub const RULES: [(Rule, &str, Protocol); 21] = [
     (Rule::ClockLimit, "a caller whose clock is far from the store's is refused", FAILOVERS),
     (Rule::QuarantineFloor, "on a new server, no window begins before all forgotten ones have ended", FAILOVERS),
     (Rule::QuarantineWait, "on a new server, no window is granted before all forgotten ones have ended", FAILOVERS),
+    (Rule::QuarantineNew, "a pool that the store may have lost begins like one on a new server", FAILOVERS),
     (Rule::Continuity, "on a new server, a window is extended only if it cannot have run out", FAILOVERS),
     (Rule::NoteInExtend, "an extension, too, notes the server in the pool", FAILOVERS),
     (Rule::CountServers, "a window is on a new server also where the server is one that came back", FAILOVERS),

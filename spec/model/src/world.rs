@@ -7,7 +7,7 @@
 
 use stateright::{Model, Property};
 
-use crate::lease::{CLOCK_LIMIT, Holder, Node, Pool, Protocol, Request, SPAN, State, Time};
+use crate::lease::{CLOCK_LIMIT, Holder, NEVER_GRANTED, Pool, Protocol, Request, SPAN, State, Time};
 use crate::rules::Rule;
 
 pub const UNIQUE: &str =
@@ -27,7 +27,8 @@ pub enum Fate {
 /// An event. `now` is the reading of the caller's clock, `at` an index of the holders. `Again`: an answered extension,
 /// sent when the window ended at `until`, reaches the store once more. `Stop`: a generator closes and sends its
 /// release, which reaches the store at any later time, more than once, or never. `Clone`: a process is copied.
-/// `Failover`: another server, which never saw the last writes, takes over; its clock is `back` behind.
+/// `Failover`: another server, which never saw the last writes, takes over; its clock is `back` behind. `Lose`: the server
+/// loses all records, and somebody creates the pool again; it counts as a failover.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
     Tick,
@@ -38,6 +39,7 @@ pub enum Action {
     Release { at: usize },
     Clone { at: usize },
     Failover { lost: usize, back: Time, identity: u8 },
+    Lose,
 }
 
 impl Model for Protocol {
@@ -46,7 +48,6 @@ impl Model for Protocol {
 
     fn init_states(&self) -> Vec<State> {
         let pool = Pool { identity: 0, changes: 0, span: *self.spans().start(), floor: 0, quarantine_until: 0 };
-        let node = Node { until: 0, token: None, identity: 0, changes: 0 };
         vec![State {
             store_now: 0,
             identity: 0,
@@ -54,7 +55,7 @@ impl Model for Protocol {
             copies: 0,
             grants: 0,
             pool,
-            node,
+            node: NEVER_GRANTED,
             past: vec![],
             holders: vec![],
         }]
@@ -101,6 +102,7 @@ impl Model for Protocol {
             }
         }
         if state.failovers < self.failovers {
+            actions.push(Action::Lose);
             for lost in 0..=state.past.len() {
                 for identity in self.may_take_over(state, lost) {
                     let backs = if self.keeps(Rule::SteadyClock) { 0..=0 } else { 0..=1 };
@@ -140,6 +142,11 @@ impl Model for Protocol {
                 let kept = state.past.len() - lost;
                 (state.pool, state.node) = state.past.drain(kept..).next().unwrap_or((state.pool, state.node));
                 (state.store_now, state.identity) = (state.store_now - back, identity);
+                state.failovers += 1;
+            }
+            Action::Lose => {
+                (state.pool, state.node) = self.new_records(&state);
+                state.past.clear();
                 state.failovers += 1;
             }
         }
