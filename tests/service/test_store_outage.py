@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from tests.servers import Proxy
+from tests.servers import Etcd, MariaDB, PostgreSQL, Proxy, Redis
 from tests.servers.server import until
-from tests.service.load import FALLBACK_FLOOR, PATIENCE_S, line, repeated
+from tests.service.load import FALLBACK_FLOOR, PATIENCE_S, line, post, read_answer, repeated
 from tests.service.serving import Serving
 from tests.service.wire import command
 
@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from tests.servers import MariaDB
+    from tests.servers import Server
+    from tests.servers.fixtures import Servers
     from tests.service.load import Line
 
 STEP = 100
@@ -211,6 +212,95 @@ def patched(directory: Path, proxy: Proxy, code: str) -> Iterator[Serving]:
         yield service
     finally:
         service.kill()
+
+
+# --- the bound on waiting -----------------------------------------------------------------------------------------
+
+TAIL = '{"first":"51","last":"100","first_unused":"90","serial":%d}'
+LAYOUT = '"layout":"sno/1"'
+HELD = '{"floor_ms":1,"until_ms":2,"now_ms":3,"next_token":"%s"}' % ("ab" * 16)
+TABLE = "/delta/v1/catalogs/c/schemas/s/tables/t/identities"
+DOORS = (
+    ("POST", "/alloc", '{"serviceName":"fresh"}'),
+    ("POST", "/v1/sequences/fresh:next", ""),
+    ("POST", "/v1/sequences/orders:next?count=10000", ""),
+    ("POST", "/v1/sequences/orders:reserve?count=50", ""),
+    ("POST", "/v1/sequences/fresh:reserve?count=50", ""),
+    ("POST", "/v1/sequences/lent:give-back", TAIL),
+    ("GET", "/v1/sequences/orders", ""),
+    ("GET", "/v1/sequences", ""),
+    ("GET", "/v1/sequences:count", ""),
+    ("PUT", "/v1/sequences/made", ""),
+    ("PUT", "/v1/sequences/orders", '{"floor":"9"}'),
+    ("DELETE", "/v1/sequences/orders", ""),
+    ("GET", "/v1/pools", ""),
+    ("PUT", "/v1/pools/ours", f"{{{LAYOUT}}}"),
+    ("GET", "/v1/leases?pool=sno", ""),
+    ("POST", "/v1/leases/sno", f'{{{LAYOUT},"nodes":{{"first":0,"last":9}},"now_ms":1}}'),
+    ("PATCH", "/v1/leases/sno/1", HELD),
+    ("DELETE", "/v1/leases/sno/1?used_until_ms=1", ""),
+    ("GET", "/v1/store", ""),
+    *(
+        ("POST", f"/v1/ids/{scheme}", "")
+        for scheme in ("snowflake", "xid", "sno", "sno", "sno", "sno?count=1000", "sno?count=999")
+    ),
+    ("POST", TABLE, '{"sequences":[{"sequence-id":"a","start":1,"step":1}]}'),
+    ("DELETE", TABLE, '{"sequence-ids":["a"]}'),
+    ("POST", f"{TABLE}/reserve", '{"reservations":[{"sequence-id":"a","count":1}]}'),
+)
+"""Every request that may wait for the store: method, path and body."""
+COMMANDS = ("INCR fresh", "INCRBY fresh 5", "INCRBY orders 5000", "GET fresh", "MINT ulid", "MINT ulid COUNT 1000")
+
+
+@pytest.mark.parametrize("kind", [PostgreSQL, MariaDB, Redis, Etcd], ids=lambda kind: kind.name)
+def test_no_request_waits_longer_for_a_paused_store(kind: type[Server], servers: Servers, tmp_path: Path) -> None:
+    server = servers.get(kind)
+    # The driver waits far longer than the test's patience: only the service's own bound can give an answer.
+    store = f"{server.url}{'&' if '?' in server.url else '?'}timeout_ms=60000"
+    with ExitStack() as stack:
+        service = Serving(tmp_path / "service", store, min_step=STEP, max_step=STEP, max_wait_ms=1000)
+        stack.callback(service.kill)
+        service.start()
+        http, redis = stack.enter_context(service.http()), stack.enter_context(service.redis())
+        fill(service, redis)
+        until(lambda: http.http("/v1/sequences/lent:reserve?count=50").status == 200, "the store answers in time")
+        serial = json.loads(http.http("/v1/sequences/lent:reserve?count=50").body)["serial"]
+        asked = [(stack.enter_context(service.http()), each) for each in DOORS]
+        said = [(stack.enter_context(service.redis()), each) for each in COMMANDS]
+        server.pause()
+        try:
+            for http, (method, path, body) in asked:
+                lease = f"{method} {path} HTTP/1.1\r\nHost: localhost\r\nLease-Token: {'cd' * 16}\r\n"
+                filled = body % serial if body is TAIL else body
+                http.send(f"{lease}Content-Length: {len(filled)}\r\n\r\n{filled}".encode())
+            for redis, words in said:
+                redis.send(command(*words.split()))
+            for http, door in asked:
+                told = read_answer(http.replies)
+                if door[1] == "/alloc":
+                    assert json.loads(told.body)["code"] == 501000
+                else:
+                    assert told.status == 503, (door, told)
+                    assert door[1].startswith(TABLE) or json.loads(told.body)["code"] == "store.unavailable", door
+                assert int(told.headers["retry-after"]) >= 1, door
+            for redis, words in said:
+                assert re.match(r"-TRYAGAIN .*\[retry_after_ms=\d+\] \(store\.unavailable\)", line(redis.replies)), (
+                    words
+                )
+        finally:
+            server.resume()
+        until(lambda: ready(service)["store"] == "up", "the store is back")
+        # More at once than there are threads: none is lost.
+        again = [stack.enter_context(service.http()) for _ in range(40)]
+
+        def served() -> bool:
+            for each in again:
+                each.send(post("/v1/sequences/orders", "").replace(b"POST", b"GET", 1))
+            return {read_answer(each.replies).status for each in again} == {200}
+
+        until(served, "all threads are free")
+        with service.http() as http:
+            assert http.http("/v1/sequences/made", method="GET").status in {200, 404}
 
 
 # --- the last resort ----------------------------------------------------------------------------------------------

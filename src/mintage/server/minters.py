@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import time
 from collections import Counter, defaultdict
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from mintage.errors import FieldError, RequestError
+from mintage.errors import FieldError, RequestError, StoreError
 from mintage.formats import catalogue
 from mintage.formats.rows import NAMES, SCHEMES
 from mintage.rules import MAX_INTEGER
-from mintage.server.threads import Threads
+from mintage.server.threads import Shared, Threads, within
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -21,7 +23,6 @@ if TYPE_CHECKING:
     from mintage.server.settings import Settings
     from mintage.store import Store
 
-_THREADS: Final = 4
 SLICE: Final = 256
 """The most IDs that are minted at once: about half a millisecond of work, in which the event loop may have to wait."""
 _NO_FILES: Final = frozenset({errno.EMFILE, errno.ENFILE})
@@ -34,15 +35,19 @@ class Minters:
         self._settings = settings
         self._store = store
         self._metrics = metrics
-        # Apart from the threads of the store: minting in a layout with few IDs blocks a thread.
-        self._threads = Threads(_THREADS, "mintage-mint")
+        # Apart from the threads of the store: minting in a layout with few IDs blocks a thread, of which each scheme
+        # needs one at most.
+        self._threads = Threads(len(SCHEMES), "mintage-mint")
         self._generators: dict[str, Generator] = {}
+        self._opening: Shared[None] = Shared()
         self._minting: Counter[str] = Counter()
         """By scheme, the number of IDs that are being minted."""
         # By scheme, one slice is minted at a time. Of the requests for more than a slice one goes on at a time, so that
         # at most one list grows, and a request for few IDs waits for a slice, not for a list.
         self._slices: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
         self._lists: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
+        self._failed: dict[str, tuple[float, StoreError]] = {}
+        """By scheme, the time at which the last slice failed, on a monotonic clock in seconds, and the reason."""
         # At most the IDs of one second, as a request that waits for more blocks a thread.
         a_second = max(1, settings.layout.ids_per_second)
         self._most = {each.name: a_second for each in SCHEMES.values() if each.has_layouts}
@@ -91,51 +96,69 @@ class Minters:
             bounds = f"outside 0..{max_meta}" if max_meta else f"not 0: {scheme} has no metabyte"
             raise FieldError(f"meta {meta} is {bounds}", code="field.range")
         self._minting[scheme] += count
+        came_s = time.monotonic()
         try:
+            if scheme not in self._generators:
+                deadline = asyncio.get_running_loop().time() + self._settings.max_wait_ms / 1000
+                async with within(deadline):
+                    await self._opening.run(scheme, partial(self._threads.run, self._make, scheme))
             if count <= SLICE:
-                return await self._mint_slice(scheme, count, meta)
+                return await self._mint_slice(scheme, count, meta, came_s)
             ids: list[str] = []
             async with self._lists[scheme]:
                 while len(ids) < count:
-                    ids += await self._mint_slice(scheme, min(SLICE, count - len(ids)), meta)
+                    ids += await self._mint_slice(scheme, min(SLICE, count - len(ids)), meta, came_s)
             return ids
         finally:
             self._minting[scheme] -= count
 
-    async def _mint_slice(self, scheme: str, count: int, meta: int) -> list[str]:
+    async def _mint_slice(self, scheme: str, count: int, meta: int, came_s: float) -> list[str]:
         async with self._slices[scheme]:
-            ids = await self._threads.run(self._mint, scheme, count, meta)
+            failed_s, failure = self._failed.get(scheme, (0.0, None))
+            if failure is not None and failed_s >= came_s:
+                # The store kept an earlier request waiting for as long as any may wait: this one does not begin anew.
+                raise failure
+            try:
+                ids = await self._threads.run(self._mint, scheme, count, meta)
+            except StoreError as error:
+                self._failed[scheme] = time.monotonic(), error
+                raise
+            self._failed.pop(scheme, None)
         self._metrics.ids(scheme, count)
         return ids
 
     def _mint(self, scheme: str, count: int, meta: int) -> list[str]:
-        minted = SCHEMES[scheme]
-        generator = self._generators.get(scheme)
-        if generator is None:
-            settings = self._settings
-            lease = {
-                "store": self._store,
-                "span_ms": settings.span_ms,
-                "on_lease_lost": "move",
-                "max_wait_ms": settings.max_wait_ms,
-            }
-            chosen = {"layout": settings.layout, "nodes": settings.nodes} if minted.has_layouts else {}
-            try:
-                made = minted.generator(lease, **chosen)
-            except OSError as error:
-                # The scheme's module is imported now, and connections may have used up the files of this process.
-                if error.errno not in _NO_FILES:
-                    raise
-                raise RequestError(
-                    f"the service cannot open a file for its first ID of {scheme}: {error.strerror}: try again in a "
-                    "second, or raise the limit of open files",
-                    code="request.busy",
-                    retry_after_ms=1000,
-                ) from error
-            generator = self._generators.setdefault(scheme, made)
-            if generator is not made:
-                made.close()
-        return list(map(str, minted.mint(generator, count, meta)))
+        return list(map(str, SCHEMES[scheme].mint(self._generators[scheme], count, meta)))
+
+    def _make(self, scheme: str) -> None:
+        """Make the generator of a scheme, and lease its node number."""
+        minted, settings = SCHEMES[scheme], self._settings
+        lease = {
+            "store": self._store,
+            "span_ms": settings.span_ms,
+            "on_lease_lost": "move",
+            "max_wait_ms": settings.max_wait_ms,
+        }
+        chosen = {"layout": settings.layout, "nodes": settings.nodes} if minted.has_layouts else {}
+        try:
+            generator = minted.generator(lease, **chosen)
+        except OSError as error:
+            # The scheme's module is imported now, and connections may have used up the files of this process.
+            if error.errno not in _NO_FILES:
+                raise
+            raise RequestError(
+                f"the service cannot open a file for its first ID of {scheme}: {error.strerror}: try again in a "
+                "second, or raise the limit of open files",
+                code="request.busy",
+                retry_after_ms=1000,
+            ) from error
+        try:
+            # It leases its node number for the first ID, which nobody gets.
+            minted.mint(generator, 1)
+        except BaseException:
+            generator.close()
+            raise
+        self._generators[scheme] = generator
 
     def close(self) -> None:
         """Mint no more; the caller closes the generators."""

@@ -6,12 +6,14 @@ import asyncio
 import time
 from collections import Counter, deque
 from contextlib import asynccontextmanager, suppress
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from mintage import Sequence
 from mintage._core.lane import Bucket
 from mintage.errors import GenerationError, MintError, RequestError, StoreError
 from mintage.lease.keeper import LONGEST_PAUSE_S
+from mintage.server.threads import Shared, within
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Collection, Iterable
@@ -182,13 +184,13 @@ class Namespaces:
         self._lane = lane
         self._threads = threads
         self._served: dict[str, ServedNamespace] = {}
-        self._opening: dict[str, asyncio.Task[ServedNamespace]] = {}
+        self._opening: Shared[ServedNamespace] = Shared()
         """Apart from those that are served: a name that a request brings need not exist."""
         self._count = 0
         """The number of namespaces in the store, when it last counted them."""
         self._count_until_s = 0.0
         """The time at which the count is too old."""
-        self._counting: asyncio.Task[None] | None = None
+        self._counting: Shared[None] = Shared()
         self._created: set[str] = set()
         """Created since the store was last asked to count, so the count may lack them."""
         self._creating: Counter[str] = Counter()
@@ -233,11 +235,8 @@ class Namespaces:
         """
         if (served := self.find_open(name)) is not None:
             return served
-        opening = self._opening.get(name)
-        if opening is None:
-            opening = self._opening[name] = asyncio.ensure_future(self._open(name))
-            opening.add_done_callback(lambda _: self._opening.pop(name, None))
-        return await self._threads.run_until(deadline, opening)
+        async with within(deadline):
+            return await self._opening.run(name, partial(self._open, name))
 
     async def _open(self, name: str) -> ServedNamespace:
         async with self.creating(name, is_implied=True):
@@ -261,10 +260,7 @@ class Namespaces:
         :raises RequestError: ``request.busy``.
         :raises MintError: as :meth:`Store.count_namespaces`.
         """
-        if self._counting is None or self._counting.done():
-            self._counting = asyncio.ensure_future(self._ask_count())
-        # A caller that goes away must not cancel the task for the others.
-        await asyncio.shield(self._counting)
+        await self._counting.run("", self._ask_count)
 
     async def _ask_count(self) -> None:
         # The store may count a namespace that is being created, so wait for these: all new ones wait for this count.

@@ -21,7 +21,7 @@ from mintage.server.logs import Sampled
 from mintage.server.metrics import Metered, Metrics
 from mintage.server.minters import Minters
 from mintage.server.namespaces import Namespaces
-from mintage.server.threads import Threads
+from mintage.server.threads import Threads, within
 from mintage.server.turns import Turns
 from mintage.server.wake import Wake
 
@@ -198,7 +198,8 @@ class Service:
             if served.has_next():
                 # The next segment is too short as well, and must be handed out first.
                 # If it comes too late, its integers are a gap.
-                row = await self._threads.run_until(deadline, self._thread(served.reserve_in_row, count))
+                async with within(deadline):
+                    row = await self._threads.run(served.reserve_in_row, count)
                 break
             # A segment for many such rows, so that each of them does not need a write in the store.
             await served.refill(count * 8, deadline, in_row=True)
@@ -214,8 +215,8 @@ class Service:
         check_name(namespace, "namespace")
         self._admit(caller, "reserve", namespace)
         self._check_count(count, self.settings.max_reserve)
-        async with self._namespaces.creating(namespace, is_implied=True):
-            segment = await self._thread(self.store.reserve, namespace, count)
+        async with within(self._deadline()), self._namespaces.creating(namespace, is_implied=True):
+            segment = await self._threads.run(self.store.reserve, namespace, count)
         self._namespaces.serve(namespace).lend(caller.name, segment)
         self.metrics.integers(namespace, len(segment))
         return segment
@@ -230,7 +231,8 @@ class Service:
         check_name(segment.namespace, "namespace")
         self._admit(caller, "reserve", segment.namespace)
         lent = self._namespaces.find_lent(caller.name, segment, first_unused)
-        return lent is not None and await self._thread(self.store.give_back, lent, first_unused)
+        async with within(self._deadline()):
+            return lent is not None and await self._threads.run(self.store.give_back, lent, first_unused)
 
     async def find_namespace(self, caller: Caller, namespace: str) -> NamespaceRecord:
         """Return the store's record of a namespace.
@@ -290,8 +292,8 @@ class Service:
         :raises MintError: as the verb.
         """
         self._admit(caller, "create", namespaces[0])
-        async with self._namespaces.creating(*namespaces):
-            return await self._thread(verb, *args, **kwargs)
+        async with within(self._deadline()), self._namespaces.creating(*namespaces):
+            return await self._threads.run(verb, *args, **kwargs)
 
     def _deadline(self) -> float:
         return asyncio.get_running_loop().time() + self.settings.max_wait_ms / 1000
@@ -344,10 +346,8 @@ class Service:
         :raises MintError: as the verb.
         """
         self._admit(caller, right, name)
-        return await self._thread(verb, *args, **kwargs)
-
-    async def _thread(self, verb: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        return await self._threads.run(verb, *args, **kwargs)
+        async with within(self._deadline()):
+            return await self._threads.run(verb, *args, **kwargs)
 
     # --- open namespaces ----------------------------------------------------------------------------------------
 

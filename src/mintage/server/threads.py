@@ -4,24 +4,25 @@ from __future__ import annotations
 
 import asyncio
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
-from typing import TYPE_CHECKING, Final, ParamSpec, TypeVar
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any, Final, Generic, ParamSpec, TypeVar, cast
 
 from mintage.errors import RequestError, StoreError
 from mintage.lease.keeper import LONGEST_PAUSE_S
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import AsyncIterator, Callable, Coroutine
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
-#: The most callers that may wait for a thread; further ones are refused.
+#: The most calls that may wait for a thread; further ones are refused.
 _MOST_WAITING: Final = 4096
+_RETRY_AFTER_MS: Final = round(LONGEST_PAUSE_S * 1000)
 
 
 class Threads:
-    """A bounded number of threads, and of callers that wait for one."""
+    """A bounded number of threads, and of calls that wait for one."""
 
     def __init__(self, count: int, name: str) -> None:
         self._threads = ThreadPoolExecutor(count, thread_name_prefix=name)
@@ -30,7 +31,9 @@ class Threads:
     async def run(self, verb: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Call the verb in a thread, and return its result.
 
-        :raises RequestError: ``request.busy``: too many callers wait already.
+        If the caller leaves before a thread has begun, the verb is not called.
+
+        :raises RequestError: ``request.busy``: too many calls wait already.
         :raises MintError: as the verb; with ``retry_after_ms`` if the store is away.
         """
         if self._waiting >= _MOST_WAITING:
@@ -39,36 +42,70 @@ class Threads:
                 code="request.busy",
                 retry_after_ms=1000,
             )
+        is_over = False
+
+        def call() -> T | None:
+            return None if is_over else verb(*args, **kwargs)
+
+        # It counts as waiting until a thread has taken it, even if its caller leaves: so the queue is bounded.
         self._waiting += 1
+        called = asyncio.get_running_loop().run_in_executor(self._threads, call)
+        called.add_done_callback(self._note_end)
         try:
-            return await asyncio.get_running_loop().run_in_executor(self._threads, partial(verb, *args, **kwargs))
+            return cast("T", await asyncio.shield(called))
         except StoreError as error:
             if error.code == "store.unavailable" and error.retry_after_ms is None:
-                error.retry_after_ms = round(LONGEST_PAUSE_S * 1000)
+                error.retry_after_ms = _RETRY_AFTER_MS
             raise
         finally:
-            self._waiting -= 1
+            is_over = True
 
-    async def run_until(self, deadline: float, work: Awaitable[T]) -> T:
-        """Wait for work that needs the store, until a deadline. Work that takes longer goes on without its caller.
-
-        :param deadline: the event loop's time at which waiting ends, in seconds.
-        :raises StoreError: ``store.unavailable`` with ``retry_after_ms``: there is no result at the deadline.
-        :raises MintError: as the work.
-        """
-        task, loop = asyncio.ensure_future(work), asyncio.get_running_loop()
-        # A caller that goes away must not cancel the task for the others.
-        await asyncio.wait({task}, timeout=max(0.0, deadline - loop.time()))
-        if task.done():
-            return task.result()
-        # Nobody may need a late result, but asyncio warns of an exception that is never fetched.
-        task.add_done_callback(lambda late: late.cancelled() or late.exception())
-        raise StoreError(
-            "the store has not answered in the time of max_wait_ms: try again",
-            code="store.unavailable",
-            retry_after_ms=round(LONGEST_PAUSE_S * 1000),
-        )
+    def _note_end(self, called: asyncio.Future[Any]) -> None:
+        self._waiting -= 1
+        _fetch(called)
 
     def close(self) -> None:
         """Start no further calls."""
         self._threads.shutdown(wait=False)
+
+
+def _fetch(work: asyncio.Future[Any]) -> None:
+    """Fetch the exception of work that nobody may wait for any more: asyncio warns of one that is never fetched."""
+    _ = work.cancelled() or work.exception()
+
+
+class Shared(Generic[T]):
+    """Work under way, by name. All who need it wait for the same, and it goes on if one of them leaves."""
+
+    def __init__(self) -> None:
+        self._working: dict[str, asyncio.Task[T]] = {}
+
+    async def run(self, name: str, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
+        """Return the result of the work of that name; begin it if it is not under way."""
+        working = self._working.get(name)
+        if working is None:
+            working = self._working[name] = asyncio.create_task(work())
+            working.add_done_callback(lambda _: self._working.pop(name, None))
+            working.add_done_callback(_fetch)
+        return await asyncio.shield(working)
+
+
+@asynccontextmanager
+async def within(deadline: float) -> AsyncIterator[None]:
+    """Let the block wait for the store until a deadline. A call that a thread has begun by then goes on.
+
+    :param deadline: the event loop's time at which waiting ends, in seconds.
+    :raises StoreError: ``store.unavailable`` with ``retry_after_ms``: the block still waits at the deadline.
+    """
+    limit = asyncio.timeout_at(deadline)
+    try:
+        async with limit:
+            yield
+    except TimeoutError as error:
+        if not limit.expired():
+            raise
+        raise StoreError(
+            "the store has not answered in the time of max_wait_ms: try again",
+            code="store.unavailable",
+            retry_after_ms=_RETRY_AFTER_MS,
+        ) from error
