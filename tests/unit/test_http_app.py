@@ -580,7 +580,7 @@ def test_known_verb_is_not_read_as_a_missing_namespace(verb: str) -> None:
     with serving() as it:
         for method in ("GET", "HEAD"):
             response = it(method, f"/v1/sequences/orders:{verb}")
-            assert (response.status_code, response.headers["allow"]) == (405, "POST")
+            assert (response.status_code, response.headers["allow"]) == (405, "OPTIONS, POST")
         assert "use POST" in it("GET", f"/v1/sequences/orders:{verb}").json()["detail"]
         # Unless there is one of that name.
         it.store.create_namespace(f"orders:{verb}")
@@ -589,11 +589,26 @@ def test_known_verb_is_not_read_as_a_missing_namespace(verb: str) -> None:
 
 
 def test_path_tells_its_methods(ask: Asked) -> None:
-    for path, allowed in (("/v1/sequences/a", "DELETE, GET, HEAD, PUT"), ("/alloc", "POST"), ("/metrics", "GET, HEAD")):
+    paths = (
+        ("/v1/sequences/a", "DELETE, GET, PUT", "DELETE, GET, HEAD, OPTIONS, PUT"),
+        ("/alloc", "POST", "OPTIONS, POST"),
+        ("/metrics", "GET", "GET, HEAD, OPTIONS"),
+    )
+    for path, named, allowed in paths:
         response = ask("PATCH", path)
         assert problem(response) == (405, "request.method")
         assert response.headers["allow"] == allowed
-        assert response.json()["detail"].endswith(f"use {allowed}")
+        assert response.json()["detail"].endswith(f"use {named}")
+        response = ask("OPTIONS", path)
+        assert (response.status_code, response.headers["allow"], response.content) == (204, allowed, b"")
+    assert ask("OPTIONS", "/nowhere").status_code == 404
+
+
+def test_options_of_readyz_tells_what_get_tells() -> None:
+    with serving() as it:
+        assert it("OPTIONS", "/readyz").status_code == it("GET", "/readyz").status_code
+        it.service.draining = True
+        assert it("OPTIONS", "/readyz").status_code == it("GET", "/readyz").status_code == 503
 
 
 def test_every_get_route_answers_head(ask: Asked) -> None:

@@ -21,14 +21,14 @@ import structlog
 from mintage._core.lane import is_trace
 from mintage.errors import MintError, RequestError
 from mintage.server.alloc import Alloc
-from mintage.server.exchange import Exchange, wrong_method
+from mintage.server.exchange import Answer, Exchange, allow, wrong_method
 from mintage.server.pages import pages
 from mintage.server.values import is_loopback
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from mintage.server.exchange import Answer, Endpoints, Receive, Scope, Send
+    from mintage.server.exchange import Endpoints, Receive, Scope, Send
     from mintage.server.service import Service
 
     Finder = Callable[[str], Endpoints | None]
@@ -111,11 +111,16 @@ class App:
         try:
             if (refusal := self._refusal(scope)) is not None:
                 return exchange.refused(refusal)
+            method = scope["method"]
             found = await self._find(scope["path"])
+            if method == "OPTIONS" and (found or scope["path"] == "*"):
+                # A balancer's check may ask so. The pages of health answer it as GET.
+                exchange.headers["Allow"] = allow(found or ())
+                if "OPTIONS" not in (found or ()):
+                    return Answer(status=204)
             if not found:
                 shown = ascii(scope["path"][:100])
                 raise RequestError(f"the path {shown} does not exist: see /openapi.json", code="request.path")
-            method = scope["method"]
             endpoint = found.get("GET" if method == "HEAD" else method)
             if endpoint is None:
                 raise wrong_method(exchange, method, found)

@@ -99,8 +99,13 @@ def answered(
 
 def wrong_method(exchange: Exchange, method: str, known: Collection[str]) -> RequestError:
     """Return the refusal of a method that the path does not have, and note the methods that it has."""
-    allowed = exchange.headers["Allow"] = ", ".join(sorted({*known, *({"HEAD"} if "GET" in known else ())}))
-    return RequestError(f"the path does not allow {method:.20}: use {allowed}", code="request.method")
+    exchange.headers["Allow"] = allow(known)
+    return RequestError(f"the path does not allow {method:.20}: use {', '.join(sorted(known))}", code="request.method")
+
+
+def allow(known: Collection[str]) -> str:
+    """Return the header ``Allow`` of a path that has these methods."""
+    return ", ".join(sorted({*known, "OPTIONS", *({"HEAD"} if "GET" in known else ())}))
 
 
 def problem(exchange: Exchange, error: MintError) -> Answer:

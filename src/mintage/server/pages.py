@@ -20,9 +20,10 @@ _FRESH = {"Cache-Control": "no-store"}
 
 def pages(service: Service) -> dict[str, Endpoints]:
     """Return all pages."""
+    readyz = _readyz(service)
     return {
-        "/healthz": {"GET": _healthz},
-        "/readyz": {"GET": _readyz(service)},
+        "/healthz": {"GET": _healthz, "OPTIONS": _healthz},
+        "/readyz": {"GET": readyz, "OPTIONS": readyz},
         "/metrics": {"GET": _metrics(service)},
         "/debug/profile": {"GET": _profile(service)},
     }
