@@ -260,12 +260,52 @@ def test_last_request_may_offer_another_protocol(service: Running, head: bytes) 
     assert b'"code":0' in heard
 
 
-def test_http_1_0_client_is_answered_and_disconnected(service: Running) -> None:
-    heard = say(service.http, b"POST /alloc HTTP/1.0\r\nContent-Length: %d\r\n\r\n%s" % (len(BODY), BODY))
-    assert heard.startswith(b"HTTP/1.1 200 OK\r\n")
-    assert b"\r\nconnection: close\r\n" in heard
+@pytest.mark.parametrize("request_", [post("/alloc", BODY), get("/healthz")], ids=["lane", "Python"])
+@pytest.mark.parametrize(
+    ("version", "said", "kept"),
+    [
+        ("1.1", "", ""),
+        ("1.1", "connection: Keep-Alive", ""),
+        ("1.1", "CONNECTION: Close", "close"),
+        ("1.1", "Connection: close, keep-alive", "close"),
+        ("1.1", "Connection: keep-alive\r\nConnection: close", "close"),
+        ("1.0", "", "close"),
+        ("1.0", "Connection: close", "close"),
+        ("1.0", "connection: keep-alive", "keep-alive"),
+        ("1.0", "Connection: Keep-Alive, TE", "keep-alive"),
+        ("1.0", "Connection: keep-alive, close", "close"),
+        ("1.0", "Connection: close\r\nConnection: keep-alive", "close"),
+    ],
+)
+def test_connection_ends_where_both_sides_said_so(
+    service: Running, request_: bytes, version: str, said: str, kept: str
+) -> None:
+    lines = f" HTTP/{version}\r\n{said}\r\n" if said else f" HTTP/{version}\r\n"
+    with connect(service.http) as connection:
+        # The second request is sent before the answer to the first.
+        connection.sendall(request_.replace(b" HTTP/1.1\r\n", lines.encode(), 1) + get("/healthz"))
+        answer = read(connection)
+        assert (answer.status, answer.headers.get("connection", "")) == (200, kept)
+        if kept == "close":
+            assert until_closed(connection) == b""
+        else:
+            assert read(connection).json == {"status": "ok"}
+
+
+def test_http_1_0_client_is_answered_in_its_own_terms(service: Running) -> None:
+    asked = b"POST /alloc HTTP/1.0\r\nExpect: 100-continue\r\nContent-Length: %d\r\n\r\n%s"
+    heard = say(service.http, asked % (len(BODY), BODY))
+    assert heard.startswith(b"HTTP/1.1 200 OK\r\n"), "no interim answer"
+    assert b"content-length" in heard
     assert b'"code":0' in heard
     assert curl("--http1.0", "-d", BODY.decode(), f"{service.url}/alloc").json["code"] == 0
+
+
+@pytest.mark.parametrize("path", ["/", "*", "/readyz", "/healthz", "/alloc", "/v1/sequences/orders"])
+def test_plain_check_of_a_balancer_succeeds(service: Running, path: str) -> None:
+    heard = say(service.http, f"OPTIONS {path} HTTP/1.0\r\n\r\n".encode())
+    assert re.match(rb"HTTP/1.1 20[04] ", heard)
+    assert b"OPTIONS" in re.findall(rb"\r\nallow: ([^\r]*)", heard)[0]
 
 
 def test_client_that_closes_its_sending_side_gets_its_answers(service: Running) -> None:
@@ -351,6 +391,12 @@ BROKEN = {
     "a negative length": head("POST /alloc", "Content-Length: -1"),
     "a chunk that is none": head("POST /alloc", "Transfer-Encoding: chunked") + b"zz\r\n",
     "a method that is none": head("FETCH /alloc"),
+    "HTTP/0.9": b"GET /healthz\r\n\r\n",
+    "HTTP/0.9, named": b"GET /healthz HTTP/0.9\r\n\r\n",
+    "HTTP/1.2": head("GET /healthz").replace(b"1.1", b"1.2", 1),
+    "HTTP/2, named": head("GET /healthz").replace(b"1.1", b"2.0", 1),
+    "HTTP/1.0 in chunks": head("POST /alloc", "Transfer-Encoding: chunked").replace(b"1.1", b"1.0", 1) + b"0\r\n\r\n",
+    "a target that is none": head("POST orders:next"),
 }
 
 

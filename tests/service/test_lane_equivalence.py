@@ -27,6 +27,12 @@ from tests.service.wire import PATIENCE_S, head
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+
+def of_1_0(request: bytes) -> bytes:
+    """Return a request as one of HTTP/1.0, which need not name its host."""
+    return request.replace(b"HTTP/1.1\r\nHost: localhost", b"HTTP/1.0", 1)
+
+
 BODY: Final = b'{"serviceName":"orders","count":3}'
 GOOD: Final = {
     "alloc": head("POST /alloc", "Content-Type: application/json", length=len(BODY)) + BODY,
@@ -34,11 +40,31 @@ GOOD: Final = {
     "next": head("POST /v1/sequences/orders:next?count=3", length=0),
     "next, traced": head("POST /v1/sequences/orders:next", "X-Trace-Id: mine", "Connection: keep-alive", length=0),
     "next, no body": head("POST /v1/sequences/orders:next"),
+    "next, closed": head("POST /v1/sequences/orders:next", "Connection: close", length=0),
+    "next, 1.0": of_1_0(head("POST /v1/sequences/orders:next", length=0)),
+    "alloc, 1.0, kept": of_1_0(head("POST /alloc", "Connection: Keep-Alive", length=len(BODY))) + BODY,
     "healthz": head("GET /healthz"),
+    "healthz, 1.0, kept": of_1_0(head("GET /healthz", "connection: keep-alive")),
+    "healthz, 1.0, HEAD": of_1_0(head("HEAD /healthz")),
 }
 PIECES: Final = [
     *(bytes([each]) for each in b'\x00\t\n\r !"%&+,-./0123:;=?AZ[\\]_az{}\x7f\x80\xff'),
-    *(b"\r\n", b"  ", b"\t ", b"HTTP/1.0", b"count", b"orders", b"null", b"1e0", b":next"),
+    *(
+        b"\r\n",
+        b"  ",
+        b"\t ",
+        b"HTTP/1.0",
+        b"HTTP/1.1",
+        b"HTTP/1.2",
+        b"HTTP/2.0",
+        b"HTTP/0.9",
+        b"http://localhost",
+        b"count",
+        b"orders",
+        b"null",
+        b"1e0",
+        b":next",
+    ),
 ]
 LINES: Final = [
     *(b"Content-Length: 3", b"Content-Length: +3", b"Content-Length: 34 ", b"Transfer-Encoding: chunked", b"Host: b"),
@@ -49,6 +75,13 @@ LINES: Final = [
         b"Upgrade: h2c",
         b"Connection: close",
         b"Connection: Keep-Alive ",
+        b"CONNECTION:keep-alive",
+        b"Connection: close, keep-alive",
+        b"Connection: keep-alive , Close",
+        b"Connection: close, Upgrade",
+        b"Connection: foreclose",
+        b"Proxy-Connection: close",
+        b"Proxy-Connection: keep-alive",
     ),
     *(
         b"Authorization: Bearer x",

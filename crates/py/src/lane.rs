@@ -8,7 +8,7 @@ use chrono::{Datelike, Month, Timelike};
 use mintage_core::buffer::Segment;
 use mintage_core::units::UnixNs;
 use mintage_wire::bucket::Bucket as Rate;
-use mintage_wire::http::{self, ResponseContext, Route};
+use mintage_wire::http::{self, Connection, ResponseContext, Route};
 use mintage_wire::resp::{self, Fault, Hot};
 use pyo3::exceptions::PyKeyError;
 use pyo3::prelude::*;
@@ -175,7 +175,8 @@ impl Lane {
         if date.0 != now_ms / 1000 {
             *date = (now_ms / 1000, http_date(now_ms / 1000));
         }
-        let answer = ResponseContext { date: &date.1, trace_header: &self.trace_header, trace, now_ms };
+        let connection = request.connection;
+        let answer = ResponseContext { date: &date.1, trace_header: &self.trace_header, trace, connection, now_ms };
         http::write_response(
             reply,
             request.route,
@@ -529,7 +530,7 @@ impl RespSession {
     }
 }
 
-/// A connection of HTTP/1.1, in front of the server behind.
+/// A connection of HTTP/1, in front of the server behind.
 ///
 /// HttpSession(lane)
 #[pyclass(module = "mintage._core.lane")]
@@ -560,8 +561,8 @@ impl HttpSession {
         Self { lane, access, key: None, pending: Vec::new(), asked: None, paused: false }
     }
 
-    /// Read bytes at the start of a request, and return the bytes to send. A tuple adds the bytes for the server behind.
-    /// Where the connection used up its turn, ``paused`` is True, and those bytes are to be fed again.
+    /// Read bytes at the start of a request, and return the bytes to send. A tuple adds the bytes for the server behind; None
+    /// where the connection ends after the bytes to send. Where the connection used up its turn, ``paused`` is True, and those bytes are to be fed again.
     fn feed<'py>(&mut self, py: Python<'py>, data: &[u8]) -> PyResult<Bound<'py, PyAny>> {
         let mut kept = std::mem::take(&mut self.pending);
         let bytes = if kept.is_empty() {
@@ -608,6 +609,11 @@ impl HttpSession {
                 break true;
             }
             at += request.used;
+            if request.connection == Connection::Closed {
+                // Whatever the client sent after it is not answered.
+                let reply = PyBytes::new(py, &reply).into_any();
+                return PyTuple::new(py, [reply, py.None().into_bound(py)]).map(Bound::into_any);
+            }
         };
         let reply = PyBytes::new(py, &reply).into_any();
         if behind {

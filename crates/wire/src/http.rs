@@ -1,4 +1,4 @@
-//! The two hot routes of HTTP/1.1: `POST /alloc` and `POST /v1/sequences/{namespace}:next`.
+//! The two hot routes of HTTP/1.1 and HTTP/1.0: `POST /alloc` and `POST /v1/sequences/{namespace}:next`.
 //!
 //! A request is hot only if nothing about it is unusual. All others, wrong ones too, go to the HTTP server behind this
 //! parser.
@@ -29,8 +29,32 @@ pub struct Request<'a> {
     pub trace: Option<&'a [u8]>,
     /// The client's key, from its bearer token.
     pub key: Option<&'a [u8]>,
+    /// The fate of the connection after the answer.
+    pub connection: Connection,
     /// The bytes that the request took.
     pub used: usize,
+}
+
+/// The fate of a connection after an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Connection {
+    /// HTTP/1.1 keeps it, which goes without saying.
+    Kept,
+    /// A client of HTTP/1.0 asked to keep it, and waits for the end of any other.
+    SaidKept,
+    /// It ends.
+    Closed,
+}
+
+impl Connection {
+    /// The header of the answer.
+    fn header(self) -> &'static str {
+        match self {
+            Self::Kept => "",
+            Self::SaidKept => "\r\nconnection: keep-alive",
+            Self::Closed => "\r\nconnection: close",
+        }
+    }
 }
 
 /// A hot route.
@@ -44,7 +68,7 @@ pub enum Route {
 
 const ALLOC: &str = "/alloc";
 const SEQUENCES: &str = "/v1/sequences/";
-const PREFIXES: [&[u8]; 2] = [b"POST /alloc HTTP/1.1\r\n", b"POST /v1/sequences/"];
+const PREFIXES: [&[u8]; 2] = [b"POST /alloc HTTP/1.", b"POST /v1/sequences/"];
 /// The most integers in one response of idalloc's route.
 pub const MAX_ALLOC_COUNT: u32 = 100;
 /// The most bytes of a name on idalloc's route.
@@ -73,7 +97,16 @@ pub fn parse<'a>(bytes: &'a [u8], trace_header: &str, limit: usize) -> Parsed<'a
         return Parsed::Other;
     }
     let Some(headers) = Headers::read(request.headers, trace_header) else { return Parsed::Other };
-    let (Some(path), Some(1)) = (request.path, request.version) else { return Parsed::Other };
+    let (Some(path), Some(version)) = (request.path, request.version) else { return Parsed::Other };
+    let is_1_0 = version == 0;
+    if !(headers.has_host || is_1_0) {
+        return Parsed::Other;
+    }
+    let connection = match (headers.asks_close, headers.asks_keep, is_1_0) {
+        (true, _, _) | (_, false, true) => Connection::Closed,
+        (false, _, false) => Connection::Kept,
+        (false, true, true) => Connection::SaidKept,
+    };
     let used = head + headers.length;
     if used > limit {
         return Parsed::Other;
@@ -85,7 +118,7 @@ pub fn parse<'a>(bytes: &'a [u8], trace_header: &str, limit: usize) -> Parsed<'a
         body.is_empty().then(|| parse_next(path)).flatten().map(|(namespace, count)| (Route::Next, namespace, count))
     };
     asked.map_or(Parsed::Other, |(route, namespace, count)| {
-        Parsed::Hot(Request { route, namespace, count, trace: headers.trace, key: headers.key, used })
+        Parsed::Hot(Request { route, namespace, count, trace: headers.trace, key: headers.key, connection, used })
     })
 }
 
@@ -94,12 +127,16 @@ struct Headers<'a> {
     length: usize,
     trace: Option<&'a [u8]>,
     key: Option<&'a [u8]>,
+    has_host: bool,
+    asks_close: bool,
+    asks_keep: bool,
 }
 
 impl<'a> Headers<'a> {
     fn read(headers: &[httparse::Header<'a>], trace_header: &str) -> Option<Self> {
-        let mut found = Self { length: 0, trace: None, key: None };
-        let (mut has_length, mut has_host) = (false, false);
+        let mut found =
+            Self { length: 0, trace: None, key: None, has_host: false, asks_close: false, asks_keep: false };
+        let mut has_length = false;
         for header in headers {
             let is = |name: &str| header.name.eq_ignore_ascii_case(name);
             if is("content-length") {
@@ -111,10 +148,10 @@ impl<'a> Headers<'a> {
                 has_length = true;
                 found.length = text.parse().ok()?;
             } else if is("host") {
-                if has_host {
+                if found.has_host {
                     return None;
                 }
-                has_host = true;
+                found.has_host = true;
             } else if is(trace_header) {
                 // The server behind decides which of two is right.
                 if found.trace.is_some() || !is_trace_id(header.value) {
@@ -127,7 +164,11 @@ impl<'a> Headers<'a> {
                 }
                 found.key = Some(header.value.strip_prefix(b"Bearer ")?);
             } else if is("connection") || is("proxy-connection") {
-                if !header.value.eq_ignore_ascii_case(b"keep-alive") {
+                if header.value.eq_ignore_ascii_case(b"close") {
+                    found.asks_close = true;
+                } else if header.value.eq_ignore_ascii_case(b"keep-alive") {
+                    found.asks_keep = true;
+                } else {
                     return None;
                 }
             } else if is("transfer-encoding") || is("expect") || is("upgrade") || is("origin") {
@@ -135,7 +176,7 @@ impl<'a> Headers<'a> {
                 return None;
             }
         }
-        has_host.then_some(found)
+        Some(found)
     }
 }
 
@@ -194,6 +235,8 @@ pub struct ResponseContext<'a> {
     pub trace_header: &'a str,
     /// The trace id, of characters that JSON needs no escapes for.
     pub trace: &'a [u8],
+    /// The fate of the connection.
+    pub connection: Connection,
     /// The time in milliseconds since the Unix epoch.
     pub now_ms: i64,
 }
@@ -274,6 +317,7 @@ fn write_message(reply: &mut Vec<u8>, content_type: &str, body: &[u8], context: 
         reply.extend_from_slice(part.as_bytes());
     }
     reply.extend_from_slice(context.trace);
+    reply.extend_from_slice(context.connection.header().as_bytes());
     reply.extend_from_slice(b"\r\n\r\n");
     reply.extend_from_slice(body);
 }

@@ -1,6 +1,6 @@
 //! The parser of HTTP takes a hot request only if nothing about it is unusual.
 
-use mintage_wire::http::{Parsed, Request, ResponseContext, Route, parse, write_response};
+use mintage_wire::http::{Connection, Parsed, Request, ResponseContext, Route, parse, write_response};
 use proptest::prelude::*;
 
 const LIMIT: usize = 65_536;
@@ -40,6 +40,40 @@ fn both_routes_are_hot() {
 }
 
 #[test]
+fn connection_ends_where_rfc_9112_says_so() {
+    let cases = [
+        ("1.1", "", Connection::Kept),
+        ("1.1", "connection: KEEP-ALIVE\r\n", Connection::Kept),
+        ("1.1", "Connection: Close\r\n", Connection::Closed),
+        ("1.1", "Connection: keep-alive\r\nConnection: close\r\n", Connection::Closed),
+        ("1.1", "Proxy-Connection: close\r\n", Connection::Closed),
+        ("1.0", "", Connection::Closed),
+        ("1.0", "Connection: close\r\n", Connection::Closed),
+        ("1.0", "Connection: Keep-Alive\r\n", Connection::SaidKept),
+        ("1.0", "Connection: close\r\nConnection: keep-alive\r\n", Connection::Closed),
+    ];
+    for (version, headers, connection) in cases {
+        let alloc = post("/alloc", headers, ALLOC).replace("1.1", version);
+        assert_eq!(hot(&alloc).unwrap().connection, connection, "{version} {headers}");
+    }
+    let alloc = post("/alloc", "", ALLOC).replace("1.1\r\nHost: ids", "1.0");
+    assert_eq!(hot(&alloc).unwrap().connection, Connection::Closed, "it need not name its host");
+}
+
+#[test]
+fn answer_says_what_becomes_of_the_connection() {
+    let answer = |connection| {
+        let mut reply = Vec::new();
+        let context = ResponseContext { date: "now", trace_header: "x-trace-id", trace: b"t", connection, now_ms: 1 };
+        write_response(&mut reply, Route::Next, "orders", [7].into_iter(), &context);
+        String::from_utf8(reply).unwrap()
+    };
+    assert!(!answer(Connection::Kept).contains("connection"));
+    assert!(answer(Connection::SaidKept).contains("x-trace-id: t\r\nconnection: keep-alive\r\n\r\n{"));
+    assert!(answer(Connection::Closed).contains("x-trace-id: t\r\nconnection: close\r\n\r\n{"));
+}
+
+#[test]
 fn pipelined_requests_are_parsed_one_by_one() {
     let one = post("/alloc", "", ALLOC);
     let two = one.repeat(2);
@@ -50,11 +84,12 @@ fn pipelined_requests_are_parsed_one_by_one() {
 fn an_unusual_request_is_left_to_the_server_behind() {
     let unusual = [
         post("/alloc", "", "").replace("POST", "GET"),
-        post("/alloc", "", ALLOC).replace("1.1", "1.0"),
+        post("/alloc", "", ALLOC).replace("1.1", "1.2"),
         post("/alloc?x=1", "", ALLOC),
         post("/alloc", "Transfer-Encoding: chunked\r\n", ALLOC),
         post("/alloc", "Expect: 100-continue\r\n", ALLOC),
-        post("/alloc", "Connection: close\r\n", ALLOC),
+        post("/alloc", "Connection: close, keep-alive\r\n", ALLOC),
+        post("/alloc", "Connection: Upgrade\r\n", ALLOC),
         post("/alloc", "Upgrade: h2c\r\n", ALLOC),
         post("/alloc", "Origin: http://127.0.0.1\r\n", ALLOC),
         post("/alloc", "Content-Length: 34\r\n", ALLOC),
@@ -65,7 +100,6 @@ fn an_unusual_request_is_left_to_the_server_behind() {
         post("/alloc", "X-Trace-Id: a\r\nX-Trace-Id: b\r\n", ALLOC),
         post("/alloc", "X-Trace-Id: not one\r\n", ALLOC),
         post("/alloc", &format!("X-Trace-Id: {}\r\n", "t".repeat(129)), ALLOC),
-        post("/alloc", "Proxy-Connection: close\r\n", ALLOC),
         post("/alloc", "Accept: */*\n", ALLOC),
         post("/alloc", "", ALLOC).replace("\r\n\r\n", "\n\n"),
         post("/v1/sequences/orders:next", "", "").replace("1.1\r\n", "1.1\n"),
@@ -104,7 +138,8 @@ fn a_request_beyond_the_limit_is_left_to_the_server_behind() {
 
 #[test]
 fn each_route_has_its_own_envelope() {
-    let context = ResponseContext { date: "D", trace_header: "x-trace-id", trace: b"t", now_ms: 7 };
+    let context =
+        ResponseContext { date: "D", trace_header: "x-trace-id", trace: b"t", connection: Connection::Kept, now_ms: 7 };
     let written = |route| {
         let mut reply = Vec::new();
         write_response(&mut reply, route, "orders", [1, u64::MAX].into_iter(), &context);

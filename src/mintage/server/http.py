@@ -47,6 +47,7 @@ MOST_HEADERS: Final = 100
 """The most headers of a request."""
 #: The most bytes that go to uvicorn at once: it parses every request in them before it answers the first.
 _SLICE: Final = 2048
+_VERSIONS: Final = frozenset({"1.0", "1.1"})
 
 log: Any = structlog.get_logger("mintage.server")
 
@@ -207,9 +208,13 @@ class HttpProtocol(HttpToolsProtocol):
                     if len(answer) > FREE:
                         self._turns.spend(len(answer))
                 return
-            written, data = answer
+            written, behind = answer
             if written:
                 self.transport.write(written)
+            if behind is None:
+                self.transport.close()
+                return
+            data = behind
             if self._session.paused:
                 self._turns.spend(MAX_REPLY_BATCH)
                 self._unread = data + self._unread
@@ -345,8 +350,16 @@ class HttpProtocol(HttpToolsProtocol):
         if len(self.url) + sum(len(name) + len(value) for name, value in self.headers) > self._limit:
             self._refuse_frame()
             return
+        version = self.parser.get_http_version()
+        if version not in _VERSIONS:
+            self.send_400_response(f"HTTP/{version} is not spoken here: use HTTP/1.1")
+            return
+        if version == "1.0" and any(name == b"transfer-encoding" for name, _ in self.headers):
+            # RFC 9112, 6.1: a proxy of HTTP/1.0 in between need not know where the request ends.
+            self.send_400_response("a request of HTTP/1.0 has no Transfer-Encoding: send a Content-Length")
+            return
         hosts = sum(name == b"host" for name, _ in self.headers)
-        if hosts > 1 or (hosts == 0 and self.parser.get_http_version() == "1.1"):
+        if hosts > 1 or (hosts == 0 and version == "1.1"):
             # RFC 9112, 3.2.
             self.send_400_response("the request has two headers Host" if hosts else "the request has no header Host")
             return
@@ -356,8 +369,18 @@ class HttpProtocol(HttpToolsProtocol):
         if not self.pipeline:
             self._turns.spend(REQUEST)
         self.cycle.transport = _Outlet(self.transport)  # type: ignore[assignment]
-        if self._service.draining:
-            self.cycle.keep_alive = False
+        self.cycle.keep_alive = self._asks_to_keep(version) and not self._service.draining
+        if version == "1.0":
+            # It knows no interim answer, and keeps a connection only if the answer says so.
+            self.cycle.waiting_for_100_continue = False
+            if self.cycle.keep_alive:
+                self.cycle.default_headers = [*self.cycle.default_headers, (b"connection", b"keep-alive")]
+
+    def _asks_to_keep(self, version: str) -> bool:
+        """Return True if the connection is to be kept after the answer (RFC 9112, 9.3): ``close`` always wins."""
+        values = (value for name, value in self.headers if name in {b"connection", b"proxy-connection"})
+        words = {word.strip(b" \t") for value in values for word in value.lower().split(b",")}
+        return b"close" not in words and (version == "1.1" or b"keep-alive" in words)
 
     def on_body(self, body: bytes) -> None:
         """Pass a part of a body on."""
@@ -439,6 +462,7 @@ class HttpProtocol(HttpToolsProtocol):
         if self.cycle is not None:
             # The current request is the last.
             self.cycle.keep_alive = False
+            self.cycle.default_headers = self.server_state.default_headers
         self._is_active = False
         return False
 
