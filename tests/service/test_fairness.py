@@ -17,14 +17,17 @@ from mintage.server.http import HttpProtocol
 from mintage.server.keys import digest
 from mintage.server.minters import SLICE
 from mintage.server.resp import RespProtocol
-from mintage.server.turns import COMMAND, HIGH_WATER, REQUEST, TURN
+from mintage.server.turns import COMMAND, HIGH_WATER, INTEGER, RECORD, REQUEST, TURN, Turns
+from mintage.server.v1 import sequences
 from tests.service.here import Here, here, run
 from tests.service.wire import PATIENCE_S, command, connect, head
 
 if TYPE_CHECKING:
     import socket
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Sequence
     from pathlib import Path
+
+    from mintage.rules import NamespaceRecord
 
 MANY: Final = 300
 MOST_TURNS: Final = 100
@@ -33,6 +36,9 @@ MOST_WORK: Final = 2 * (TURN + 4 * MAX_REPLY_BATCH)
 """The work of one turn: its budget, twice, and the last replies beyond it."""
 NEXT: Final = head("POST /v1/sequences/busy:next?count=10000", length=0)
 WARM: Final = head("POST /v1/sequences/busy:next", length=0)
+ODD: Final = head("POST /v1/sequences/busy:next?count=10000", "Origin: http://localhost", length=0) * 5
+LONG: Final = 5_000
+"""The namespaces of a long list."""
 
 
 class Busy(NamedTuple):
@@ -54,6 +60,8 @@ BUSY: Final = {
     "Redis, without a key": Busy("redis", command("INCR", "busy") * 2000, COMMAND, keyed=True),
     "Redis, minted": Busy("redis", command("MINT", "uuid", "COUNT", "1000") * 20, REQUEST),
     "Redis, 10,000 minted": Busy("redis", command("MINT", "cuid2", "COUNT", "10000"), REQUEST),
+    "HTTP, 10,000 integers by Python": Busy("http", ODD, REQUEST),
+    "HTTP, a list of namespaces": Busy("http", head("GET /v1/sequences") * 5, REQUEST),
     "HTTP, 10,000 minted": Busy("http", head("POST /v1/ids/ulid?count=10000", length=0), REQUEST),
 }
 ASKED: Final = {"http": head("GET /healthz"), "redis": command("PING")}
@@ -164,9 +172,59 @@ def test_turn_mints_one_slice_however_many_ids_are_asked_for(name: str) -> None:
                 async for _ in turns():
                     before, minted = minted, answered(service, "mintage_ids_total")
                     most = max(most, minted - before)
-                    if minted >= 30_000:
+                    if minted >= 5_000:
                         break
             assert 0 < most <= SLICE
+
+    run(test)
+
+
+def test_turn_writes_a_bounded_part_of_all_lists() -> None:
+    async def test() -> None:
+        turns_, written = Turns(), 0
+
+        def write(part: Sequence[int]) -> int:
+            nonlocal written
+            written += len(part)
+            return len(part)
+
+        lists = [asyncio.create_task(turns_.in_slices(range(20_000), write, INTEGER)) for _ in range(50)]
+        most = before = 0
+        async for _ in turns():
+            most, before = max(most, written - before), written
+            if all(each.done() for each in lists):
+                break
+        assert written == 50 * 20_000
+        assert most * INTEGER <= MOST_WORK
+
+    run(test)
+
+
+def test_turn_writes_few_records_of_a_list_of_namespaces(monkeypatch: pytest.MonkeyPatch) -> None:
+    written = 0
+    facts = sequences._namespace
+
+    def counted(record: NamespaceRecord) -> sequences.NamespaceFacts:
+        nonlocal written
+        written += 1
+        return facts(record)
+
+    monkeypatch.setattr(sequences, "_namespace", counted)
+
+    async def test() -> None:
+        async with here() as service:
+            for number in range(LONG):
+                service.service.store.create_namespace(f"namespace-{number}")
+            most = before = 0
+            with connect(("127.0.0.1", service.ports["http"])) as listing:
+                listing.setblocking(False)
+                listing.send(head("GET /v1/sequences"))
+                async for _ in turns():
+                    most, before = max(most, written - before), written
+                    if written == LONG:
+                        break
+            assert most * RECORD <= MOST_WORK
+            await service.until_closed()
 
     run(test)
 

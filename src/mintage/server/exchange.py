@@ -85,6 +85,11 @@ Endpoints: TypeAlias = Mapping[str, Endpoint]
 """The endpoints of a path by method. The one of GET also answers HEAD."""
 
 
+def write_json(value: object) -> str:
+    """Return a value in compact JSON."""
+    return json.dumps(value, separators=(",", ":"), allow_nan=False)
+
+
 def answered(
     body: object,
     status: int = 200,
@@ -92,9 +97,8 @@ def answered(
     media_type: str = "application/json",
     headers: Mapping[str, str] | None = None,
 ) -> Answer:
-    """Return an answer in compact JSON."""
-    text = json.dumps(body, separators=(",", ":"), allow_nan=False)
-    return Answer(text, status, media_type=media_type, headers=headers)
+    """Return an answer in JSON."""
+    return Answer(write_json(body), status, media_type=media_type, headers=headers)
 
 
 def wrong_method(exchange: Exchange, method: str, known: Collection[str]) -> RequestError:

@@ -9,22 +9,29 @@ from __future__ import annotations
 
 import inspect
 import re
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any, Final, Literal, get_type_hints
+from itertools import chain
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar, get_type_hints
 from urllib.parse import parse_qsl
 
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
 from mintage.errors import FieldError, MintError, RequestError
-from mintage.server.exchange import Answer, answered, read_body, read_json
+from mintage.server.exchange import Answer, read_body, read_json, write_json
+from mintage.server.turns import INTEGER, RECORD
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping
+    from collections.abc import Awaitable, Callable, Mapping, Sequence
 
     from mintage.server.exchange import Receive, Scope
     from mintage.server.keys import Caller
     from mintage.server.service import Service
+    from mintage.server.turns import Turns
+
+T = TypeVar("T")
+R = TypeVar("R")
 
 
 # --- declarations -------------------------------------------------------------------------------------------------
@@ -57,6 +64,14 @@ class Ask:
     service: Service
     caller: Caller
     status: int
+
+    async def each(self, items: Sequence[T], facts: Callable[[T], R], work: int = RECORD) -> list[R]:
+        """Return what ``facts`` makes of each item, over as many turns of the event loop as it takes.
+
+        :param work: the work of an item, as :mod:`mintage.server.turns` counts it.
+        """
+        parts = await self.service.turns.in_slices(items, lambda part: [facts(each) for each in part], work)
+        return list(chain.from_iterable(parts))
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +116,8 @@ class Operation:
     parameters: tuple[Parameter, ...]
     answer: Any
     pattern: re.Pattern[str]
+    is_list: bool
+    """True if its answer lists records of the store."""
 
     @property
     def summary(self) -> str:
@@ -130,8 +147,12 @@ class Operation:
         if body and not any(each.place == "body" for each in self.parameters):
             raise RequestError("the request has a body, but needs none", code="request.malformed")
         ask = Ask(service, caller, self.statuses[0])
-        answer = await self.handler(ask, **values)
-        return Answer(status=ask.status) if answer is None else answered(answer, ask.status)
+        async with service.one_list() if self.is_list else nullcontext():
+            answer = await self.handler(ask, **values)
+            if answer is None:
+                return Answer(status=ask.status)
+            members = [f'"{name}":{await _written(value, service.turns)}' for name, value in answer.items()]
+        return Answer(f"{{{','.join(members)}}}", ask.status, media_type="application/json")
 
     def _given(self, scope: Scope) -> dict[str, str]:
         """Return the parameters in path, query and headers, as text."""
@@ -162,6 +183,15 @@ class Operation:
         return given
 
 
+async def _written(value: object, turns: Turns) -> str:
+    """Return a member of an answer in JSON. A list may be long: it is written in slices."""
+    if not isinstance(value, list):
+        return write_json(value)
+    work = RECORD if value and isinstance(value[0], dict) else INTEGER
+    parts = await turns.in_slices(value, lambda part: write_json(part)[1:-1], work)
+    return f"[{','.join(parts)}]"
+
+
 def operation(
     method: str,
     path: str,
@@ -170,6 +200,7 @@ def operation(
     right: str = "",
     codes: tuple[str, ...] = (),
     statuses: tuple[int, ...] = (200,),
+    is_list: bool = False,
 ) -> Callable[[Callable[..., Awaitable[Any]]], Operation]:
     """Declare a handler as an operation. Parts of ``path`` in braces are parameters within one segment."""
 
@@ -179,7 +210,17 @@ def operation(
         parameters = tuple(_parameter(path, each.name, forms[each.name], each.default) for each in arguments)
         pattern = re.sub(r"\\\{(\w+)\\\}", r"(?P<\1>[^/]+)", re.escape(path))
         return Operation(
-            name, method, path, right, codes, statuses, handler, parameters, forms["return"], re.compile(pattern)
+            name,
+            method,
+            path,
+            right,
+            codes,
+            statuses,
+            handler,
+            parameters,
+            forms["return"],
+            re.compile(pattern),
+            is_list,
         )
 
     return declare

@@ -20,10 +20,10 @@ from mintage import __version__
 from mintage._core.lane import MAX_REPLY_BATCH, MOST_WORDS, RespSession
 from mintage._dataclass import dataclass
 from mintage.errors import CATALOGUE, FieldError, MintError, PassingError, RequestError
-from mintage.server.turns import COMMAND, FREE, HIGH_WATER, REQUEST
+from mintage.server.turns import COMMAND, FREE, HIGH_WATER, INTEGER, REQUEST
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from mintage.server.keys import Caller
     from mintage.server.service import Service
@@ -45,7 +45,14 @@ class ArrayHead:
     length: int
 
 
-Reply = bytes | int | None | str | ArrayHead | list["Reply"] | dict[str, "Reply"]
+@dataclass(frozen=True, slots=True)
+class Encoded:
+    """A reply that is encoded already, as a long one."""
+
+    data: bytes
+
+
+Reply = bytes | int | None | str | ArrayHead | Encoded | list["Reply"] | dict[str, "Reply"]
 """The reply to a command: str is a status, None is RESP's null."""
 Later = Coroutine[Any, Any, Reply]
 """The reply to a command that must wait for the store."""
@@ -72,17 +79,14 @@ def encode(reply: Reply, version: int) -> bytes:
             return b"$%d\r\n%s\r\n" % (len(reply), reply)
         case ArrayHead():
             return b"*%d\r\n" % reply.length
+        case Encoded():
+            return reply.data
         case dict():
             parts = [encode(part, version) for pair in reply.items() for part in (pair[0].encode(), pair[1])]
             head = b"%%%d\r\n" % len(reply) if version == 3 else b"*%d\r\n" % (2 * len(reply))
             return head + b"".join(parts)
         case list():
-            # Written here for the long lists of IDs: a call for each would take three times as long.
-            parts = [
-                b"$%d\r\n%b\r\n" % (len(part), part) if isinstance(part, bytes) else encode(part, version)
-                for part in reply
-            ]
-            return b"*%d\r\n%b" % (len(parts), b"".join(parts))
+            return b"*%d\r\n%b" % (len(reply), b"".join(encode(part, version) for part in reply))
 
 
 def encode_error(error: MintError) -> bytes:
@@ -585,8 +589,13 @@ class RespProtocol(asyncio.Protocol):
             options[option] = _parse_int(words[at + 1], option.decode().lower())
         count = options.get(b"COUNT")
         ids = await self._service.mint(self._who, scheme, 1 if count is None else count, options.get(b"META", 0))
-        await self._turns.room(len(ids))
-        return ids[0].encode() if count is None else [each.encode() for each in ids]
+        if count is None:
+            return ids[0].encode()
+        return Encoded(b"*%d\r\n%b" % (count, b"".join(await self._turns.in_slices(ids, _encode_all, INTEGER))))
+
+
+def _encode_all(ids: Iterable[str]) -> bytes:
+    return b"".join(b"$%d\r\n%b\r\n" % (len(each), each.encode()) for each in ids)
 
 
 def _shown(word: bytes) -> str:

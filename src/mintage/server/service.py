@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from contextlib import asynccontextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Final, ParamSpec, Protocol, TypeVar
 
@@ -22,11 +23,11 @@ from mintage.server.metrics import Metered, Metrics
 from mintage.server.minters import Minters
 from mintage.server.namespaces import Namespaces
 from mintage.server.threads import Threads, within
-from mintage.server.turns import Turns
+from mintage.server.turns import INTEGER, Turns
 from mintage.server.wake import Wake
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import AsyncIterator, Callable, Mapping
 
     from mintage import Sequence
     from mintage._core.lane import Bucket
@@ -127,6 +128,7 @@ class Service:
         self.wake = Wake()
         self.turns = Turns()
         self._threads = Threads(_THREADS, "mintage-store")
+        self._listing = asyncio.Lock()
         self._namespaces = Namespaces(settings, self.store, self.lane, self._threads)
         self.probe = StoreProbe(self.store, self.metrics, self._minters.ends(), self._namespaces.names)
 
@@ -180,7 +182,7 @@ class Service:
                     taken += served.take(left)
                 else:
                     await served.refill(left, deadline)
-                    await self.turns.room(left)
+                    await self.turns.room(left * INTEGER)
             served.note_last(max(taken))
         except StoreError as error:
             taken += self._last_resort(namespace, count - len(taken), error)
@@ -348,6 +350,19 @@ class Service:
         self._admit(caller, right, name)
         async with within(self._deadline()):
             return await self._threads.run(verb, *args, **kwargs)
+
+    @asynccontextmanager
+    async def one_list(self) -> AsyncIterator[None]:
+        """Let the block answer with a list of the store's records: one at a time, as each takes megabytes.
+
+        :raises StoreError: ``store.unavailable``: it is not its turn within ``max_wait_ms``.
+        """
+        async with within(self._deadline()):
+            await self._listing.acquire()
+        try:
+            yield
+        finally:
+            self._listing.release()
 
     # --- open namespaces ----------------------------------------------------------------------------------------
 

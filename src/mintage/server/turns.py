@@ -12,12 +12,15 @@ from __future__ import annotations
 
 from asyncio import get_running_loop
 from collections import deque
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from mintage._core.lane import MAX_REPLY_BATCH
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
+
+T = TypeVar("T")
+R = TypeVar("R")
 
 TURN: Final = 8 * MAX_REPLY_BATCH
 """The budget of one turn for requests that are read in it; requests that wait have the same budget again."""
@@ -28,7 +31,9 @@ COMMAND: Final = MAX_REPLY_BATCH // 64
 REQUEST: Final = MAX_REPLY_BATCH
 """The work of a request that needs a task in Python."""
 INTEGER: Final = 64
-"""The work of an integer in an answer that Python writes."""
+"""The work of an integer or an ID in an answer that Python writes."""
+RECORD: Final = 32 * INTEGER
+"""The work of a record of the store in such an answer."""
 HIGH_WATER: Final = 16 * 1024
 """The most bytes that may wait for a client to read them. Above it, the service neither answers nor reads."""
 
@@ -57,12 +62,24 @@ class Turns:
         self._waiting.append(go_on)
         self._count()
 
-    async def room(self, integers: int) -> None:
-        """Wait for a turn with a budget for an answer with so many integers, and count the answer.
+    async def in_slices(self, items: Sequence[T], write: Callable[[Sequence[T]], R], work: int) -> list[R]:
+        """Return what ``write`` makes of slices of the items, each written in a turn with a budget for it.
+
+        :param work: the work of an item.
+        """
+        size = max(1, MAX_REPLY_BATCH // work)
+        parts: list[R] = []
+        for first in range(0, len(items), size):
+            part = items[first : first + size]
+            await self.room(len(part) * work)
+            parts.append(write(part))
+        return parts
+
+    async def room(self, work: int) -> None:
+        """Wait for a turn with a budget for some work, and count the work.
 
         Many requests may wait for one segment; without this, all of them would go on in the turn in which it comes.
         """
-        work = integers * INTEGER
         if not self.is_over:
             self.spend(work)
             return

@@ -93,7 +93,6 @@ class Anatomies(TypedDict):
 async def _mint(ask: Ask, scheme: Scheme, count: Count = 1, meta: Meta = 0) -> Minted:
     """Mint IDs of a scheme, with a node number that the service leases."""
     ids = await ask.service.mint(ask.caller, scheme, count, meta)
-    await ask.service.turns.room(len(ids))
     return {"scheme": scheme, "ids": ids}
 
 

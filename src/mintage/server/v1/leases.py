@@ -215,14 +215,14 @@ def _lease(lease: Lease) -> LeaseFacts:
 # --- operations -----------------------------------------------------------------------------------------------------
 
 
-@operation("GET", "/v1/pools", name="describe", right="describe")
+@operation("GET", "/v1/pools", name="describe", right="describe", is_list=True)
 async def _list_pools(ask: Ask) -> Pools:
     """List all pools of node numbers.
 
     This needs the right `describe` for all names, `*`.
     """
     records = await ask.service.ask(ask.caller, "describe", "", ask.service.store.list_pools)
-    return {"pools": [_pool(each) for each in records]}
+    return {"pools": await ask.each(records, _pool)}
 
 
 @operation("PUT", "/v1/pools/{pool}", name="create", right="create", codes=(*NAMED, "config.span", "config.pool"))
@@ -246,14 +246,14 @@ async def _put_pool(ask: Ask, pool: Pool, body: NewPool) -> PoolFacts:
     return _pool(record)
 
 
-@operation("GET", "/v1/leases", name="describe", right="describe", codes=NAMED)
+@operation("GET", "/v1/leases", name="describe", right="describe", codes=NAMED, is_list=True)
 async def _list_leases(ask: Ask, pool: Pool = "") -> Leases:
     """List the node numbers of one pool or of all, with their holders.
 
     Without `pool`, this needs the right `describe` for all names, `*`. Tokens are not shown.
     """
     records = await ask.service.ask(ask.caller, "describe", pool, ask.service.store.list_leases, pool or None)
-    return {"leases": [_node(each) for each in records]}
+    return {"leases": await ask.each(records, _node)}
 
 
 @operation(

@@ -11,6 +11,7 @@ from mintage.errors import ConfigError, FieldError
 from mintage.protocol.records import to_json
 from mintage.rules import LATEST_MS, MAX_COUNT, MAX_INTEGER, MAX_STRIDE, Segment
 from mintage.server.operation import Ask, Body, Limit, operation
+from mintage.server.turns import INTEGER
 from mintage.server.v1.schemas import NAME, NAMED, Count, check_int, named
 
 if TYPE_CHECKING:
@@ -195,7 +196,7 @@ async def _next(ask: Ask, namespace: Namespace, count: Count = 1) -> Integers:
     header `X-Mintage-Fallback: random`, and nothing guarantees that its integers are unique.
     """
     ids = await ask.service.next(ask.caller, namespace, count)
-    return {"namespace": namespace, "ids": [str(each) for each in ids]}
+    return {"namespace": namespace, "ids": await ask.each(ids, str, INTEGER)}
 
 
 @operation("POST", "/v1/sequences/{namespace}:reserve", name="reserve", right="reserve", codes=_COUNTED)
@@ -234,7 +235,7 @@ async def _give_back(ask: Ask, namespace: Namespace, body: Tail) -> GivenBack:
     return {"taken_back": await ask.service.give_back(ask.caller, segment, body.first_unused)}
 
 
-@operation("GET", "/v1/sequences", name="describe", right="describe", codes=(*NAMED, "field.range"))
+@operation("GET", "/v1/sequences", name="describe", right="describe", codes=(*NAMED, "field.range"), is_list=True)
 async def _list_namespaces(ask: Ask, after: After = "", limit: PageLimit = 0) -> Namespaces:
     """List namespaces, by name.
 
@@ -250,7 +251,7 @@ async def _list_namespaces(ask: Ask, after: After = "", limit: PageLimit = 0) ->
             f"there are more than {LONGEST_PAGE} namespaces: list them in pages, with limit=1000 and after=NAME",
             code="field.range",
         )
-    return {"sequences": [_namespace(each) for each in records]}
+    return {"sequences": await ask.each(records, _namespace)}
 
 
 @operation("GET", "/v1/sequences:count", name="describe", right="describe")
