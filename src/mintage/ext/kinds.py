@@ -17,7 +17,7 @@ from mintage.formats.kinds import TextID, TypeID, kind_of, read_text
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["TextID", "TypeID", "json_reader"]
+__all__ = ["TextID", "TypeID", "json_reader", "reader"]
 
 
 def json_reader(of: Any) -> Callable[[object], Any]:
@@ -35,3 +35,21 @@ def json_reader(of: Any) -> Callable[[object], Any]:
     :raises ArgumentError: ``argument.type``: it is none of these.
     """
     return partial(read_text, kind_of(of))
+
+
+def reader(of: Any) -> Callable[[object], Any]:
+    """Return the function that reads an ID from a value of Python, for the columns of an ORM and other hooks.
+
+    It reads an ID, its text, its bytes, and its ``uuid.UUID`` if it has one; a snowflake from an exact integer or its
+    digits. It refuses any other value with a ``MintError``.
+
+    >>> from mintage import sno
+    >>> from mintage.ext.kinds import reader
+    >>> read, order = reader(sno.ID), sno.ID.parse("brpk4q72xwf2m63l")
+    >>> read(bytes(order)) == read(str(order)) == read(order) == order
+    True
+
+    :param of: as for :func:`json_reader`.
+    :raises ArgumentError: ``argument.type``: it is none of these.
+    """
+    return kind_of(of).read
