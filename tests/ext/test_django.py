@@ -17,6 +17,7 @@ from urllib.parse import unquote, urlsplit
 import pytest
 
 from mintage.formats.kinds import KINDS
+from tests.helpers.markdown import values_by_path
 
 pytest.importorskip("django")
 pytest.importorskip("rest_framework")
@@ -38,6 +39,7 @@ def promises(directory: Path, database: dict[str, Any], store: str, file: str = 
             **os.environ,
             "DATABASE": json.dumps(database),
             "STORE": store,
+            "CELLS": json.dumps({path: cells for (tool, path), cells in values_by_path().items() if tool == "Django"}),
             "MINTAGE_HOME": str(directory),
             "PYTHONPATH": ".",
         }

@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import re
 import sqlite3
-from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Final, get_args
 from uuid import UUID
@@ -41,6 +40,7 @@ from mintage.ext import pyarrow as in_arrow
 from mintage.ext import sqlalchemy as types
 from mintage.formats.kinds import KINDS, Kind, TypeIDs
 from mintage.formats.storage import CLASSES, WRITERS, StorageForm, chosen, storage_form, storage_forms
+from tests.helpers.markdown import STORAGE, read_tables
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -51,7 +51,6 @@ pytestmark = pytest.mark.usefixtures("registrations_end")
 
 django = pytest.importorskip("mintage.ext.django")
 
-PAGE: Final = Path(__file__).parents[2] / "docs" / "reference" / "storage.md"
 SQL: Final = {"PostgreSQL": "postgresql", "MySQL, MariaDB": "mysql", "SQLite": "sqlite"}
 FRAMES: Final = ("pyarrow", "pandas", "Polars", "DuckDB")
 DIALECTS: Final[dict[str, list[Dialect]]] = {
@@ -64,15 +63,6 @@ ALL: Final[dict[str, Kind | TypeIDs]] = {
     "snowflake of 64 bits": Kind(KINDS["snowflake"].scheme, snowflake.DISCORD),
     "typeid": TypeIDs("user"),
 }
-
-
-def read_tables() -> list[tuple[list[str], list[list[str]]]]:
-    """Return head and rows of each table of the page, without the marks of code."""
-    tables = []
-    for block in re.findall(r"(?:^\|.*\n)+", PAGE.read_text("utf-8").replace("`", ""), re.MULTILINE):
-        head, _, *rows = ([cell.strip() for cell in line.strip("|").split("|")] for line in block.splitlines())
-        tables.append((head, rows))
-    return tables
 
 
 @pytest.fixture(scope="module")
@@ -191,7 +181,7 @@ def forms_written(stored: Any, dialect: Dialect, one: Any) -> Any:
 
 
 def test_migration_of_a_column_to_uuids_keeps_its_ids(postgresql: PostgreSQL) -> None:
-    [statement] = re.findall(r'"(ALTER .*?)"\s+"(.*?)"', PAGE.read_text("utf-8"))
+    [statement] = re.findall(r'"(ALTER .*?)"\s+"(.*?)"', STORAGE.read_text("utf-8"))
     minted = [locality.new() for _ in range(20)]
     with psycopg.connect(postgresql.url) as connection:
         connection.execute("CREATE TABLE shop_order (place bytea CHECK (octet_length(place) = 16))")
