@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mintage import errors, sno
+from mintage import errors, sno, ulid
 from mintage.testing import ManualClock
 from tests.helpers.vectors import vectors
 
@@ -385,6 +385,14 @@ def test_a_partition_of_other_than_two_bytes_is_refused(partition: Any) -> None:
     for call in (sno.Generator, sno.Snapshot, lambda value: sno.ID.MAX.replace(partition=value)):
         with pytest.raises(errors.ArgumentError, match="must be an int"):
             call(partition)
+
+
+@pytest.mark.parametrize(("name", "instead"), [("node", "sno has a partition"), ("partition", "write node"), ("x", "")])
+def test_generator_names_the_word_of_its_format(name: str, instead: str) -> None:
+    made: Any = sno.Generator if name != "partition" else ulid.Generator
+    with pytest.raises(TypeError, match=f"unexpected keyword argument '{name}'(: .*{instead}.*)?$") as refused:
+        made(**{name: 3})
+    assert instead in str(refused.value)
 
 
 def test_a_byte_of_a_partition_is_in_range() -> None:

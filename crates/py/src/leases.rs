@@ -44,7 +44,12 @@ impl<'py> Terms<'py> {
                 "never_used" => terms.never_used = value.extract()?,
                 "clock" => terms.clock = Clock::from_argument((!value.is_none()).then_some(&value))?,
                 option if !OPTIONS.contains(&option) => {
-                    let message = format!("Generator.__new__() got an unexpected keyword argument '{option}'");
+                    let instead = match option {
+                        "node" => ": sno has a partition in its place, locality pid and mac",
+                        "partition" => ": only sno has a partition; write node",
+                        _ => "",
+                    };
+                    let message = format!("Generator.__new__() got an unexpected keyword argument '{option}'{instead}");
                     return Err(PyTypeError::new_err(message));
                 }
                 option if !value.is_none() => terms.given.set_item(option, value)?,
