@@ -70,6 +70,12 @@ __all__ = [
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Self
+else:
+
+    def __getattr__(name: str) -> object:
+        """Raise an error that says who reads a snowflake, as other formats have an ``ID`` or a ``parse`` here."""
+        instead = ": a layout reads an int, as snowflake.DEFAULT.parse does" if name in ("ID", "parse") else ""
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}{instead}", name=name)
 
 
 class Str(Annotation):

@@ -875,3 +875,13 @@ def test_documented_table_counts_the_first_readings() -> None:
     page = (Path(__file__).parents[2] / "docs" / "reference" / "inspect.md").read_text("utf-8")
     shown = [line for line in page.splitlines() if re.match(r"\| [a-z0-9_ ]+ \| [0-9]+ \|", line)]
     assert shown == rows, "\n".join(rows)
+
+
+def test_notebook_shows_a_reading_as_a_table_of_escaped_text() -> None:
+    one = reading("brpk4q72xwf2m63l", "sno")
+    assert one._repr_html_().count("<tr>") == len(one.fields)
+    odd = one._replace(text="<script>", why="a & b", fields=(one.fields[0]._replace(name="<i>"),))
+    shown = odd._repr_html_()
+    assert "<td>&lt;i&gt;</td>" in shown
+    assert "&lt;script&gt;" in shown
+    assert "a &amp; b" in shown

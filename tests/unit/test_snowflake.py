@@ -1122,6 +1122,21 @@ def test_recommended_layout_meets_the_requirements(ids_per_second: int, nodes: i
     assert f"an ID has {53 if js_safe else 63}" in str(refused)
 
 
+def test_notebook_shows_the_widths_of_an_advice() -> None:
+    advice = Layout.advise(ids_per_second=1000, nodes=64, years=50)
+    notebook: Any = advice
+    assert notebook._repr_html_() == f"<pre>{advice}</pre>"
+    assert not set("<>&") & set(str(advice))
+
+
+@pytest.mark.parametrize("guess", ["parse", "ID"])
+def test_guessed_name_of_the_module_leads_to_a_layout(guess: str) -> None:
+    with pytest.raises(AttributeError, match=rf"no attribute '{guess}': .*snowflake\.DEFAULT\.parse"):
+        getattr(snowflake, guess)
+    with pytest.raises(AttributeError, match=r"no attribute 'other'$"):
+        getattr(snowflake, "other")  # noqa: B009
+
+
 def test_ids_exact_in_javascript_have_53_bits() -> None:
     assert snowflake.JS_SAFE.bits == 53
     one = Generator(63, layout=snowflake.JS_SAFE).new()

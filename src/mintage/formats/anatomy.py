@@ -136,6 +136,15 @@ class Anatomy(NamedTuple):
             "fields": [field.as_dict() for field in self.fields],
         }
 
+    def _repr_html_(self) -> str:
+        """Return a table of the fields, for Jupyter."""
+        from html import escape
+
+        cells = [(each.name, f"{each.bits[0]}-{each.bits[1]}", each.value, each.meaning) for each in self.fields]
+        rows = ["".join(f"<td>{escape(str(cell))}</td>" for cell in row) for row in cells]
+        title = escape(f"{self.name} {self.text}, {self.time or 'no time'}: {self.why}")
+        return f"<table><caption>{title}</caption>{''.join(f'<tr>{row}</tr>' for row in rows)}</table>"
+
 
 def inspect(value: object, *, now_ns: int | None = None) -> list[Anatomy]:
     """Return every reading of a value as an ID, the likeliest first.

@@ -269,6 +269,11 @@ impl Advice {
     fn __repr__(&self) -> String {
         format!("<snowflake.Advice {}>", self.layout().__repr__())
     }
+
+    /// Return the widths for Jupyter. They have no character that HTML escapes.
+    fn _repr_html_(&self) -> String {
+        format!("<pre>{}</pre>", self.__str__())
+    }
 }
 
 /// The parts of a snowflake.
