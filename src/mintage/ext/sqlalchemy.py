@@ -82,8 +82,6 @@ __all__ = [
 T = TypeVar("T")
 _MYSQL: Final = ("mysql", "mariadb")
 _UUID_BYTES: Final = 16
-_PARSERS: Final[Mapping[type[Any], str]] = {int: "int"}
-"""The function that reads the text of IDs without a class."""
 _TABLES: Final = frozenset(f"mintage_{name}" for name in ("schema", "pool", "node", "namespace", "life", "existed"))
 """The tables and the view that a store creates in its database, of any kind of store."""
 
@@ -224,7 +222,8 @@ class IDType(types.TypeDecorator[T]):
             return value
         if isinstance(value, typeid.ID) and self.kind.size == _UUID_BYTES:
             return self.kind.read(value)
-        hint = f": {_PARSERS.get(wanted, f'{type_name(wanted)}.parse')} reads text" if isinstance(value, str) else ""
+        parser = "int" if wanted is int else f"{type_name(wanted)}.parse"
+        hint = f": {parser} reads text" if isinstance(value, str) else ""
         message = f"{self!r} takes {type_name(wanted)}, not {type_name(type(value))}{hint}"
         raise ArgumentError(message, code="argument.type")
 
