@@ -91,7 +91,7 @@ bench: build $(STAMPS)/benchmarks ## Measure beside the peers, write a record, r
 compatibility: build $(STAMPS)/tests servers ## Build the last tagged version, and run it beside this one on each store
 	$(BIN)/python -m pytest tests/compatibility
 
-deep: build $(STAMPS)/tests $(STAMPS)/deep servers ## The long proofs: a billion IDs, a million faults, crowds of processes, fuzzing, an hour of the service, stalls, many more cases
+deep: build $(STAMPS)/tests $(STAMPS)/deep servers ## The long proofs: a billion IDs, a million faults, crowds of processes, Redis clients of eight languages, fuzzing, an hour of the service, stalls, many more cases
 	$(BIN)/python -m benchmarks.deep_threads
 	$(BIN)/python -m tests.stress.threads --ids 1000000000 --jobs 2
 	@if [ -n "$$MINTAGE_FREE_THREADED" ] || [ -x .cache/pythons/built/free/bin/python3.14t ]; then \
@@ -106,7 +106,8 @@ deep: build $(STAMPS)/tests $(STAMPS)/deep servers ## The long proofs: a billion
 	$(BIN)/python -m tests.stress --scale 10
 	$(BIN)/python -m tests.runtimes --ids 100000
 	$(BIN)/python tests/deep/fuzz.py --seconds 60
-	$(BIN)/python -m pytest tests/deep/randomness.py tests/deep/bundles.py
+	tests/servers/install.sh clients
+	$(BIN)/python -m pytest tests/deep/randomness.py tests/deep/bundles.py tests/deep/clients.py
 	$(BIN)/python -m tests.deep.sparks
 	$(BIN)/python -m tests.deep.soak
 	$(BIN)/python -m tests.deep.stalls $(PYTEST) tests/service tests/stress tests/contract tests/integration

@@ -1,6 +1,7 @@
 #!/bin/sh
 # Installs the servers and the tools that the tests run from the distribution's packages (Debian, Ubuntu). Does nothing
 # when they are there. Without root, or with MINTAGE_INSTALL_SERVERS=0, it says what is missing, and the tests skip.
+# "install.sh clients": the languages whose Redis clients `make deep` runs, too; not Go, Node.js and Rust.
 set -eu
 
 PATH="$PATH:/usr/sbin:/sbin"
@@ -18,6 +19,17 @@ need curl curl
 need openssl openssl
 need rsync rsync
 need mkfs.xfs xfsprogs
+if [ "${1:-}" = clients ]; then
+    need cc gcc
+    need mvn maven
+    need javac default-jdk-headless
+    need ruby ruby
+    need php php-cli
+    [ -e /usr/include/hiredis/hiredis.h ] || missing="$missing libhiredis-dev"
+    [ -e /usr/share/php/Predis/Autoloader.php ] || missing="$missing php-nrk-predis"
+    php -r 'exit(class_exists("Redis") ? 0 : 1);' 2>/dev/null || missing="$missing php-redis"
+    ruby -e 'require "redis"' 2>/dev/null || missing="$missing ruby-redis"
+fi
 
 [ -n "$missing" ] || exit 0
 if [ "${MINTAGE_INSTALL_SERVERS:-1}" = 0 ]; then

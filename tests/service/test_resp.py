@@ -3,21 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import json
-import os
 import random
 import re
 import select
-import shutil
 import socket
 import sqlite3
 import struct
-import subprocess
-import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
-from functools import cache
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -40,6 +34,7 @@ from mintage.store import open_store
 from mintage.store.memory import MemoryStore
 from tests.servers import must_run
 from tests.servers.server import until
+from tests.service.programs import CLIENTS, check, installed, run, words_of
 from tests.service.running import Running, certificate, key_toml, running, talk
 from tests.service.wire import PATIENCE_S, after_hello, command, connect, exactly, head, say, until_closed
 
@@ -47,9 +42,6 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
 
     from mintage.rules import NamespaceRecord
-
-CLIENTS = Path(__file__).parent / "clients"
-CACHE = Path(__file__).parents[2] / "target" / "clients"
 
 
 @pytest.fixture(scope="module")
@@ -883,27 +875,6 @@ def test_rate_of_a_namespace_applies_to_every_caller(kept: Running) -> None:
 ONCE = Retry(NoBackoff(), 0)
 
 
-def run(*words: str | Path, said: str | bytes = b"", **environment: str) -> str:
-    """Return the output of a program, which must not fail."""
-    done = subprocess.run(
-        words,
-        input=said.encode() if isinstance(said, str) else said,
-        env={**os.environ, **environment},
-        capture_output=True,
-        timeout=120,
-        check=False,
-    )
-    assert done.returncode == 0, done
-    return done.stdout.decode()
-
-
-def installed(name: str, *, must: bool = False) -> str:
-    path = shutil.which(name)
-    if path is None:
-        (pytest.fail if must else pytest.skip)(f"{name} is not installed")
-    return path
-
-
 def test_redis_cli_works_unchanged(service: Running, kept: Running) -> None:
     cli = installed("redis-cli", must=must_run("redis"))
     port = str(service.redis[1])
@@ -1010,63 +981,21 @@ def test_redis_py_asyncio_works_unchanged(service: Running, protocol: int) -> No
     assert sorted(asyncio.run(main())) == list(range(1, 21))
 
 
-@cache
-def made(name: str, *install: str) -> Path | str:
-    """Return an installed copy of the files of a client, or the reason of its failure, such as no network."""
-    files = sorted(path for path in (CLIENTS / name).iterdir() if path.is_file())
-    fingerprint = hashlib.sha256(b"".join(path.read_bytes() for path in files)).hexdigest()[:16]
-    place = CACHE / f"{name}-{fingerprint}"
-    if place.exists():
-        return place
-    CACHE.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=CACHE) as directory:
-        making = Path(directory) / "client"
-        shutil.copytree(CLIENTS / name, making, ignore=shutil.ignore_patterns("node_modules"))
-        # No download of a compiler, and no long waits for an unavailable registry.
-        bounds = {"GOTOOLCHAIN": "local", "npm_config_fetch_retries": "1", "npm_config_fetch_timeout": "20000"}
-        try:
-            done = subprocess.run(
-                install, cwd=making, env={**os.environ, **bounds}, capture_output=True, timeout=120, check=False
-            )
-        except subprocess.TimeoutExpired:
-            return f"{name}: the client could not be installed in time"
-        if done.returncode != 0:
-            return f"{name}: the client cannot be installed: {done.stderr.decode(errors='replace')[-200:]}"
-        making.rename(place)
-    return place
-
-
-def client(name: str, *install: str) -> Path:
-    place = made(name, *install)
-    if isinstance(place, str):
-        pytest.skip(place)
-    return place
-
-
-def check_client(told: str, first: int) -> None:
-    """Check the output that both programs in other languages must produce."""
-    got = json.loads(told)
-    assert (got["first"], got["row"]) == (first, first + 10)
-    assert sorted(got["many"]) == list(range(first + 11, first + 1011))
-    after = first + 1011 + len(got.get("pipeline", ())[::2])
-    assert got["atomic"] == [after, after + 1]
-    assert len({sno.ID.parse(each) for each in [got["id"], *got["ids"]]}) == 4
-    assert "unknown command 'set'" in got["refused"].lower()
-
-
 @pytest.mark.parametrize("protocol", ["2", "3"])
 def test_node_client_works_unchanged(kept: Running, protocol: str) -> None:
-    node = installed("node")
-    place = client("node", installed("npm"), "ci", "--ignore-scripts", "--no-audit", "--no-fund")
-    told = run(node, place / "client.mjs", str(kept.redis[1]), protocol, f"shop.node{protocol}", SHOP)
-    check_client(told, 1)
-    assert json.loads(told)["pipeline"] == [1012, "PONG", 1013]
+    told = run(*words_of("node-redis"), str(kept.redis[1]), protocol, f"shop.node{protocol}", ADMIN, said="\n")
+    got, last = (json.loads(line) for line in told.splitlines())
+    check(got, 1)
+    assert got["pipeline"] == [1012, "PONG", 1013]
+    assert last == {"again": 1016}
 
 
 @pytest.mark.parametrize("protocol", ["2", "3"])
 def test_go_client_works_unchanged(kept: Running, protocol: str) -> None:
-    place = client("go", installed("go"), "build", "-mod=readonly", "-o", "client", ".")
-    check_client(run(place / "client", str(kept.redis[1]), protocol, f"shop.go{protocol}", SHOP), 1)
+    told = run(*words_of("go-redis"), str(kept.redis[1]), protocol, f"shop.go{protocol}", ADMIN, said="\n")
+    got, last = (json.loads(line) for line in told.splitlines())
+    check(got, 1)
+    assert last == {"again": 1014}
 
 
 # --- the page -------------------------------------------------------------------------------------------------------
@@ -1112,7 +1041,22 @@ def test_page_lists_the_prefix_of_every_error() -> None:
 
 
 def test_page_names_the_tested_clients() -> None:
-    go = re.search(r"go-redis/v9 v(\S+)", (CLIENTS / "go" / "go.mod").read_text(encoding="utf-8"))
-    node = json.loads((CLIENTS / "node" / "package.json").read_text(encoding="utf-8"))["dependencies"]["redis"]
-    assert go
-    assert f"redis-py {redis.__version__} (blocking and asyncio), go-redis {go[1]}, node-redis {node}." in PAGE
+    def version(file: str, pattern: str) -> str:
+        found = re.search(pattern, (CLIENTS / file).read_text(encoding="utf-8"))
+        assert found
+        return found[1]
+
+    go = version("go/go.mod", r"go-redis/v9 v(\S+)")
+    node = version("node/package.json", r'"redis": "(.*)"')
+    assert f"redis-py {redis.__version__} (blocking and asyncio), go-redis {go}, node-redis {node}." in PAGE
+    others = {
+        "valkey-py": version("../../deep/requirements.txt", r"valkey==(.*)"),
+        "rueidis": version("rueidis/go.mod", r"rueidis v(\S+)"),
+        "ioredis": version("ioredis/package.json", r'"ioredis": "(.*)"'),
+        **{
+            name: version("java/pom.xml", rf"<artifactId>{artifact}</artifactId>\s*<version>([\d.]*\d)")
+            for name, artifact in (("Jedis", "jedis"), ("Lettuce", "lettuce-core"), ("Redisson", "redisson"))
+        },
+        "redis-rs": version("rust/Cargo.toml", r'redis = "=(.*)"'),
+    }
+    assert ", ".join(f"{name} {each}" for name, each in others.items()) in re.sub(r"\s+", " ", PAGE)

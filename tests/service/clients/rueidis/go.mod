@@ -1,0 +1,7 @@
+module mintage-rueidis-client
+
+go 1.26.0
+
+require github.com/redis/rueidis v1.0.79
+
+require golang.org/x/sys v0.47.0 // indirect
