@@ -468,6 +468,16 @@ def test_dashboard_queries_are_valid(promtool: str, tmp_path: Path) -> None:
     assert f"SUCCESS: {len(rules)} rules found" in run(promtool, "check", "rules", file)
 
 
+def test_queries_of_the_guides_are_valid(promtool: str, tmp_path: Path) -> None:
+    guides = "".join((ROOT / "docs/how-to" / name).read_text(encoding="utf-8") for name in ("observe.md", "secure.md"))
+    found = re.findall(r"^ *((?:topk|sum)\b.*mintage_.*)$", guides, re.MULTILINE)
+    assert len(found) == 5
+    rules = [{"record": f"guide:query{at}", "expr": expression} for at, expression in enumerate(found)]
+    file = tmp_path / "rules.json"
+    file.write_text(json.dumps({"groups": [{"name": "guides", "rules": rules}]}), encoding="utf-8")
+    assert f"SUCCESS: {len(rules)} rules found" in run(promtool, "check", "rules", file)
+
+
 def test_dashboard_shows_every_metric() -> None:
     for expression, legend in queries():
         assert_is_known(expression, re.findall(r"\{\{(\w+)\}\}", legend))

@@ -7,16 +7,20 @@ import os
 import re
 import signal
 import socket
+import urllib.request
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from prometheus_client.parser import text_string_to_metric_families
 
 from mintage.errors import CATALOGUE
+from mintage.server.keys import new_key
 from tests.servers import ServerError
 from tests.servers.server import HOST, until
 from tests.service.load import post, read_answer, repeated
+from tests.service.running import key_toml, running, talk
 from tests.service.serving import Serving
 
 if TYPE_CHECKING:
@@ -100,6 +104,32 @@ def test_workers_repeat_no_integer_and_add_up_their_metrics(serving: Serving) ->
     assert sum(serving.metric("mintage_requests_total", operation=each) for each in SERVED) == load.codes().total()
     until(lambda: serving.metric("mintage_connections") == 1, "only the scrape is connected")
     assert serving.metric("mintage_store_up") == 1
+
+
+def test_metrics_of_workers_say_what_each_key_took(tmp_path: Path) -> None:
+    keys = {name: new_key() for name in ("shop", "till")}
+    rights = {"orders": ["next"], "sno": ["mint"], "*": ["metrics"]}
+    toml = "auto_create = true\n" + "".join(key_toml(name, key, rights) for name, key in keys.items())
+    with running(tmp_path, "--workers", "2", toml=toml) as service:
+        for at, (name, key) in enumerate(keys.items()):
+            for _ in range(8):  # connections, to both workers
+                say = "INCR orders", f"INCRBY orders {at + 1}", f"MINT sno COUNT {at + 1}", "GET orders"
+                talk(service, f"AUTH {name} {key}", *say)
+        bearer = {"Authorization": f"Bearer {keys['shop']}"}
+
+        def took(metric: str, **labels: str) -> float:
+            request = urllib.request.Request(f"{service.url}/metrics", headers=bearer)
+            with urllib.request.urlopen(request) as page:
+                families = list(text_string_to_metric_families(page.read().decode()))
+            samples = [each for family in families for each in family.samples if each.name == metric]
+            return sum(each.value for each in samples if labels.items() <= each.labels.items())
+
+        for key, count in (("shop", 1), ("till", 2)):
+            integers, ids = 8 * (1 + count), 8 * count
+            until(lambda k=key, n=integers: took("mintage_integers_total", key=k, namespace="orders") == n, "integers")  # type: ignore[misc]
+            until(lambda k=key, n=ids: took("mintage_ids_total", key=k, scheme="sno") == n, "IDs")  # type: ignore[misc]
+            refused = {"key": key, "operation": "get", "code": "request.rights"}
+            until(lambda r=refused: took("mintage_requests_total", **r) == 8, "refusals")  # type: ignore[misc]
 
 
 def test_each_worker_has_enough_file_descriptors(service: Serving) -> None:

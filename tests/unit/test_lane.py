@@ -163,7 +163,7 @@ def test_no_integer_repeats_and_the_lane_counts_its_integers(counts: list[int]) 
         last = int(answer[1:])
         given += range(last - (count or 1) + 1, last + 1)
     assert len(given) == len(set(given))
-    told = {operation: [requests, integers] for _, operation, requests, integers in lane.counts()}
+    told = {operation: [requests, integers] for _, _, operation, requests, integers in lane.counts()}
     assert told == {operation: counted for operation, counted in expected.items() if counted[0]}
 
 
@@ -217,6 +217,22 @@ def test_without_a_key_only_names_allowed_by_python_are_served() -> None:
     assert session.feed(incr) == asked
     session.admit(all=True)
     assert session.feed(incr) == b":3\r\n"
+
+
+def test_answers_are_counted_by_the_name_of_the_key() -> None:
+    lane, _ = served(is_open=False)
+    commands, requests = RespSession(lane), HttpSession(lane)
+    for key, count in (("shop", 1), ("till", 2), ("shop", 3)):
+        commands.admit(all=True, key=key)
+        commands.feed(command("INCR", "orders") * count)
+        requests.allow(key.encode(), "orders", key)
+        requests.feed(ask("orders:next", f"Authorization: Bearer {key}"))
+    assert sorted(lane.counts()) == [
+        ("orders", "shop", "incr", 4, 4),
+        ("orders", "shop", "next", 2, 2),
+        ("orders", "till", "incr", 2, 2),
+        ("orders", "till", "next", 1, 1),
+    ]
 
 
 def test_caller_above_its_rate_is_left_to_python() -> None:

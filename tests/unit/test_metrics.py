@@ -50,9 +50,10 @@ class Lane:
 
     def __init__(self, *rows: tuple[str, str, int, int]) -> None:
         self.rows = list(rows)
+        self.key = ""
 
-    def counts(self) -> list[tuple[str, str, int, int]]:
-        return self.rows
+    def counts(self) -> list[tuple[str, str, str, int, int]]:
+        return [(namespace, self.key, *counts) for namespace, *counts in self.rows]  # type: ignore[misc]
 
 
 def service(
@@ -106,6 +107,20 @@ def test_integers_ids_and_the_last_resort_add_up() -> None:
     assert found['mintage_integers_total{namespace="orders"}'] == 3 + 2**40
     assert found['mintage_ids_total{scheme="sno"}'] == 5
     assert found['mintage_fallback_integers_total{namespace="orders"}'] == 7
+
+
+def test_counters_have_the_name_of_the_key_if_there_are_keys() -> None:
+    metrics, it = Metrics(has_keys=True), service(("orders", "next", 2, 20))
+    it.lane.key = "shop"
+    metrics.gather(it)
+    metrics.request("http", "mint", "ok", 0.1, key="shop")
+    metrics.ids("sno", 5, "shop")
+    metrics.request("http", "other", "request.key")
+    found = samples(metrics)
+    assert found['mintage_integers_total{key="shop",namespace="orders"}'] == 20
+    assert found['mintage_ids_total{key="shop",scheme="sno"}'] == 5
+    assert found['mintage_requests_total{code="ok",interface="http",key="shop",operation="next"}'] == 2
+    assert found['mintage_requests_total{code="request.key",interface="http",key="",operation="other"}'] == 1
 
 
 # --- collection ---------------------------------------------------------------------------------------------------
@@ -238,7 +253,7 @@ metrics = Metrics()
 held, up, days = (int(word) for word in sys.argv[1:])
 metrics.request("http", "reserve", "ok", 0.1)
 metrics.gather(SimpleNamespace(
-    lane=SimpleNamespace(counts=lambda: [("orders", "incr", 10, 10)]),
+    lane=SimpleNamespace(counts=lambda: [("orders", "", "incr", 10, 10)]),
     sequences=lambda: {"orders": SimpleNamespace(buffered=held)},
     generators=lambda: {"sno": 1},
     connections={"redis": {1, 2}},
@@ -332,7 +347,9 @@ def test_reference_lists_every_metric_with_type_and_labels() -> None:
         found[1]: (found[2], set(re.findall(r"`(\w+)`", found[3])))
         for found in re.finditer(r"^\| `(mintage_\w+)` \| (\w+) \|([^|]*)\|", page, re.MULTILINE)
     }
-    assert documented == {name: (each._type, set(each._labelnames)) for name, each in registry(Metrics()).items()}
+    assert documented == {
+        name: (each._type, set(each._labelnames)) for name, each in registry(Metrics(has_keys=True)).items()
+    }
     for operation in OPERATIONS:
         assert f"`{operation}`" in page
 

@@ -72,23 +72,34 @@ impl Operation {
     const NAMES: [&str; 4] = ["alloc", "next", "incr", "incrby"];
 }
 
-/// A namespace that is served, with its counts of requests and integers by operation.
+/// The counts of requests and integers by operation.
+#[derive(Default)]
+struct Counts([(AtomicU64, AtomicU64); 4]);
+
+impl Counts {
+    /// Counts a request.
+    #[inline(always)]
+    fn count(&self, operation: Operation, integers: u64) {
+        let (requests, given) = &self.0[operation as usize];
+        hot::count(requests, 1);
+        hot::count(given, integers);
+    }
+}
+
+/// A namespace that is served, with its counts by the name of the key.
 struct Served {
     namespace: Box<str>,
     sequence: Py<Sequence>,
     bucket: Option<Bucket>,
-    counts: [(AtomicU64, AtomicU64); 4],
+    counts: Mutex<HashMap<Arc<str>, Arc<Counts>>>,
     /// One above the highest integer that was handed out; 0 before the first.
     end: AtomicU64,
 }
 
 impl Served {
-    /// Counts a request.
-    #[inline(always)]
-    fn count(&self, operation: Operation, integers: u64) {
-        let (requests, given) = &self.counts[operation as usize];
-        hot::count(requests, 1);
-        hot::count(given, integers);
+    /// The counts of a key.
+    fn counts(&self, key: &Arc<str>) -> Arc<Counts> {
+        lock(&self.counts).entry(key.clone()).or_default().clone()
     }
 
     /// Notes an integer that is handed out, as the last of its request.
@@ -142,6 +153,7 @@ impl Lane {
         &self,
         py: Python<'_>,
         served: &Served,
+        counts: &Counts,
         request: &http::Request<'_>,
         reply: &mut Vec<u8>,
     ) -> PyResult<bool> {
@@ -164,7 +176,7 @@ impl Lane {
             Route::Alloc => Operation::Alloc,
             Route::Next => Operation::Next,
         };
-        served.count(operation, request.count.into());
+        counts.count(operation, request.count.into());
         if let Some(part) = parts.last() {
             served.note(last(*part));
         }
@@ -234,13 +246,8 @@ impl Lane {
     /// Serve a namespace from now on, at most as often as its bucket allows.
     #[pyo3(signature = (namespace, sequence, bucket = None))]
     fn serve(&self, namespace: &str, sequence: Py<Sequence>, bucket: Option<Bucket>) {
-        let served = Served {
-            namespace: namespace.into(),
-            sequence,
-            bucket,
-            counts: Default::default(),
-            end: AtomicU64::new(0),
-        };
+        let served =
+            Served { namespace: namespace.into(), sequence, bucket, counts: Mutex::default(), end: AtomicU64::new(0) };
         lock(&self.namespaces).insert(namespace.as_bytes().into(), Arc::new(served));
         self.version.fetch_add(1, Ordering::Release);
     }
@@ -291,46 +298,54 @@ impl Lane {
         self.draining.store(true, Ordering::Release);
     }
 
-    /// Return the counts of what was answered since the start: (namespace, operation, requests, integers).
-    fn counts(&self) -> Vec<(String, &'static str, u64, u64)> {
-        let namespaces = lock(&self.namespaces);
-        let rows = namespaces.values().flat_map(|served| {
-            served.counts.iter().zip(Operation::NAMES).map(|((requests, given), name)| {
-                let count = |count: &AtomicU64| count.load(Ordering::Relaxed);
-                (served.namespace.to_string(), name, count(requests), count(given))
-            })
-        });
-        rows.filter(|row| row.2 > 0).collect()
+    /// Return the counts of what was answered since the start: (namespace, name of the key, operation, requests, integers).
+    fn counts(&self) -> Vec<(String, String, &'static str, u64, u64)> {
+        let read = |count: &AtomicU64| count.load(Ordering::Relaxed);
+        let mut rows = Vec::new();
+        for served in lock(&self.namespaces).values() {
+            for (key, counts) in lock(&served.counts).iter() {
+                let used = counts.0.iter().zip(Operation::NAMES).filter(|((requests, _), _)| read(requests) > 0);
+                rows.extend(used.map(|((requests, given), name)| {
+                    (served.namespace.to_string(), key.to_string(), name, read(requests), read(given))
+                }));
+            }
+        }
+        rows
     }
 }
 
-/// The namespaces that a connection may use without asking Python again.
-#[derive(Default)]
+/// The namespaces that a connection may use without asking Python again, by the name of its key.
 struct Access {
     all: bool,
+    key: Arc<str>,
     names: HashSet<Box<str>>,
     bucket: Option<Bucket>,
-    last: Option<Arc<Served>>,
+    last: Option<(Arc<Served>, Arc<Counts>)>,
     version: u64,
 }
 
 impl Access {
-    /// The namespace of a request, if this connection may use it now; `None` hands the request to Python. A caller that then
+    fn new(all: bool, key: &str, bucket: Option<Bucket>) -> Self {
+        Self { all, key: key.into(), names: HashSet::new(), bucket, last: None, version: 0 }
+    }
+
+    /// The namespace of a request and its counts, if this connection may use it now; `None` hands the request to Python. A caller that then
     /// cannot serve the request calls [`Access::put_back`]: Python admits it once more.
     #[inline(always)]
-    fn served(&mut self, lane: &Lane, namespace: &[u8]) -> Option<&Served> {
+    fn served(&mut self, lane: &Lane, namespace: &[u8]) -> Option<(&Served, &Counts)> {
         let version = lane.version.load(Ordering::Acquire);
-        let is_last =
-            self.version == version && self.last.as_ref().is_some_and(|last| last.namespace.as_bytes() == namespace);
+        let is_last = self.version == version
+            && self.last.as_ref().is_some_and(|(last, _)| last.namespace.as_bytes() == namespace);
         if !is_last {
             let served = lock(&lane.namespaces).get(namespace)?.clone();
             if !self.all && !self.names.contains(&served.namespace) {
                 return None;
             }
-            self.last = Some(served);
+            let counts = served.counts(&self.key);
+            self.last = Some((served, counts));
             self.version = version;
         }
-        let served = self.last.as_deref()?;
+        let (served, counts) = self.last.as_ref()?;
         if !passes(self.bucket.as_ref()) {
             return None;
         }
@@ -338,12 +353,12 @@ impl Access {
             self.bucket.iter().for_each(|bucket| bucket.0.put_back());
             return None;
         }
-        Some(served)
+        Some((served, counts))
     }
 
     /// Takes back the admission of the last request.
     fn put_back(&self) {
-        let buckets = [self.bucket.as_ref(), self.last.as_ref().and_then(|served| served.bucket.as_ref())];
+        let buckets = [self.bucket.as_ref(), self.last.as_ref().and_then(|(served, _)| served.bucket.as_ref())];
         buckets.into_iter().flatten().for_each(|bucket| bucket.0.put_back());
     }
 
@@ -352,10 +367,6 @@ impl Access {
         if lock(&lane.namespaces).contains_key(namespace.as_bytes()) {
             self.names.insert(namespace.into());
         }
-    }
-
-    fn reset(&mut self, all: bool, bucket: Option<Bucket>) {
-        *self = Self { all, bucket, ..Self::default() };
     }
 }
 
@@ -428,7 +439,7 @@ impl RespSession {
 fn command(py: Python<'_>, lane: &Lane, access: &mut Access, words: &[&[u8]], reply: &mut Vec<u8>) -> PyResult<bool> {
     match resp::hot(words) {
         Some(Hot::Incr(namespace)) => {
-            let Some(served) = access.served(lane, namespace) else { return Ok(false) };
+            let Some((served, counts)) = access.served(lane, namespace) else { return Ok(false) };
             let sequence = served.sequence.get();
             let taken = match sequence.fast(py, 0) {
                 Some(taken) => taken,
@@ -440,18 +451,18 @@ fn command(py: Python<'_>, lane: &Lane, access: &mut Access, words: &[&[u8]], re
                     }
                 },
             };
-            served.count(Operation::Incr, 1);
+            counts.count(Operation::Incr, 1);
             served.note(taken);
             resp::write_integer(reply, taken);
             Ok(true)
         }
         Some(Hot::IncrBy(namespace, count)) if count <= lane.most => {
-            let Some(served) = access.served(lane, namespace) else { return Ok(false) };
+            let Some((served, counts)) = access.served(lane, namespace) else { return Ok(false) };
             let Some(row) = served.sequence.get().take_row(py, count)? else {
                 access.put_back();
                 return Ok(false);
             };
-            served.count(Operation::IncrBy, count.into());
+            counts.count(Operation::IncrBy, count.into());
             served.note(last(row));
             resp::write_integer(reply, last(row));
             Ok(true)
@@ -479,7 +490,7 @@ fn explain(fault: Fault) -> &'static str {
 impl RespSession {
     #[new]
     fn py_new(lane: Py<Lane>) -> Self {
-        let access = Access { all: lane.get().open, ..Access::default() };
+        let access = Access::new(lane.get().open, "", None);
         Self { lane, access, pending: Vec::new(), from: 0, is_queueing: false }
     }
 
@@ -518,10 +529,10 @@ impl RespSession {
         self.pending.len() - self.from
     }
 
-    /// Let the connection use all namespaces, or none, at most as often as the bucket allows.
-    #[pyo3(signature = (*, all, bucket = None))]
-    fn admit(&mut self, all: bool, bucket: Option<Bucket>) {
-        self.access.reset(all, bucket);
+    /// Let the connection use all namespaces, or none, under the name of a key and at most as often as the bucket allows.
+    #[pyo3(signature = (*, all, key = "", bucket = None))]
+    fn admit(&mut self, all: bool, key: &str, bucket: Option<Bucket>) {
+        self.access = Access::new(all, key, bucket);
     }
 
     /// Let the connection use a namespace.
@@ -557,7 +568,7 @@ struct Asked {
 impl HttpSession {
     #[new]
     fn py_new(lane: Py<Lane>) -> Self {
-        let access = Access { all: lane.get().open, ..Access::default() };
+        let access = Access::new(lane.get().open, "", None);
         Self { lane, access, key: None, pending: Vec::new(), asked: None, paused: false }
     }
 
@@ -595,8 +606,8 @@ impl HttpSession {
             }
             let known = lane.open || request.key.is_some() && request.key == self.key.as_deref();
             let answered = match known.then(|| self.access.served(lane, request.namespace.as_bytes())).flatten() {
-                Some(served) => {
-                    let answered = lane.answer(py, served, &request, &mut reply)?;
+                Some((served, counts)) => {
+                    let answered = lane.answer(py, served, counts, &request, &mut reply)?;
                     if !answered {
                         self.access.put_back();
                     }
@@ -641,11 +652,11 @@ impl HttpSession {
         Some((key.as_ref().map(|key| PyBytes::new(py, key)), namespace))
     }
 
-    /// Let requests with this key use a namespace.
-    #[pyo3(signature = (key, namespace, bucket = None))]
-    fn allow(&mut self, key: &[u8], namespace: &str, bucket: Option<Bucket>) {
+    /// Let requests with this key, which has a name, use a namespace.
+    #[pyo3(signature = (key, namespace, name = "", bucket = None))]
+    fn allow(&mut self, key: &[u8], namespace: &str, name: &str, bucket: Option<Bucket>) {
         if self.key.as_deref() != Some(key) {
-            self.access.reset(false, bucket);
+            self.access = Access::new(false, name, bucket);
             self.key = Some(key.into());
         }
         self.access.allow(self.lane.get(), namespace);

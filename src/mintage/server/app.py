@@ -103,7 +103,7 @@ class App:
                 await answer.send(send)
             finally:
                 seconds = time.perf_counter() - began
-                self._service.metrics.request("http", exchange.operation, exchange.code, seconds)
+                self._service.metrics.request("http", exchange.operation, exchange.code, seconds, key=exchange.caller)
                 self._note(scope, exchange, status, seconds)
 
     async def _answer(self, exchange: Exchange, scope: Scope, receive: Receive) -> Answer:

@@ -283,7 +283,7 @@ class HttpProtocol(HttpToolsProtocol):
         except RequestError:
             return  # the application refuses it, in the form of the interface
         if caller.may("next", namespace):
-            self._session.allow(key, namespace, caller.bucket)
+            self._session.allow(key, namespace, caller.name, caller.bucket)
 
     def _pass_on(self, data: bytes) -> None:
         """Give data to uvicorn, up to the end of a request that it must answer."""

@@ -78,18 +78,22 @@ class Metrics:
 
     With several workers, a gauge of what each worker has is the sum; a gauge of what all observe, such as the store, is
     the worst value.
+
+    :param has_keys: whether keys are configured, whose names are then a label of counters.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, has_keys: bool = False) -> None:
         self.registry = registry = CollectorRegistry()
-        self._seen: dict[tuple[str, str], tuple[int, int]] = {}
+        self._has_keys = has_keys
+        by_key = ["key"] if has_keys else []
+        self._seen: dict[tuple[str, str, str], tuple[int, int]] = {}
         self._open: set[str] = set()
         """The namespaces that have ever been open in this worker."""
         self._requests = Counter(
-            "mintage_requests", "Requests answered", ["interface", "operation", "code"], registry=registry
+            "mintage_requests", "Requests answered", ["interface", "operation", "code", *by_key], registry=registry
         )
-        self._integers = Counter("mintage_integers", "Integers handed out", ["namespace"], registry=registry)
-        self._ids = Counter("mintage_ids", "IDs minted", ["scheme"], registry=registry)
+        self._integers = Counter("mintage_integers", "Integers handed out", ["namespace", *by_key], registry=registry)
+        self._ids = Counter("mintage_ids", "IDs minted", ["scheme", *by_key], registry=registry)
         self._fallback = Counter(
             "mintage_fallback_integers", "Random integers handed out, without the guarantee", ["namespace"],
             registry=registry,
@@ -133,26 +137,32 @@ class Metrics:
         self._draining = gauge("mintage_draining", "1 while the service stops", "livemax")
         gauge("mintage_info", "1; its label is the version", "livemax", "version").labels(__version__).set(1)
 
-    def request(self, interface: str, operation: str, code: str, seconds: float | None = None) -> None:
+    def request(
+        self, interface: str, operation: str, code: str, seconds: float | None = None, *, key: str = ""
+    ) -> None:
         """Count an answer.
 
         :param code: ``"ok"``, or the code of the error.
         :param seconds: the time that the answer took; ``None`` if it was not measured.
+        :param key: the name of a configured key; ``""`` for a request without a known one.
         """
         operation = operation if operation in OPERATIONS else "other"
         self._requests.labels(
-            interface, operation, code if code in CATALOGUE or code == "ok" else "service.failed"
+            interface, operation, code if code in CATALOGUE or code == "ok" else "service.failed", *self._key(key)
         ).inc()
         if seconds is not None:
             self._request_seconds.labels(interface, operation).observe(seconds)
 
-    def integers(self, namespace: str, n: int) -> None:
-        """Count integers of a namespace that exists."""
-        self._integers.labels(namespace).inc(n)
+    def _key(self, name: str) -> tuple[str, ...]:
+        return (name,) if self._has_keys else ()
 
-    def ids(self, scheme: str, n: int) -> None:
-        """Count IDs of a scheme that exists."""
-        self._ids.labels(scheme).inc(n)
+    def integers(self, namespace: str, n: int, key: str = "") -> None:
+        """Count integers of a namespace that exists, by the name of a key."""
+        self._integers.labels(namespace, *self._key(key)).inc(n)
+
+    def ids(self, scheme: str, n: int, key: str = "") -> None:
+        """Count IDs of a scheme that exists, by the name of a key."""
+        self._ids.labels(scheme, *self._key(key)).inc(n)
 
     def fallback(self, namespace: str, n: int) -> None:
         """Count integers of the last resort."""
@@ -172,16 +182,16 @@ class Metrics:
         A namespace that is closed and opened again counts from 0 in the lane, so call this before closing one. Never
         call it from two threads.
         """
-        seen: dict[tuple[str, str], tuple[int, int]] = {}
-        for namespace, operation, requests, integers in inventory.lane.counts():
-            before = self._seen.get((namespace, operation), (0, 0))
+        seen: dict[tuple[str, str, str], tuple[int, int]] = {}
+        for namespace, key, operation, requests, integers in inventory.lane.counts():
+            before = self._seen.get((namespace, key, operation), (0, 0))
             if requests < before[0] or integers < before[1]:
                 before = (0, 0)
-            seen[namespace, operation] = (requests, integers)
+            seen[namespace, key, operation] = (requests, integers)
             if requests > before[0]:
-                self._requests.labels(HOT[operation], operation, "ok").inc(requests - before[0])
+                self._requests.labels(HOT[operation], operation, "ok", *self._key(key)).inc(requests - before[0])
             if integers > before[1]:
-                self.integers(namespace, integers - before[1])
+                self.integers(namespace, integers - before[1], key)
         self._seen = seen
 
         levels = {namespace: sequence.buffered for namespace, sequence in inventory.sequences().items()}

@@ -75,8 +75,8 @@ class Minters:
                 f"scheme {scheme!r:.60} does not exist: use one of {', '.join(NAMES)}", code="request.malformed"
             )
 
-    async def mint(self, scheme: str, count: int, meta: int) -> list[str]:
-        """Mint ``count`` IDs of a scheme that exists.
+    async def mint(self, scheme: str, count: int, meta: int, key: str) -> list[str]:
+        """Mint ``count`` IDs of a scheme that exists, for the key with that name.
 
         :raises MintError: as :meth:`Service.mint`.
         """
@@ -103,16 +103,16 @@ class Minters:
                 async with within(deadline):
                     await self._opening.run(scheme, partial(self._threads.run, self._make, scheme))
             if count <= SLICE:
-                return await self._mint_slice(scheme, count, meta, came_s)
+                return await self._mint_slice(scheme, count, meta, came_s, key)
             ids: list[str] = []
             async with self._lists[scheme]:
                 while len(ids) < count:
-                    ids += await self._mint_slice(scheme, min(SLICE, count - len(ids)), meta, came_s)
+                    ids += await self._mint_slice(scheme, min(SLICE, count - len(ids)), meta, came_s, key)
             return ids
         finally:
             self._minting[scheme] -= count
 
-    async def _mint_slice(self, scheme: str, count: int, meta: int, came_s: float) -> list[str]:
+    async def _mint_slice(self, scheme: str, count: int, meta: int, came_s: float, key: str) -> list[str]:
         async with self._slices[scheme]:
             failed_s, failure = self._failed.get(scheme, (0.0, None))
             if failure is not None and failed_s >= came_s:
@@ -124,7 +124,7 @@ class Minters:
                 self._failed[scheme] = time.monotonic(), error
                 raise
             self._failed.pop(scheme, None)
-        self._metrics.ids(scheme, count)
+        self._metrics.ids(scheme, count, key)
         return ids
 
     def _mint(self, scheme: str, count: int, meta: int) -> list[str]:

@@ -323,7 +323,10 @@ class RespProtocol(asyncio.Protocol):
         except Exception as error:  # noqa: BLE001 - as above
             # Only refusals after a wait are logged: the others are mistakes of a client, and would fill the log.
             if isinstance(error, MintError) and self._service.settings.access_log != "off":
-                _log.info("refused", interface="redis", command=_operation(words), code=error.code, error=str(error))
+                key = {"key": self._key} if self._key else {}
+                _log.info(
+                    "refused", interface="redis", command=_operation(words), **key, code=error.code, error=str(error)
+                )
             return self._refuse(words, error, began)
         self._count(words, "ok", began)
         return encoded
@@ -357,7 +360,7 @@ class RespProtocol(asyncio.Protocol):
         return encode_error(error)
 
     def _count(self, words: list[bytes], code: str, began: float) -> None:
-        self._service.metrics.request("redis", _operation(words), code, time.perf_counter() - began)
+        self._service.metrics.request("redis", _operation(words), code, time.perf_counter() - began, key=self._key)
 
     # --- time-outs and closing ----------------------------------------------------------------------------------
 
@@ -400,6 +403,11 @@ class RespProtocol(asyncio.Protocol):
     # --- commands -----------------------------------------------------------------------------------------------
 
     @property
+    def _key(self) -> str:
+        """The name of the connection's key; empty before it sent one."""
+        return self._caller.name if self._caller else ""
+
+    @property
     def _who(self) -> Caller:
         assert self._caller is not None  # noqa: S101 - commands that need it are refused before
         return self._caller
@@ -413,7 +421,7 @@ class RespProtocol(asyncio.Protocol):
             self._caller = caller = self._service.caller(key)
         except RequestError as error:
             raise _ProtocolError(str(error), code=error.code, prefix="WRONGPASS") from None
-        self._session.admit(all=False, bucket=caller.bucket)
+        self._session.admit(all=False, key=caller.name, bucket=caller.bucket)
 
     def auth(self, words: list[bytes]) -> Reply:
         """Use a key from now on."""

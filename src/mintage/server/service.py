@@ -108,7 +108,7 @@ class Service:
         self, settings: Settings, store: Store, connections: Mapping[str, set[Connection]] | None = None
     ) -> None:
         self.settings = settings
-        self.metrics = Metrics()
+        self.metrics = Metrics(has_keys=settings.has_keys)
         self.store: Store = Metered(store, self.metrics)
         self.keys = Keys(settings.keys, settings.workers)
         self.lane = Lane(
@@ -186,7 +186,7 @@ class Service:
             served.note_last(max(taken))
         except StoreError as error:
             taken += self._last_resort(namespace, count - len(taken), error)
-        self.metrics.integers(namespace, count)
+        self.metrics.integers(namespace, count, caller.name)
         return taken
 
     async def reserve(self, caller: Caller, namespace: str, count: int) -> range:
@@ -206,7 +206,7 @@ class Service:
             # A segment for many such rows, so that each of them does not need a write in the store.
             await served.refill(count * 8, deadline, in_row=True)
         served.note_last(row[-1])
-        self.metrics.integers(namespace, count)
+        self.metrics.integers(namespace, count, caller.name)
         return row
 
     async def segment(self, caller: Caller, namespace: str, count: int) -> Segment:
@@ -220,7 +220,7 @@ class Service:
         async with within(self._deadline()), self._namespaces.creating(namespace, is_implied=True):
             segment = await self._threads.run(self.store.reserve, namespace, count)
         self._namespaces.serve(namespace).lend(caller.name, segment)
-        self.metrics.integers(namespace, len(segment))
+        self.metrics.integers(namespace, len(segment), caller.name)
         return segment
 
     async def give_back(self, caller: Caller, segment: Segment, first_unused: int) -> bool:
@@ -335,7 +335,7 @@ class Service:
         """
         self._minters.check_scheme(scheme)
         self._admit(caller, "mint", scheme)
-        return await self._minters.mint(scheme, count, meta)
+        return await self._minters.mint(scheme, count, meta, caller.name)
 
     # --- the store's verbs --------------------------------------------------------------------------------------
 

@@ -1,4 +1,4 @@
-"""What a Python program does with the service: redis-py or valkey-py, blocking or with asyncio, unchanged.
+"""Use the service as a Python program does, by redis-py or valkey-py, blocking or with asyncio, unchanged.
 
 Prints what it got as JSON, a line before and one after a pause.
 """
