@@ -30,6 +30,7 @@ from tests.helpers.stores import acquire
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from io import FileIO
 
 
 ROOT = Path(__file__).parents[2]
@@ -95,6 +96,7 @@ def test_file_may_have_any_name(tmp_path: Path, name: str) -> None:
 def test_committed_records_survive_a_power_failure(store: SqliteStore) -> None:
     store.reserve("n", 1)
     with closing(store._connect()) as connection:
+        store._open(connection)
         assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
         (synchronous,) = connection.execute("PRAGMA synchronous").fetchone()
         assert synchronous >= 2
@@ -1131,10 +1133,10 @@ def test_guard_removed_during_the_wait_keeps_nobody_out(
 ) -> None:
     store.reserve("n", 1)
     guard, lock = path.with_name("ids.db-guard"), witness._flock
-    taken: list[int] = []
+    taken: list[FileIO] = []
 
-    def flock(file: int) -> bool:
-        if not taken and is_open_as(file, guard):
+    def flock(file: FileIO) -> bool:
+        if not taken and is_open_as(file.fileno(), guard):
             guard.unlink()
             taken.append(file)
         return lock(file)
@@ -1161,8 +1163,8 @@ def test_new_guard_has_the_permissions_of_the_file(
     guard.unlink()
     found: list[tuple[int, int]] = []
 
-    def flock(file: int) -> bool:
-        if is_open_as(file, guard):
+    def flock(file: FileIO) -> bool:
+        if is_open_as(file.fileno(), guard):
             status = guard.stat()
             found.append((status.st_mode & 0o777, status.st_nlink))
         return lock(file)

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import time
 from abc import abstractmethod
+from contextlib import suppress
 
 from mintage import rules
 from mintage._dataclass import dataclass, replace
-from mintage.errors import ConfigError, LeaseError, StoreError
+from mintage.errors import ConfigError, LeaseError, MintError, StoreError
 from mintage.process import jitter
 from mintage.rules import NamespaceRecord, NodeRecord, PoolRecord
 from mintage.store import Store, new_token
@@ -83,6 +84,19 @@ class Transaction(Protocol):
         """Return the number of namespaces."""
 
 
+def _end_frames(error: BaseException) -> None:
+    """Clear the frames below the caller's that an exception came through, and so end what they have open.
+
+    An exception of a signal's handler, or a lack of stack or memory, may skip the exit of a generator's ``with`` block.
+    Its locks and its transaction would then last as long as the traceback, which loggers and notebooks keep.
+    """
+    traceback = error.__traceback__ and error.__traceback__.tb_next
+    while traceback is not None:
+        with suppress(RuntimeError):  # a frame that runs or waits
+            traceback.tb_frame.clear()
+        traceback = traceback.tb_next
+
+
 class Ledger(Store):
     """A store whose verbs are transactions over records. A subclass implements :meth:`_begin`."""
 
@@ -112,6 +126,11 @@ class Ledger(Store):
             except ConflictError:
                 # Full jitter: transactions that collided once should not collide again.
                 time.sleep(jitter.uniform(0, 0.002 * 2 ** min(attempt, 6)))
+            except MintError:
+                raise
+            except BaseException as error:
+                _end_frames(error)
+                raise
         raise StoreError(
             f"{self.url}: {ATTEMPTS} attempts collided with other transactions: try again, or use more pools",
             code="store.unavailable",

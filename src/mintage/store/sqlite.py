@@ -25,13 +25,15 @@ from mintage.store.witness import Mark, Marks, place_of, watched
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from typing import Any, ClassVar, Final
+    from collections.abc import Callable, Iterator, Sequence
+    from typing import Any, ClassVar, Final, TypeVar
 
     from mintage.protocol.records import R, Record
     from mintage.protocol.url import StoreUrl
     from mintage.rules import PoolRecord
     from mintage.store.witness import Witness
+
+    T = TypeVar("T")
 
 SQL: Final = statements("sqlite")
 DENIED: Final = frozenset({sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM, sqlite3.SQLITE_AUTH})
@@ -78,17 +80,16 @@ class SqliteStore(Ledger):
         with fork_lock(), self._watched(path) as witness:
             try:
                 without_log = _incarnations_without_log(path) if _has_log(path) else None
-                with closing(self._open()) as connection:
+                # The connection's own block, in C, rolls back whatever ends it. A connection that goes away does not
+                # before the collector runs.
+                with closing(self._retried(self._connect)) as connection, connection:
+                    self._retried(lambda: self._open(connection))
                     file = File(connection, path, witness, without_log)
                     records = Records(self.url, connection, file.incarnation)
-                    try:
-                        records.skip(file.missing)
-                        yield records
-                        if records.has_written:
-                            file.count(records.moved)
-                    except BaseException:
-                        connection.execute("ROLLBACK")
-                        raise
+                    records.skip(file.missing)
+                    yield records
+                    if records.has_written:
+                        file.count(records.moved)
                     connection.execute("COMMIT")
                     file.check_place(records)
                 file.remember()
@@ -122,31 +123,30 @@ class SqliteStore(Ledger):
                 raise self._busy() from None
             raise StoreError(f"{self.url}: {error}: try again", code="store.unavailable") from error
 
-    def _open(self) -> sqlite3.Connection:
-        """Return a connection with a transaction.
+    def _retried(self, step: Callable[[], T]) -> T:
+        """Return what a step in opening the file returns; retry where access is denied.
 
         SQLite creates two files beside the store's file with access for one user, and gives access to others in its
-        next step. A process of another user that opens them in between is denied, so retry.
+        next step. A process of another user that opens them in between is denied.
         """
         for _ in range(ATTEMPTS - 1):
             try:
-                return self._connect()
+                return step()
             except sqlite3.OperationalError as error:
                 if getattr(error, "sqlite_errorcode", 0) & 0xFF not in DENIED:
                     raise
-        return self._connect()
+        return step()
 
     def _connect(self) -> sqlite3.Connection:
-        connection = sqlite3.connect(self.path, timeout=self._timeout_ms / 1000, isolation_level=None)
-        try:
-            connection.execute("PRAGMA journal_mode = WAL")
-            connection.execute("PRAGMA synchronous = FULL")
-            _migrate(connection, self.path)
-            connection.execute("BEGIN IMMEDIATE")
-        except BaseException:
-            connection.close()
-            raise
-        return connection
+        return sqlite3.connect(self.path, timeout=self._timeout_ms / 1000, isolation_level=None)
+
+    def _open(self, connection: sqlite3.Connection) -> None:
+        """Begin a transaction on a new connection."""
+        connection.rollback()
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("PRAGMA synchronous = FULL")
+        _migrate(connection, self.path)
+        connection.execute("BEGIN IMMEDIATE")
 
     def _busy(self) -> StoreError:
         return StoreError(

@@ -21,6 +21,7 @@ import os
 import stat
 import time
 from contextlib import contextmanager, suppress
+from io import FileIO
 from itertools import count
 
 from mintage._core import clocks, sha3_256
@@ -89,10 +90,10 @@ def place_of(path: str) -> str | None:
 class Witness:
     """The places that keep the marks of a file, while its guard is locked."""
 
-    def __init__(self, path: str, guard: int | None) -> None:
+    def __init__(self, path: str, guard: FileIO | None) -> None:
         self._path = path
         self._guard = guard
-        self._shared: int | None = None
+        self._shared: FileIO | None = None
         self._attributes: dict[str, bytes] = {}
 
     def lock_shared(self, end_ns: int) -> None:
@@ -103,9 +104,9 @@ class Witness:
         while (file := _open_shared(self._path, "marks")) is not None:
             self._shared = file
             _wait_for(file, end_ns)
-            if os.fstat(file).st_nlink:
+            if os.fstat(file.fileno()).st_nlink:
                 return
-            os.close(file)  # Marks that were removed meanwhile lock out nobody.
+            file.close()  # Marks that were removed meanwhile lock out nobody.
             self._shared = None
 
     @property
@@ -116,15 +117,13 @@ class Witness:
         file = _open_shared(self._path, "users")
         if file is None:
             return False
-        try:
+        with file:
             return not _flock(file)
-        finally:
-            os.close(file)
 
     @property
     def has_guard(self) -> bool:
         """True if the locked guard is still at its path, or if there is none."""
-        return self._guard is None or _is_at(f"{self._path}{_ENDING}", os.fstat(self._guard))
+        return self._guard is None or _is_at(f"{self._path}{_ENDING}", os.fstat(self._guard.fileno()))
 
     def recall(self, place: str) -> set[Marks]:
         """Return the marks of the file that is at this place now. Their places may differ.
@@ -160,23 +159,24 @@ class Witness:
             return
         file = _open_shared(self._path, "users")
         if file is not None:
-            _used[self._path] = file
+            with file:
+                # The lock belongs to the opening, and lasts as long as a descriptor of it.
+                used = _used[self._path] = os.dup(file.fileno())
             with suppress(OSError):
-                files.lock_shared(file)
+                files.lock_shared(used)
 
     def follow(self) -> None:
         """Give the guard the owner and mode of the store's file."""
         if self._guard is not None:
-            files.copy_access(self._guard, self._path)
+            files.copy_access(self._guard.fileno(), self._path)
 
     def close(self) -> None:
         """Unlock the guard and the marks in shared memory, also in a child that was forked meanwhile."""
         for file in (self._guard, self._shared):
             if file is not None:
                 with suppress(OSError):
-                    files.unlock(file)
-                with suppress(OSError):
-                    os.close(file)
+                    files.unlock(file.fileno())
+                file.close()
 
 
 @contextmanager
@@ -197,7 +197,9 @@ def watched(path: str, timeout_ms: int) -> Iterator[Witness]:
         witness.close()
 
 
-def _lock(path: str, end_ns: int) -> int | None:
+# Locked files are objects, not descriptors: an exception at any instruction, as of a signal's handler, drops and so
+# closes them, and that unlocks them.
+def _lock(path: str, end_ns: int) -> FileIO | None:
     while True:
         try:
             file = _open_or_make(path)
@@ -206,28 +208,28 @@ def _lock(path: str, end_ns: int) -> int | None:
                 raise
             return None
         try:
-            found = os.fstat(file)
+            found = os.fstat(file.fileno())
             is_ours = stat.S_ISREG(found.st_mode) and found.st_nlink <= 1  # otherwise another user put it there
             if is_ours:
                 _wait_for(file, end_ns)
                 if _is_at(path, found):
                     return file  # A guard that was removed meanwhile locks out nobody.
         except BaseException:
-            os.close(file)
+            file.close()
             raise
-        os.close(file)
+        file.close()
         if not is_ours:
             return None
 
 
-def _open_or_make(path: str) -> int:
+def _open_or_make(path: str) -> FileIO:
     """Open the guard; create a missing one with the mode of the store's file."""
     with suppress(FileNotFoundError):
-        return files.open_existing(path)
+        return FileIO(files.open_existing(path), "r+")
     # A process of another user that may not open the guard would use the store without it.
     with suppress(OSError):
         files.create_prepared(path, lambda file: files.copy_access(file, path.removesuffix(_ENDING)))
-    return files.open_or_create(path, 0o644)
+    return FileIO(files.open_or_create(path, 0o644), "r+")
 
 
 def _is_at(path: str, found: os.stat_result) -> bool:
@@ -237,7 +239,7 @@ def _is_at(path: str, found: os.stat_result) -> bool:
         return False
 
 
-def _wait_for(file: int, end_ns: int) -> None:
+def _wait_for(file: FileIO, end_ns: int) -> None:
     """Wait for the lock until ``end_ns``.
 
     :raises TimeoutError: another process had the lock until then.
@@ -255,13 +257,13 @@ def _now_ns() -> int:
     return clocks()[1]
 
 
-def _flock(file: int) -> bool:
+def _flock(file: FileIO) -> bool:
     """Lock the file; return False if another process has the lock, and True if the file cannot be locked at all.
 
     A lock of this kind belongs to the open file, so a process does not lose it by closing another one.
     """
     try:
-        files.lock(file)
+        files.lock(file.fileno())
     except BlockingIOError:
         return False
     except OSError:
@@ -269,7 +271,7 @@ def _flock(file: int) -> bool:
     return True
 
 
-def _open_shared(store: str, kind: str) -> int | None:
+def _open_shared(store: str, kind: str) -> FileIO | None:
     """Return a store's open file in shared memory, in a directory of this user; ``None`` if there is none."""
     if _SHARED is None:
         return None
@@ -277,9 +279,9 @@ def _open_shared(store: str, kind: str) -> int | None:
         own = files.create_own_directory(_SHARED)
         path = f"{own}/{sha3_256(os.fsencode(store)).hex()[:32]}.{kind}"
         with suppress(FileNotFoundError):
-            return files.open_existing(path)
+            return FileIO(files.open_existing(path), "r+")
         _forget_oldest(own)
-        return files.open_or_create(path, 0o600)
+        return FileIO(files.open_or_create(path, 0o600), "r+")
     except OSError:
         return None
 
@@ -295,12 +297,12 @@ def _forget_oldest(own: str) -> None:
                 os.unlink(entry.path.removesuffix("marks") + "users")
 
 
-def _read(file: int | None) -> Marks | None:
+def _read(file: FileIO | None) -> Marks | None:
     """Return the marks in a file; ``None`` if it has none, or if a power failure left half of them."""
     if file is None:
         return None
     try:
-        return _parse(files.read_at_start(file, _MARKS_BYTES))
+        return _parse(files.read_at_start(file.fileno(), _MARKS_BYTES))
     except OSError:
         return None
 
@@ -336,10 +338,10 @@ def _line(marks: Marks) -> bytes:
     return b"%s %s\n" % (_check(text), text)
 
 
-def _write(file: int, marks: Marks) -> None:
+def _write(file: FileIO, marks: Marks) -> None:
     try:
-        files.write_at_start(file, _line(marks).ljust(_MARKS_BYTES))
+        files.write_at_start(file.fileno(), _line(marks).ljust(_MARKS_BYTES))
     except OSError:
         # No mark is better than an outdated one: an incarnation that ended would count as lost each time.
         with suppress(OSError):
-            os.ftruncate(file, 0)
+            os.ftruncate(file.fileno(), 0)

@@ -1,0 +1,81 @@
+"""An exception at any instruction of a caller's leaves no lock, connection or transaction behind."""
+
+from __future__ import annotations
+
+import os
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from mintage import Sequence, snowflake
+from mintage.lease.keeper import Keeper
+from mintage.store import open_store
+from tests.contract.every_store.stores import url_of
+from tests.helpers.interrupts import interrupted
+from tests.helpers.keepers import keeper_in_place
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+BOUND_S = 60
+EVERY = int(os.environ.get("MINTAGE_INTERRUPT_EVERY", "31"))
+"""One of so many instructions is interrupted; ``make deep`` takes all."""
+
+
+class Scene:
+    """A process that mints, another user of its store, and what both were given."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+        self.store, self.other = open_store(url), open_store(url)
+        self.orders = Sequence("orders", self.store, step=1)
+        self.given: list[int] = []
+        self._thread = ThreadPoolExecutor(1)
+
+    def elsewhere(self, call: Callable[[], Any]) -> Any:
+        """Return what a call returns in another thread."""
+        return self._thread.submit(call).result(BOUND_S)
+
+    def mint_elsewhere(self) -> None:
+        self.given.append(self.elsewhere(self.orders.next))
+        self.given.append(self.elsewhere(partial(self.other.reserve, "orders", 1)).first)
+
+    def first_id(self) -> None:
+        snowflake.Generator(store=self.store).new()
+
+    def close_generator(self) -> None:
+        generator = snowflake.Generator(store=self.store, span_ms=1000)
+        self.elsewhere(generator.new)
+        generator.close()
+
+    def refill(self) -> None:
+        self.given.append(self.orders.next())
+
+    def reserve(self) -> None:
+        self.given.extend(self.orders.reserve(2))
+
+    def open(self) -> None:
+        with open_store(self.url) as store:
+            store.reserve("opened", 1)
+
+    def lists(self) -> None:
+        self.store.list_pools()
+        self.store.list_namespaces()
+        self.store.describe()
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # also where a generator is collected
+@pytest.mark.parametrize("verb", ["first_id", "close_generator", "refill", "reserve", "open", "lists"])
+@pytest.mark.parametrize("kind", ["sqlite"])
+def test_exception_at_any_instruction_keeps_no_other_from_minting(
+    request: pytest.FixtureRequest, tmp_path: Path, kind: str, verb: str
+) -> None:
+    # The caller's thread asks the store, so that it is interrupted there as well.
+    with keeper_in_place(Keeper(inline=True)):
+        scene = Scene(url_of(request, tmp_path, kind))
+        for _ in interrupted(getattr(scene, verb), every=EVERY):
+            scene.mint_elsewhere()
+    assert len(set(scene.given)) == len(scene.given) > 2

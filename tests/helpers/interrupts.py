@@ -1,0 +1,53 @@
+"""Exceptions at chosen instructions of a call, as the handler of a signal raises them."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from types import FrameType
+
+UNTRACED = ("<frozen ", "/tests/", "/logging/", "/threading.py", "/concurrent/", "/warnings.py")
+"""Parts of the paths of code that is not interrupted: imports, the tests, and locks of Python's own."""
+
+
+class Interrupt(BaseException):
+    """The exception of a signal's handler."""
+
+
+def interrupted(call: Callable[[], object], *, every: int) -> Iterator[None]:
+    """Call again and again; raise at each ``every``-th instruction of Python that the calls reach, at each once.
+
+    Yields after each call. A call may end with another error in the exception's place, or with none.
+    """
+    seen: set[tuple[int, int]] = set()
+
+    def at_instruction(frame: FrameType, event: str, _: object) -> Any:
+        position = (id(frame.f_code), frame.f_lasti)
+        if event == "opcode" and position not in seen:
+            seen.add(position)
+            if len(seen) % every == 0:
+                raise Interrupt
+        return at_instruction
+
+    def at_call(frame: FrameType, _event: str, _argument: object) -> Any:
+        if any(part in frame.f_code.co_filename for part in UNTRACED):
+            return None
+        frame.f_trace_opcodes = True
+        return at_instruction
+
+    known = -1
+    while len(seen) > known:
+        known, before = len(seen), sys.gettrace()
+        try:
+            sys.settrace(at_call)
+            call()
+        except (Interrupt, Exception):
+            # Without an interrupt the call must succeed.
+            if len(seen) // every == known // every:
+                raise
+        finally:
+            sys.settrace(before)
+        yield
