@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from mintage import snowflake
-from mintage.rules import CLOCK_LIMIT_MS, CLOCK_MARGIN_MS, GAP
+from mintage.rules import CLOCK_LIMIT_MS, CLOCK_MARGIN_MS, GAP, SPAN_MS
 from mintage.store import open_store
 from mintage.store.memory import MemoryStore
 from mintage.testing import ManualClock
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from mintage.store import Store
-    from tests.servers import MariaDB, PostgreSQL
+    from tests.servers import Etcd, MariaDB, PostgreSQL
 
 STEP = 10
 SKIP = GAP * STEP
@@ -221,6 +221,31 @@ def test_deleted_row_of_a_node_number_is_not_noticed(postgresql: PostgreSQL, mar
             server.sql(f"DELETE FROM {table}")
             again = acquire(store)
             assert (again.node, again.floor_ms) == (held.node, held.floor_ms)
+
+
+def test_name_deleted_from_both_tables_begins_again(postgresql: PostgreSQL) -> None:
+    with open_store(postgresql.url) as store:
+        lost = integers(store, 2, "gone")
+        integers(store, 1)
+        for table in ("mintage_namespace", "mintage_name"):
+            postgresql.sql(f"DELETE FROM {table} WHERE name = 'gone'")
+        assert integers(store, 2, "gone") == lost
+
+
+def test_lost_pool_with_a_shorter_span_has_too_short_a_quarantine(postgresql: PostgreSQL) -> None:
+    with open_store(postgresql.url) as store:
+        held = acquire(store, span_ms=4 * SPAN_MS)
+        postgresql.sql("DELETE FROM mintage_node")
+        postgresql.sql("DELETE FROM mintage_pool")
+        assert code_of(lambda: acquire(store)) == "lease.none_free"
+        assert store.list_pools()[0].floor_ms < held.until_ms
+
+
+def test_keys_deleted_from_etcd_are_not_noticed(etcd: Etcd) -> None:
+    with open_store(etcd.url) as store:
+        lost = integers(store, 2)
+        etcd.reset()
+        assert integers(store, 2) == lost
 
 
 def test_row_of_mariadb_changed_by_hand_is_not_noticed(mariadb: MariaDB) -> None:
