@@ -375,6 +375,18 @@ def test_verb_whose_reply_was_lost_is_not_sent_again(redis: Redis) -> None:
         assert store.reserve("n", 10).first == 21
 
 
+def test_answer_to_another_request_is_refused(store: RedisStore) -> None:
+    assert store.reserve("n", 1).first == 1
+    pool = store._scripts._client.get().connection_pool
+    connection = pool.get_connection()
+    # As a thread that was interrupted after it had sent a command and before it read the answer.
+    connection.send_command("BLPOP", "missing", "0.2")
+    pool.release(connection)
+    refused = refusal(lambda: store.reserve("n", 1))
+    assert (refused.code, "another request" in str(refused)) == ("store.unavailable", True)
+    assert [store.reserve("n", 1).first for _ in range(2)] == [3, 4]
+
+
 def test_server_that_does_not_answer_is_unavailable(redis: Redis) -> None:
     with Proxy(redis) as proxy, open_store(proxy.url + "?timeout_ms=50") as store:
         store.reserve("n", 1)

@@ -15,7 +15,7 @@ import json
 import re
 from functools import cache
 from hashlib import sha1
-from itertools import islice
+from itertools import count, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Final, cast
 
@@ -80,11 +80,21 @@ _CREATING: Final = frozenset({"acquire", "create_pool", "reserve", "create_names
 _AWAY_PREFIXES: Final = ("BUSY ", "LOADING ", "MASTERDOWN ", "NOREPLICAS ")
 
 
+_ECHO: Final = """
+local text = answer()
+return type(text) == 'table' and text or { ARGV[2], text }
+"""
+"""The end of every script: its answer says which request it is for. A table is an error."""
+_requests: Final = count(1)
+
+
 @cache
 def _script(name: str) -> tuple[str, str]:
     """Return the text of a script, and its SHA-1, by which the server caches it."""
     folder = Path(__file__).parent / "lua"
     text = "\n".join((folder / f"{part}.lua").read_text(encoding="utf-8") for part in PARTS[name])
+    # On the same line, so that the server's errors name the lines of the parts.
+    text = f"local function answer() {text}\nend\n{_ECHO}"
     return text, sha1(text.encode(), usedforsecurity=False).hexdigest()
 
 
@@ -176,15 +186,21 @@ class Scripts:
         :raises ConfigError: ``config.volatile``: the server may forget writes, and ``volatile`` is False.
         """
         text, sha = _script(name)
-        script_arguments = (len(keys), *keys, json.dumps(arguments))
+        number = str(next(_requests))
+        script_arguments = (len(keys), *keys, json.dumps(arguments), number)
         try:
             client = self._client.get()
             try:
-                answer = self._ask(client, "EVALSHA", sha, *script_arguments)
+                found = self._ask(client, "EVALSHA", sha, *script_arguments)
             except exceptions.NoScriptError:
-                answer = self._ask(client, "EVAL", text, *script_arguments)
+                found = self._ask(client, "EVAL", text, *script_arguments)
         except Exception as error:
             raise self._translate(error, keys[0], text) from error
+        if not isinstance(found, list) or found[:1] != [number]:
+            # A thread that a signal interrupted gave the connection back before it read its own answer.
+            self.close()
+            raise StoreError(f"{self.url}: the answer is for another request", code="store.unavailable")
+        answer = found[1]
         seen: dict[str, Any] = json.loads(answer)
         if "volatile" in seen:
             raise ConfigError(
