@@ -256,7 +256,7 @@ def test_all_names_count_as_lost_once_the_newest_is(server: Server, store: Datab
     waited(server)
     administer(server, kept)
     for name in ("young", "other"):
-        assert "has lost namespaces" in refusal_text(lambda name=name: store.reserve(name, 1))
+        assert "has lost namespaces" in refusal_text(partial(store.reserve, name, 1))
 
 
 def test_missing_table_of_names_is_refused(server: Server, store: Database) -> None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from redis import Redis as Client
 
 from mintage import rules
 from mintage.errors import ConfigError, GenerationError, LeaseError, MintError, StoreError
@@ -377,10 +378,12 @@ def test_verb_whose_reply_was_lost_is_not_sent_again(redis: Redis) -> None:
 
 def test_answer_to_another_request_is_refused(store: RedisStore) -> None:
     assert store.reserve("n", 1).first == 1
-    pool = store._scripts._client.get().connection_pool
+    client = store._scripts._client.get()
+    assert isinstance(client, Client)
+    pool = client.connection_pool
     connection = pool.get_connection()
     # As a thread that was interrupted after it had sent a command and before it read the answer.
-    connection.send_command("BLPOP", "missing", "0.2")
+    connection.send_command("BLPOP", "missing", "0.2")  # type: ignore[no-untyped-call]
     pool.release(connection)
     refused = refusal(lambda: store.reserve("n", 1))
     assert (refused.code, "another request" in str(refused)) == ("store.unavailable", True)

@@ -374,6 +374,7 @@ def test_no_request_is_buffered_beyond_the_limit() -> None:
             answer = session.feed(more)
         said, rest = answer
         assert said == b""
+        assert rest is not None
         assert rest.startswith(start)
 
 
@@ -503,7 +504,9 @@ def test_requests_are_answered_up_to_a_share_and_then_resumed(count: int) -> Non
     while not left.startswith(b"GET "):
         answer = session.feed(left)
         assert isinstance(answer, tuple)
-        said, left = answer
+        said, rest = answer
+        assert rest is not None
+        left = rest
         assert session.paused == left.startswith(b"POST ")
         assert session.held == 0
         bodies = re.findall(rb'"ids":\[([^]]*)\]', said)
