@@ -17,7 +17,7 @@ import time_machine
 from hypothesis import find, given, settings
 from hypothesis import strategies as st
 
-from mintage import Sequence, cuid, errors, locality, sno, snowflake, testing, typeid, ulid, uuid
+from mintage import cuid, errors, locality, sno, snowflake, testing, typeid, uuid
 from mintage._core import defaults, generation
 from mintage.errors import FieldError, MintError
 from mintage.ext.hypothesis import ids, snowflakes, texts, typeids
@@ -185,145 +185,11 @@ def test_freeze_is_a_decorator() -> None:
     assert first().time == THEN
 
 
-AWAY = "postgresql://127.0.0.1:1/nowhere"
-
-GENERATORS: dict[str, Callable[[], Any]] = {
-    **{name: SCHEMES[name].module.Generator for name in SCHEMES},
-    **{f"uuid v{version}": partial(uuid.Generator, version=version) for version in (1, 4, 6)},
-    "uuid v1 of a MAC": partial(uuid.Generator, version=1, mac=0x0A1B2C3D4E5F),
-    "typeid": partial(typeid.Generator, "user"),
-    "typeid of ulid": lambda: typeid.Generator("user", ulid.Generator()),
-    "sno of a partition": partial(sno.Generator, 5, meta=7, sequence_min=10, sequence_max=99),
-    "sno of shards": partial(sno.Generator, shards=4, pool="shards"),
-    "snowflake of a layout": partial(snowflake.Generator, 5, layout=snowflake.TWITTER, on_exhausted="advance"),
-    "locality of a mode": partial(locality.Generator, "sequential"),
-    "ulid of a node": partial(ulid.Generator, 5),
-    **{
-        f"leased {name}": partial(SCHEMES[name].module.Generator, store=AWAY)
-        for name in ("sno", "snowflake", "locality", "ulid", "uuid", "objectid")
-    },
-}
-"""Generators as an application declares them, none with a clock."""
-
-each_generator = pytest.mark.parametrize("make", GENERATORS.values(), ids=list(GENERATORS))
-
-
-@each_generator
-def test_own_generators_are_frozen(make: Callable[[], Any]) -> None:
-    before, runs = make(), []
-    for _ in range(2):
-        with freeze(NOW):
-            inside = make()
-            minted = [each for generator in (before, inside) for each in (generator.new(), next(generator))]
-            runs.append([*minted, *before.batch(3), *inside.batch(3)])
-    assert runs[0] == runs[1]
-    # Two generators that were given one node number mint the same IDs, frozen or not.
-    assert len(set(runs[0])) == 10 or 5 in getattr(make, "args", ())
-
-
-@each_generator
-def test_own_generators_go_on_where_they_were(make: Callable[[], Any]) -> None:
-    own = make(**({"store": None} if "store" in getattr(make, "keywords", {}) else {}))
-    before = [own.new() for _ in range(50)]
-    with freeze(FUTURE):
-        frozen = [own.new() for _ in range(50)]
-    after = [own.new() for _ in range(50)]
-    assert len({*before, *frozen, *after}) == 150
-
-
-def test_own_generators_have_the_frozen_time_and_their_node_number() -> None:
-    own, named = snowflake.Generator(node=5), typeid.Generator("user")
+def test_own_generators_are_frozen_only_if_given_the_clock() -> None:
+    own = snowflake.Generator(node=5)
     with freeze(PAST) as clock:
-        assert snowflake.DEFAULT.parse(own.new()).time == PAST
-        assert (own.node, own.layout) == (5, snowflake.DEFAULT)
-        assert named.new().time == PAST
-        clock.advance(3600 * 10**9)
-        assert named.new().time == PAST + timedelta(hours=1)
-    assert (named.new().time or PAST) > THEN
-
-
-def test_frozen_generators_ask_no_store(tmp_path: Path) -> None:
-    url = f"sqlite:{tmp_path / 'store.db'}"
-    orders, numbers = sno.Generator(store=url), Sequence("orders", url)
-    with freeze(NOW):
-        assert orders.new().time == THEN
-        assert numbers.next() == 1
-        with sno.Generator(store=url) as inside:
-            assert inside.partition != orders.partition != sno.new().partition
-    assert not (tmp_path / "store.db").exists()
-    orders.close()
-
-
-def test_frozen_sequences_of_a_namespace_count_from_1() -> None:
-    with freeze(NOW):
-        orders, other = (Sequence(name, AWAY) for name in ("orders", "other"))
-        taken = [orders.next(), *orders.reserve(2), next(Sequence("orders", AWAY)), *orders.batch(2)[0]]
-        assert taken == [*range(1, 7)]
-        assert other.next() == 1
-    with freeze(NOW):
-        assert orders.next() == 1
-
-
-def test_leasing_generators_get_numbers_from_the_largest_on() -> None:
-    with freeze(NOW):
-        made = [snowflake.Generator(store=AWAY) for _ in range(3)]
-        assert [each.node for each in made] == [1023, 1022, 1021]
-        assert snowflake.DEFAULT.parse(snowflake.new()).node == testing.NODE
-
-
-def test_generator_that_is_freed_leaves_its_number_unused() -> None:
-    with freeze(NOW):
-        minted = {snowflake.Generator(store=AWAY).new() for _ in range(100)}
-    assert len(minted) == 100
-
-
-def test_inner_freeze_does_not_restart_own_generators() -> None:
-    own = ulid.Generator()
-    with freeze(NOW):
-        first = own.new()
-        with freeze(NOW):
-            assert own.new() == first
-        assert own.new() > first
-
-
-def test_closed_generator_stays_closed_while_frozen() -> None:
-    made = [make() for make in (sno.Generator, ulid.Generator, SCHEMES["nanoid"].module.Generator)]
-    for each in made:
-        with freeze(NOW):
-            each.new()
-            each.close()
-            with pytest.raises(errors.GenerationError, match="is closed"):
-                each.new()
-
-
-def test_generator_with_a_clock_keeps_it_while_frozen() -> None:
-    own = snowflake.Generator(node=5, clock=ManualClock(int(FUTURE.timestamp()) * 10**9))
-    with freeze(PAST):
-        assert snowflake.DEFAULT.parse(own.new()).time == FUTURE
-
-
-def test_new_at_and_snapshot_work_while_frozen() -> None:
-    with freeze(NOW), sno.Generator(store=AWAY) as own:
-        assert own.new_at(PAST).time == PAST
-        assert own.nth_at(FUTURE, 5).sequence == 5
-        own.new()
-        assert (own.sequence, own.used) == (0, 1)
-        assert own.snapshot().partition == own.partition
-
-
-def test_child_mints_no_frozen_id_of_a_generator_of_its_parent() -> None:
-    own = sno.Generator(5)
-    with freeze(NOW):
-        read, write = os.pipe()
-        if (child := os.fork()) == 0:
-            try:
-                found = str(own.new())
-            except errors.GenerationError as error:
-                found = error.code
-            os.write(write, found.encode())
-            os._exit(0)
-        os.waitpid(child, 0)
-        assert os.read(read, 100) == b"fork.shared_node"
+        assert snowflake.DEFAULT.parse(own.new()).time > THEN
+        assert snowflake.DEFAULT.parse(snowflake.Generator(node=5, clock=clock).new()).time == PAST
 
 
 @pytest.mark.parametrize(
@@ -443,15 +309,7 @@ def test_exhausted_tick_of_frozen_time_is_not_waited_for(travel: Any) -> None:
     assert minted == sorted(minted)
 
 
-def test_own_generators_follow_travelled_time() -> None:
-    own, named = snowflake.Generator(store=AWAY), typeid.Generator("user")
-    with follow():
-        for to in (FUTURE, PAST):
-            with travelled(to):
-                assert snowflake.DEFAULT.parse(own.new()).time == named.new().time == to
-
-
-def test_following_clock_can_be_given_to_a_generator() -> None:
+def test_own_generators_can_follow_travelled_time() -> None:
     own = snowflake.Generator(node=5, clock=FollowingClock())
     with travelled(FUTURE):
         assert snowflake.DEFAULT.parse(own.new()).time == FUTURE

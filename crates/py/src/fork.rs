@@ -18,57 +18,23 @@ static FORK_GENERATION: AtomicU64 = AtomicU64::new(0);
 /// The process that started the generation. Compared only where the kernel wipes no pages.
 static STARTED_BY: AtomicU32 = AtomicU32::new(0);
 
-/// The bit of the word that closes all gates. It is outside every generation.
-const CLOSED: u64 = 1 << 63;
-
-/// That bit while a test's clock is in force, or 0; outside the word, so that a fork copies it.
-static GATES: AtomicU64 = AtomicU64::new(0);
-
 /// No generation: a gate with it never opens. Not 0, which is what the word holds after a fork.
 const NEVER: u64 = u64::MAX;
 
 /// The generation of this process: above 0, and of no ancestor when it was forked.
 pub fn generation() -> u64 {
-    match kernel::generation_word().load(Ordering::Acquire) & !CLOSED {
+    match kernel::generation_word().load(Ordering::Acquire) {
         0 => start_first(0),
         generation if kernel::is_wiped() || STARTED_BY.load(Ordering::Relaxed) == std::process::id() => generation,
         parents => start_first(parents),
     }
 }
 
-/// Closes all gates, so that every call takes the slow path, or opens them again.
-pub fn close_gates(is_closed: bool) {
-    generation();
-    GATES.store(if is_closed { CLOSED } else { 0 }, Ordering::SeqCst);
-    let word = kernel::generation_word();
-    if is_closed {
-        word.fetch_or(CLOSED, Ordering::SeqCst)
-    } else {
-        word.fetch_and(!CLOSED, Ordering::SeqCst)
-    };
-}
-
-/// Returns true while all gates are closed.
-#[inline(always)]
-pub fn are_gates_closed() -> bool {
-    GATES.load(Ordering::Acquire) != 0
-}
-
-/// Returns true if a generation is that of this process and the gates are not closed, for a hot call.
-#[inline(always)]
-pub fn is_open_in(generation: u64) -> bool {
-    is_in(generation, kernel::generation_word().load(Ordering::Acquire))
-}
-
-/// Returns true if a generation is that of this process.
+/// Returns true if a generation is that of this process, for a hot call.
 #[inline(always)]
 pub fn is_current(generation: u64) -> bool {
-    is_in(generation, kernel::generation_word().load(Ordering::Acquire) & !CLOSED)
-}
-
-#[inline(always)]
-fn is_in(generation: u64, word: u64) -> bool {
-    generation == word && (kernel::is_wiped() || STARTED_BY.load(Ordering::Relaxed) == std::process::id())
+    generation == kernel::generation_word().load(Ordering::Acquire)
+        && (kernel::is_wiped() || STARTED_BY.load(Ordering::Relaxed) == std::process::id())
 }
 
 /// The generation in which this process began. Unlike [`generation`], it changes by forks alone: after a change, a lock may be
@@ -98,12 +64,12 @@ fn start_first(before: u64) -> u64 {
         std::thread::yield_now();
     }
     let word = kernel::generation_word();
-    let mut current = word.load(Ordering::Acquire) & !CLOSED;
+    let mut current = word.load(Ordering::Acquire);
     if current == before {
         current = LAST.fetch_add(1, Ordering::AcqRel) + 1;
         STARTED_BY.store(here, Ordering::Relaxed);
         FORK_GENERATION.store(current, Ordering::Relaxed);
-        word.store(current | GATES.load(Ordering::SeqCst), Ordering::Release);
+        word.store(current, Ordering::Release);
     }
     STARTING.store(0, Ordering::Release);
     current
@@ -113,10 +79,9 @@ fn start_first(before: u64) -> u64 {
 #[cold]
 fn start_after(before: u64) -> u64 {
     let next = LAST.fetch_add(1, Ordering::AcqRel) + 1;
-    let replace = |word: u64| (word & !CLOSED == before).then(|| next | GATES.load(Ordering::SeqCst));
-    match kernel::generation_word().fetch_update(Ordering::SeqCst, Ordering::SeqCst, replace) {
+    match kernel::generation_word().compare_exchange(before, next, Ordering::AcqRel, Ordering::Acquire) {
         Ok(_) => next,
-        Err(current) => current & !CLOSED,
+        Err(current) => current,
     }
 }
 
@@ -152,14 +117,9 @@ pub enum Entry {
 impl Gate {
     /// A gate of a generator that is not attached yet.
     pub fn new() -> Self {
-        Self::created_in(generation())
-    }
-
-    /// The same, of a generator that counts as created in a generation.
-    pub fn created_in(generation: u64) -> Self {
         Self {
             open_in: AtomicU64::new(NEVER),
-            created_in: generation,
+            created_in: generation(),
             attached_in: AtomicU64::new(NEVER),
             detach_count: AtomicU64::new(0),
             closed: AtomicBool::new(false),

@@ -20,7 +20,6 @@ mod array;
 mod arrow;
 mod clock;
 mod decimal;
-mod doubles;
 mod ending;
 mod entropy;
 mod errors;
@@ -168,11 +167,23 @@ mod _core {
         schemes::defaults(py)
     }
 
-    /// Make every generator on the system's clock ask ``mintage.testing`` for its double, or mint itself again.
+    /// Replace the generator that a scheme's module-level functions use, and return the previous one.
+    ///
+    /// :raises TypeError: ``generator`` is no generator, or its scheme's module is not imported.
     #[pyfunction]
-    #[pyo3(signature = (is_on, /))]
-    fn use_doubles(is_on: bool) {
-        fork::close_gates(is_on);
+    #[pyo3(signature = (generator, /))]
+    fn replace_default<'py>(generator: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        let other = || PyTypeError::new_err("generator is of no scheme whose module is imported");
+        schemes::replace_default_of(generator)?.ok_or_else(other)
+    }
+
+    /// Make ``uuid4()`` draw its bits from the seed of a test's clock, or with None from the kernel again.
+    ///
+    /// :raises ArgumentError: ``clock`` is no clock.
+    #[pyfunction]
+    #[pyo3(signature = (clock, /))]
+    fn draw_from(py: Python<'_>, clock: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
+        uuid::draw_from(py, clock)
     }
 
     #[pymodule_init]

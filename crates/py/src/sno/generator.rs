@@ -94,23 +94,6 @@ impl NodeGenerator for Generator {
         self.partition.store((node / shards) as u16, Ordering::Relaxed);
     }
 
-    fn new_mint(&self) -> Mint {
-        let bounds = if self.shards > 1 { Bounds::shard(0, 1) } else { self.state.mint.bounds() };
-        Mint::new(bounds, scheme::WINDOW)
-    }
-
-    fn double(&self, py: Python<'_>, state: GeneratorState<Mint>) -> Self {
-        Self {
-            porter: PortingCounter::new(state.mint.bounds()),
-            meta: self.meta,
-            shards: 1,
-            partition: AtomicU16::new(state.given.unwrap_or(0) as u16),
-            on_overflow: self.on_overflow.as_ref().map(|callback| callback.clone_ref(py)),
-            waiting: Mutex::default(),
-            state,
-        }
-    }
-
     fn refused(&self, py: Python<'_>, patience: &mut Patience, why: Refusal) -> PyResult<()> {
         match why {
             Refusal::Rollback { until } => {
@@ -198,8 +181,7 @@ impl Generator {
 
     /// The sequence number that was handed out last, and the number of used ones, both of the present unit.
     fn position(slf: &Bound<'_, Self>) -> PyResult<(u32, u32)> {
-        let (slf, now) = generator::attached_now(slf)?;
-        let mint = &slf.get().state.mint;
+        let (mint, now) = (&slf.get().state.mint, generator::attached_now(slf)?);
         let (state, _) = mint.view();
         let bounds = mint.bounds();
         let min = u32::from(bounds.min);
@@ -470,8 +452,7 @@ generator! {
     ///
     /// :raises GenerationError: ``clock.range``, ``fork.shared_node``, ``generator.closed``.
     fn snapshot(slf: &Bound<'_, Self>) -> PyResult<Snapshot> {
-        let (slf, now) = generator::attached_now(slf)?;
-        let this = slf.get();
+        let (this, now) = (slf.get(), generator::attached_now(slf)?);
         let snapshot =
             this.state.gate.read(|| this.state.mint.snapshot(this.partition.load(Ordering::Relaxed), now));
         let leased = match &this.state.leases {
@@ -484,7 +465,8 @@ generator! {
     /// The partition, 0 to 65535.
     #[getter]
     fn partition(slf: &Bound<'_, Self>) -> PyResult<u16> {
-        Ok(generator::attach_to_read(slf)?.get().partition.load(Ordering::Relaxed))
+        generator::attach_to_read(slf)?;
+        Ok(slf.get().partition.load(Ordering::Relaxed))
     }
 
     /// The metabyte of the IDs for which a call gives none, 0 to 255.

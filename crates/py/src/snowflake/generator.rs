@@ -41,21 +41,6 @@ impl NodeGenerator for Generator {
         self.placed.store(self.layout.0.place_node(node), Ordering::Relaxed);
     }
 
-    fn new_mint(&self) -> Counting {
-        Counting::new(self.state.mint.rules().clone(), self.layout.0.window())
-    }
-
-    fn double(&self, _: Python<'_>, state: GeneratorState<Counting>) -> Self {
-        Self {
-            stamp: Stamp::new(&self.layout.0),
-            layout: self.layout.clone(),
-            node: AtomicU64::new(state.given.unwrap_or(0)),
-            placed: AtomicU64::new(0),
-            dated: GivenTimeCounter::default(),
-            state,
-        }
-    }
-
     fn refused(&self, py: Python<'_>, patience: &mut Patience, why: Refusal) -> PyResult<()> {
         self.state.wait(py, patience, why)
     }
@@ -255,7 +240,8 @@ generator! {
     /// The node number.
     #[getter]
     fn node(slf: &Bound<'_, Self>) -> PyResult<u64> {
-        Ok(generator::attach_to_read(slf)?.get().node.load(Ordering::Relaxed))
+        generator::attach_to_read(slf)?;
+        Ok(slf.get().node.load(Ordering::Relaxed))
     }
 
     /// The layout.

@@ -49,7 +49,9 @@ texts! {
         let wrong = |value| Error::Range { field: "length".into(), value, min: min as i128, max };
         let length =
             length.given().map_or(Ok(usual), |length| values::bounded(length, "length", min as i128, max, wrong))?;
-        Ok(Self::with(length as usize, Clock::from_argument(clock)?))
+        let state = hot::Exclusive::new(State { generation: 0, count: 0, fingerprint: [0; 32] });
+        let clock = Clock::from_argument(clock)?;
+        Ok(Self { state, length: length as usize, clock, is_closed: AtomicBool::new(false) })
     }
 
     /// The number of characters of an ID.
@@ -75,11 +77,6 @@ fn words(random: [u8; 8 * WORDS]) -> Option<(u8, [u8; 32])> {
 }
 
 impl Generator {
-    fn with(length: usize, clock: Clock) -> Self {
-        let state = hot::Exclusive::new(State { generation: 0, count: 0, fingerprint: [0; 32] });
-        Self { state, length, clock, is_closed: AtomicBool::new(false) }
-    }
-
     #[inline(always)]
     fn id(&self, state: &mut State, now: UnixMs, (letter, salt): (u8, [u8; 32])) -> Option<[u8; 32]> {
         if !fork::is_current(state.generation) {
@@ -92,14 +89,6 @@ impl Generator {
 }
 
 impl TextClass for Generator {
-    fn has_double(&self) -> bool {
-        self.clock.is_system() && !self.is_closed.load(Ordering::Relaxed)
-    }
-
-    fn double(&self, clock: Clock) -> Self {
-        Self::with(self.length, clock)
-    }
-
     #[inline(always)]
     fn write_fast(&self, py: Python<'_>, text: &mut [u8; LONGEST_FAST]) -> Option<usize> {
         let mut random = [0; 8 * WORDS];
