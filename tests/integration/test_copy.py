@@ -354,8 +354,7 @@ def test_source_that_lost_namespaces_is_refused(tmp_path: Path, postgresql: Post
         # The target would begin it at 1.
         assert target.list_namespaces() == []
         source.create_namespace("orders", start=101)
-        [said] = source.describe().warnings
-        postgresql.sql(said.partition("then run: ")[2])
+        assert source.describe().warnings == ()
         output(postgresql.url, sqlite(tmp_path))
         assert target.reserve("orders", 1).first == 101
 

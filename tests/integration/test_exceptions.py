@@ -152,7 +152,7 @@ def backup(postgresql: PostgreSQL, tmp_path_factory: pytest.TempPathFactory) -> 
 
 def open_to_all(folder: Path) -> Path:
     """Make a folder that the account of a server can enter."""
-    for each in (folder, *folder.parents[:2]):
+    for each in (folder, *folder.parents[:3]):
         each.chmod(0o755)
     return folder
 

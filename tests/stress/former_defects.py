@@ -325,9 +325,9 @@ def created_after_a_loss(folder: Path, size: int) -> Tally:
             server.start()
         for url, lose in (
             (redis.url, partial(redis.ask, "FLUSHALL")),
-            (postgresql.url, partial(postgresql.sql, statements("DROP TABLE ", "schema", *records))),
+            (postgresql.url, partial(postgresql.sql, statements("DROP TABLE ", "schema", "name", *records))),
             (postgresql.url, partial(postgresql.sql, statements("DELETE FROM ", *records))),
-            (mariadb.url, partial(mariadb.sql, statements("DROP TABLE mintage.", "schema", "life", *records))),
+            (mariadb.url, partial(mariadb.sql, statements("DROP TABLE mintage.", "schema", "name", "life", *records))),
             (f"sqlite:///{file}", replaced),
         ):
             if url.startswith("sqlite"):
@@ -579,7 +579,7 @@ def dropped_by_migrations(folder: Path, size: int) -> Tally:
         for server in (postgresql, mariadb):
             stack.callback(server.kill)
             server.start()
-        records = ("schema", "pool", "node", "namespace")
+        records = ("schema", "pool", "node", "namespace", "name")
         for server, option, place, tables in (
             (postgresql, "", "public", records),
             (postgresql, "?schema=ids", "ids", records),
@@ -619,9 +619,6 @@ def restored_from_dumps(folder: Path, size: int) -> Tally:
                     young += store.reserve(f"young-{turn}", 10).as_range()
                 tally.count(young)
                 store.create_namespace(f"young-{turn}", start=11)
-                [said] = store.describe().warnings
-                database = "USE mintage;" if isinstance(server, MariaDB) else ""
-                server.sql(database + said.partition("then run: ")[2])
             integers += store.reserve("invoice", 10).as_range()
             tally.count(integers)
     return tally

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from mintage._core.lane import MAX_REPLY_BATCH
-from mintage.server.turns import INTEGER, TURN, Turns
+from mintage.server.turns import TURN, Turns
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -99,7 +99,7 @@ def test_tasks_that_awaited_one_answer_resume_one_by_one() -> None:
 
         async def answer() -> None:
             nonlocal went
-            await turns.room(TURN // INTEGER)
+            await turns.room(TURN)
             went += 1
 
         answers = asyncio.gather(*(answer() for _ in range(10)))
