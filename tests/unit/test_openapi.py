@@ -63,7 +63,7 @@ def test_every_route_is_described_and_every_description_routed() -> None:
     routed = {f"{operation.method} {operation.path}" for operation in OPERATIONS}
     # The draft of Delta's describes itself, elsewhere.
     for path, methods in (App(service).pages | openapi.pages(service)).items():
-        # On the probes, balancers ask by OPTIONS; it is GET's answer.
+        # Balancers ask the probes by OPTIONS, with the answer of GET.
         routed |= {f"{method} {path}" for method in methods if method != "OPTIONS"}
     assert {name for name, _ in each(described())} == routed
 
