@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -69,6 +70,7 @@ class Scene:
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # also where a generator is collected
 @pytest.mark.parametrize("verb", ["first_id", "close_generator", "refill", "reserve", "open", "lists"])
+@pytest.mark.skipif(sys.version_info >= (3, 14), reason="its instructions of a with block are others, not tried yet")
 @pytest.mark.parametrize("kind", ["sqlite"])
 def test_exception_at_any_instruction_keeps_no_other_from_minting(
     request: pytest.FixtureRequest, tmp_path: Path, kind: str, verb: str
