@@ -816,6 +816,14 @@ def test_file_removed_beside_a_live_process_counts_as_lost(tmp_path: Path, way: 
         holder.communicate()
 
 
+def test_process_shows_the_stores_that_it_used_last(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(witness, "_MOST_USED", 2)
+    for number in (0, 1, 0, 2):
+        with opened(tmp_path / f"{number}.db") as store:
+            store.reserve("n", 1)
+    assert list(witness._used) == [os.path.realpath(tmp_path / f"{number}.db") for number in (0, 2)]
+
+
 def test_processes_with_different_memories_notice_a_copy_once(store: SqliteStore, path: Path) -> None:
     store.reserve("n", 100)
     copy = copied(path)
@@ -1218,13 +1226,24 @@ def test_invalid_guard_is_ignored(store: SqliteStore, path: Path, tmp_path: Path
 def test_memory_of_the_machine_forgets_the_oldest_stores(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(witness, "_SHARED", tmp_path)
     monkeypatch.setattr(witness, "_MOST", 4)
+    monkeypatch.setattr(witness, "_MOST_USED", 1)
     for number in range(9):
         with opened(tmp_path / f"{number}.db") as store:
             store.reserve("n", 1)
     own = tmp_path / f"mintage-{os.geteuid()}"
     assert len(list(own.glob("*.marks"))) <= 4
-    assert len(list(own.glob("*.users"))) <= 5
+    assert len(list(own.glob("*.users"))) <= 4
     assert len(witness._remembered) <= 4
+
+
+def test_memory_of_the_machine_keeps_stores_in_use(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(witness, "_SHARED", tmp_path)
+    monkeypatch.setattr(witness, "_MOST", 4)
+    for number in range(9):
+        with opened(tmp_path / f"{number}.db") as store:
+            store.reserve("n", 1)
+    own = tmp_path / f"mintage-{os.geteuid()}"
+    assert len(list(own.glob("*.marks"))) == len(list(own.glob("*.users"))) == 9
 
 
 def test_memory_folder_of_another_user_is_not_used(

@@ -42,7 +42,7 @@ _MARKS_BYTES: Final = 512
 _MOST: Final = 1000
 """The number of stores whose marks stay in memory; the last used ones are kept."""
 _MOST_USED: Final = 50
-"""The number of stores that a process shows to others as in use. Each takes a file descriptor."""
+"""The number of stores that a process shows to others as in use: those it used last. Each takes a file descriptor."""
 _SHORTAGE: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM})
 
 
@@ -155,15 +155,22 @@ class Witness:
             files.replace_attributes(self._path, self._attributes, name, line)
 
     def _show_use(self) -> None:
-        if self._path in _used or len(_used) >= _MOST_USED:
-            return
-        file = _open_shared(self._path, "users")
-        if file is not None:
+        used = _used.pop(self._path, None)
+        if used is None or not os.fstat(used).st_nlink:
+            if used is not None:
+                os.close(used)
+            file = _open_shared(self._path, "users")
+            if file is None:
+                return
             with file:
                 # The lock belongs to the opening, and lasts as long as a descriptor of it.
-                used = _used[self._path] = os.dup(file.fileno())
-            with suppress(OSError):
-                files.lock_shared(used)
+                used = os.dup(file.fileno())
+        _used[self._path] = used
+        # Each time, as another process may have tried the lock the last time.
+        with suppress(OSError):
+            files.lock_shared(used)
+        while len(_used) > _MOST_USED:
+            os.close(_used.pop(next(iter(_used))))
 
     def follow(self) -> None:
         """Give the guard the owner and mode of the store's file."""
@@ -292,9 +299,12 @@ def _forget_oldest(own: str) -> None:
         return
     with suppress(OSError):
         for entry in sorted(found, key=lambda entry: entry.stat().st_mtime_ns)[: _MOST // 2]:
+            users = f"{entry.path.removesuffix('marks')}users"
+            with suppress(FileNotFoundError), FileIO(files.open_existing(users), "r+") as file:
+                if not _flock(file):
+                    continue  # A process that runs uses this store.
+                os.unlink(users)
             os.unlink(entry)
-            with suppress(FileNotFoundError):
-                os.unlink(entry.path.removesuffix("marks") + "users")
 
 
 def _read(file: FileIO | None) -> Marks | None:
