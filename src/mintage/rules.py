@@ -488,9 +488,17 @@ def choose(
     if oldest is not None and oldest.until_ms <= now_ms:
         return oldest.node
     left = oldest.until_ms - now_ms if oldest is not None else None
+    if len(nodes) == 1:
+        held = f"node number {nodes.start} of pool {pool.name!r} is leased; it comes free in {left} ms at the earliest"
+        remedy = "wait, raise max_wait_ms, or stop the holder"
+    else:
+        held = (
+            f"all {len(nodes)} node numbers of pool {pool.name!r} ({nodes.start}..{nodes.stop - 1}) are leased; the "
+            f"first comes free in {left} ms"
+        )
+        remedy = "stop a holder, or use a layout with more"
     raise LeaseError(
-        f"all {len(nodes)} node numbers of pool {pool.name!r} ({nodes.start}..{nodes.stop - 1}) are leased; the first "
-        f"comes free in {left} ms: stop a holder, or use a layout with more (see: mintage leases list {pool.name})",
+        f"{held}: {remedy} (see: mintage leases list {pool.name})",
         code="lease.none_free",
         retry_after_ms=left,
     )

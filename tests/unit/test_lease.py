@@ -380,12 +380,17 @@ def test_grant_counts_server_changes_and_no_copy() -> None:
             "layout with more (see: mintage leases list p)"),
         ),
         (
+            lambda: choose(POOL, range(3, 4), node(NOW + 7), None, NOW, never_used=False),
+            ("node number 3 of pool 'p' is leased; it comes free in 7 ms at the earliest: wait, raise max_wait_ms, or "
+            "stop the holder (see: mintage leases list p)"),
+        ),
+        (
             lambda: grant(POOL, None, 0, token="t", holder="h", now_ms=NOW, span_ms=SPAN + 1),
             ("span_ms is 30001; pool 'p' allows at most 30000: ask for less, or create a pool by: mintage pools create "
             "NAME --span-ms 30001"),
         ),
     ],
-    ids=["quarantine", "lost history", "used", "never used", "all leased", "longer span"],
+    ids=["quarantine", "lost history", "used", "never used", "all leased", "chosen", "longer span"],
 )  # fmt: skip
 def test_refused_lease_error_has_reason_and_remedy(rule: Callable[[], object], says: str) -> None:
     with pytest.raises(MintError) as caught:
