@@ -19,9 +19,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from mintage import sno, snowflake
+from mintage.cli import main
 from mintage.cli.pools import read_layout
 from mintage.cli.stores import advice
 from mintage.errors import CATALOGUE, LeaseError
+from mintage.lease.registry import locks
 from mintage.protocol.url import StoreUrl
 from mintage.rules import MAX_INTEGER, MIN_SPAN_MS, SPAN_MS, Lease, NodeRecord, PoolRecord
 from mintage.store import new_token, open_store
@@ -595,6 +597,31 @@ def test_home_that_cannot_be_created_is_reported_in_one_line(shell: Shell, tmp_p
     done = shell.run("next", "orders", **home)
     assert (done.returncode, done.stdout) == (CATALOGUE["store.refused"].exit, "")
     assert "set MINTAGE_HOME to a directory" in done.stderr
+
+
+@pytest.mark.parametrize("args", [["doctor"], ["namespaces", "list"], ["pools", "list"], ["leases", "list"]])
+def test_commands_that_read_create_no_registry(args: list[str], shell: Shell) -> None:
+    assert shell.run(*args, MINTAGE_STORE="").returncode == 0
+    assert list(shell.home.iterdir()) == []
+    (shell.home / "home").mkdir()
+    assert shell.run(*args, MINTAGE_STORE="").returncode == 0
+    assert list((shell.home / "home").iterdir()) == []
+
+
+@pytest.mark.parametrize("can_lock", [True, False])
+def test_doctor_takes_no_lock(
+    can_lock: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "file").write_text("")
+    (tmp_path / "locks").mkdir()
+    monkeypatch.delenv("MINTAGE_STORE", raising=False)
+    monkeypatch.setenv("MINTAGE_HOME", str(tmp_path / "file" / "home"))
+    monkeypatch.setattr(locks, "_FOLDERS", (str(tmp_path / ("locks" if can_lock else "file")),))
+    assert main(["doctor"]) == 1
+    assert list((tmp_path / "locks").iterdir()) == []
+    shown = " ".join(capsys.readouterr().out.split())
+    assert ("unique only among the processes that share these locks" in shown) is can_lock
+    assert ("unique in this process only" in shown) is not can_lock
 
 
 def test_doctor_warns_of_locks_where_the_registry_cannot_be_made(shell: Shell, tmp_path: Path) -> None:

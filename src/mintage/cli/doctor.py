@@ -6,7 +6,6 @@ import json
 import os
 import re
 import time
-import warnings
 from contextlib import suppress
 from datetime import UTC, datetime
 from types import MappingProxyType
@@ -88,9 +87,9 @@ def doctor(args: argparse.Namespace) -> int:
     """Show what keeps IDs unique here, and what to repair.
 
     The command examines the store, its clock, pools and namespaces, the ends of layouts, the environment and the
-    installation. It changes nothing in the store, except that it creates missing tables. It first shows what needs
-    attention, and then, of the rest, only the store and its clock in full. The exit code is 0 if nothing needs
-    attention, 1 if something does, and that of the error if the store cannot be used.
+    installation. It creates and changes nothing. It first shows what needs attention, and then, of the rest, only the
+    store and its clock in full. The exit code is 0 if nothing needs attention, 1 if something does, and that of the
+    error if the store cannot be used.
     """
     found: list[Finding] = []
     trouble: MintError | None = None
@@ -98,7 +97,7 @@ def doctor(args: argparse.Namespace) -> int:
         if locks := _locks(args):
             found += locks
         else:
-            with opened(args) as store:
+            with opened(args, reads=True) as store:
                 found += _examine(args, store)
     except MintError as error:
         trouble = error
@@ -138,32 +137,32 @@ def _examine(args: argparse.Namespace, store: Store) -> list[Finding]:
 
 
 def _locks(args: argparse.Namespace) -> list[Finding]:
-    """Return the findings where locks hold the node numbers, as the registry cannot be written; else none.
-
-    A number is taken for a moment, because only that shows what can be locked here.
-    """
+    """Return the findings where locks hold the node numbers, as the registry cannot be written; else none."""
     from mintage.lease import registry
-    from mintage.lease.registry.locks import LockedNode
+    from mintage.lease.registry.locks import BY_FILE, may_lock_files
+    from mintage.lease.registry.place import ADVICE, shown_home
 
     with advised(MintError):
-        if args.store is not None or os.environ.get("MINTAGE_STORE") or registry.is_writable():
+        if args.store is not None or os.environ.get("MINTAGE_STORE") or registry.can_be_made():
             return []
-    lease = LockedNode("doctor", lambda: range(registry.BLOCK))
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        try:
-            lease.window(0)
-        finally:
-            lease.release(0)
-    [text] = [str(each.message) for each in caught]
-    why, _, todo = text.rpartition("; ")
-    promise = "IDs are unique only among the processes that share these locks; 'Sequence' needs a registry or a store"
-    if "at random" in why:
-        promise = "IDs are unique in this process only, others may repeat them; 'Sequence' needs a registry or a store"
-    todo = f"{todo[:1].upper()}{todo[1:]}."
+    why = f"mintage cannot write its registry in {shown_home()}"
+    if may_lock_files():
+        why += f": node numbers are {BY_FILE}"
+        promise = "IDs are unique only among the processes that share these locks"
+    else:
+        why += ", nor a file to lock: node numbers are held by a lock that keeps no time, or drawn at random"
+        promise = "IDs are unique in this process only, others may repeat them"
+    todo = f"{ADVICE[0].upper()}{ADVICE[1:]}."
     return [
         Finding("store", "url", why, "attention", todo, {"from": REGISTRY}),
-        Finding("store", "promise", promise, "attention", todo, {"promise": "locks"}),
+        Finding(
+            "store",
+            "promise",
+            f"{promise}; 'Sequence' needs a registry or a store",
+            "attention",
+            todo,
+            {"promise": "locks"},
+        ),
     ]
 
 

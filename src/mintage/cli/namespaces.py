@@ -95,7 +95,7 @@ def _list(args: argparse.Namespace) -> int:
     """
     from mintage.store import PAGE
 
-    with opened(args) as store:
+    with opened(args, reads=True) as store:
         after, shown = "", 0
         while page := store.list_namespaces(after, PAGE):
             _show(args, page)

@@ -81,7 +81,7 @@ def _wanted(args: argparse.Namespace, store: Store) -> str:
 )
 def _list(args: argparse.Namespace) -> int:
     """List the pools: their layout, and the number of node numbers that are held."""
-    with opened(args) as store:
+    with opened(args, reads=True) as store:
         found, nodes, now_ms = store.list_pools(), store.list_leases(), store.now_ms()
         if not found:
             check_made(store)
@@ -125,7 +125,7 @@ def _list(args: argparse.Namespace) -> int:
 )
 def _show(args: argparse.Namespace) -> int:
     """Show everything that the store records of a pool."""
-    with opened(args) as store:
+    with opened(args, reads=True) as store:
         record, nodes, now_ms = _find(store, args.pool), store.list_leases(args.pool), store.now_ms()
     _draw_pool(args, record, nodes, now_ms)
     return 0
@@ -279,7 +279,7 @@ def _leases(args: argparse.Namespace) -> int:
     holder may mint to the end of the window but not extend it, and 'released' when the holder has given it back. If a
     copy of a holder, such as a restored snapshot, tried to extend the same lease, the list shows when.
     """
-    with opened(args) as store:
+    with opened(args, reads=True) as store:
         if args.pool is not None:
             _find(store, args.pool)
         nodes, now_ms = store.list_leases(args.pool), store.now_ms()

@@ -39,7 +39,7 @@ class Source(NamedTuple):
 def source(args: argparse.Namespace) -> Source:
     """Return the store that the command line names, else the environment, else this machine's registry.
 
-    :raises StoreError: ``store.refused``: this user cannot have a registry.
+    :raises StoreError: ``store.refused``: this user has no home directory.
     :raises ConfigError: ``config.home``: the directory of the registry is a relative path.
     """
     if args.store is not None:
@@ -48,17 +48,24 @@ def source(args: argparse.Namespace) -> Source:
         return Source(url, "MINTAGE_STORE")
     from mintage.lease import registry
 
-    registry.prepare()
     return Source(registry.url(), REGISTRY)
 
 
 @contextmanager
-def opened(args: argparse.Namespace) -> Iterator[Store]:
-    """Open the store of a command, and close it at the end. Its errors have a note with the remedy."""
+def opened(args: argparse.Namespace, *, reads: bool = False) -> Iterator[Store]:
+    """Open the store of a command, and close it at the end. Its errors have a note with the remedy.
+
+    :param reads: whether the command only reads; it then does not create the directory of a missing registry.
+    """
+    from mintage.lease import registry
     from mintage.store import open_store
 
-    with advised(MintError), open_store(source(args).url) as store:
-        yield store
+    with advised(MintError):
+        url, place = source(args)
+        if place == REGISTRY and not reads:
+            registry.prepare()
+        with registry.reader() if place == REGISTRY and reads else open_store(url) as store:
+            yield store
 
 
 def check_made(store: Store) -> None:

@@ -322,6 +322,14 @@ class Incarnation:
     """The creation time of that inode; ``None`` if the file system does not record it."""
 
 
+class UnmadeStore(SqliteStore):
+    """A store in a directory that is not there yet: verbs that read find no records."""
+
+    @contextmanager
+    def _look(self) -> Iterator[Records]:
+        yield NoRecords(self.url)
+
+
 class NoRecords(Records):
     """The records of a file that is not there yet."""
 

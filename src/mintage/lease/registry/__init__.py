@@ -22,11 +22,13 @@ from mintage.lease.registry.numbers import (
 )
 from mintage.lease.registry.place import (
     MACHINE,
+    can_be_made,
     home,
     is_outsider,
     is_registry,
     is_writable,
     prepare,
+    reader,
     url,
     warn_outsider,
 )
@@ -36,6 +38,7 @@ __all__ = [
     "MACHINE",
     "all_fragments",
     "blocks",
+    "can_be_made",
     "fragments",
     "home",
     "host_id",
@@ -46,6 +49,7 @@ __all__ = [
     "locked",
     "locked_fragments",
     "prepare",
+    "reader",
     "unlocked",
     "unlocked_fragments",
     "url",

@@ -347,9 +347,18 @@ def _free(name: str, locks: Sequence[_Lock], of_generation: int) -> None:
         del _holders[name]
 
 
+BY_FILE: Final = "held by a lock instead, which other users, containers and hosts do not see"
+
+
+def may_lock_files() -> bool:
+    """Return True if this process may lock files that keep times, as far as the rights say. It creates none."""
+    own = [(folder, files.own_directory(folder)) for folder in _FOLDERS]
+    return any(os.access(path if os.path.lexists(path) else folder, os.W_OK | os.X_OK) for folder, path in own)
+
+
 def _describe_fallback(held: _Held, numbers: int) -> str:
     if held.has_file():
-        return f"node {held.node} is held by a lock instead, which other users, containers and hosts do not see"
+        return f"node {held.node} is {BY_FILE}"
     if held.locks:
         return (
             f"node {held.node} is held by a lock instead, and no file remembers its times, so IDs may repeat if the "

@@ -153,6 +153,40 @@ def prepare() -> None:
         raise refused from error
 
 
+def reader() -> Store:
+    """Return the registry for verbs that read. If its directory is missing, they find no records, and create nothing.
+
+    >>> with reader() as store:
+    ...     records = store.list_pools()
+
+    :raises StoreError: ``store.refused``: this user has no home directory.
+    :raises ConfigError: ``config.home``.
+    """
+    from mintage.store import open_store
+    from mintage.store.sqlite import UnmadeStore
+
+    return open_store(url()) if os.path.exists(home()) else UnmadeStore(StoreUrl("sqlite", path=_file()))
+
+
+def can_be_made() -> bool:
+    """Return True if this user may write the registry, or make it, as far as the rights say. It creates nothing.
+
+    >>> can_be_made()
+    True
+
+    :raises ConfigError: ``config.home``.
+    """
+    try:
+        path = home()
+    except StoreError:
+        return False
+    if os.path.exists(path):
+        return _may_write(path) and not os.path.isdir(_file()) and (not os.path.exists(_file()) or _may_write(_file()))
+    while not os.path.lexists(path):
+        path = os.path.dirname(path)
+    return os.path.isdir(path) and _may_write(path)
+
+
 def _make_file(directory: str) -> None:
     """Create the file with access for the group at once; SQLite would create it for one user."""
     if not os.path.exists(path := os.path.join(directory, "registry.db")):
