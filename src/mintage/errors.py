@@ -131,7 +131,7 @@ class PassingError(MintError, RuntimeError):
 
 
 class GenerationError(PassingError):
-    """A generator cannot mint an ID now. Wait, or follow the message.
+    """A generator cannot mint an ID now. Wait, or do what the message says.
 
     >>> from mintage.store import open_store
     >>> store = open_store("memory:GenerationError")
@@ -355,11 +355,11 @@ CATALOGUE: dict[str, Entry] = {
             ),
             "config.plan": (
                 "A plan of Spark may give other rows, or the same in another order, when a part of it is run again.",
-                "Follow the message: name the columns of an `order`, or pass `checkpoint=True`.",
+                "Name the columns of an `order`, or pass `checkpoint=True`.",
             ),
             "config.volatile": (
                 "A server can lose acknowledged writes, such as a Redis server without an append-only file.",
-                "Follow the message; or add `volatile=1` to the URL if you accept repeated IDs after a crash of it.",
+                "Make the server keep all writes; or accept repeated IDs after a crash, by `volatile=1` in the URL.",
             ),
         },
     ),
@@ -375,7 +375,7 @@ CATALOGUE: dict[str, Entry] = {
             ),
             "config.name": (
                 "The name of a pool or namespace is malformed.",
-                "Use 1 to 128 letters, digits and `. _ : @ -`.",
+                "Replace other characters, such as spaces and slashes, by `-`.",
             ),
             "config.span": (
                 "`span_ms` is out of range.",
@@ -479,7 +479,7 @@ CATALOGUE: dict[str, Entry] = {
         {
             "lease.none_free": (
                 "Every node number of a pool is leased, or may still be in use.",
-                "Wait `retry_after_ms`; stop a holder, or use a layout with more node numbers.",
+                "Wait `retry_after_ms`; stop a holder, or use a layout with more node numbers unless you chose one.",
             ),
             "lease.clock": (
                 "This clock is far from the store's.",
@@ -535,7 +535,7 @@ CATALOGUE: dict[str, Entry] = {
         {
             "store.refused": (
                 "A store answered with an error, for example because of a wrong password or a missing right.",
-                "Follow the message.",
+                "Check what mintage needs there: the account's password and rights, the database, and free space.",
             ),
             "store.schema": (
                 "A store's tables were made by a newer mintage.",

@@ -779,6 +779,16 @@ def test_remedies_at_a_terminal_mention_no_python(code: str) -> None:
         )
 
 
+@pytest.mark.parametrize("code", CATALOGUE)
+def test_no_remedy_sends_back_to_the_message(code: str) -> None:
+    assert "ollow the message" not in CATALOGUE[code].remedy
+
+
+def test_remedy_for_a_name_differs_from_the_message(shell: Shell) -> None:
+    message, remedy = shell.run("namespaces", "create", "a b").stderr.splitlines()
+    assert not set(re.findall(r"[a-z]{4,}", remedy)) <= set(re.findall(r"[a-z]{4,}", message))
+
+
 @needs_rich
 def test_colours_change_only_escapes_and_marks(shell: Shell) -> None:
     shell.output("next", "orders")
