@@ -21,7 +21,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 
 from mintage.errors import CATALOGUE, ConfigError, FieldError, GenerationError, MintError, RequestError
 from mintage.rules import MAX_INTEGER
-from mintage.server.exchange import Answer, Exchange, answered, read_body, read_json
+from mintage.server.exchange import Answer, Exchange, answered, log_change, read_body, read_json
 from mintage.server.keys import token_of
 from mintage.store import all_or_nothing
 
@@ -278,6 +278,7 @@ class _Identities:
             if spec.step == 0:
                 raise FieldError("step must not be 0", code="field.range")
             await self._service.make(caller, _namespaces(spec.sequence_id), create, self._service.store, spec)
+            log_change(scope, caller.name, sequence=spec.sequence_id, start=spec.start, step=spec.step)
         return answered({})
 
     async def drop(self, exchange: Exchange, scope: Scope, receive: Receive) -> Answer:
@@ -286,6 +287,8 @@ class _Identities:
         store, results = self._service.store, []
         for sequence in dict.fromkeys(_as(Drop, body).sequence_ids):
             existed = await self._service.ask(caller, "create", _namespace(sequence), drop, store, sequence)
+            if existed:
+                log_change(scope, caller.name, sequence=sequence)
             results.append({"sequence-id": sequence, "existed": existed})
         return answered({"results": results})
 

@@ -11,6 +11,8 @@ from collections.abc import Awaitable, Callable, Collection, Mapping, MutableMap
 from http import HTTPStatus
 from typing import Any, Final, TypeAlias
 
+import structlog
+
 from mintage.errors import CATALOGUE, MintError, PassingError, RequestError
 
 Scope: TypeAlias = MutableMapping[str, Any]
@@ -18,6 +20,7 @@ Message: TypeAlias = MutableMapping[str, Any]
 Receive: TypeAlias = Callable[[], Awaitable[Message]]
 Send: TypeAlias = Callable[[Message], Awaitable[None]]
 
+log: Any = structlog.get_logger("mintage.server")
 _WITHOUT_BODY: Final = (HTTPStatus.NO_CONTENT, HTTPStatus.NOT_MODIFIED)
 
 
@@ -99,6 +102,17 @@ def answered(
 ) -> Answer:
     """Return an answer in JSON."""
     return Answer(write_json(body), status, media_type=media_type, headers=headers)
+
+
+def log_change(scope: Scope, key: str, **facts: object) -> None:
+    """Log a change of a namespace, a pool or a lease that a request asked for.
+
+    :param key: the name of the key; ``""`` for a service without keys.
+    :param facts: the members of the request.
+    """
+    who = {"key": key, "client": (scope.get("client") or ("",))[0]}
+    given = {name: value for name, value in who.items() if value}
+    log.info("changed", **given, method=scope["method"], path=scope["path"][:200], **facts)
 
 
 def wrong_method(exchange: Exchange, method: str, known: Collection[str]) -> RequestError:

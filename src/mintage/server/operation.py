@@ -19,7 +19,7 @@ from urllib.parse import parse_qsl
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
 from mintage.errors import FieldError, MintError, RequestError
-from mintage.server.exchange import Answer, read_body, read_json, write_json
+from mintage.server.exchange import Answer, log_change, read_body, read_json, write_json
 from mintage.server.turns import INTEGER, RECORD
 
 if TYPE_CHECKING:
@@ -120,6 +120,11 @@ class Operation:
     """True if its answer lists records of the store."""
 
     @property
+    def is_change(self) -> bool:
+        """True if it changes a namespace, a pool or a lease as an operator does, which the log records."""
+        return self.method != "GET" and self.right in {"create", "admin"}
+
+    @property
     def summary(self) -> str:
         """The first line of the handler's docstring."""
         return (self.handler.__doc__ or "").partition("\n")[0].strip()
@@ -149,6 +154,9 @@ class Operation:
         ask = Ask(service, caller, self.statuses[0])
         async with service.one_list() if self.is_list else nullcontext():
             answer = await self.handler(ask, **values)
+            if self.is_change:
+                bodies = [each.model_dump(exclude_unset=True) for each in values.values() if isinstance(each, Body)]
+                log_change(scope, caller.name, **(bodies[0] if bodies else {}))
             if answer is None:
                 return Answer(status=ask.status)
             members = [f'"{name}":{await _written(value, service.turns)}' for name, value in answer.items()]
