@@ -470,8 +470,8 @@ def test_dashboard_queries_are_valid(promtool: str, tmp_path: Path) -> None:
 
 def test_queries_of_the_guides_are_valid(promtool: str, tmp_path: Path) -> None:
     guides = "".join((ROOT / "docs/how-to" / name).read_text(encoding="utf-8") for name in ("observe.md", "secure.md"))
-    found = re.findall(r"^ *((?:topk|sum)\b.*mintage_.*)$", guides, re.MULTILINE)
-    assert len(found) == 5
+    found = re.findall(r"^ *((?:topk|sum|min)\b.*mintage_.*)$", guides, re.MULTILINE)
+    assert len(found) == 6
     rules = [{"record": f"guide:query{at}", "expr": expression} for at, expression in enumerate(found)]
     file = tmp_path / "rules.json"
     file.write_text(json.dumps({"groups": [{"name": "guides", "rules": rules}]}), encoding="utf-8")
