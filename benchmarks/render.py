@@ -3,48 +3,85 @@
 import argparse
 import sys
 import tomllib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from pathlib import Path
 
 from benchmarks import family
-from benchmarks.record import Record
+from benchmarks.record import Record, Result
 
 ROOT = Path(__file__).parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
 # Fewer and narrower than in the terminal: a page has less room.
 COLUMNS = ("what", "figure", "beside", "ratio", "bar: met")
+FIRST = (
+    ("sno.Generator.new()", "c_uuid_v7.uuid7()"),
+    ("snowflake.Generator.new()", "c_uuid_v7.uuid7()"),
+    ("Sequence.next()", "c_uuid_v7.uuid7()"),
+    ("POST /alloc", "idalloc that logs errors only"),
+    ("INCR, pipeline 1, one connection", "Redis, appendfsync always"),
+)
+"""The rows at the head of the page, each with its peer."""
 
 
 def _line(cells: tuple[str, ...]) -> str:
     return f"| {' | '.join(cell.replace('|', '&#124;') for cell in cells)} |"
 
 
+def _row(result: Result, mark: str = "") -> str:
+    what, figure, beside, its_figure, ratio, bar, met = result.cells()
+    ratio = ratio.partition(" ")[0]  # the extremes are in the record
+    return _line((what + mark, figure, f"{beside}: {its_figure}", ratio, bar if met == "–" else f"{bar}: {met}"))
+
+
+def _table(rows: Iterable[str]) -> list[str]:
+    return [_line(COLUMNS), "|" + " --- |" * len(COLUMNS), *rows]
+
+
+def _misses(results: Iterable[Result]) -> Iterator[str]:
+    """Yield the number of bars that were missed, and a line for each of them."""
+    judged = [each for each in results if each.met is not None]
+    missed = [each for each in judged if not each.met]
+    yield f"{len(missed) or 'None'} of {len(judged)} bars {'is' if len(missed) < 2 else 'are'} missed."
+    yield ""
+    for each in missed:
+        what, figure, beside, its_figure, ratio, bar, _ = each.cells()
+        judged_by = f" The ratio is {ratio.partition(' ')[0]}." if each.bar and each.bar.of == "ratio" else ""
+        yield f"- **{what}**: {figure}; beside it {beside}: {its_figure}.{judged_by} The bar is {bar}."
+
+
 def section(record: Record | None) -> str:
-    """Return the facts, the table and its notes in Markdown."""
+    """Return the first figures, the missed bars, the table of all rows with its notes, and the versions."""
     if record is None:
         return "No record has been made yet: `make bench` makes one."
     facts = record.facts
     measured = {**facts["packages"], **facts.get("programs", {})}
-    versions = ", ".join(f"{name} {version}" for name, version in measured.items() if version)
+    versions = ", ".join(
+        [f"{name} {version}" for name, version in measured.items() if version]
+        + [facts[fact] for fact in ("rustc", "go") if facts[fact]]
+    )
     noted = [result for result in record.results if result.note]
     notes = {note: number for number, note in enumerate(dict.fromkeys(result.note for result in noted), start=1)}
     again = "; ".join(facts.get("measured_again", ()))
-    host = ", ".join(str(facts[fact]) for fact in ("cpu", "kernel", "python", "rustc", "go") if facts[fact])
+    host = ", ".join(str(facts[fact]) for fact in ("cpu", "kernel", "python") if facts[fact])
+    first = [each for asked in FIRST for each in record.results if (each.what, each.beside) == asked]
+    marked = (_row(each, f" ({notes[each.note]})" if each.note else "") for each in record.results)
     lines = [
-        f"Measured on {record.date[:10]}: {host}, {facts['cores']} cores; {versions}; commit {facts['commit']}."
-        + (f" Measured again right after, on the same commit: {again}." if again else ""),
+        f"Measured on {record.date[:10]} on {host}, {facts['cores']} cores.",
         "",
-        _line(COLUMNS),
-        "|" + " --- |" * len(COLUMNS),
+        *_table(map(_row, first)),
+        "",
+        *_misses(record.results),
+        "",
+        "### All rows",
+        "",
+        *_table(marked),
+        "",
+        *(f"{number}. {note}" for note, number in notes.items()),
+        "",
+        f"Versions: {versions}; commit {facts['commit']}."
+        + (f" Measured again right after, on the same commit: {again}." if again else ""),
     ]
-    for result in record.results:
-        what, figure, beside, its_figure, ratio, bar, met = result.cells()
-        ratio = ratio.partition(" ")[0]  # the extremes are in the record
-        mark = f" ({notes[result.note]})" if result.note else ""
-        against = f"{beside}: {its_figure}"
-        lines.append(_line((what + mark, figure, against, ratio, bar if met == "–" else f"{bar}: {met}")))
-    lines += ["", *(f"{number}. {note}" for note, number in notes.items())]
     return "\n".join(lines)
 
 

@@ -50,6 +50,7 @@ html_theme = "furo"
 html_title = f"mintage {version}"
 html_static_path = ["_static"]
 html_css_files = ["mintage.css"]
+html_js_files = ["mintage.js"]
 html_extra_path = ["../llms.txt"]
 html_copy_source = False
 html_show_sphinx = False
