@@ -5,7 +5,7 @@ DATABASE_URL=postgresql://… gunicorn --workers 2 --worker-class uvicorn_worker
 
 import asyncio
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Annotated
@@ -67,7 +67,7 @@ async def lease(generator: sno.Generator | snowflake.Generator) -> None:
 
 
 @asynccontextmanager
-async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+async def lifespan(app: FastAPI) -> AsyncGenerator[None, None]:
     async with asyncpg.create_pool(DATABASE_URL, min_size=2, max_size=8) as app.state.pool:
         async with app.state.pool.acquire() as connection, connection.transaction():
             # Workers start at the same time, and one makes the tables.
