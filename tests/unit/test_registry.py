@@ -236,6 +236,26 @@ def test_missing_descriptors_or_space_are_a_transient_error(
     is_asked_to_come_back()
 
 
+@pytest.mark.parametrize("place_", ["/proc/mintage", "/dev/null/mintage", "{}/link", "{}/file/home", "{}/taken"])
+def test_registry_that_cannot_be_made_is_known_without_trying(
+    place_: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "link").symlink_to(tmp_path / "nowhere")
+    (tmp_path / "file").write_text("")
+    (tmp_path / "taken" / "registry.db").mkdir(parents=True)
+    monkeypatch.setenv("MINTAGE_HOME", place_.format(tmp_path))
+    assert not registry.can_be_made()
+    assert not registry.is_writable()
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["file", "link", "taken"]
+
+
+def test_registry_that_can_be_made_is_known_without_making_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tmp_path.chmod(0o755)
+    monkeypatch.setenv("MINTAGE_HOME", str(tmp_path / "one" / "two"))
+    assert registry.can_be_made()
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_full_directory_is_no_reason_for_a_lock(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (place / "registry.db").mkdir(parents=True)
     opened, new = os.open, os.O_TMPFILE | os.O_RDWR

@@ -276,9 +276,10 @@ def _leases(args: argparse.Namespace) -> int:
     """List the leases: the node number, its holder, and the end of the window.
 
     Times are UTC. 'floor' is the first time that the holder may use in IDs, 'until' the first that it may not use any
-    more, and 'left' the time until then. A lease is 'held' until its window ends, 'ended' if its holder did not extend it, 'revoked' if its
-    holder may mint to the end of the window but not extend it, and 'released' when the holder has given it back. If a
-    copy of a holder, such as a restored snapshot, tried to extend the same lease, the list shows when.
+    more, and 'left' the time until then. A lease is 'held' until its window ends, 'ended' if its holder did not extend
+    it, 'revoked' if its holder may mint to the end of the window but not extend it, and 'released' when the holder has
+    given it back. If a copy of a holder, such as a restored snapshot, tried to extend the same lease, the list shows
+    when.
     """
     with opened(args, reads=True) as store:
         if args.pool is not None:

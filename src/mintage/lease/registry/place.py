@@ -17,6 +17,7 @@ import errno
 import os
 import stat
 import warnings
+from contextlib import suppress
 
 from mintage.errors import ConfigError, StoreError, UniquenessWarning
 from mintage.platform import files
@@ -184,7 +185,15 @@ def can_be_made() -> bool:
         return _may_write(path) and not os.path.isdir(_file()) and (not os.path.exists(_file()) or _may_write(_file()))
     while not os.path.lexists(path):
         path = os.path.dirname(path)
-    return os.path.isdir(path) and _may_write(path)
+    if not os.path.isdir(path) or not _may_write(path):
+        return False
+    if not os.stat(path).st_mode & (stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH):
+        # Root has rights that the directory does not show; but nobody can create anything in /proc.
+        with suppress(OSError):
+            files.check_room(path, descriptors=0)
+            return True
+        return False
+    return True
 
 
 def _make_file(directory: str) -> None:
