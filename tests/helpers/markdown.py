@@ -22,3 +22,8 @@ def values_by_path() -> dict[tuple[str, str], dict[str, str]]:
     """Return the table of IDs by value: the cells of each tool and path, by the kind of ID."""
     [(head, rows)] = [table for table in read_tables() if table[0][0] == "tool"]
     return {(tool, path): dict(zip(head[2:], cells, strict=True)) for tool, path, *cells in rows}
+
+
+def blocks(page: Path, language: str) -> list[str]:
+    """Return the blocks of code in a language."""
+    return re.findall(rf"^```{language}\n(.*?)^```$", page.read_text("utf-8"), re.MULTILINE | re.DOTALL)

@@ -19,6 +19,8 @@ need curl curl
 need openssl openssl
 need rsync rsync
 need mkfs.xfs xfsprogs
+need nginx nginx-light
+need haproxy haproxy
 if [ "${1:-}" = clients ]; then
     need cc gcc
     need mvn maven
@@ -71,6 +73,7 @@ for package in $missing; do
     case $package in
         mariadb-server) service=mariadb ;;
         etcd-server) service=etcd ;;
+        nginx-light) service=nginx ;;
         *) service=$package ;;
     esac
     systemctl disable --quiet --now "$service" || true

@@ -106,7 +106,7 @@ def certificate(home: Path, name: str) -> tuple[str, str]:
         pytest.skip("openssl is not installed")
     cert, key = str(home / f"{name}.crt"), str(home / f"{name}.key")
     made = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
-    made += ["-subj", f"/CN={name}", "-addext", "subjectAltName=IP:127.0.0.1", "-days", "2"]
+    made += ["-subj", f"/CN={name}", "-addext", f"subjectAltName=IP:127.0.0.1,DNS:{name}", "-days", "2"]
     subprocess.run([*made, "-keyout", key, "-out", cert], check=True, capture_output=True)
     return cert, key
 

@@ -22,19 +22,11 @@ if TYPE_CHECKING:
 SELDOM = (
     "click",
     "configparser",
-    "email.utils",
     "logging.config",
     "mintage.cli.doctor",
-    "mintage.server.delta",
-    "mintage.server.openapi",
-    "mintage.server.v1",
     "multiprocessing",
-    "pathlib",
-    "platform",
     "prometheus_client.context_managers",
     "prometheus_client.exposition",
-    "pydantic",
-    "pydantic_core",
     "pyinstrument",
     "redis",
     "rich",
@@ -43,7 +35,6 @@ SELDOM = (
     "structlog.dev",
     "structlog.tracebacks",
     "tomllib",
-    "uuid",
     "uvicorn._types",
     "uvicorn.main",
 )
@@ -100,9 +91,19 @@ def test_late_modules_stand_in_only_before_threads_start(service: Serving, tmp_p
     assert [each for each in found if not each.endswith(":1")] == []
 
 
-def test_first_request_to_v1_imports_its_declarations(service: Serving, tmp_path: Path) -> None:
-    found = imported(service, tmp_path, "/v1/sequences/orders", "/openapi.json", "/metrics")
-    assert {"mintage.server.v1", "mintage.server.openapi", "pydantic", "prometheus_client.exposition"} <= found
+def test_no_request_waits_for_an_import_of_the_service(service: Serving, tmp_path: Path) -> None:
+    noting = (
+        "from mintage.server import run; known = set(); announce = run._announce\n"
+        "def noted(*facts):\n"
+        "    announce(*facts)\n"
+        "    known.update(sys.modules)\n"
+        "run._announce = noted"
+    )
+    paths = ("/v1/sequences/orders", "/v1/store", "/openapi.json", "/", "/metrics")
+    found = at_end(service, tmp_path, "set(sys.modules) - known", *paths, before=noting)
+    assert "prometheus_client.exposition" in found  # for its own thread
+    assert [each for each in found if each.startswith(("mintage.server", "mintage.lease.request"))] == []
+    assert not {"pydantic", "pydantic_core", "pydantic.main"} & set(found)
 
 
 def test_forked_worker_inherits_modules_and_nothing_else(service: Serving, tmp_path: Path) -> None:
@@ -150,7 +151,6 @@ def test_service_on_redis_imports_no_client_for_asyncio(service: Serving, tmp_pa
         server.kill()
     assert "redis.client" in found
     seldom = {
-        "importlib.metadata",
         "opentelemetry",
         "redis.asyncio.client",
         "redis.cache",

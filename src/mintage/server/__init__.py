@@ -9,7 +9,7 @@ from mintage.server.fronts import late, late_names, without
 # library of C++, 1 MB, for such contexts.
 with (
     suppress(ImportError),
-    late("structlog.threadlocal", "textwrap", "tokenize", "uuid"),
+    late("structlog.threadlocal"),
     late_names("structlog.dev", "structlog.testing", "structlog.tracebacks", "structlog._output"),
     without("rich", "greenlet"),
 ):

@@ -1,61 +1,31 @@
 """The application of ASGI: the HTTP requests that the lane, the fast path in Rust, leaves to Python.
 
 Every request gets one answer, in the form of its interface and with a trace id, and the metrics count it.
-
-``/v1``, identity columns and the OpenAPI document are declared with pydantic, which takes 10 MB and a tenth of a second
-to import. The first request to one of them imports it, in a thread. Many services answer none.
 """
 
 from __future__ import annotations
 
-import asyncio
 import ipaddress
 import os
-import re
 import time
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 import structlog
 
 from mintage._core.lane import is_trace
 from mintage.errors import MintError, RequestError
+from mintage.server import delta, openapi, v1
 from mintage.server.alloc import Alloc
 from mintage.server.exchange import Answer, Exchange, allow, wrong_method
 from mintage.server.pages import pages
 from mintage.server.values import is_loopback
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from mintage.server.exchange import Endpoints, Receive, Scope, Send
     from mintage.server.service import Service
 
-    Finder = Callable[[str], Endpoints | None]
-
 log: Any = structlog.get_logger("mintage.server")
-
-
-def _v1(service: Service) -> Finder:
-    from mintage.server.v1 import finder
-
-    return finder(service)
-
-
-def _identities(service: Service) -> Finder:
-    from mintage.server.delta import finder
-
-    return finder(service)
-
-
-def _openapi(service: Service) -> Finder:
-    from mintage.server.openapi import pages
-
-    return pages(service).get
-
-
-LATE: Final = {"/v1/.*": _v1, "/delta/.*": _identities, r"/(openapi\.json)?": _openapi}
-"""The functions that import the endpoints of a module, by the pattern of their paths."""
 
 
 def _is_near(origin: str) -> bool:
@@ -83,9 +53,13 @@ class App:
     def __init__(self, service: Service) -> None:
         self._service = service
         self._trace_header = service.settings.trace_header.lower().encode()
-        self.pages: dict[str, Endpoints] = {"/alloc": {"POST": Alloc(service)}, **pages(service)}
-        """The endpoints that need no late import, by path."""
-        self._late: dict[str, Finder] = {}
+        self.pages: dict[str, Endpoints] = {
+            "/alloc": {"POST": Alloc(service)},
+            **pages(service),
+            **openapi.pages(service),
+        }
+        """The endpoints of single paths."""
+        self._finders = {"/v1/": v1.finder(service), "/delta/": delta.finder(service)}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request."""
@@ -112,7 +86,7 @@ class App:
             if (refusal := self._refusal(scope)) is not None:
                 return exchange.refused(refusal)
             method = scope["method"]
-            found = await self._find(scope["path"])
+            found = self._find(scope["path"])
             if method == "OPTIONS" and (found or scope["path"] == "*"):
                 # A balancer's check may ask so. The pages of health answer it as GET.
                 exchange.headers["Allow"] = allow(found or ())
@@ -132,17 +106,12 @@ class App:
             fault = RequestError("the service has a fault: its log has more at the trace id", code="service.failed")
             return exchange.refused(fault)
 
-    async def _find(self, path: str) -> Endpoints | None:
-        """Return the endpoints of a path, which the first request to a module imports."""
-        if path in self.pages:
-            return self.pages[path]
-        for pattern, load in LATE.items():
-            if re.fullmatch(pattern, path, re.DOTALL):
-                if pattern not in self._late:
-                    # Of two first requests at once, either's endpoints will do.
-                    self._late[pattern] = await asyncio.to_thread(load, self._service)
-                return self._late[pattern](path)
-        return None
+    def _find(self, path: str) -> Endpoints | None:
+        """Return the endpoints of a path."""
+        for start, find in self._finders.items():
+            if path.startswith(start):
+                return find(path)
+        return self.pages.get(path)
 
     def _refusal(self, scope: Scope) -> MintError | None:
         """Return the reason to refuse a request to a service without keys; ``None`` if it may pass.

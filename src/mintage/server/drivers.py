@@ -6,7 +6,7 @@ from contextlib import suppress
 
 from mintage.errors import ConfigError
 from mintage.protocol.url import StoreUrl
-from mintage.server.fronts import late, late_names, without, without_front
+from mintage.server.fronts import late_names, without, without_front
 from mintage.store import STORE_KINDS, load_driver
 
 
@@ -28,13 +28,11 @@ def import_drivers(store: str) -> None:
 
 def _import_redis(module: str, extra: str | None) -> None:
     """Import redis-py without its client for asyncio, and without a telemetry that nothing here switches on."""
-    # The metadata would tell the version of redis-py, for which nothing here asks. The other late ones are for
-    # deprecated names, locks and caches of answers.
+    # The late ones are for locks and caches of answers.
     with (
         without("opentelemetry"),
         without_front("redis"),
         without_front("redis.asyncio"),
-        late("importlib.metadata", "textwrap"),
         late_names("redis.cache", "redis.lock"),
     ):
         load_driver(module, extra)

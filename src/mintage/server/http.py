@@ -28,8 +28,8 @@ from mintage.server.turns import FREE, HIGH_WATER, REQUEST
 # logs of other kinds, and for the server of uvicorn itself.
 with (
     without_front("uvicorn"),
-    late("logging.config", "platform", "random"),
-    late_names("configparser", "email.utils", "pathlib", "uvicorn._types", "uvicorn.importer"),
+    late("logging.config"),
+    late_names("configparser", "uvicorn._types", "uvicorn.importer"),
     late_names(*(f"uvicorn.middleware.{name}" for name in ("asgi2", "message_logger", "proxy_headers", "wsgi"))),
 ):
     from uvicorn.config import Config

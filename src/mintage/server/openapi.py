@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from base64 import b64encode
 from functools import cache
@@ -342,7 +343,8 @@ def pages(service: Service) -> dict[str, Endpoints]:
         return json.dumps(document(service.settings), separators=(",", ":")).encode()
 
     async def openapi(_: Exchange, _scope: Scope, _receive: Receive) -> Answer:
-        return Answer(written(), media_type="application/json")
+        # In a thread, as writing it the first time would delay other requests.
+        return Answer(await asyncio.to_thread(written), media_type="application/json")
 
     async def page(_: Exchange, _scope: Scope, _receive: Receive) -> Answer:
         text, policy = _try()

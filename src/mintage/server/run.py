@@ -251,7 +251,7 @@ async def _work(
     shares: Mapping[str, Share] | None = None,
 ) -> None:
     """Serve until a signal, or the parent process, stops the service."""
-    from mintage.server import http  # noqa: F401 - before there are threads, for which its late modules stand in as well
+    _import_worker()
     from mintage.server.health import every
     from mintage.server.heap import TRIM_INTERVAL_S, Heap
     from mintage.server.service import Service
@@ -276,7 +276,7 @@ async def _work(
         # Not a handler of the loop, which would restore the signal's default action at its end.
         signal.signal(number, partial(_note_ignored, loop))
     service = Service(settings, settings.open_store(), shares)
-    # Probed before the log says that it serves: it is then ready if the store answers. Meanwhile, the rest is imported.
+    # Probed before the log says that it serves: it is then ready if the store answers.
     probing = asyncio.create_task(service.probe.probe())
     await asyncio.sleep(0)
     servers, state = listen(service, listeners, shares)
@@ -662,7 +662,10 @@ def _can_fork() -> bool:
 
 
 def _import_worker() -> None:
-    """Import all that a worker imports until its first answer."""
+    """Import all that a worker needs for its answers, so that none waits for an import.
+
+    Call this before the process has threads, for which the stand-ins of late modules would stand in as well.
+    """
     from mintage.lease import keeper, lease_client, request, segment_client  # noqa: F401
     from mintage.server import app, handshake, health, heap, http, resp, service  # noqa: F401
 
