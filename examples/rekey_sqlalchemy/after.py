@@ -1,0 +1,32 @@
+"""The models of the release whose keys are ULIDs."""
+
+import uuid
+from datetime import datetime
+
+from sqlalchemy import DateTime, ForeignKey, String, func
+from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column, relationship
+
+from mintage import ulid
+from mintage.ext.sqlalchemy import ULIDType
+
+
+class Base(DeclarativeBase):
+    pass
+
+
+class Order(Base):
+    __tablename__ = "orders"
+
+    id: Mapped[ulid.ID] = mapped_column(ULIDType(), primary_key=True, default=ulid.new)
+    old_id: Mapped[uuid.UUID | None] = mapped_column(index=True, unique=True)
+    customer: Mapped[str] = mapped_column(String(80))
+    created: Mapped[datetime] = mapped_column(DateTime(timezone=True), server_default=func.now())
+    lines: Mapped[list["Line"]] = relationship()
+
+
+class Line(Base):
+    __tablename__ = "lines"
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    order_id: Mapped[ulid.ID] = mapped_column(ForeignKey(Order.id), index=True)
+    title: Mapped[str] = mapped_column(String(80))
