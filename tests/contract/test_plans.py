@@ -24,15 +24,12 @@ if TYPE_CHECKING:
 
 ROWS: Final = 10_000
 MEANT_TO_SCAN: Final = {
-    "all_pool",
-    "all_node",
-    "all_namespace",
     "has_lost_any_pool",
     "has_lost_any_namespace",
     "lose_history",
     "accept_history",
 }
-"""The statements of lists without pages, of the description of the store, and of its restoration."""
+"""The statements of the description of the store, and of its restoration."""
 WITHOUT_RECORDS: Final = {
     *("missing", "schemas", "describe", "lock_schema", "has_history", "keep_history", "create_schema"),
 }
@@ -58,7 +55,7 @@ def given() -> dict[str, Any]:
     names = {name for kind in (PoolRecord, NodeRecord, NamespaceRecord) for name in columns(kind)}
     texts = {"name": "n777", "pool": "p1", "layout": "test", "identity": "x", "token": "t", "holder": "h", "life": "x"}
     numbers = {"node": 777, "first": 0, "stop": 65_536, "limit": 100, "version": 999}
-    return {**dict.fromkeys(names, 1), "history_lost": False, "retired": False, **texts, **numbers, "after": "n5"}
+    return {**dict.fromkeys(names, 1), "history_lost": False, "retired": False, **texts, **numbers}
 
 
 def hot(found: Mapping[str, str]) -> dict[str, str]:

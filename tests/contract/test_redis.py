@@ -118,6 +118,16 @@ def test_request_with_another_layout_lifts_no_quarantine(store: Store) -> None:
     assert store.list_pools() == before
 
 
+def test_leases_are_listed_without_their_index(store: Store, redis: Redis) -> None:
+    store.create_pool("p", layout="test", never_used=True)
+    for node in (3, 11, 7):
+        acquire(store, nodes=range(node, node + 1))
+    redis.ask("DEL", "mintage:{pool:p}:numbers")
+    assert [record.node for record in store.list_leases("p")] == [3, 7, 11]
+    assert [record.node for record in store.list_leases("p", 3, 1)] == [7]
+    assert not store.list_leases("p", 11)
+
+
 def test_windows_after_a_flush_begin_after_all_forgotten_ones(store: Store, redis: Redis) -> None:
     store.create_pool("p", layout="test", never_used=True)
     forgotten = acquire(store)

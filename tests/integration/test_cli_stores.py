@@ -373,6 +373,33 @@ def test_missing_pool_is_named(args: list[str], shell: Shell) -> None:
     assert (done.returncode, done.stderr) == (2, "mintage: there is no pool 'nix': see 'mintage pools list'\n")
 
 
+# --- lists of more than a page ----------------------------------------------------------------------------------------
+
+MANY = range(1, 1_003)
+FILL = """
+    INSERT INTO mintage_pool SELECT 'p' || n, 'sno/1', 'x', 30000, 0, 0, 0, 0 FROM numbers;
+    INSERT INTO mintage_node SELECT 'p7', n, 0, 9e15, 30000, 'x', NULL, 'h', 0, 0 FROM numbers;
+    INSERT INTO mintage_namespace SELECT 'n' || n, 10, 1000000, 1, 10, 'x', 0, 1, 0, 0 FROM numbers;
+"""
+
+
+def test_lists_of_several_pages_show_each_record_once(shell: Shell) -> None:
+    with open_store(shell.url) as store:
+        store.reserve("n0", 1)
+    with closing(sqlite3.connect(shell.home / "ids.db")) as database, database:
+        database.execute("CREATE TEMPORARY TABLE numbers (n INTEGER)")
+        database.executemany("INSERT INTO numbers VALUES (?)", ((n,) for n in MANY))
+        for step in FILL.split(";"):
+            database.execute(step)
+    names = sorted(f"n{n}" for n in (0, *MANY))
+    assert [each["namespace"] for each in shell.facts("namespaces", "list")] == names
+    pools = shell.facts("pools", "list")
+    assert [each["pool"] for each in pools] == sorted(f"p{n}" for n in MANY)
+    assert [(each["granted"], each["held"]) for each in pools if each["granted"]] == [(len(MANY), len(MANY))]
+    for args in (("leases", "list"), ("leases", "list", "p7")):
+        assert [int(each["node"]) for each in shell.facts(*args)] == list(MANY)
+
+
 # --- leases -----------------------------------------------------------------------------------------------------------
 
 

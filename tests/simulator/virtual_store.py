@@ -232,7 +232,7 @@ class VirtualStore(MemoryStore):
 
     def fail_over(self, transactions: int, to: str = "") -> None:
         """Switch to another server, or a given one, that has not received the last transactions."""
-        for record in self.book.all(NamespaceRecord):
+        for record in self.book.page(NamespaceRecord, ""):
             self.highest[record.name] = max(self.highest.get(record.name, 0), record.high_water)
         copied = {(share.region, share.node) for share in self._world.shares if share.node is not None}
         forgotten = self.book.forget(transactions, self._may_return_to, copied)
@@ -252,12 +252,12 @@ class VirtualStore(MemoryStore):
     def _has_seen_all(self) -> bool:
         """Return True if all records show writes of the last server: then an earlier one may come back."""
         identity = self.book.identity
-        pools = all(self.has_seen(pool.name) for pool in self.book.all(PoolRecord))
-        return pools and all(namespace.identity == identity for namespace in self.book.all(NamespaceRecord))
+        pools = all(self.has_seen(pool.name) for pool in self.book.page(PoolRecord, ""))
+        return pools and all(namespace.identity == identity for namespace in self.book.page(NamespaceRecord, ""))
 
     def has_seen(self, pool: str) -> bool:
         """Return True if this server wrote anything of a pool, whether or not the rules noted the server."""
-        records: list[Any] = [*self.book.all(PoolRecord), *self.book.all(NodeRecord)]
+        records: list[Any] = [*self.book.page(PoolRecord, ""), *self.book.tables[NodeRecord].values()]
         return any(
             record.identity == self.book.identity
             for record in records

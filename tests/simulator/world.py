@@ -547,7 +547,7 @@ class World:
                 process.generator = None
                 process.keeper.step()
             case "revoke":
-                nodes = self.store.book.all(NodeRecord)
+                nodes = [node for _, node in sorted(self.store.book.tables[NodeRecord].items())]
                 if nodes:
                     taken = draw.choice(nodes)
                     self.store.revoke(taken.pool, taken.node)
@@ -591,7 +591,7 @@ class World:
         """Lose all pools and create them again at once, as a script that sets up the server does."""
         holders, heirs = self._gather(region)
         usual, self.trouble = self.trouble, 0.0
-        lost = self.store.book.all(PoolRecord)
+        lost = self.store.book.page(PoolRecord, "")
         self.store.book.flush()
         self.note("is flushed")
         for pool in lost:

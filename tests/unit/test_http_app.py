@@ -248,13 +248,72 @@ def test_request_for_one_namespace_lists_no_others() -> None:
         assert len(ask("GET", "/v1/sequences").json()["sequences"]) == 4
 
 
-def test_list_without_limit_is_refused_if_it_is_too_long(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mintage.server.v1.sequences.LONGEST_PAGE", 2)
+def three_of_each(ask: Asked) -> None:
+    """Make three namespaces, and three pools of which the last has three leases."""
+    lease = {"layout": "test", "now_ms": time.time_ns() // 1_000_000, "never_used": True}
+    for number in range(3):
+        assert ask("PUT", f"/v1/sequences/n{number}").status_code == 201
+        assert ask("PUT", f"/v1/pools/p{number}", json={"layout": "test", "never_used": True}).status_code == 200
+        node = {"first": 2 * number, "last": 2 * number}
+        assert ask("POST", "/v1/leases/p2", json={**lease, "nodes": node}).status_code == 201
+
+
+LISTS = {
+    "sequences": ("/v1/sequences?", "namespace", ["n0", "n1", "n2"]),
+    "pools": ("/v1/pools?", "name", ["p0", "p1", "p2"]),
+    "leases": ("/v1/leases?pool=p2&", "node", [0, 2, 4]),
+}
+
+
+@pytest.mark.parametrize("what", LISTS)
+def test_list_without_limit_is_refused_if_it_is_too_long(what: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("mintage.server.v1.schemas.LONGEST_PAGE", 2)
+    path, _, _ = LISTS[what]
     with serving("--max-wait-ms", "60000") as ask:
-        for number in range(3):
-            ask("PUT", f"/v1/sequences/n{number}")
-        assert problem(ask("GET", "/v1/sequences")) == (400, "field.range")
-        assert len(ask("GET", "/v1/sequences?limit=2").json()["sequences"]) == 2
+        three_of_each(ask)
+        assert problem(ask("GET", path)) == (400, "field.range")
+        assert problem(ask("GET", path.partition("?")[0])) == (400, "field.range")
+        assert len(ask("GET", f"{path}limit=2").json()[what]) == 2
+
+
+@pytest.mark.parametrize("what", LISTS)
+def test_pages_of_a_list_join_without_gaps(what: str) -> None:
+    path, key, names = LISTS[what]
+    with serving("--max-wait-ms", "60000") as ask:
+        three_of_each(ask)
+        whole = ask("GET", path).json()[what]
+        assert [each[key] for each in whole] == names
+        for limit in (1, 2, 3, 10_000):
+            found: list[Any] = []
+            while page := ask("GET", f"{path}limit={limit}" + (f"&after={found[-1][key]}" if found else "")).json()[
+                what
+            ]:
+                assert len(page) <= limit
+                found += page
+            assert found == whole
+
+
+@pytest.mark.parametrize("what", LISTS)
+def test_hostile_page_is_refused(what: str, subtests: pytest.Subtests) -> None:
+    path, _, _ = LISTS[what]
+    names = ("%25", "_", "a%00", "%C3%A9", "%FF", "' OR 1=1 --", "n" * 129, "*", "[", "../x", "")
+    numbers = ("-2", "-1", "1e3", "x", "%D9%A1", "1_0", str(2**44), "9" * 5000, "")
+    cases = [f"limit={bad}" for bad in ("0", "-1", "1000000000", "10001", "1.0", "x", "", "9" * 5000)]
+    cases += [f"after={bad}" for bad in (numbers if what == "leases" else names)]
+    cases += ["limit=1&limit=2", "cursor=1"]
+    with serving("--max-wait-ms", "60000") as ask:
+        for case in cases:
+            with subtests.test(case[:40]):
+                answer = ask("GET", path + case)
+                assert problem(answer)[1] in {"field.range", "request.malformed", "config.name"}
+                assert len(answer.text) < 600
+
+
+def test_node_number_to_begin_at_needs_a_pool() -> None:
+    with serving("--max-wait-ms", "60000") as ask:
+        three_of_each(ask)
+        assert problem(ask("GET", "/v1/leases?after=0")) == (400, "field.range")
+        assert [each["node"] for each in ask("GET", "/v1/leases?limit=2").json()["leases"]] == [0, 2]
 
 
 @pytest.mark.parametrize("verb", ["next", "reserve", "give-back"])

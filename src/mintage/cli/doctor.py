@@ -121,7 +121,8 @@ def _examine(args: argparse.Namespace, store: Store) -> list[Finding]:
     before = time.time_ns()
     store_now_ms = store.now_ms()
     after = time.time_ns()
-    pools, nodes, namespaces = store.list_pools(), store.list_leases(), store.list_namespaces("", MOST_NAMESPACES + 1)
+    pools, nodes = list(store.each_pool()), list(store.each_lease())
+    namespaces = store.list_namespaces("", MOST_NAMESPACES + 1)
     now_ms = (before + after) // 2_000_000
     place = source(args).place
     blocks = registry.blocks if place == REGISTRY else lambda size: [range(size)]

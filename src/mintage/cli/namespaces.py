@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from mintage.cli.command import COLOR, JSON, UsageError, command, count, group, option, parse_int
 from mintage.cli.screen import open_screen, progress, show_rows, write
-from mintage.cli.stores import STORE, check_made, opened
+from mintage.cli.stores import STORE, in_pages, opened
 
 if TYPE_CHECKING:
     import argparse
@@ -93,17 +93,9 @@ def _list(args: argparse.Namespace) -> int:
 
     The command reads and prints 1,000 at a time.
     """
-    from mintage.store import PAGE
-
     with opened(args, reads=True) as store:
-        after, shown = "", 0
-        while page := store.list_namespaces(after, PAGE):
+        for page in in_pages(store, store.each_namespace()):
             _show(args, page)
-            after, shown = page[-1].name, shown + len(page)
-        if not shown:
-            check_made(store)
-    if not shown:
-        _show(args, [])
     return 0
 
 

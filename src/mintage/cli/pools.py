@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, NamedTuple
 from mintage._core.formats import MAX_SHARDS
 from mintage.cli.command import COLOR, JSON, UsageError, command, group, option, parse_int
 from mintage.cli.screen import ago, moment, open_screen, show_rows
-from mintage.cli.stores import STORE, check_made, opened
+from mintage.cli.stores import STORE, in_pages, opened
 from mintage.errors import ConfigError
 from mintage.formats import catalogue, times
 from mintage.formats.rows import NAMES
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
     from datetime import datetime
 
     from mintage.cli.screen import Span
@@ -53,7 +53,7 @@ def known_layout(text: str) -> PoolLayout | None:
 def _wanted(args: argparse.Namespace, store: Store) -> str:
     """Return the text of the layout for a new pool."""
     if args.layout is None:
-        for record in store.list_pools():
+        for record in store.each_pool():
             if record.name == args.pool:
                 return record.layout
     layout = read_layout(args.pool if args.layout is None else args.layout)
@@ -80,23 +80,29 @@ def _wanted(args: argparse.Namespace, store: Store) -> str:
   mintage pools list --json | jq -r 'select(.quarantine_until) | .pool'""",
 )
 def _list(args: argparse.Namespace) -> int:
-    """List the pools: their layout, and the number of node numbers that are held."""
+    """List the pools: their layout, and the number of node numbers that are held.
+
+    The command reads and prints 1,000 at a time.
+    """
     with opened(args, reads=True) as store:
-        found, nodes, now_ms = store.list_pools(), store.list_leases(), store.now_ms()
-        if not found:
-            check_made(store)
+        now_ms = store.now_ms()
+        for page in in_pages(store, store.each_pool()):
+            _draw_pools(args, [(each, *_counts(store, each.name, now_ms)) for each in page], now_ms)
+    return 0
+
+
+def _draw_pools(args: argparse.Namespace, found: Sequence[tuple[PoolRecord, int, int]], now_ms: int) -> None:
     if args.json:
-        for each in found:
-            print(json.dumps(_pool_facts(each, nodes, now_ms)))
-        return 0
+        for row in found:
+            print(json.dumps(_pool_facts(*row, now_ms)))
+        return
     screen = open_screen(args.color)
     if not found:
         screen.line(("no pools yet: the first generator with this store creates one", "quiet"))
-        return 0
+        return
     words = ("pool", "nodes", "granted", "held", "span", "quarantine", "layout")
     rows: list[list[Span]] = [[(word, "quiet") for word in words]]
-    for each in found:
-        granted, held = _counts(each, nodes, now_ms)
+    for each, granted, held in found:
         layout = known_layout(each.layout)
         waits = each.quarantine_until_ms > now_ms
         rows.append(
@@ -111,7 +117,6 @@ def _list(args: argparse.Namespace) -> int:
             ]
         )
     show_rows(screen, rows, right=range(1, 6))
-    return 0
 
 
 @command(
@@ -126,8 +131,9 @@ def _list(args: argparse.Namespace) -> int:
 def _show(args: argparse.Namespace) -> int:
     """Show everything that the store records of a pool."""
     with opened(args, reads=True) as store:
-        record, nodes, now_ms = _find(store, args.pool), store.list_leases(args.pool), store.now_ms()
-    _draw_pool(args, record, nodes, now_ms)
+        record, now_ms = _find(store, args.pool), store.now_ms()
+        counts = _counts(store, args.pool, now_ms)
+    _draw_pool(args, record, *counts, now_ms)
     return 0
 
 
@@ -174,8 +180,9 @@ def _create(args: argparse.Namespace) -> int:
     with opened(args) as store:
         span = {} if args.span_ms is None else {"span_ms": args.span_ms}
         record = store.create_pool(args.pool, layout=_wanted(args, store), never_used=args.never_used, **span)
-        nodes, now_ms = store.list_leases(args.pool), store.now_ms()
-    _draw_pool(args, record, nodes, now_ms)
+        now_ms = store.now_ms()
+        counts = _counts(store, args.pool, now_ms)
+    _draw_pool(args, record, *counts, now_ms)
     return 0
 
 
@@ -183,24 +190,26 @@ pools = group("pools", "Pools of node numbers: list them, show one, create one."
 
 
 def _find(store: Store, name: str) -> PoolRecord:
-    for each in store.list_pools():
+    for each in store.each_pool():
         if each.name == name:
             return each
     raise UsageError(f"there is no pool {name!a}: see 'mintage pools list'")
 
 
-def _counts(pool: PoolRecord, nodes: Iterable[NodeRecord], now_ms: int) -> tuple[int, int]:
+def _counts(store: Store, pool: str, now_ms: int) -> tuple[int, int]:
     """Return the number of a pool's node numbers that were ever granted, and of those that have a holder now."""
-    own = [each for each in nodes if each.pool == pool.name]
-    return len(own), sum(each.until_ms > now_ms for each in own)
+    granted = held = 0
+    for each in store.each_lease(pool):
+        granted += 1
+        held += each.until_ms > now_ms
+    return granted, held
 
 
 def _length(ms: int) -> str:
     return f"{ms / 1000:,.1f}".removesuffix(".0") + " s"
 
 
-def _pool_facts(pool: PoolRecord, nodes: Iterable[NodeRecord], now_ms: int) -> dict[str, object]:
-    granted, held = _counts(pool, nodes, now_ms)
+def _pool_facts(pool: PoolRecord, granted: int, held: int, now_ms: int) -> dict[str, object]:
     layout = known_layout(pool.layout)
     return {
         "pool": pool.name,
@@ -223,12 +232,11 @@ def _stamp(ms: int) -> str | None:
     return times.stamp(time) if ms and time else None
 
 
-def _draw_pool(args: argparse.Namespace, pool: PoolRecord, nodes: Sequence[NodeRecord], now_ms: int) -> None:
+def _draw_pool(args: argparse.Namespace, pool: PoolRecord, granted: int, held: int, now_ms: int) -> None:
     if args.json:
-        print(json.dumps(_pool_facts(pool, nodes, now_ms)))
+        print(json.dumps(_pool_facts(pool, granted, held, now_ms)))
         return
     screen = open_screen(args.color)
-    granted, held = _counts(pool, nodes, now_ms)
     layout = known_layout(pool.layout)
     ends = f"{layout.ends:%Y-%m-%d}" if layout and layout.ends else "-"
     waits = pool.quarantine_until_ms - now_ms
@@ -279,22 +287,25 @@ def _leases(args: argparse.Namespace) -> int:
     more, and 'left' the time until then. A lease is 'held' until its window ends, 'ended' if its holder did not extend
     it, 'revoked' if its holder may mint to the end of the window but not extend it, and 'released' when the holder has
     given it back. If a copy of a holder, such as a restored snapshot, tried to extend the same lease, the list shows
-    when.
+    when. The command reads and prints 1,000 at a time.
     """
     with opened(args, reads=True) as store:
         if args.pool is not None:
             _find(store, args.pool)
-        nodes, now_ms = store.list_leases(args.pool), store.now_ms()
-        if not nodes:
-            check_made(store)
+        for page in in_pages(store, store.each_lease(args.pool)):
+            _draw_leases(args, page, store.now_ms())
+    return 0
+
+
+def _draw_leases(args: argparse.Namespace, nodes: Sequence[NodeRecord], now_ms: int) -> None:
     if args.json:
         for each in nodes:
             print(json.dumps(_lease_facts(each, now_ms)))
-        return 0
+        return
     screen = open_screen(args.color)
     if not nodes:
         screen.line(("no leases yet", "quiet"))
-        return 0
+        return
     words = ("pool", "node", "state", "floor", "until", "left", "holder")
     rows: list[list[Span]] = [[(word, "quiet") for word in words]]
     for each in nodes:
@@ -312,7 +323,6 @@ def _leases(args: argparse.Namespace) -> int:
             ]
         )
     show_rows(screen, rows, right={1})
-    return 0
 
 
 @command(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from contextlib import contextmanager
+from itertools import islice
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from mintage.cli.command import option
@@ -11,8 +12,9 @@ from mintage.errors import CATALOGUE, MintError, StoreError
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
+    from mintage.protocol.records import R
     from mintage.store import Store
 
 STORE: Final = option(
@@ -76,6 +78,22 @@ def check_made(store: Store) -> None:
     description = store.describe()
     if description.is_new and description.promise == "shared":
         raise StoreError(f"{store.url} {NOT_MADE}", code="store.refused")
+
+
+def in_pages(store: Store, records: Iterable[R]) -> Iterator[list[R]]:
+    """Yield the records of a list, 1,000 at a time. The first page may be empty.
+
+    :raises StoreError: ``store.refused``: as :func:`check_made`, if there are none.
+    """
+    from mintage.store import PAGE
+
+    left = iter(records)
+    page = list(islice(left, PAGE))
+    if not page:
+        check_made(store)
+    yield page
+    while page := list(islice(left, PAGE)):
+        yield page
 
 
 @contextmanager

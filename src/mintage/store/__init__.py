@@ -7,6 +7,7 @@ suite. Verbs are synchronous: a process needs one in thousands of IDs, so async 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from functools import partial
 
 from mintage._core import kernel_random
 from mintage._dataclass import dataclass
@@ -21,13 +22,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from typing import Any, ClassVar, Final, Self
 
+    from mintage.protocol.records import R
     from mintage.rules import Lease, NamespaceRecord, NodeRecord, PoolRecord, Segment
 
 __all__ = ["Description", "Forwarding", "Store", "all_or_nothing", "new_token", "open_store"]
 
 
 PAGE: Final = 1_000
-"""The number of namespaces that :meth:`Store.each_namespace` asks for at a time."""
+"""The number of records that :meth:`Store.each_namespace` and its counterparts ask for at a time."""
 LOST_HISTORY: Final = "history was lost"
 """The first words of the warning of a store that knows that it has lost records."""
 
@@ -207,12 +209,26 @@ class Store(ABC):
         """
 
     @abstractmethod
-    def list_pools(self) -> Sequence[PoolRecord]:
-        """Return the records of all pools, by name."""
+    def list_pools(self, after: str = "", limit: int = MAX_COUNT) -> Sequence[PoolRecord]:
+        """Return the records of the first ``limit`` pools whose names sort after ``after``, by name.
+
+        Lists of namespaces and leases work in the same way. ``limit`` is 1 to 2^31 - 1. Ask for pages: all records of a
+        large store may take longer than the store's timeout.
+
+        :raises ConfigError: ``config.name``.
+        :raises FieldError: ``field.range``.
+        """
 
     @abstractmethod
-    def list_leases(self, pool: str | None = None) -> Sequence[NodeRecord]:
-        """Return the records of all node numbers that were granted at least once, by pool and number."""
+    def list_leases(self, pool: str | None = None, after: int = -1, limit: int = MAX_COUNT) -> Sequence[NodeRecord]:
+        """Return the records of the first ``limit`` node numbers of a pool above ``after``, by number.
+
+        Only numbers that were granted at least once have a record. Without ``pool``, they are those of all pools, by
+        pool and number, and ``after`` must be left out.
+
+        :raises ConfigError: ``config.name``.
+        :raises FieldError: ``field.range``.
+        """
 
     @abstractmethod
     def get_namespace(self, namespace: str) -> NamespaceRecord | None:
@@ -225,8 +241,7 @@ class Store(ABC):
     def list_namespaces(self, after: str = "", limit: int = MAX_COUNT) -> Sequence[NamespaceRecord]:
         """Return the records of the first ``limit`` namespaces whose names sort after ``after``, by name.
 
-        Retired namespaces are included. ``limit`` is 1 to 2^31 - 1. Ask for pages: all records of a large store may
-        take longer than the store's timeout.
+        Retired namespaces are included.
 
         :raises ConfigError: ``config.name``.
         :raises FieldError: ``field.range``.
@@ -241,10 +256,16 @@ class Store(ABC):
 
     def each_namespace(self) -> Iterator[NamespaceRecord]:
         """Yield the records of all namespaces, by name. Each page of 1,000 is a verb of its own."""
-        after = ""
-        while page := self.list_namespaces(after, PAGE):
-            yield from page
-            after = page[-1].name
+        return _each(self.list_namespaces, "", "name")
+
+    def each_pool(self) -> Iterator[PoolRecord]:
+        """Yield the records of all pools, in the same way."""
+        return _each(self.list_pools, "", "name")
+
+    def each_lease(self, pool: str | None = None) -> Iterator[NodeRecord]:
+        """Yield the records of all node numbers of a pool, or of all pools, in the same way."""
+        for name in [each.name for each in self.each_pool()] if pool is None else [pool]:
+            yield from _each(partial(self.list_leases, name), -1, "node")
 
     @abstractmethod
     def describe(self) -> Description:
@@ -270,6 +291,13 @@ class Store(ABC):
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.url}>"
+
+
+def _each(read: Callable[[Any, int], Sequence[R]], after: object, key: str) -> Iterator[R]:
+    page: Sequence[R] | None = None
+    while page is None or len(page) == PAGE:
+        page = read(getattr(page[-1], key) if page else after, PAGE)
+        yield from page
 
 
 def new_token() -> str:

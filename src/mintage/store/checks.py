@@ -8,7 +8,7 @@ from __future__ import annotations
 from functools import wraps
 
 from mintage import rules
-from mintage.errors import ArgumentError, LeaseError
+from mintage.errors import ArgumentError, FieldError, LeaseError
 from mintage.rules import LATEST_MS
 
 TYPE_CHECKING = False
@@ -91,9 +91,17 @@ def _retire(namespace: str) -> None:
     rules.check_name(namespace, "namespace")
 
 
-def _list_leases(pool: str | None = None) -> None:
+def _list_pools(after: str = "", limit: int = rules.MAX_COUNT) -> None:
+    _check_page(after, limit, "pool")
+
+
+def _list_leases(pool: str | None = None, after: int = -1, limit: int = rules.MAX_COUNT) -> None:
     if pool is not None:
         rules.check_name(pool, "pool")
+    rules.check_int(after, "after", -1, rules.MAX_NODES - 1)
+    rules.check_int(limit, "limit", 1, rules.MAX_COUNT)
+    if pool is None and after >= 0:
+        raise FieldError(f"after {after} is a node number of no pool: name the pool as well", code="field.range")
 
 
 def _get_namespace(namespace: str) -> None:
@@ -101,8 +109,12 @@ def _get_namespace(namespace: str) -> None:
 
 
 def _list_namespaces(after: str = "", limit: int = rules.MAX_COUNT) -> None:
+    _check_page(after, limit, "namespace")
+
+
+def _check_page(after: str, limit: int, what: str) -> None:
     if after != "":
-        rules.check_name(after, "namespace")
+        rules.check_name(after, what)
     rules.check_int(limit, "limit", 1, rules.MAX_COUNT)
 
 
@@ -117,6 +129,7 @@ _CHECKS: Final[dict[str, Callable[..., None]]] = {
     "create_namespace": _create_namespace,
     "raise_floor": _raise_floor,
     "retire": _retire,
+    "list_pools": _list_pools,
     "list_leases": _list_leases,
     "get_namespace": _get_namespace,
     "list_namespaces": _list_namespaces,

@@ -220,8 +220,8 @@ def copy_pools(
     [('sno', 'create', ())]
     """
     server_id = source.describe().identity
-    found = {pool.name: pool for pool in target.list_pools()}
-    for noted in source.list_pools():
+    found = {pool.name: pool for pool in target.each_pool()}
+    for noted in source.each_pool():
         pool = rules.note_server(noted, server_id, source.now_ms(), source.clock_limit_ms)
         known = found.get(pool.name)
         if known is not None:
@@ -248,14 +248,14 @@ def _copy_windows(
     pool: PoolRecord, known: PoolRecord | None, source: Store, target: Store, leases_ended: bool, dry_run: bool
 ) -> tuple[int, tuple[Wait, ...]]:
     """Copy the ends of a pool's windows; return their number, and the windows that were not copied."""
-    ends = {each.node: each.until_ms for each in target.list_leases(pool.name)} if known is not None else {}
+    ends = {each.node: each.until_ms for each in target.each_lease(pool.name)} if known is not None else {}
     # No window begins before the floor, and a pool that may have forgotten grants takes no number for never used.
     least = known.floor_ms if known is not None and known.history_lost else -1
     windows, waits = 0, []
     now_ms = target.now_ms()
     if pool.floor_ms > max(now_ms, least) and not leases_ended:
         waits.append(Wait(pool.name, None, None, pool.floor_ms - now_ms))
-    for record in source.list_leases(pool.name):
+    for record in source.each_lease(pool.name):
         now_ms = target.now_ms()
         left_ms = record.until_ms - now_ms
         if record.token is not None and left_ms > 0 and not leases_ended:

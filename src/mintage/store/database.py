@@ -10,6 +10,7 @@ from abc import abstractmethod
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
+from mintage import rules
 from mintage._core import monotonic_s
 from mintage._dataclass import asdict
 from mintage.errors import ConfigError, StoreError
@@ -478,22 +479,15 @@ class Records:
                 self.rows(f"{statement}_{name_of(kind)}", name=record.name)
         self._locked.add(key)
 
-    def all(self, kind: type[R]) -> Sequence[R]:
-        """Return all records of a kind, by key."""
-        return self._read(kind, self.rows(f"all_{name_of(kind)}"))
-
-    def nodes(self, pool: str) -> Sequence[NodeRecord]:
-        """Return all node records of a pool, by number."""
-        return self._read(NodeRecord, self.rows("nodes", pool=pool))
-
-    def namespaces(self, after: str, limit: int) -> Sequence[NamespaceRecord]:
-        """Return the records of the first namespaces whose names sort after ``after``, at most ``limit``."""
-        return self._read(NamespaceRecord, self.rows("namespaces", after=after, limit=limit))
+    def page(self, kind: type[R], *after: str | int, limit: int = rules.MAX_COUNT) -> Sequence[R]:
+        """Return the first records of a kind whose keys sort after a key, at most ``limit``."""
+        values = dict(zip(KEYS[kind], after, strict=True))
+        return self._read(kind, self.rows(f"page_{name_of(kind)}", limit=limit, **values))
 
     def count_namespaces(self) -> int:
         """Return the number of namespaces ever created."""
         if self.is_old:  # tables of the first version have no counter
-            return len(self.all(NamespaceRecord))
+            return len(self.page(NamespaceRecord, ""))
         rows = self.rows("count_namespaces")
         return int(rows[0][0]) if rows else 0
 

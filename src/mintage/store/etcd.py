@@ -303,18 +303,18 @@ class Keys:
             values = {"order": f"{record.until_ms:019} {record.node:014}", **values}
         self._written[self._key(type(record), *key_of(record))] = json.dumps(values)
 
-    def all(self, kind: type[R]) -> Sequence[R]:
-        """Return all records of a kind, by key."""
-        # The `/` after a pool's name sorts above some of the characters of names.
-        return sorted(self._all(kind, self._key(kind, "")), key=key_of)
-
-    def nodes(self, pool: str) -> Sequence[NodeRecord]:
-        """Return all node records of a pool, by number."""
-        return self._all(NodeRecord, self._key(NodeRecord, pool, ""))
-
-    def namespaces(self, after: str, limit: int) -> Sequence[NamespaceRecord]:
-        """Return the records of the first namespaces whose names sort after ``after``, at most ``limit``."""
-        return self._all(NamespaceRecord, self._key(NamespaceRecord, ""), after, limit)
+    def page(self, kind: type[R], *after: str | int, limit: int = MAX_COUNT) -> Sequence[R]:
+        """Return the first records of a kind whose keys sort after a key, at most ``limit``."""
+        found: list[R] = []
+        # A name that begins with another one sorts after it; a minus sorts before all numbers.
+        first, stop, more = self._key(kind, *after) + "\0", _end(self._key(kind, *after[:-1], "")), True
+        while more and len(found) < limit:
+            page = self._range(first, stop, limit=min(PAGE, limit - len(found)))
+            pairs = page.get("kvs", [])
+            found += [_record(kind, pair) for pair in pairs]
+            more = page.get("more", False)
+            first = _decoded(pairs[-1]["key"]) + "\0" if pairs else stop
+        return found
 
     def count_namespaces(self) -> int:
         """Return the number of namespaces."""
@@ -338,18 +338,6 @@ class Keys:
         most = used(nodes.stop - nodes.start)
         at = bisect.bisect_left(range(most), 1, key=lambda at: at + 1 - used(at + 1))
         return nodes[at] if at < nodes.stop - nodes.start else None
-
-    def _all(self, kind: type[R], prefix: str, after: str = "", limit: int = MAX_COUNT) -> list[R]:
-        """Return the records below a prefix whose keys sort after ``prefix + after``, at most ``limit``."""
-        found: list[R] = []
-        first, stop, more = f"{prefix}{after}\0" if after else prefix, _end(prefix), True
-        while more and len(found) < limit:
-            page = self._range(first, stop, limit=min(PAGE, limit - len(found)))
-            pairs = page.get("kvs", [])
-            found += [_record(kind, pair) for pair in pairs]
-            more = page.get("more", False)
-            first = _decoded(pairs[-1]["key"]) + "\0" if pairs else stop
-        return found
 
     def commit(self) -> None:
         """Write the records of the transaction, if no key that it read has changed.

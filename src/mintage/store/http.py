@@ -10,6 +10,7 @@ import asyncio
 import re
 import ssl
 import weakref
+from itertools import islice
 from threading import BoundedSemaphore
 from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, TypeVar
 
@@ -363,13 +364,17 @@ class HttpStore(Store):
         # A retry of the statement could end a later quarantine.
         return self._ask(Call("PUT", f"/v1/pools/{pool}", read, body=body, is_repeatable=not never_used))
 
-    def list_pools(self) -> Sequence[PoolRecord]:
-        """Return the records of all pools, by name."""
-        return self._list("pools", _pool)
+    def list_pools(self, after: str = "", limit: int = rules.MAX_COUNT) -> Sequence[PoolRecord]:
+        """Return the records of a page of pools, by name."""
+        return self._page("pools", _pool, "name", after, limit)
 
-    def list_leases(self, pool: str | None = None) -> Sequence[NodeRecord]:
-        """Return the records of all node numbers that were ever granted."""
-        return self._list("leases", _node, {} if pool is None else {"pool": pool})
+    def list_leases(
+        self, pool: str | None = None, after: int = -1, limit: int = rules.MAX_COUNT
+    ) -> Sequence[NodeRecord]:
+        """Return the records of a page of node numbers that were ever granted."""
+        if pool is None:
+            return list(islice(self.each_lease(), limit))
+        return self._page("leases", _node, "node", after, limit, pool=pool)
 
     # --- segments -------------------------------------------------------------------------------------------------
 
@@ -447,18 +452,7 @@ class HttpStore(Store):
 
     def list_namespaces(self, after: str = "", limit: int = rules.MAX_COUNT) -> Sequence[NamespaceRecord]:
         """Return the records of a page of namespaces, by name."""
-        found: list[NamespaceRecord] = []
-        is_last = False
-        while not is_last:
-            asked = min(limit - len(found), LONGEST_PAGE)
-            page = self._list("sequences", read_namespace, {"limit": asked, **({"after": after} if after else {})})
-            names = [after, *(each.name for each in page)]
-            if len(page) > asked or names != sorted(set(names)):
-                raise StoreError(f"{self.url}: the answer is another page than was requested", code="store.refused")
-            found += page
-            is_last = len(page) < asked or len(found) == limit
-            after = names[-1]
-        return found
+        return self._page("sequences", read_namespace, "name", after, limit)
 
     def count_namespaces(self) -> int:
         """Return the number of namespaces."""
@@ -466,11 +460,26 @@ class HttpStore(Store):
             Call("GET", "/v1/sequences:count", lambda answer: answer.members().number("count", 0, rules.MAX_COUNT))
         )
 
-    def _list(self, name: str, read: Callable[[Members], T], query: dict[str, int | str] | None = None) -> list[T]:
+    def _page(
+        self, what: str, read: Callable[[Members], T], key: str, after: str | int, limit: int, **query: str
+    ) -> list[T]:
         def read_all(answer: Answer) -> list[T]:
-            return [read(Members(each)) for each in answer.members().all(name)]
+            return [read(Members(each)) for each in answer.members().all(what)]
 
-        return self._ask(Call("GET", f"/v1/{name}", read_all, query=query or {}, most_bytes=LONGEST_LIST))
+        found: list[T] = []
+        is_last = False
+        while not is_last:
+            asked = min(limit - len(found), LONGEST_PAGE)
+            shown = {"after": after} if after not in {"", -1} else {}
+            call = Call("GET", f"/v1/{what}", read_all, query=query | shown | {"limit": asked}, most_bytes=LONGEST_LIST)
+            page = self._ask(call)
+            keys = [after, *(getattr(each, key) for each in page)]
+            if len(page) > asked or keys != sorted(set(keys)):
+                raise StoreError(f"{self.url}: the answer is another page than was requested", code="store.refused")
+            found += page
+            is_last = len(page) < asked or len(found) == limit
+            after = keys[-1]
+        return found
 
     # --- the store itself -----------------------------------------------------------------------------------------
 

@@ -65,20 +65,17 @@ class Transaction(Protocol):
     def put(self, record: Record) -> None:
         """Write a record, new or not."""
 
-    def all(self, kind: type[R]) -> Sequence[R]:
-        """Return all records of a kind, by key."""
+    def page(self, kind: type[R], *after: str | int, limit: int = rules.MAX_COUNT) -> Sequence[R]:
+        """Return the first records of a kind whose keys sort after a key, by key, at most ``limit``.
+
+        Records of node numbers are those of the pool in ``after``.
+        """
 
     def oldest(self, pool: str, nodes: range) -> NodeRecord | None:
         """Return the record in ``nodes`` with the lowest ``until_ms``, and of those the lowest number; locked."""
 
     def unused(self, pool: str, nodes: range) -> int | None:
         """Return the lowest of ``nodes`` without a record."""
-
-    def nodes(self, pool: str) -> Sequence[NodeRecord]:
-        """Return all node records of a pool, by number."""
-
-    def namespaces(self, after: str, limit: int) -> Sequence[NamespaceRecord]:
-        """Return the records of the first namespaces whose names sort after ``after``, at most ``limit``."""
 
     def count_namespaces(self) -> int:
         """Return the number of namespaces."""
@@ -383,13 +380,23 @@ class Ledger(Store):
                 code="store.refused",
             )
 
-    def list_pools(self) -> Sequence[PoolRecord]:
-        """Return the records of all pools, by name."""
-        return self._read(lambda t: t.all(PoolRecord))
+    def list_pools(self, after: str = "", limit: int = rules.MAX_COUNT) -> Sequence[PoolRecord]:
+        """Return the records of a page of pools, by name."""
+        return self._read(lambda t: t.page(PoolRecord, after, limit=limit))
 
-    def list_leases(self, pool: str | None = None) -> Sequence[NodeRecord]:
-        """Return the records of all node numbers that were ever granted."""
-        return self._read(lambda t: t.all(NodeRecord) if pool is None else t.nodes(pool))
+    def list_leases(
+        self, pool: str | None = None, after: int = -1, limit: int = rules.MAX_COUNT
+    ) -> Sequence[NodeRecord]:
+        """Return the records of a page of node numbers that were ever granted."""
+
+        def verb(t: Transaction) -> list[NodeRecord]:
+            found: list[NodeRecord] = []
+            for name in [pool] if pool is not None else [each.name for each in t.page(PoolRecord, "")]:
+                if (left := limit - len(found)) > 0:
+                    found += t.page(NodeRecord, name, after, limit=left)
+            return found
+
+        return self._read(verb)
 
     def get_namespace(self, namespace: str) -> NamespaceRecord | None:
         """Return the record of one namespace."""
@@ -397,7 +404,7 @@ class Ledger(Store):
 
     def list_namespaces(self, after: str = "", limit: int = rules.MAX_COUNT) -> Sequence[NamespaceRecord]:
         """Return the records of a page of namespaces, by name."""
-        return self._read(lambda t: t.namespaces(after, limit))
+        return self._read(lambda t: t.page(NamespaceRecord, after, limit=limit))
 
     def count_namespaces(self) -> int:
         """Return the number of namespaces."""

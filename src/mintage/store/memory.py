@@ -16,7 +16,7 @@ from mintage.errors import StoreError, UniquenessWarning
 from mintage.platform.machine import flags_of_process
 from mintage.protocol.records import KEYS, key_of
 from mintage.protocol.url import StoreUrl
-from mintage.rules import NamespaceRecord, NodeRecord
+from mintage.rules import MAX_COUNT, NamespaceRecord, NodeRecord
 from mintage.store import Description
 from mintage.store.ledger import Ledger, Server
 
@@ -100,18 +100,11 @@ class Records:
         """Write a record, new or not."""
         self.tables[type(record)][key_of(record)] = record
 
-    def all(self, kind: type[R]) -> Sequence[R]:
-        """Return all records of a kind, by key."""
-        return [record for _, record in sorted(self.tables[kind].items())]
-
-    def nodes(self, pool: str) -> Sequence[NodeRecord]:
-        """Return all node records of a pool, by number."""
-        return [record for record in self.all(NodeRecord) if record.pool == pool]
-
-    def namespaces(self, after: str, limit: int) -> Sequence[NamespaceRecord]:
-        """Return the records of the first namespaces whose names sort after ``after``, at most ``limit``."""
-        table = self.tables[NamespaceRecord]
-        return [table[key] for key in heapq.nsmallest(limit, (key for key in table if key > (after,)))]
+    def page(self, kind: type[R], *after: str | int, limit: int = MAX_COUNT) -> Sequence[R]:
+        """Return the first records of a kind whose keys sort after a key, at most ``limit``."""
+        table = self.tables[kind]
+        keys = (key for key in table if key[:-1] == after[:-1] and key > after)
+        return [table[key] for key in heapq.nsmallest(limit, keys)]
 
     def count_namespaces(self) -> int:
         """Return the number of namespaces."""
@@ -119,12 +112,12 @@ class Records:
 
     def oldest(self, pool: str, nodes: range) -> NodeRecord | None:
         """Return the record in ``nodes`` whose window ended first, locked."""
-        records = [record for record in self.nodes(pool) if record.node in nodes]
+        records = [record for record in self.page(NodeRecord, pool, -1) if record.node in nodes]
         return min(records, key=lambda record: (record.until_ms, record.node), default=None)
 
     def unused(self, pool: str, nodes: range) -> int | None:
         """Return the lowest of ``nodes`` without a record; ``None`` if all have one."""
-        used = [record.node for record in self.nodes(pool) if record.node in nodes]
+        used = [record.node for record in self.page(NodeRecord, pool, -1) if record.node in nodes]
         # All numbers before a gap are used, so a binary search finds the first gap.
         at = bisect.bisect_left(range(len(used)), 1, key=lambda at: used[at] - nodes.start - at)
         return nodes[at] if at < len(nodes) else None

@@ -33,7 +33,7 @@ from mintage.store import PAGE, Description, Store, new_token
 from mintage.store.per_process import PerProcess
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from redis.cluster import RedisCluster
 
@@ -472,28 +472,46 @@ class RedisStore(Store):
             rules.declare_unused(seen.pool, has_granted=True)
         raise self._disagree("create_pool")
 
-    def list_pools(self) -> Sequence[PoolRecord]:
-        """Return the records of all pools, by name."""
-        return [
-            _record(PoolRecord, text, name=name)
-            for names in self._names["pool"].pages()
-            for name, text in zip(names, self._ask("HGET", "pool", names, "pool"), strict=True)
-            if text is not None
-        ]
+    def list_pools(self, after: str = "", limit: int = rules.MAX_COUNT) -> Sequence[PoolRecord]:
+        """Return the records of a page of pools, by name."""
+        return self._page("pool", after, limit, lambda name, text: _record(PoolRecord, text, name=name), "HGET", "pool")
 
-    def list_leases(self, pool: str | None = None) -> Sequence[NodeRecord]:
-        """Return the records of all node numbers that were ever granted."""
-        pages = self._names["pool"].pages() if pool is None else [[pool]]
-        pools = ((name, self._scripts.hash(self._scripts.key("pool", name))) for names in pages for name in names)
-        return [
-            _record(NodeRecord, text, pool=name, node=field)
-            for name, fields in pools
-            for field, text in sorted(fields.items())
-            if field != "pool"
-        ]
+    def list_leases(
+        self, pool: str | None = None, after: int = -1, limit: int = rules.MAX_COUNT
+    ) -> Sequence[NodeRecord]:
+        """Return the records of a page of node numbers that were ever granted."""
+        if pool is None:
+            return list(islice(self.each_lease(), limit))
+        key, found = self._scripts.key("pool", pool), list[NodeRecord]()
+        while limit > len(found):
+            size = min(limit - len(found), PAGE)
+            asked = ("ZRANGEBYSCORE", f"{key}:numbers", f"({after}", "+inf", "LIMIT", "0", str(size))
+            fields, indexed, nodes = self._scripts.ask(("HLEN", key), ("ZCARD", f"{key}:numbers"), asked)
+            if indexed < fields - 1:  # the index was lost, and the next grant rebuilds it
+                every = sorted(self._scripts.ask(("HKEYS", key))[0])
+                nodes = [each for each in every if each != "pool" and int(each) > after][:size]
+            if not nodes:
+                break
+            texts = self._scripts.ask(("HMGET", key, *nodes))[0]
+            found += [
+                _record(NodeRecord, text, pool=pool, node=node)
+                for node, text in zip(nodes, texts, strict=True)
+                if text is not None
+            ]
+            after = int(nodes[-1])
+        return found
 
-    def _ask(self, command: str, kind: str, names: Sequence[str], *words: str) -> list[Any]:
-        return self._scripts.ask(*((command, self._scripts.key(kind, name), *words) for name in names))
+    def _page(
+        self, kind: str, after: str, limit: int, read: Callable[[str, Any], R], command: str, *words: str
+    ) -> list[R]:
+        """Return the records of a page of pools or namespaces, each from the answer to a command with its key."""
+        found: list[R] = []
+        for names in self._names[kind].pages(after, min(limit, PAGE)):
+            answers = self._scripts.ask(*((command, self._scripts.key(kind, name), *words) for name in names))
+            found += [read(name, answer) for name, answer in zip(names, answers, strict=True) if answer]
+            if len(found) >= limit:
+                break
+        return found[:limit]
 
     # --- segments -------------------------------------------------------------------------------------------------
 
@@ -571,13 +589,7 @@ class RedisStore(Store):
 
     def list_namespaces(self, after: str = "", limit: int = rules.MAX_COUNT) -> Sequence[NamespaceRecord]:
         """Return the records of a page of namespaces, by name."""
-        found: list[NamespaceRecord] = []
-        for names in self._names["namespace"].pages(after, min(limit, PAGE)):
-            all_fields = self._ask("HGETALL", "namespace", names)
-            found += [_namespace(name, fields) for name, fields in zip(names, all_fields, strict=True) if fields]
-            if len(found) >= limit:
-                break
-        return found[:limit]
+        return self._page("namespace", after, limit, _namespace, "HGETALL")
 
     def count_namespaces(self) -> int:
         """Return the number of namespaces."""

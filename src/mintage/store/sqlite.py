@@ -258,7 +258,7 @@ class Records:
 
     def skip(self, count: int) -> None:
         """Move all namespaces forward by ``count`` integers, which the file may have lost."""
-        for namespace in self.all(NamespaceRecord) if count else ():
+        for namespace in self.page(NamespaceRecord, "") if count else ():
             self._rows("put_namespace", **asdict(_skipped(namespace, count)))
 
     def put(self, record: Record) -> None:
@@ -274,17 +274,10 @@ class Records:
                 self.moved += max(0, record.high_water - known.high_water) // record.stride
         self._rows(f"put_{name_of(type(record))}", **asdict(record))
 
-    def all(self, kind: type[R]) -> Sequence[R]:
-        """Return all records of a kind, by key."""
-        return self._read(kind, self._rows(f"all_{name_of(kind)}"))
-
-    def nodes(self, pool: str) -> Sequence[NodeRecord]:
-        """Return all node records of a pool, by number."""
-        return self._read(NodeRecord, self._rows("nodes", pool=pool))
-
-    def namespaces(self, after: str, limit: int) -> Sequence[NamespaceRecord]:
-        """Return the records of the first namespaces whose names sort after ``after``, at most ``limit``."""
-        return self._read(NamespaceRecord, self._rows("namespaces", after=after, limit=limit))
+    def page(self, kind: type[R], *after: str | int, limit: int = rules.MAX_COUNT) -> Sequence[R]:
+        """Return the first records of a kind whose keys sort after a key, at most ``limit``."""
+        values = dict(zip(KEYS[kind], after, strict=True))
+        return self._read(kind, self._rows(f"page_{name_of(kind)}", limit=limit, **values))
 
     def count_namespaces(self) -> int:
         """Return the number of namespaces."""

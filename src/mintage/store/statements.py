@@ -2,11 +2,11 @@
 
 A line ``-- name: get`` begins a statement; parameters are written ``:name``. A statement with ``{kind}`` is repeated
 for each kind of record, as ``get_pool``, ``get_node``, …, and has its ``{columns}``, ``{values}``, ``{changes}``,
-``{key}`` and ``{is_key}``; one with ``{counted}`` is repeated for the kinds of :data:`COUNTED`. ``{record}`` stands for
-the fields of a record to read, ``{node}`` and ``{namespace}`` for those of these records, ``{schema}`` for the prefix
-of a table that has its own schema. The statement ``identity``, if there is one, is the expression for the field of that
-name. The numbered files are the migrations of the schema: each upgrades it from the version before. Their statements
-end with a semicolon at the end of a line.
+``{key}``, ``{is_key}`` and ``{is_after}``; one with ``{counted}`` is repeated for the kinds of :data:`COUNTED`.
+``{record}`` stands for the fields of a record to read, ``{node}`` for those of a node number, ``{schema}`` for the
+prefix of a table that has its own schema. The statement ``identity``, if there is one, is the expression for the field
+of that name. The numbered files are the migrations of the schema: each upgrades it from the version before. Their
+statements end with a semicolon at the end of a line.
 """
 
 from __future__ import annotations
@@ -47,8 +47,7 @@ def statements(dialect: str, schema: str = "", *, is_old: bool = False) -> dict[
         elif "{counted}" in sql:
             found |= {f"{name}_{name_of(kind)}": sql.replace("{counted}", name_of(kind)) for kind in COUNTED}
         else:
-            node, namespace = _fields(NodeRecord, identity), _fields(NamespaceRecord, identity)
-            found[name] = sql.replace("{node}", node).replace("{namespace}", namespace)
+            found[name] = sql.replace("{node}", _fields(NodeRecord, identity))
     return found
 
 
@@ -85,6 +84,7 @@ def _filled(sql: str, kind: type[Record], identity: str) -> str:
         .replace("{changes}", ", ".join(f"{name} = :{name}" for name in names if name not in key))
         .replace("{key}", ", ".join(key))
         .replace("{is_key}", " AND ".join(f"{name} = :{name}" for name in key))
+        .replace("{is_after}", " AND ".join((*(f"{name} = :{name}" for name in key[:-1]), f"{key[-1]} > :{key[-1]}")))
     )
 
 

@@ -32,7 +32,10 @@ GOOD: dict[str, tuple[tuple[Any, ...], dict[str, Any]]] = {
     "create_namespace": (("n",), {"start": 1, "maximum": 9, "stride": 1, "offset": 0}),
     "raise_floor": (("n", 1), {}),
     "retire": (("n",), {}),
-    "list_leases": (("p",), {}),
+    "list_pools": (("p", 1), {}),
+    "list_leases": (("p", 1, 1), {}),
+    "get_namespace": (("n",), {}),
+    "list_namespaces": (("n", 1), {}),
 }
 BAD_WHOLE: tuple[Any, ...] = (True, 1.0, 2.5, float("nan"), float("inf"), "77", b"1", None, [1], 1j)
 BAD_TEXT: tuple[Any, ...] = (None, 7, True, b"x", ["x"], "a\0b", "x" * 10_000, "\udcff")
@@ -68,8 +71,7 @@ def wrong_arguments() -> Iterator[tuple[str, tuple[Any, ...], dict[str, Any]]]:
     for verb, (positional, named) in GOOD.items():
         for at, value in enumerate(positional):
             for bad in wrong(value):
-                if not (verb == "list_leases" and bad is None):  # all pools
-                    yield verb, (*positional[:at], bad, *positional[at + 1 :]), named
+                yield verb, (*positional[:at], bad, *positional[at + 1 :]), named
         for name, value in named.items():
             for bad in wrong(value):
                 if not (name == "start" and bad is None):  # the default

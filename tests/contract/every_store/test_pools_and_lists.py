@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from mintage.errors import LeaseError
-from mintage.rules import NamespaceRecord, NodeRecord
+from mintage.rules import NodeRecord
 from tests.contract.every_store.stores import LAYOUT, SPAN_MS, acquire, extend, new_pool, shown
 from tests.helpers.outcomes import code_of, refused
 
@@ -113,14 +113,49 @@ def test_pools_and_namespaces_are_sorted_by_the_bytes_of_their_names(store: Stor
     assert [record.pool for record in store.list_leases()] == sorted(names)
     assert [namespace.name for namespace in store.list_namespaces()] == sorted(names)
     assert store.count_namespaces() == len(names)
-    for size in (1, 2, len(names), len(names) + 1):
-        found: list[NamespaceRecord] = []
-        while page := store.list_namespaces(found[-1].name if found else "", size):
-            assert len(page) <= size
-            found += page
-        assert found == list(store.list_namespaces()) == list(store.each_namespace())
+    assert list(store.each_pool()) == list(store.list_pools())
+    assert list(store.each_namespace()) == list(store.list_namespaces())
+    assert list(store.each_lease()) == list(store.list_leases())
     assert all(store.get_namespace(record.name) == record for record in store.list_namespaces())
     assert store.get_namespace("absent") is None
+
+
+def test_lists_are_read_in_pages_of_any_size(store: Store, subtests: pytest.Subtests) -> None:
+    for name in ("p", "p.2", "p2", "P"):
+        new_pool(store, name)
+        store.reserve(name, 1)
+    for node in (7, 0, 2**43, 10, 9):
+        acquire(store, store.now_ms(), "p", nodes=range(node, node + 1))
+    acquire(store, store.now_ms(), "p2", nodes=range(8, 9))
+    lists: dict[str, tuple[Callable[..., Any], str, Any]] = {
+        "pools": (store.list_pools, "name", ""),
+        "namespaces": (store.list_namespaces, "name", ""),
+        "leases": (partial(store.list_leases, "p"), "node", -1),
+    }
+    for what, (read, key, first) in lists.items():
+        for size in (1, 2, 4, 5, 6, 2**31 - 1):
+            with subtests.test(what, size=size):
+                found, after = [], first
+                while page := read(after, size):
+                    assert len(page) <= size
+                    found += page
+                    after = getattr(page[-1], key)
+                assert found == list(read())
+                assert len(found) == (5 if what == "leases" else 4)
+    assert [record.node for record in store.list_leases("p", 9, 2)] == [10, 2**43]
+    assert [(record.pool, record.node) for record in store.list_leases(limit=3)] == [("p", 0), ("p", 7), ("p", 9)]
+    with refused("field.range"):
+        store.list_leases(None, 7)
+
+
+def test_page_begins_after_a_name_that_nothing_has(store: Store) -> None:
+    for name in ("a", "c"):
+        new_pool(store, name)
+        store.reserve(name, 1)
+    assert [record.name for record in store.list_pools("b")] == ["c"]
+    assert [record.name for record in store.list_namespaces("b")] == ["c"]
+    assert not store.list_leases("b", 3)
+    assert not store.list_pools("c")
 
 
 def test_empty_store_lists_nothing(store: Store) -> None:

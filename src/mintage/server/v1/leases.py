@@ -10,7 +10,7 @@ from typing_extensions import TypedDict
 from mintage.protocol.records import to_json
 from mintage.rules import MAX_INTEGER, MAX_NODES, MAX_SPAN_MS, MIN_SPAN_MS, SPAN_MS, Lease, check_nodes, check_span
 from mintage.server.operation import Ask, Body, Header, operation
-from mintage.server.v1.schemas import LATEST_MS, NAME, NAMED, Ms, check_int, named
+from mintage.server.v1.schemas import LATEST_MS, NAME, NAMED, Ms, PageLimit, check_int, named, page
 
 if TYPE_CHECKING:
     from mintage.rules import NodeRecord, PoolRecord
@@ -25,6 +25,11 @@ def _span(span_ms: int) -> int:
 
 
 Pool = Annotated[str, named("pool"), WithJsonSchema({**NAME, "description": "The pool.", "examples": ["sno"]})]
+AfterPool = Annotated[
+    str,
+    named("pool"),
+    WithJsonSchema({**NAME, "description": "List only pools that sort after this name.", "examples": ["sno"]}),
+]
 Span = Annotated[
     int,
     AfterValidator(_span),
@@ -55,6 +60,12 @@ Node = Annotated[
     Field(ge=-MAX_INTEGER, le=MAX_INTEGER),
     BeforeValidator(check_int),
     WithJsonSchema({**_NODE, "description": "The node number."}),
+]
+AfterNode = Annotated[
+    int,
+    Field(ge=0, le=MAX_NODES - 1),
+    BeforeValidator(check_int),
+    WithJsonSchema({**_NODE, "description": "List only node numbers of `pool` above this one."}),
 ]
 UsedUntil = Annotated[
     int,
@@ -152,7 +163,7 @@ class PoolFacts(TypedDict):
 
 
 class Pools(TypedDict):
-    """All pools, by name."""
+    """A page of pools, by name."""
 
     pools: list[PoolFacts]
 
@@ -176,7 +187,7 @@ class NodeFacts(TypedDict):
 
 
 class Leases(TypedDict):
-    """All node numbers that were granted at least once, by pool and number."""
+    """A page of the node numbers that were granted at least once, by pool and number."""
 
     leases: list[NodeFacts]
 
@@ -215,14 +226,13 @@ def _lease(lease: Lease) -> LeaseFacts:
 # --- operations -----------------------------------------------------------------------------------------------------
 
 
-@operation("GET", "/v1/pools", name="describe", right="describe", is_list=True)
-async def _list_pools(ask: Ask) -> Pools:
-    """List all pools of node numbers.
+@operation("GET", "/v1/pools", name="describe", right="describe", codes=(*NAMED, "field.range"), is_list=True)
+async def _list_pools(ask: Ask, after: AfterPool = "", limit: PageLimit = 0) -> Pools:
+    """List pools of node numbers, by name.
 
-    This needs the right `describe` for all names, `*`.
+    The pages are as those of `GET /v1/sequences`. This needs the right `describe` for all names, `*`.
     """
-    records = await ask.service.ask(ask.caller, "describe", "", ask.service.store.list_pools)
-    return {"pools": await ask.each(records, _pool)}
+    return {"pools": await page(ask, "", limit, _pool, ask.service.store.list_pools, after)}
 
 
 @operation("PUT", "/v1/pools/{pool}", name="create", right="create", codes=(*NAMED, "config.span", "config.pool"))
@@ -246,14 +256,15 @@ async def _put_pool(ask: Ask, pool: Pool, body: NewPool) -> PoolFacts:
     return _pool(record)
 
 
-@operation("GET", "/v1/leases", name="describe", right="describe", codes=NAMED, is_list=True)
-async def _list_leases(ask: Ask, pool: Pool = "") -> Leases:
+@operation("GET", "/v1/leases", name="describe", right="describe", codes=(*NAMED, "field.range"), is_list=True)
+async def _list_leases(ask: Ask, pool: Pool = "", after: AfterNode = -1, limit: PageLimit = 0) -> Leases:
     """List the node numbers of one pool or of all, with their holders.
 
-    Without `pool`, this needs the right `describe` for all names, `*`. Tokens are not shown.
+    The pages are those of one pool, and otherwise as those of `GET /v1/sequences`: the answer has the first `limit`
+    numbers of `pool` above `after`. Without `pool`, this needs the right `describe` for all names, `*`. Tokens are not
+    shown.
     """
-    records = await ask.service.ask(ask.caller, "describe", pool, ask.service.store.list_leases, pool or None)
-    return {"leases": await ask.each(records, _node)}
+    return {"leases": await page(ask, pool, limit, _node, ask.service.store.list_leases, pool or None, after)}
 
 
 @operation(

@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final, TypeVar
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
+from mintage.errors import FieldError
 from mintage.rules import MAX_COUNT, check_name
 from mintage.server.operation import Limit
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from mintage.server.operation import Ask
+
+T = TypeVar("T")
+F = TypeVar("F")
 
 
 def check_int(value: object) -> int:
@@ -41,8 +50,34 @@ Count = Annotated[
     BeforeValidator(check_int),
     Limit("max_count"),
 ]
+LONGEST_PAGE: Final = 10_000
+"""The most records in one answer."""
+PageLimit = Annotated[
+    int,
+    Field(ge=1, le=LONGEST_PAGE, description="How many at most.", examples=[1000]),
+    BeforeValidator(check_int),
+]
 Ms = Annotated[
     int, Field(ge=0, le=LATEST_MS, description="Milliseconds since the Unix epoch.", examples=[1763719200000])
 ]
+
+
+async def page(
+    ask: Ask, of: str, limit: int, facts: Callable[[T], F], verb: Callable[..., Sequence[T]], *where: object
+) -> list[F]:
+    """Return a page of the store's records; with a limit of 0, all of them.
+
+    :param of: the name that the caller needs the right ``describe`` for; empty for all names.
+    :raises FieldError: ``field.range``: all of them are more than :data:`LONGEST_PAGE`.
+    """
+    records = await ask.service.ask(ask.caller, "describe", of, verb, *where, limit or LONGEST_PAGE + 1)
+    if len(records) > LONGEST_PAGE:
+        raise FieldError(
+            f"there are more than {LONGEST_PAGE}: list pages, with limit=1000 and the last one of a page as after",
+            code="field.range",
+        )
+    return await ask.each(records, facts)
+
+
 NAMED: Final = ("config.name",)
 """The error codes of operations with a name in their path."""

@@ -12,7 +12,7 @@ from mintage.protocol.records import to_json
 from mintage.rules import LATEST_MS, MAX_COUNT, MAX_INTEGER, MAX_STRIDE, Segment
 from mintage.server.operation import Ask, Body, Limit, operation
 from mintage.server.turns import INTEGER
-from mintage.server.v1.schemas import NAME, NAMED, Count, check_int, named
+from mintage.server.v1.schemas import NAME, NAMED, Count, PageLimit, check_int, named, page
 
 if TYPE_CHECKING:
     from mintage.rules import NamespaceRecord
@@ -29,17 +29,10 @@ Reserve = Annotated[
     BeforeValidator(check_int),
     Limit("max_reserve"),
 ]
-LONGEST_PAGE: Final = 10_000
-"""The most namespaces in one answer."""
 After = Annotated[
     str,
     named("namespace"),
     WithJsonSchema({**NAME, "description": "List only namespaces that sort after this name.", "examples": ["orders"]}),
-]
-PageLimit = Annotated[
-    int,
-    Field(ge=1, le=LONGEST_PAGE, description="How many namespaces at most.", examples=[1000]),
-    BeforeValidator(check_int),
 ]
 Integer = Annotated[
     int,
@@ -244,14 +237,7 @@ async def _list_namespaces(ask: Ask, after: After = "", limit: PageLimit = 0) ->
     there are more than 10,000, the request is refused (`field.range`). This needs the right `describe` for all names,
     `*`.
     """
-    store = ask.service.store
-    records = await ask.service.ask(ask.caller, "describe", "", store.list_namespaces, after, limit or LONGEST_PAGE + 1)
-    if len(records) > LONGEST_PAGE:
-        raise FieldError(
-            f"there are more than {LONGEST_PAGE} namespaces: list them in pages, with limit=1000 and after=NAME",
-            code="field.range",
-        )
-    return {"sequences": await ask.each(records, _namespace)}
+    return {"sequences": await page(ask, "", limit, _namespace, ask.service.store.list_namespaces, after)}
 
 
 @operation("GET", "/v1/sequences:count", name="describe", right="describe")

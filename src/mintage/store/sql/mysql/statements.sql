@@ -172,8 +172,8 @@ SELECT {record} FROM mintage_{kind} WHERE {is_key} FOR UPDATE;
 -- name: get_unlocked
 SELECT {record} FROM mintage_{kind} WHERE {is_key};
 
--- name: all
-SELECT {record} FROM mintage_{kind} ORDER BY {key};
+-- name: page
+SELECT {record} FROM mintage_{kind} WHERE {is_after} ORDER BY {key} LIMIT :limit;
 
 -- name: insert
 INSERT INTO mintage_{kind} ({columns}) VALUES ({values});
@@ -181,14 +181,8 @@ INSERT INTO mintage_{kind} ({columns}) VALUES ({values});
 -- name: update
 UPDATE mintage_{kind} SET {changes} WHERE {is_key};
 
--- name: namespaces
-SELECT {namespace} FROM mintage_namespace WHERE name > :after ORDER BY name LIMIT :limit;
-
 -- name: count_namespaces
 SELECT namespaces FROM mintage_schema WHERE version = 1;
-
--- name: nodes
-SELECT {node} FROM mintage_node WHERE pool = :pool ORDER BY node;
 
 -- name: oldest
 SELECT {node}

@@ -182,8 +182,8 @@ SELECT {record} FROM {schema}mintage_{kind} WHERE {is_key} FOR UPDATE;
 -- name: get_unlocked
 SELECT {record} FROM {schema}mintage_{kind} WHERE {is_key};
 
--- name: all
-SELECT {record} FROM {schema}mintage_{kind} ORDER BY {key};
+-- name: page
+SELECT {record} FROM {schema}mintage_{kind} WHERE {is_after} ORDER BY {key} LIMIT :limit;
 
 -- name: insert
 INSERT INTO {schema}mintage_{kind} ({columns}, xact) VALUES ({values}, txid_current()) RETURNING xact;
@@ -191,14 +191,8 @@ INSERT INTO {schema}mintage_{kind} ({columns}, xact) VALUES ({values}, txid_curr
 -- name: update
 UPDATE {schema}mintage_{kind} SET {changes}, xact = txid_current() WHERE {is_key} RETURNING xact;
 
--- name: namespaces
-SELECT {namespace} FROM {schema}mintage_namespace WHERE name > :after ORDER BY name LIMIT :limit;
-
 -- name: count_namespaces
 SELECT namespaces FROM {schema}mintage_schema WHERE version = 1;
-
--- name: nodes
-SELECT {node} FROM {schema}mintage_node WHERE pool = :pool ORDER BY node;
 
 -- name: oldest
 SELECT {node}

@@ -3,20 +3,14 @@
 -- name: get
 SELECT {record} FROM mintage_{kind} WHERE {is_key};
 
--- name: all
-SELECT {record} FROM mintage_{kind} ORDER BY {key};
+-- name: page
+SELECT {record} FROM mintage_{kind} WHERE {is_after} ORDER BY {key} LIMIT :limit;
 
 -- name: put
 INSERT INTO mintage_{kind} ({columns}) VALUES ({values}) ON CONFLICT ({key}) DO UPDATE SET {changes};
 
--- name: namespaces
-SELECT {namespace} FROM mintage_namespace WHERE name > :after ORDER BY name LIMIT :limit;
-
 -- name: count_namespaces
 SELECT namespaces FROM mintage_count;
-
--- name: nodes
-SELECT {node} FROM mintage_node WHERE pool = :pool ORDER BY node;
 
 -- name: oldest
 SELECT {node}
