@@ -1,4 +1,4 @@
-"""For your own tests: clocks that stand still or follow ``time.time_ns()``, and mintage's functions under them.
+"""For your own tests: clocks that stand still or follow ``time.time_ns()``, and all of mintage under them.
 
 Use this in tests only. The IDs of :func:`freeze` and :func:`follow` are the same in each run, so they are unique only
 within one test.
@@ -8,7 +8,7 @@ within one test.
 ...     sno.new().partition == testing.NODE
 True
 
-A generator of your own takes the clock as an argument:
+A generator takes a clock of its own as an argument, and keeps that:
 
 >>> clock = testing.ManualClock(1_800_000_000_000_000_000)
 >>> sno.Generator(partition=7, clock=clock).new().time.isoformat()
@@ -27,24 +27,25 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from itertools import count
 from threading import Lock
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
+from weakref import WeakKeyDictionary
 
-from mintage._core import FollowingClock, ManualClock, defaults, draw_from, replace_default
+from mintage._core import FollowingClock, ManualClock, defaults, generation, use_doubles
+from mintage._core.sequence import Sequence
 from mintage.errors import FieldError
 from mintage.formats.rows import SCHEMES
 from mintage.formats.times import unix_ns
+from mintage.store.memory import MemoryStore
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from types import ModuleType
 
 __all__ = ["NODE", "FollowingClock", "ManualClock", "TravelWarning", "follow", "freeze"]
 
 NODE: Final = 1
 """The default node number of IDs that are minted under :func:`freeze` and :func:`follow`."""
-
-_VERSIONS: Final = (1, 4, 6)
 
 
 class TravelWarning(UserWarning):
@@ -61,62 +62,46 @@ class TravelWarning(UserWarning):
     """
 
 
-class _Defaults(NamedTuple):
-    """The generators that module-level functions use, and their clock."""
+class _Doubles:
+    """The generators that mint in place of others, with the clock of a test."""
 
-    generators: tuple[object, ...]
-    named: tuple[tuple[ModuleType, str, object], ...]
-    """A module, the name of one of its variables, and the generator in it, which the module's Python functions use."""
-    clock: ManualClock | FollowingClock | None
+    def __init__(self, clock: ManualClock | FollowingClock, node: int) -> None:
+        # It refuses a node number that a default generator cannot have.
+        SCHEMES["snowflake"].module.Generator(node=node, clock=clock)
+        self._clock, self._generation = clock, generation()
+        self._generators: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()
+        self._sequences: dict[str, Sequence] = {}
+        self._store = MemoryStore()
+        self._numbers: dict[type, Iterator[int]] = {}
+        # At once and in this order, so that the IDs of one scheme do not depend on the others that a test mints.
+        for scheme in SCHEMES.values():
+            _ = scheme.module.new
+        for each in defaults():
+            self._generators[each] = self._make(each, node)
 
-    def install(self) -> None:
-        """Make the module-level functions use these generators and this clock."""
-        for generator in self.generators:
-            replace_default(generator)
-        for module, name, generator in self.named:
-            setattr(module, name, generator)
-        draw_from(self.clock)
+    def of(self, generator: Any) -> Any:
+        """Return the double of a generator or a sequence."""
+        # Without a lock, which a fork could copy while it is held.
+        if isinstance(generator, Sequence):
+            if (double := self._sequences.get(name := generator.namespace)) is None:
+                double = self._sequences.setdefault(name, Sequence(name, self._store))
+        elif (double := self._generators.get(generator)) is None:
+            numbers = self._numbers.setdefault(type(generator), count(-1, -1))
+            double = self._generators.setdefault(generator, self._make(generator, next(numbers)))
+        return double
+
+    def _make(self, generator: Any, node: int) -> Any:
+        return generator._double(self._clock, node, self._generation)
 
 
 _lock: Final = Lock()
-_real: _Defaults | None = None
-_installed: Final[list[_Defaults]] = []
+_installed: Final[list[_Doubles]] = []
 
 
-def _make_defaults(clock: ManualClock | FollowingClock, node: int) -> _Defaults:
-    """Return a new generator for each default one, in the order of ``SCHEMES``."""
-    generators: list[object] = []
-    named: list[tuple[ModuleType, str, object]] = []
-    for scheme in SCHEMES.values():
-        module, host = scheme.module, dict(scheme.host)
-        if scheme.node:
-            host[scheme.node] = node
-        made = module.Generator(clock=clock, **host)
-        generators.append(made)
-        if hasattr(module, "_default"):
-            named.append((module, "_default", made))
-        if scheme.layouts:
-            named += [(module, f"_v{each}", module.Generator(version=each, clock=clock)) for each in _VERSIONS]
-    return _Defaults(tuple(generators), tuple(named), clock)
-
-
-def _begin(new: _Defaults) -> None:
-    global _real  # noqa: PLW0603 - the whole process has one set of default generators
-    with _lock:
-        if _real is None:
-            named = tuple((module, name, getattr(module, name)) for module, name, _ in new.named)
-            _real = _Defaults(tuple(defaults()), named, None)
-        _installed.append(new)
-        new.install()
-
-
-def _end(old: _Defaults) -> None:
-    with _lock:
-        # It need not be the last one: two may overlap.
-        _installed[:] = [each for each in _installed if each is not old]
-        last = _installed[-1] if _installed else _real
-        if last is not None:
-            last.install()
+def _double_of(generator: Any) -> Any:
+    """Return the double of a generator; the generator itself where no test's clock is in force."""
+    last = _installed[-1:]  # in one step, as another thread may end it
+    return last[0].of(generator) if last else generator
 
 
 def _instant(at: datetime | int | str) -> int:
@@ -135,21 +120,23 @@ def _instant(at: datetime | int | str) -> int:
 
 @contextmanager
 def freeze(at: datetime | int | str, *, node: int = NODE, seed: int = 0) -> Iterator[ManualClock]:
-    """Make all module-level functions mint at one time, and mint the same IDs in every run.
+    """Make everything mint at one time, and mint the same IDs in every run.
 
-    These are ``sno.new``, ``uuid.new``, ``uuid.uuid7`` and all others, in any module that imported them; also
-    ``nanoid.new`` and ``uuid.uuid4``, whose random bits follow from ``seed``. Each function uses a new generator with
-    the clock that this returns, and with ``node`` if its IDs have a node number. No generator asks a store. Afterwards
-    the default generators continue where they were: they mint no ID a second time, and keep their order.
+    These are the functions of modules, ``sno.new``, ``uuid.uuid7`` and all others, in any module that imported them;
+    the generators that were created before or meanwhile, unless they have a ``clock``; and sequences. Their random bits
+    follow from ``seed``. No generator asks a store: those of the functions have ``node``, if their IDs have a node
+    number; those that would lease a number have the scheme's largest, one after another; sequences count from 1.
+    Afterwards all continue where they were: they mint no ID a second time, and keep their order.
 
     The clock is the one of the whole process with all its threads. In a forked child, a generator whose IDs have a node
-    number raises ``fork.shared_node``.
+    number raises ``fork.shared_node``, unless it was given one there, and a sequence ``store.refused``.
 
-    Generators of your own do not change, unless you give them the clock. You can use this as a decorator too.
+    You can use this as a decorator too.
 
-    >>> from mintage import sno, ulid
+    >>> from mintage import sno, typeid
+    >>> users = typeid.Generator("user")
     >>> with freeze("2026-01-01") as clock:
-    ...     print(sno.new().time.isoformat(), ulid.new().time.isoformat())
+    ...     print(sno.new().time.isoformat(), users.new().time.isoformat())
     ...     clock.advance(1_000_000_000)
     ...     print(sno.new().time.isoformat())
     2026-01-01T00:00:00+00:00 2026-01-01T00:00:00+00:00
@@ -168,13 +155,13 @@ def freeze(at: datetime | int | str, *, node: int = NODE, seed: int = 0) -> Iter
 
 @contextmanager
 def follow(*, node: int = NODE, seed: int = 0) -> Iterator[FollowingClock]:
-    """Make all module-level functions mint at the time of ``time.time_ns()``, which time-machine and freezegun set.
+    """Make everything mint at the time of ``time.time_ns()``, which time-machine and freezegun set.
 
     Otherwise these libraries do not reach mintage, which reads the system's clock in Rust. When their time goes back,
     each generator continues with the next node number, so that its IDs have that time. No ID comes twice until a
     generator has used all its node numbers, of which the scheme or your layout has a certain count: 1,024 for
-    snowflake. If you create several generators with this clock, give them node numbers that are further apart than the
-    times that the clock goes back. The arguments of ``uuid1`` and ``uuid6`` do not change.
+    snowflake. Two generators mint the same ID after the clock went back as often as their node numbers are apart. The
+    arguments of ``uuid1`` and ``uuid6`` do not change. Generators mint as under :func:`freeze`.
 
     >>> import time_machine
     >>> from mintage import uuid
@@ -194,11 +181,17 @@ def follow(*, node: int = NODE, seed: int = 0) -> Iterator[FollowingClock]:
 
 @contextmanager
 def _activated(clock: ManualClock | FollowingClock, node: int) -> Iterator[None]:
-    _begin(installed := _make_defaults(clock, node))
+    doubles = _Doubles(clock, node)
+    with _lock:
+        _installed.append(doubles)
+        use_doubles(True)
     try:
         yield
     finally:
-        _end(installed)
+        with _lock:
+            # It need not be the last one: two may overlap.
+            _installed.remove(doubles)
+            use_doubles(bool(_installed))
 
 
 def _is_active() -> bool:

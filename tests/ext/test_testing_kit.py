@@ -17,14 +17,16 @@ import time_machine
 from hypothesis import find, given, settings
 from hypothesis import strategies as st
 
-from mintage import cuid, errors, locality, sno, snowflake, testing, typeid, uuid
+from mintage import Sequence, cuid, errors, locality, sno, snowflake, testing, typeid, ulid, uuid
 from mintage._core import defaults, generation
 from mintage.errors import FieldError, MintError
 from mintage.ext.hypothesis import ids, snowflakes, texts, typeids
 from mintage.formats.kinds import KINDS, Kind
 from mintage.formats.rows import SCHEMES
 from mintage.sno import new as imported_by_name
+from mintage.store.memory import MemoryStore
 from mintage.testing import FollowingClock, ManualClock, follow, freeze
+from tests.helpers.processes import in_child
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -185,11 +187,198 @@ def test_freeze_is_a_decorator() -> None:
     assert first().time == THEN
 
 
-def test_own_generators_are_frozen_only_if_given_the_clock() -> None:
-    own = snowflake.Generator(node=5)
+AWAY = "postgresql://127.0.0.1:1/nowhere"
+
+GENERATORS: dict[str, Callable[[], Any]] = {
+    **{name: SCHEMES[name].module.Generator for name in SCHEMES},
+    **{f"uuid v{version}": partial(uuid.Generator, version=version) for version in (1, 4, 6)},
+    "uuid v1 of a MAC": partial(uuid.Generator, version=1, mac=0x0A1B2C3D4E5F),
+    "typeid": partial(typeid.Generator, "user"),
+    "typeid of ulid": lambda: typeid.Generator("user", ulid.Generator()),
+    "sno of a partition": partial(sno.Generator, 5, meta=7, sequence_min=10, sequence_max=99),
+    "sno of shards": partial(sno.Generator, shards=4, pool="shards"),
+    "snowflake of a layout": partial(snowflake.Generator, 5, layout=snowflake.TWITTER, on_exhausted="advance"),
+    "locality of a mode": partial(locality.Generator, "sequential"),
+    "ulid of a node": partial(ulid.Generator, 5),
+    **{
+        f"leased {name}": partial(SCHEMES[name].module.Generator, store=AWAY)
+        for name in ("sno", "snowflake", "locality", "ulid", "uuid", "objectid")
+    },
+}
+"""Generators as an application declares them, none with a clock."""
+
+each_generator = pytest.mark.parametrize("make", GENERATORS.values(), ids=list(GENERATORS))
+
+
+@each_generator
+def test_own_generators_are_frozen(make: Callable[[], Any]) -> None:
+    before, runs = make(), []
+    for _ in range(2):
+        with freeze(NOW):
+            inside = make()
+            minted = [each for generator in (before, inside) for each in (generator.new(), next(generator))]
+            runs.append([*minted, *before.batch(3), *inside.batch(3)])
+    assert runs[0] == runs[1]
+    # Two generators that were given one node number mint the same IDs, frozen or not.
+    assert len(set(runs[0])) == 10 or 5 in getattr(make, "args", ())
+
+
+@each_generator
+def test_own_generators_go_on_where_they_were(make: Callable[[], Any]) -> None:
+    here = partial(make, **({"store": None} if "store" in getattr(make, "keywords", {}) else {}))
+    own = here()
+    before = [own.new() for _ in range(50)]
+    with freeze(FUTURE):
+        inside = here()
+        frozen = [own.new() for _ in range(50)]
+        inside.new()
+    after = [own.new() for _ in range(50)]
+    assert len({*before, *frozen, *after}) == 150
+    assert inside.new() not in frozen
+
+
+def test_own_generators_have_the_frozen_time_and_their_node_number() -> None:
+    own, named = snowflake.Generator(node=5), typeid.Generator("user")
     with freeze(PAST) as clock:
-        assert snowflake.DEFAULT.parse(own.new()).time > THEN
-        assert snowflake.DEFAULT.parse(snowflake.Generator(node=5, clock=clock).new()).time == PAST
+        assert snowflake.DEFAULT.parse(own.new()).time == PAST
+        assert (own.node, own.layout) == (5, snowflake.DEFAULT)
+        assert named.new().time == PAST
+        clock.advance(3600 * 10**9)
+        assert named.new().time == PAST + timedelta(hours=1)
+    assert (named.new().time or PAST) > THEN
+
+
+@pytest.mark.parametrize(
+    ("make", "name"),
+    [
+        (partial(sno.Generator, 5), "partition"),
+        (partial(sno.Generator, 5, shards=4, pool="shards"), "partition"),
+        (partial(snowflake.Generator, 5), "node"),
+        (partial(locality.Generator, pid=5), "pid"),
+        (partial(ulid.Generator, 5), "node"),
+        (partial(uuid.Generator, 5), "node"),
+    ],
+)
+def test_leased_number_that_was_asked_for_is_kept_while_frozen(make: Callable[..., Any], name: str) -> None:
+    own = make(store=AWAY)
+    with freeze(NOW):
+        assert getattr(own, name) == 5
+
+
+def test_mode_of_a_frozen_generator_does_not_outlast_the_freeze() -> None:
+    own = locality.Generator(pid=5)
+    with freeze(NOW):
+        own.use_mode("sequential")
+        frozen: str = own.mode
+    assert (frozen, own.mode) == ("sequential", "variable")
+
+
+def test_frozen_generators_ask_no_store(tmp_path: Path) -> None:
+    url = f"sqlite:{tmp_path / 'store.db'}"
+    orders, numbers = sno.Generator(store=url), Sequence("orders", url)
+    with freeze(NOW):
+        assert orders.new().time == THEN
+        assert numbers.next() == 1
+        with sno.Generator(store=url) as inside:
+            assert inside.partition != orders.partition != sno.new().partition
+    assert not (tmp_path / "store.db").exists()
+    orders.close()
+
+
+def test_frozen_sequences_of_a_namespace_count_from_1() -> None:
+    with freeze(NOW):
+        orders, other = (Sequence(name, AWAY) for name in ("orders", "other"))
+        taken = [orders.next(), *orders.reserve(2), next(Sequence("orders", AWAY)), *orders.batch(2)[0]]
+        assert taken == [*range(1, 7)]
+        assert other.next() == 1
+    with freeze(NOW):
+        assert orders.next() == 1
+
+
+def test_sequence_goes_on_where_it_was_after_a_freeze() -> None:
+    orders = Sequence("orders", MemoryStore())
+    assert orders.next() == 1
+    with freeze(NOW):
+        assert [*orders.batch(500)[0]] == [*range(1, 501)]
+    assert [orders.next(), *orders.reserve(2)] == [2, 3, 4]
+
+
+def test_leasing_generators_get_numbers_from_the_largest_on() -> None:
+    with freeze(NOW):
+        ulid.Generator().new()
+        made = [snowflake.Generator(store=AWAY) for _ in range(3)]
+        assert [each.node for each in made] == [1023, 1022, 1021]
+        assert snowflake.DEFAULT.parse(snowflake.new()).node == testing.NODE
+
+
+def test_generator_that_is_freed_leaves_its_number_unused() -> None:
+    with freeze(NOW):
+        minted = {snowflake.Generator(store=AWAY).new() for _ in range(100)}
+    assert len(minted) == 100
+
+
+def test_inner_freeze_does_not_restart_own_generators() -> None:
+    own = ulid.Generator()
+    with freeze(NOW):
+        first = own.new()
+        with freeze(NOW):
+            assert own.new() == first
+        assert own.new() > first
+
+
+def test_closed_generator_stays_closed_while_frozen() -> None:
+    made = [make() for make in (sno.Generator, ulid.Generator, SCHEMES["nanoid"].module.Generator)]
+    for each in made:
+        with freeze(NOW):
+            each.new()
+            each.close()
+            with pytest.raises(errors.GenerationError, match="is closed"):
+                each.new()
+
+
+def test_generator_with_a_clock_keeps_it_while_frozen() -> None:
+    own = snowflake.Generator(node=5, clock=ManualClock(int(FUTURE.timestamp()) * 10**9))
+    with freeze(PAST):
+        assert snowflake.DEFAULT.parse(own.new()).time == FUTURE
+
+
+def test_new_at_and_snapshot_work_while_frozen() -> None:
+    with freeze(NOW), sno.Generator(store=AWAY) as own:
+        assert own.new_at(PAST).time == PAST
+        assert own.nth_at(FUTURE, 5).sequence == 5
+        own.new()
+        assert (own.sequence, own.used) == (0, 1)
+        assert own.snapshot().partition == own.partition
+
+
+def test_child_mints_no_frozen_id_of_a_generator_of_its_parent() -> None:
+    own, numbers, named = sno.Generator(5), Sequence("orders", AWAY), typeid.Generator("user")
+
+    def found_in_child() -> list[str]:
+        makers = (own.new, sno.Generator(store=AWAY).new, numbers.next, Sequence("other", AWAY).next)
+        found = []
+        for each in makers:
+            with pytest.raises(MintError) as caught:
+                each()
+            found.append(caught.value.code)
+        return [*found, str(named.new()), str(sno.Generator(7).new().partition)]
+
+    with freeze(NOW):
+        minted = [str(named.new()) for _ in range(3)]
+        *codes, random, partition = in_child(found_in_child)
+        assert codes == ["fork.shared_node"] * 2 + ["store.refused"] * 2
+        assert random not in [*minted, *(str(named.new()) for _ in range(100))]
+        assert partition == "7"
+
+
+def test_child_may_freeze_the_generators_of_its_parent() -> None:
+    own, numbers = sno.Generator(5), Sequence("orders", AWAY)
+
+    def frozen() -> list[int]:
+        with freeze(NOW):
+            return [own.new().partition, numbers.next()]
+
+    assert in_child(frozen) == [5, 1]
 
 
 @pytest.mark.parametrize(
@@ -240,11 +429,15 @@ def test_child_mints_no_frozen_id_of_its_parent() -> None:
 
 def test_threads_minting_during_start_and_end_are_undisturbed() -> None:
     minted: list[sno.ID] = []
+    numbered: list[int] = []
     stop = threading.Event()
+    own, numbers = sno.Generator(5), Sequence("orders", MemoryStore())
+    real_ones_begin_at = numbers.reserve(1_000_000)[-1]
 
     def mint() -> None:
         while not stop.is_set():
-            minted.extend([sno.new(meta=1), sno.new()])
+            minted.extend([sno.new(meta=1), sno.new(), own.new(), *own.batch(2)])
+            numbered.append(numbers.next())
 
     threads = [threading.Thread(target=mint) for _ in range(2)]
     for each in threads:
@@ -256,8 +449,11 @@ def test_threads_minting_during_start_and_end_are_undisturbed() -> None:
     for each in threads:
         each.join()
     real = [each for each in minted if each.time > THEN]
-    assert real
+    assert {each.partition == 5 for each in real} == {True, False}
     assert len(set(real)) == len(real)
+    taken = [each for each in numbered if each >= real_ones_begin_at]
+    assert taken
+    assert len(set(taken)) == len(taken)
 
 
 # --- follow -------------------------------------------------------------------------------------------------------
@@ -309,7 +505,15 @@ def test_exhausted_tick_of_frozen_time_is_not_waited_for(travel: Any) -> None:
     assert minted == sorted(minted)
 
 
-def test_own_generators_can_follow_travelled_time() -> None:
+def test_own_generators_follow_travelled_time() -> None:
+    own, named = snowflake.Generator(store=AWAY), typeid.Generator("user")
+    with follow():
+        for to in (FUTURE, PAST):
+            with travelled(to):
+                assert snowflake.DEFAULT.parse(own.new()).time == named.new().time == to
+
+
+def test_following_clock_can_be_given_to_a_generator() -> None:
     own = snowflake.Generator(node=5, clock=FollowingClock())
     with travelled(FUTURE):
         assert snowflake.DEFAULT.parse(own.new()).time == FUTURE

@@ -101,9 +101,12 @@ def test_snippets_of_a_page_run(page: Path, tmp_path: Path, monkeypatch: pytest.
     monkeypatch.setitem(sys.modules, "__test__", ModuleType("__test__"))
     document = DOCUMENTS.parse(page)
     document.namespace["installed"] = lambda name: find_spec(name) is not None
+    store = os.environ.get("MINTAGE_STORE")
     for example in document.examples():
         with suppress(SkipTest):  # only of the example: a page without its numpy is a page nevertheless
             example.evaluate()
+    # A store that a page chose would be that of all later tests.
+    assert os.environ.get("MINTAGE_STORE") == store
 
 
 def test_readme_shows_the_output_of_its_first_snippet(tmp_path: Path) -> None:

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
-import sysconfig
 from typing import TYPE_CHECKING
 
 import pytest
@@ -29,12 +25,3 @@ def test_threads_mint_no_id_twice(name: str, tmp_path: Path, monkeypatch: pytest
 
     # Some cases begin a new generation, which the generators of this process must not see.
     assert in_child(run) == [0, [], True]
-
-
-@pytest.mark.skipif(not sysconfig.get_config_var("Py_GIL_DISABLED"), reason="of interpreters without the GIL")
-def test_generators_that_were_replaced_are_freed_after_their_last_call() -> None:
-    words = [sys.executable, "-m", "tests.stress.threads", "--case", "replaced", "--ids", "500000", "--threads", "4"]
-    # The interpreter overwrites freed memory, so that a thread which still uses it fails.
-    environment = {**os.environ, "PYTHONMALLOC": "debug"}
-    done = subprocess.run(words, check=False, capture_output=True, text=True, env=environment)
-    assert done.returncode == 0, done.stdout + done.stderr

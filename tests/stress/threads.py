@@ -25,7 +25,7 @@ from unittest import mock
 
 import mintage
 from mintage import Sequence, cuid, locality, snowflake, testing, uuid
-from mintage._core import replace_default, start_generation
+from mintage._core import start_generation
 from mintage.errors import GenerationError, UniquenessWarning
 from mintage.formats.rows import SCHEMES, Scheme
 from mintage.store.memory import MemoryStore
@@ -42,8 +42,6 @@ FIRST: Final = 1000
 """IDs of a thread after which another generator is attached: the race is for the first of them."""
 COUNTED: Final = 500
 """IDs of a thread, of which a single thread mints as many afterwards: none of them draws a random word anew."""
-REPLACED: Final = ("ulid", "uuid", "ksuid", "nanoid", "cuid", "cuid2")
-"""The schemes whose generators need no node number."""
 VARIANTS: Final[dict[str, dict[str, Any]]] = {
     **{name: {} for name in SCHEMES},
     "uuid v1": {"version": 1},
@@ -279,9 +277,10 @@ def closed(variant: str, threads: int, each: int) -> Tally:
 
 
 def frozen(threads: int, each: int) -> Tally:
-    """Freeze and follow the time while threads call functions of modules, whose generators are replaced."""
+    """Freeze and follow the time while threads call functions of modules, whose generators have doubles."""
     news = [(name, scheme.module.new) for name, scheme in SCHEMES.items()]
     news += [("uuid4", lambda: uuid.uuid4().bytes), ("uuid7", lambda: uuid.uuid7().bytes)]
+    news += [(f"own {name}", generator_of(name, 1).new) for name in SCHEMES]
     days = Counter[str]()
 
     def mint() -> Iterator[Any]:
@@ -432,29 +431,6 @@ def counts_of_cuid(threads: int, each: int) -> Tally:
     return race([lambda: [text[:13] for text in islice(generator, each)]] * threads)
 
 
-def replaced(threads: int, each: int) -> Tally:
-    """Replace and free the generators of modules while threads call the modules' functions."""
-    news = [SCHEMES[name].module.new for name in REPLACED]
-    kept = [replace_default(generator_of(name, 1)) for name in REPLACED]
-
-    def mint(at: int) -> Iterator[bytes]:
-        for count in range(max(1, each // 100)):
-            which = (at + count) % len(news)
-            for _ in range(100):
-                yield b"%d:" % which + as_key(news[which]())
-
-    def replace() -> list[Any]:
-        for name in REPLACED * 20:
-            replace_default(generator_of(name, 1))
-        return []
-
-    try:
-        return race([lambda at=at: mint(at) for at in range(threads)], replace)  # type: ignore[misc]
-    finally:
-        for generator in kept:
-            replace_default(generator)
-
-
 def shared_iterators(threads: int, each: int) -> Tally:
     """Let threads take the IDs of one batch from one iterator."""
     iterator = iter(mintage.sno.Generator(1).batch(each * threads))
@@ -578,7 +554,6 @@ def cases() -> dict[str, Callable[[int, int], Tally]]:
     for name in ("cuid", "cuid2"):
         add(f"counted {name}", counted, name)
     add("counts of cuid", counts_of_cuid)
-    add("replaced", replaced)
     add("sequences", sequences)
     add("segments", segments)
     add("iterators", shared_iterators)

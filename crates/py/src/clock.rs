@@ -287,16 +287,6 @@ impl Clock {
         Err(errors::argument("clock", "a ManualClock or a callable", clock))
     }
 
-    /// The same clock, held once more.
-    pub fn clone_ref(&self, py: Python<'_>) -> Self {
-        match self {
-            Self::System => Self::System,
-            Self::Manual(clock) => Self::Manual(clock.clone_ref(py)),
-            Self::Following(clock) => Self::Following(clock.clone_ref(py)),
-            Self::Callable(clock) => Self::Callable(clock.clone_ref(py)),
-        }
-    }
-
     /// Returns true if the hot path may read the cached system tick instead.
     pub fn is_system(&self) -> bool {
         matches!(self, Self::System)

@@ -18,23 +18,57 @@ static FORK_GENERATION: AtomicU64 = AtomicU64::new(0);
 /// The process that started the generation. Compared only where the kernel wipes no pages.
 static STARTED_BY: AtomicU32 = AtomicU32::new(0);
 
+/// The bit of the word that closes all gates. It is outside every generation.
+const CLOSED: u64 = 1 << 63;
+
+/// That bit while a test's clock is in force, or 0; outside the word, so that a fork copies it.
+static GATES: AtomicU64 = AtomicU64::new(0);
+
 /// No generation: a gate with it never opens. Not 0, which is what the word holds after a fork.
-const NEVER: u64 = u64::MAX;
+pub const NEVER: u64 = u64::MAX;
 
 /// The generation of this process: above 0, and of no ancestor when it was forked.
 pub fn generation() -> u64 {
-    match kernel::generation_word().load(Ordering::Acquire) {
+    match kernel::generation_word().load(Ordering::Acquire) & !CLOSED {
         0 => start_first(0),
         generation if kernel::is_wiped() || STARTED_BY.load(Ordering::Relaxed) == std::process::id() => generation,
         parents => start_first(parents),
     }
 }
 
-/// Returns true if a generation is that of this process, for a hot call.
+/// Closes all gates, so that every call takes the slow path, or opens them again.
+pub fn close_gates(is_closed: bool) {
+    generation();
+    GATES.store(if is_closed { CLOSED } else { 0 }, Ordering::SeqCst);
+    let word = kernel::generation_word();
+    if is_closed {
+        word.fetch_or(CLOSED, Ordering::SeqCst)
+    } else {
+        word.fetch_and(!CLOSED, Ordering::SeqCst)
+    };
+}
+
+/// Returns true while all gates are closed.
+#[inline(always)]
+pub fn are_gates_closed() -> bool {
+    GATES.load(Ordering::Acquire) != 0
+}
+
+/// Returns true if a generation is that of this process and the gates are not closed, for a hot call.
+#[inline(always)]
+pub fn is_open_in(generation: u64) -> bool {
+    is_in(generation, kernel::generation_word().load(Ordering::Acquire))
+}
+
+/// Returns true if a generation is that of this process.
 #[inline(always)]
 pub fn is_current(generation: u64) -> bool {
-    generation == kernel::generation_word().load(Ordering::Acquire)
-        && (kernel::is_wiped() || STARTED_BY.load(Ordering::Relaxed) == std::process::id())
+    is_in(generation, kernel::generation_word().load(Ordering::Acquire) & !CLOSED)
+}
+
+#[inline(always)]
+fn is_in(generation: u64, word: u64) -> bool {
+    generation == word && (kernel::is_wiped() || STARTED_BY.load(Ordering::Relaxed) == std::process::id())
 }
 
 /// The generation in which this process began. Unlike [`generation`], it changes by forks alone: after a change, a lock may be
@@ -64,12 +98,12 @@ fn start_first(before: u64) -> u64 {
         std::thread::yield_now();
     }
     let word = kernel::generation_word();
-    let mut current = word.load(Ordering::Acquire);
+    let mut current = word.load(Ordering::Acquire) & !CLOSED;
     if current == before {
         current = LAST.fetch_add(1, Ordering::AcqRel) + 1;
         STARTED_BY.store(here, Ordering::Relaxed);
         FORK_GENERATION.store(current, Ordering::Relaxed);
-        word.store(current, Ordering::Release);
+        word.store(current | GATES.load(Ordering::SeqCst), Ordering::Release);
     }
     STARTING.store(0, Ordering::Release);
     current
@@ -79,9 +113,10 @@ fn start_first(before: u64) -> u64 {
 #[cold]
 fn start_after(before: u64) -> u64 {
     let next = LAST.fetch_add(1, Ordering::AcqRel) + 1;
-    match kernel::generation_word().compare_exchange(before, next, Ordering::AcqRel, Ordering::Acquire) {
+    let replace = |word: u64| (word & !CLOSED == before).then(|| next | GATES.load(Ordering::SeqCst));
+    match kernel::generation_word().fetch_update(Ordering::SeqCst, Ordering::SeqCst, replace) {
         Ok(_) => next,
-        Err(current) => current,
+        Err(current) => current & !CLOSED,
     }
 }
 
@@ -90,7 +125,7 @@ pub struct Gate {
     /// The generation in which the hot path is open.
     open_in: AtomicU64,
     /// The generation in which the generator was created.
-    created_in: u64,
+    pub created_in: u64,
     /// The generation in which the generator was attached last.
     attached_in: AtomicU64,
     detach_count: AtomicU64,
@@ -117,9 +152,14 @@ pub enum Entry {
 impl Gate {
     /// A gate of a generator that is not attached yet.
     pub fn new() -> Self {
+        Self::created_in(generation())
+    }
+
+    /// The same, of a generator that counts as created in a generation.
+    pub fn created_in(generation: u64) -> Self {
         Self {
             open_in: AtomicU64::new(NEVER),
-            created_in: generation(),
+            created_in: generation,
             attached_in: AtomicU64::new(NEVER),
             detach_count: AtomicU64::new(0),
             closed: AtomicBool::new(false),

@@ -8,7 +8,7 @@ use crate::clock::{Clock, Patience, Reason};
 use crate::ending::Call;
 use crate::fork::{Entry, Gate};
 use crate::leases::{Age, Grant, KEYWORDS, Leases, Subject, Terms};
-use crate::{errors, hot, values};
+use crate::{doubles, errors, hot, values};
 use mintage_core::counting::{Counting, OnExhausted, OnRollback};
 use mintage_core::mint::Mint;
 use mintage_core::step::{Refusal, Run, Window};
@@ -26,8 +26,8 @@ pub struct GeneratorState<M: Mint> {
     pub gate: Gate,
     pub clock: Clock,
     pub leases: Option<Leases>,
-    /// The node number that the user gave it, without a lease.
-    pub given: Option<u64>,
+    /// The node number that the user asked for.
+    pub asked: Option<u64>,
     pub max_wait_ms: u64,
     /// The ticks that `new_at` may mint in.
     history: Mutex<Window>,
@@ -39,9 +39,9 @@ pub struct GeneratorState<M: Mint> {
 
 impl<M: Mint> GeneratorState<M> {
     /// The state of a generator that is not attached yet. It leases a number, or keeps the one that it was given.
-    pub fn new(py: Python<'_>, mint: M, terms: Terms<'_>, subject: &Subject<'_>, given: Option<u64>) -> PyResult<Self> {
+    pub fn new(py: Python<'_>, mint: M, terms: Terms<'_>, subject: &Subject<'_>, asked: Option<u64>) -> PyResult<Self> {
         let leases = Leases::new(py, &terms, subject)?;
-        Self::with(mint, terms, leases, subject.size, given)
+        Self::with(mint, terms, leases, subject.size, asked)
     }
 
     /// The same, of a scheme that leases only on request.
@@ -50,16 +50,15 @@ impl<M: Mint> GeneratorState<M> {
         mint: M,
         terms: Terms<'_>,
         subject: &Subject<'_>,
-        given: Option<u64>,
+        asked: Option<u64>,
     ) -> PyResult<Self> {
         let leases = if terms.is_given() { Leases::new(py, &terms, subject)? } else { None };
-        Self::with(mint, terms, leases, subject.size, given)
+        Self::with(mint, terms, leases, subject.size, asked)
     }
 
-    fn with(mint: M, terms: Terms<'_>, leases: Option<Leases>, nodes: u64, given: Option<u64>) -> PyResult<Self> {
-        let given = given.filter(|_| leases.is_none());
+    fn with(mint: M, terms: Terms<'_>, leases: Option<Leases>, nodes: u64, asked: Option<u64>) -> PyResult<Self> {
         let mut state = Self::without_lease(mint, terms.clock, terms.max_wait_ms);
-        (state.leases, state.given, state.nodes) = (leases, given, nodes);
+        (state.leases, state.asked, state.nodes) = (leases, asked, nodes);
         Ok(state)
     }
 
@@ -67,7 +66,28 @@ impl<M: Mint> GeneratorState<M> {
     pub fn without_lease(mint: M, clock: Clock, max_wait_ms: u64) -> Self {
         let history = Mutex::new(mint.full_window());
         let (nodes, rewinds) = (u64::MAX, AtomicU64::new(0));
-        Self { mint, gate: Gate::new(), clock, leases: None, given: None, max_wait_ms, history, nodes, rewinds }
+        Self { mint, gate: Gate::new(), clock, leases: None, asked: None, max_wait_ms, history, nodes, rewinds }
+    }
+
+    /// The state of a generator's double: it has the node number that the user asked for; or, where IDs have one, the number
+    /// `node`, which counts from the largest on where it is negative. A child of the process that froze the time may use the
+    /// double only of a generator that it made itself, for a number of its own.
+    pub fn double(&self, mint: M, (clock, generation): (Clock, u64), node: Option<i64>) -> Self {
+        let mut state = Self::without_lease(mint, clock, self.max_wait_ms);
+        let drawn = node.map(|node| i128::from(node).rem_euclid(self.nodes.into()) as u64);
+        let created_in = self.asked.map_or(generation, |_| generation.max(self.gate.created_in));
+        (state.asked, state.nodes, state.gate) = (self.asked.or(drawn), self.nodes, Gate::created_in(created_in));
+        state
+    }
+
+    /// The node number that the user gave it, without a lease.
+    pub fn given(&self) -> Option<u64> {
+        self.asked.filter(|_| self.leases.is_none())
+    }
+
+    /// Returns true if the generator has a double while a test's clock is in force.
+    pub fn has_double(&self) -> bool {
+        self.clock.is_system() && !self.gate.is_closed()
     }
 
     /// A run of one ID for a hot call; `None` for a call that must take the slow path.
@@ -194,6 +214,17 @@ pub trait NodeGenerator: PyClass<Frozen = True> + PyTypeInfo + Sync {
     /// Sets the node number, before the mint is reset; without an origin, the present one stays.
     fn set_node(&self, py: Python<'_>, node: u64, origin: Option<Self::Origin>);
 
+    /// Returns true if an ID of this generator has a node number, if only a drawn one.
+    fn has_node(&self) -> bool {
+        true
+    }
+
+    /// A generator like this one, with that state.
+    fn double(&self, py: Python<'_>, state: GeneratorState<Self::Mint>) -> Self;
+
+    /// A mint like this one's, without its state.
+    fn new_mint(&self) -> Self::Mint;
+
     /// Resets the mint in a forked child without a lease.
     fn forked(&self) {
         self.state().mint.reset(self.state().mint.full_window());
@@ -210,7 +241,7 @@ pub trait NodeGenerator: PyClass<Frozen = True> + PyTypeInfo + Sync {
 
     /// The ID for any other call.
     fn slow(generator: &Bound<'_, Self>, meta: u8) -> PyResult<Self::Minted> {
-        take(generator, 1, |run| generator.get().first(generator.py(), run, meta))
+        take(generator, 1, |this, run| this.first(generator.py(), run, meta))
     }
 
     /// Waits, or refuses.
@@ -254,11 +285,23 @@ impl<G: NodeGenerator> hot::Mints for G {
     }
 }
 
+/// Returns a generator like another one, with a test's clock.
+pub fn double<G: NodeGenerator>(
+    slf: &Bound<'_, G>,
+    clock: &Bound<'_, PyAny>,
+    node: i64,
+    generation: u64,
+) -> PyResult<G> {
+    let (this, clock) = (slf.get(), Clock::from_argument(Some(clock))?);
+    let node = this.has_node().then_some(node);
+    Ok(this.double(slf.py(), this.state().double(this.new_mint(), (clock, generation), node)))
+}
+
 /// Attaches a generator, unless it is attached: this process, and no parent of it, then has the node number.
 pub fn attach<G: NodeGenerator>(slf: &Bound<'_, G>) -> PyResult<()> {
     let (this, py) = (slf.get(), slf.py());
     let state = this.state();
-    let given = state.given.map(|number| (G::TERM, number));
+    let given = state.given().map(|number| (G::TERM, number));
     loop {
         let asked = state.gate.moment();
         let rewinds = state.clock.rewinds(py)?;
@@ -357,8 +400,14 @@ fn apply_grant<G: NodeGenerator>(
     true
 }
 
+/// Returns the generator that mints in place of this one: itself, or its double.
+pub fn acting<'py, G: NodeGenerator>(slf: &Bound<'py, G>) -> PyResult<Bound<'py, G>> {
+    doubles::acting(slf, slf.get().state().has_double())
+}
+
 /// Takes up to `want` IDs of one tick, which `make` composes: again where another thread changes the generator meanwhile.
-pub fn take<G: NodeGenerator, T>(slf: &Bound<'_, G>, want: u32, mut make: impl FnMut(Run) -> T) -> PyResult<T> {
+pub fn take<G: NodeGenerator, T>(slf: &Bound<'_, G>, want: u32, mut make: impl FnMut(&G, Run) -> T) -> PyResult<T> {
+    let slf = &acting(slf)?;
     let (this, py) = (slf.get(), slf.py());
     let state = this.state();
     let (_call, mut patience) = (Call::begin(py)?, Patience::new(state.max_wait_ms));
@@ -372,7 +421,7 @@ pub fn take<G: NodeGenerator, T>(slf: &Bound<'_, G>, want: u32, mut make: impl F
         }
         match minted {
             Ok(run) => {
-                let made = make(run);
+                let made = make(this, run);
                 if state.gate.is_still(seen) {
                     return Ok(made);
                 }
@@ -401,9 +450,9 @@ pub fn write<G: NodeGenerator>(slf: &Bound<'_, G>, ids: &mut [u8], meta: u8) -> 
     let mut rest = ids;
     while !rest.is_empty() {
         let want = u32::try_from(rest.len() / G::SIZE).unwrap_or(u32::MAX).min(G::AT_ONCE);
-        let written = take(slf, want, |run| {
+        let written = take(slf, want, |this, run| {
             let bytes = run.count as usize * G::SIZE;
-            slf.get().write(slf.py(), run, meta, &mut rest[..bytes]);
+            this.write(slf.py(), run, meta, &mut rest[..bytes]);
             bytes
         })?;
         rest = &mut rest[written..];
@@ -412,26 +461,27 @@ pub fn write<G: NodeGenerator>(slf: &Bound<'_, G>, ids: &mut [u8], meta: u8) -> 
     Ok(())
 }
 
-/// The present tick, of a generator that is attached after the clock was read.
-pub fn attached_now<G: NodeGenerator>(slf: &Bound<'_, G>) -> PyResult<Tick> {
-    let (state, _call) = (slf.get().state(), Call::begin(slf.py())?);
+/// The present tick, of a generator that is attached after the clock was read; and that generator.
+pub fn attached_now<'py, G: NodeGenerator>(slf: &Bound<'py, G>) -> PyResult<(Bound<'py, G>, Tick)> {
+    let (slf, _call) = (acting(slf)?, Call::begin(slf.py())?);
     loop {
-        attach(slf)?;
-        let now = state.now(slf.py())?;
-        if state.gate.is_attached() {
-            return Ok(now);
+        attach(&slf)?;
+        let now = slf.get().state().now(slf.py())?;
+        if slf.get().state().gate.is_attached() {
+            return Ok((slf, now));
         }
     }
 }
 
-/// Attaches a generator before its node number is read, unless it is closed or was given one.
-pub fn attach_to_read<G: NodeGenerator>(slf: &Bound<'_, G>) -> PyResult<()> {
+/// Returns a generator whose node number can be read: it is attached, unless it is closed or was given one.
+pub fn attach_to_read<'py, G: NodeGenerator>(slf: &Bound<'py, G>) -> PyResult<Bound<'py, G>> {
+    let slf = acting(slf)?;
     let state = slf.get().state();
-    if state.given.is_some() || state.gate.is_closed() {
-        return Ok(());
+    if state.given().is_none() && !state.gate.is_closed() {
+        let _call = Call::begin(slf.py())?;
+        attach(&slf)?;
     }
-    let _call = Call::begin(slf.py())?;
-    attach(slf)
+    Ok(slf)
 }
 
 /// Makes an ID of a given time, at which the generator must be the only holder that its number ever had.
@@ -441,6 +491,7 @@ pub fn mint_at<G: NodeGenerator, T>(
     tick: Tick,
     mut make: impl FnMut(&G) -> T,
 ) -> PyResult<T> {
+    let slf = &acting(slf)?;
     let (gate, _call) = (&slf.get().state().gate, Call::begin(slf.py())?);
     loop {
         let seen = gate.seen();
@@ -585,6 +636,12 @@ macro_rules! generator {
             /// Return the first time, in Unix milliseconds, that it did not mint in; None if it never minted in this process.
             fn _minted_until(&self) -> Option<i64> {
                 $crate::generator::NodeGenerator::state(self).minted_until()
+            }
+
+            /// Return a generator like this one, with a test's clock, that counts as created in a generation. Where it needs a
+            /// node number and was given none, that is ``node``, or with a negative one counted from the largest on.
+            fn _double(slf: &Bound<'_, Self>, clock: &Bound<'_, PyAny>, node: i64, generation: u64) -> PyResult<Self> {
+                $crate::generator::double(slf, clock, node, generation)
             }
 
             /// End minting for good. Closing twice does nothing.

@@ -20,6 +20,7 @@ mod array;
 mod arrow;
 mod clock;
 mod decimal;
+mod doubles;
 mod ending;
 mod entropy;
 mod errors;
@@ -167,23 +168,11 @@ mod _core {
         schemes::defaults(py)
     }
 
-    /// Replace the generator that a scheme's module-level functions use, and return the previous one.
-    ///
-    /// :raises TypeError: ``generator`` is no generator, or its scheme's module is not imported.
+    /// Make every generator on the system's clock ask ``mintage.testing`` for its double, or mint itself again.
     #[pyfunction]
-    #[pyo3(signature = (generator, /))]
-    fn replace_default<'py>(generator: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        let other = || PyTypeError::new_err("generator is of no scheme whose module is imported");
-        schemes::replace_default_of(generator)?.ok_or_else(other)
-    }
-
-    /// Make ``uuid4()`` draw its bits from the seed of a test's clock, or with None from the kernel again.
-    ///
-    /// :raises ArgumentError: ``clock`` is no clock.
-    #[pyfunction]
-    #[pyo3(signature = (clock, /))]
-    fn draw_from(py: Python<'_>, clock: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
-        uuid::draw_from(py, clock)
+    #[pyo3(signature = (is_on, /))]
+    fn use_doubles(is_on: bool) {
+        fork::close_gates(is_on);
     }
 
     #[pymodule_init]

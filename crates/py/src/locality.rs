@@ -174,6 +174,23 @@ impl NodeGenerator for Generator {
         self.state.mint.restart();
     }
 
+    fn new_mint(&self) -> Mint {
+        Mint::new(scheme::WINDOW)
+    }
+
+    fn double(&self, _: Python<'_>, state: GeneratorState<Mint>) -> Self {
+        Self {
+            sequential: AtomicBool::new(self.sequential.load(Ordering::Relaxed)),
+            start: AtomicU32::new(0),
+            origin: AtomicU64::new(0),
+            dated: GivenTimeCounter::default(),
+            given_pid: state.given().map(|pid| pid as u16),
+            given_mac: self.given_mac.or(Some(0)),
+            given_counter: self.given_counter,
+            state,
+        }
+    }
+
     fn refused(&self, _: Python<'_>, _: &mut Patience, _: Refusal) -> PyResult<()> {
         unreachable!("its state is never used up, and no clock is too early for it")
     }
@@ -397,8 +414,8 @@ generator! {
     /// :raises GenerationError: ``fork.shared_node``, ``generator.closed``.
     #[pyo3(signature = (mode, /))]
     fn use_mode(slf: &Bound<'_, Self>, mode: &Bound<'_, PyAny>) -> PyResult<()> {
-        let (this, py) = (slf.get(), slf.py());
-        let mode = mode_of(Some(mode))?;
+        let (slf, py, mode) = (&generator::acting(slf)?, slf.py(), mode_of(Some(mode))?);
+        let this = slf.get();
         generator::attach(slf)?;
         if mode != this.mode() {
             let start = this.first_counter(py, mode)?;
@@ -416,21 +433,21 @@ generator! {
 
     /// The mode: ``"variable"`` or ``"sequential"``.
     #[getter(mode)]
-    fn mode_name(&self) -> &'static str {
-        match self.mode() {
+    fn mode_name(slf: &Bound<'_, Self>) -> PyResult<&'static str> {
+        Ok(match generator::acting(slf)?.get().mode() {
             Mode::Variable => "variable",
             Mode::Sequential => "sequential",
-        }
+        })
     }
 
     /// The process id modulo 65536.
     #[getter]
     fn pid(slf: &Bound<'_, Self>) -> PyResult<u16> {
+        let slf = generator::attach_to_read(slf)?;
         let this = slf.get();
         if let Some(pid) = this.given_pid {
             return Ok(pid);
         }
-        generator::attach_to_read(slf)?;
         Ok(scheme::origin_of(this.origin.load(Ordering::Relaxed)).0)
     }
 
@@ -439,6 +456,7 @@ generator! {
     /// :raises GenerationError: ``fork.shared_node``, where it was not given.
     #[getter]
     fn mac(slf: &Bound<'_, Self>) -> PyResult<String> {
+        let slf = &generator::acting(slf)?;
         let this = slf.get();
         if this.given_mac.is_none() && !this.state.gate.is_closed() {
             generator::attach(slf)?;
@@ -447,8 +465,8 @@ generator! {
         Ok(format!("{mac:07x}"))
     }
 
-    fn __repr__(&self) -> String {
-        format!("<locality.Generator mode={}>", self.mode_name())
+    fn __repr__(slf: &Bound<'_, Self>) -> PyResult<String> {
+        Ok(format!("<locality.Generator mode={}>", Self::mode_name(slf)?))
     }
 }
 

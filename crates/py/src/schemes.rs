@@ -16,21 +16,16 @@ struct Submodule {
 
 type FunctionHook = for<'py> fn(&Bound<'py, PyAny>, &str) -> Option<PyResult<Bound<'py, PyAny>>>;
 
-/// Functions of a scheme's class of generators, which answer `None` where an object is of another class.
-type ReplaceHook = for<'py> fn(&Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyAny>>>;
-
 struct GeneratorHooks {
     /// Makes a generator's `new` a function of the Python module of a name.
     as_function: FunctionHook,
-    /// Puts a generator in the place of the one whose `new` is such a function, and returns that.
-    replace_default: ReplaceHook,
     /// Finds the generator whose `new` is such a function; `None` until there is one.
     default: for<'py> fn(Python<'py>) -> Option<Bound<'py, PyAny>>,
 }
 
 impl GeneratorHooks {
     const fn of<G: hot::OfModule>() -> Self {
-        Self { as_function: as_function::<G>, replace_default: replace_default::<G>, default: default::<G> }
+        Self { as_function: as_function::<G>, default: default::<G> }
     }
 }
 
@@ -232,13 +227,6 @@ fn as_function<'py, G: hot::OfModule>(
     generator.cast::<G>().ok().map(|generator| hot::function_of_module(generator, module))
 }
 
-fn replace_default<'py, G: hot::OfModule>(generator: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyAny>>> {
-    match generator.cast::<G>() {
-        Ok(generator) => Ok(hot::replace_generator_of_module(generator)?.map(Bound::into_any)),
-        Err(_) => Ok(None),
-    }
-}
-
 fn default<G: hot::OfModule>(py: Python<'_>) -> Option<Bound<'_, PyAny>> {
     hot::generator_of_module::<G>(py).map(|generator| generator.to_owned().into_any())
 }
@@ -268,9 +256,4 @@ pub fn function_of<'py>(generator: &Bound<'py, PyAny>, module: &str) -> Option<P
 /// Returns the generators whose `new` are functions of modules that are imported.
 pub fn defaults(py: Python<'_>) -> Vec<Bound<'_, PyAny>> {
     hooks().filter_map(|hooks| (hooks.default)(py)).collect()
-}
-
-/// Puts a generator in the place of its class's whose `new` is a function of a module, and returns that.
-pub fn replace_default_of<'py>(generator: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyAny>>> {
-    hooks().find_map(|hooks| (hooks.replace_default)(generator).transpose()).transpose()
 }

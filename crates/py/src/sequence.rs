@@ -3,7 +3,7 @@
 use crate::ending::Call;
 use crate::fork::{Entry, Gate};
 use crate::values::Defaulted;
-use crate::{errors, fork, hot, leases, values};
+use crate::{doubles, errors, fork, hot, leases, values};
 use mintage_core::buffer::{Buffer as Core, Segment};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyRange};
@@ -109,8 +109,14 @@ impl hot::Mints for Sequence {
 }
 
 impl Sequence {
+    /// Returns the sequence that hands out integers in place of this one: itself, or its double.
+    fn acting<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, Self>> {
+        doubles::acting(slf, !slf.get().gate.is_closed())
+    }
+
     /// Takes up to `want` integers, fetching a segment if need be.
     fn take(slf: &Bound<'_, Self>, want: u32) -> PyResult<Segment> {
+        let slf = &Self::acting(slf)?;
         let (this, py) = (slf.get(), slf.py());
         let _call = Call::begin(py)?;
         loop {
@@ -314,6 +320,7 @@ impl Sequence {
     /// :raises GenerationError: ``namespace.exhausted``: fewer are left; ``generator.closed``.
     #[pyo3(signature = (n))]
     fn reserve<'py>(slf: &Bound<'py, Self>, n: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        let slf = &Self::acting(slf)?;
         let (this, py) = (slf.get(), slf.py());
         let n = limit(&Defaulted::of(n.clone()), "n", 1)?;
         let _call = Call::begin(py)?;
@@ -327,6 +334,7 @@ impl Sequence {
 
     /// Return ``n`` integers, all or none, in ranges as large as the store gives.
     fn _reserve_all<'py>(slf: &Bound<'py, Self>, n: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        let slf = &Self::acting(slf)?;
         let (this, py) = (slf.get(), slf.py());
         let _call = Call::begin(py)?;
         this.attach(py)?;

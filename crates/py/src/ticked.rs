@@ -43,13 +43,17 @@ impl<T: Ticked> Ticking<T> {
         let given = node.map(|node| values::node(node, T::TERM, size - 1)).transpose()?;
         let subject = Subject { scheme: T::POOL, layout, size, node: given, choices: 1, own_mac: None };
         let state = GeneratorState::on_request(py, T::counting(), Terms::read(py, keywords)?, &subject, given)?;
-        Ok(Self {
+        Ok(Self::of(state))
+    }
+
+    fn of(state: GeneratorState<Counting>) -> Self {
+        Self {
+            node: AtomicU64::new(state.given().unwrap_or(NONE)),
             state,
-            node: AtomicU64::new(given.unwrap_or(NONE)),
             drawn: hot::TickBits::new(),
             dated: GivenTimeCounter::default(),
             of: PhantomData,
-        })
+        }
     }
 
     /// The node number, where it has one.
@@ -64,6 +68,10 @@ pub trait TickedClass: PyClass<Frozen = True> + PyTypeInfo + Sync {
     /// The class of its IDs.
     type Id: IdClass;
     fn ticking(&self) -> &Ticking<<Self::Id as IdClass>::Id>
+    where
+        <Self::Id as IdClass>::Id: Ticked;
+
+    fn of_ticking(ticking: Ticking<<Self::Id as IdClass>::Id>) -> Self
     where
         <Self::Id as IdClass>::Id: Ticked;
 }
@@ -89,7 +97,7 @@ where
     }
 
     fn own_node(&self, py: Python<'_>) -> PyResult<u64> {
-        match self.state().given {
+        match self.state().given() {
             Some(node) => Ok(node),
             None if Self::Minted::HAS_NODE => {
                 Ok(u64::from_ne_bytes(self.state().clock.bytes(py)?) & ((1 << Self::Minted::NODE_BITS) - 1))
@@ -104,6 +112,18 @@ where
         if let Some(key) = key {
             ticking.drawn.set_key(py, key);
         }
+    }
+
+    fn has_node(&self) -> bool {
+        Self::Minted::HAS_NODE || self.state().leases.is_some()
+    }
+
+    fn new_mint(&self) -> Counting {
+        Self::Minted::counting()
+    }
+
+    fn double(&self, _: Python<'_>, state: GeneratorState<Counting>) -> Self {
+        Self::of_ticking(Ticking::of(state))
     }
 
     fn refused(&self, py: Python<'_>, patience: &mut Patience, why: Refusal) -> PyResult<()> {
@@ -250,6 +270,10 @@ macro_rules! ticked {
             fn ticking(&self) -> &Ticking<$core> {
                 &self.0
             }
+
+            fn of_ticking(ticking: Ticking<$core>) -> Self {
+                Self(ticking)
+            }
         }
 
         generator! {
@@ -359,8 +383,7 @@ macro_rules! ticked {
             /// :raises GenerationError: ``fork.shared_node``.
             #[getter]
             fn $term(slf: &Bound<'_, Self>) -> PyResult<Option<u64>> {
-                generator::attach_to_read(slf)?;
-                Ok(slf.get().0.node())
+                Ok(generator::attach_to_read(slf)?.get().0.node())
             }
 
             fn __repr__(&self) -> String {

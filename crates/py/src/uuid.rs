@@ -1,12 +1,12 @@
 //! UUIDs: one class of IDs for all versions, generators of v1, v4, v6 and v7, and functions that return the standard module's
 //! own objects.
 
-use crate::clock::{Clock, Patience};
+use crate::clock::Patience;
 use crate::generator::{self, GeneratorState, NodeGenerator, generator};
 use crate::id::id;
 use crate::leases::{Subject, Terms};
 use crate::values::Defaulted;
-use crate::{entropy, errors, fields, hot, kernel, ticked, values};
+use crate::{entropy, errors, fields, fork, hot, kernel, ticked, values};
 use mintage_core::codec::as_chunks_mut;
 use mintage_core::counting::Counting;
 use mintage_core::error::Error;
@@ -181,16 +181,7 @@ generator! {
         let mac = mac.map(|mac| values::node(mac, "mac", (1 << 48) - 1)).transpose()?;
         let scheme = version.pool();
         let subject = Subject { scheme, layout, size, node: given, choices: 1, own_mac: None };
-        let made = Self {
-            state: GeneratorState::on_request(py, version.counting(), terms, &subject, given)?,
-            version,
-            node: AtomicU64::new(given.unwrap_or(ticked::NONE)),
-            mac,
-            drawn: hot::TickBits::new(),
-            clock_seq: AtomicU64::new(0),
-            dated: GivenTimeCounter::default(),
-            stamped: AtomicU64::new(0),
-        };
+        let made = Self::with(GeneratorState::on_request(py, version.counting(), terms, &subject, given)?, version, mac);
         generator::attach_without_lease(&made, py)?;
         Ok(made)
     }
@@ -265,7 +256,8 @@ generator! {
     ///
     /// :raises GenerationError: ``clock.range``, ``fork.shared_node``, ``generator.closed``, ``system.random``.
     fn _stamp(slf: &Bound<'_, Self>) -> PyResult<UuidId> {
-        let (this, py) = (slf.get(), slf.py());
+        let (slf, py) = (&generator::acting(slf)?, slf.py());
+        let this = slf.get();
         let gate = &this.state.gate;
         loop {
             generator::attach(slf)?;
@@ -327,8 +319,7 @@ generator! {
     /// :raises GenerationError: ``fork.shared_node``.
     #[getter]
     fn node(slf: &Bound<'_, Self>) -> PyResult<Option<u64>> {
-        generator::attach_to_read(slf)?;
-        Ok(slf.get().number())
+        Ok(generator::attach_to_read(slf)?.get().number())
     }
 
     /// The version: 1, 4, 6 or 7.
@@ -351,6 +342,19 @@ fn version_of(value: &Bound<'_, PyAny>) -> PyResult<Version> {
 }
 
 impl Generator {
+    fn with(state: GeneratorState<Counting>, version: Version, mac: Option<u64>) -> Self {
+        Self {
+            node: AtomicU64::new(state.given().unwrap_or(ticked::NONE)),
+            state,
+            version,
+            mac,
+            drawn: hot::TickBits::new(),
+            clock_seq: AtomicU64::new(0),
+            dated: GivenTimeCounter::default(),
+            stamped: AtomicU64::new(0),
+        }
+    }
+
     fn check_time(&self, py: Python<'_>) -> PyResult<()> {
         if self.version == Version::V4 {
             return Err(errors::field(py, "field.version", "UUIDs of version 4 have no time"));
@@ -411,7 +415,7 @@ impl NodeGenerator for Generator {
     }
 
     fn own_node(&self, py: Python<'_>) -> PyResult<u64> {
-        match (self.state.given, self.version) {
+        match (self.state.given(), self.version) {
             (Some(node), _) => Ok(node),
             (None, Version::V1 | Version::V6) if self.mac.is_none() => {
                 Ok(u64::from_ne_bytes(self.state.clock.bytes(py)?) & ((1 << self.version.node_bits()) - 1))
@@ -447,14 +451,27 @@ impl NodeGenerator for Generator {
     }
 
     fn slow(generator: &Bound<'_, Self>, _: u8) -> PyResult<scheme::Id> {
-        let (this, py) = (generator.get(), generator.py());
-        match this.version {
+        let py = generator.py();
+        match generator.get().version {
             Version::V4 => {
-                generator::attach(generator)?;
-                this.state.clock.bytes(py).map(random)
+                let acting = generator::acting(generator)?;
+                generator::attach(&acting)?;
+                acting.get().state.clock.bytes(py).map(random)
             }
-            _ => generator::take(generator, 1, |run| this.first(py, run, 0)),
+            _ => generator::take(generator, 1, |this, run| this.first(py, run, 0)),
         }
+    }
+
+    fn has_node(&self) -> bool {
+        self.state.leases.is_some()
+    }
+
+    fn new_mint(&self) -> Counting {
+        self.version.counting()
+    }
+
+    fn double(&self, _: Python<'_>, state: GeneratorState<Counting>) -> Self {
+        Self::with(state, self.version, self.mac)
     }
 
     fn refused(&self, py: Python<'_>, patience: &mut Patience, why: Refusal) -> PyResult<()> {
@@ -492,6 +509,7 @@ fn write(slf: &Bound<'_, Generator>, ids: &mut [u8]) -> PyResult<()> {
     if slf.get().version != Version::V4 {
         return generator::write(slf, ids, 0);
     }
+    let slf = &generator::acting(slf)?;
     for part in ids.chunks_mut(1 << 16) {
         generator::attach(slf)?;
         slf.get().state.clock.fill(slf.py(), part)?;
@@ -543,24 +561,12 @@ impl hot::Uuids for Four {
     }
 
     fn slow(py: Python<'_>) -> PyResult<u128> {
-        let bits = match DRAWN_FROM.with(py, |clock| clock.as_ref().map(|clock| clock.clone_ref(py))) {
-            Some(clock) => clock.bytes(py)?,
-            None => entropy::bytes(py)?,
-        };
-        Ok(random(bits).bits())
+        if fork::are_gates_closed() {
+            let generator = py.import("mintage.uuid")?.getattr("_v4")?;
+            return <Generator as NodeGenerator>::slow(generator.cast::<Generator>()?, 0).map(scheme::Id::bits);
+        }
+        Ok(random(entropy::bytes(py)?).bits())
     }
-}
-
-/// The clock of a test, whose seed `uuid4()` draws from.
-static DRAWN_FROM: hot::Exclusive<Option<Clock>> = hot::Exclusive::new(None);
-
-/// Makes `uuid4()` draw from the seed of a test's clock, or from the kernel again.
-pub fn draw_from(py: Python<'_>, clock: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
-    let clock = clock.map(|clock| Clock::from_argument(Some(clock))).transpose()?;
-    entropy::force_slow_path(py, clock.is_some());
-    // Dropped outside, as that may run Python.
-    drop(DRAWN_FROM.with(py, |held| std::mem::replace(held, clock)));
-    Ok(())
 }
 
 fn of_name<'py>(

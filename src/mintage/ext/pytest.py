@@ -42,7 +42,7 @@ _FIXTURE: Final = "mintage_clock"
 
 @pytest.fixture
 def mintage_clock(request: pytest.FixtureRequest) -> Iterator[ManualClock | FollowingClock]:
-    """Yield a clock that all module-level functions use, and that stands at 2026-01-01 until the test moves it.
+    """Yield a clock that all of mintage uses, and that stands at 2026-01-01 until the test moves it.
 
     The functions return the same IDs in each run, and do not depend on earlier tests or on a store. It ends with the
     test: see :func:`mintage.testing.freeze`. The marker ``mintage`` sets its time, node number and seed, or makes it

@@ -1,7 +1,7 @@
 //! Raw C functions in place of PyO3's methods, and how they are put there.
 
+use super::READ_GENERATOR;
 use super::free::{Object, Recycled, object, recycle};
-use super::{READ_GENERATOR, await_hot_calls};
 use mintage_core::codec::as_chunks;
 use mintage_core::id::Id;
 use pyo3::exceptions::{PySystemError, PyTypeError};
@@ -70,8 +70,7 @@ pub trait OfModule: Mints {
 #[inline(always)]
 pub fn generator_of_module<G: OfModule>(py: Python<'_>) -> Option<Borrowed<'_, '_, G>> {
     let generator = G::of_module().load(READ_GENERATOR);
-    // SAFETY: an object of class G is there, which lives until another takes its place and no hot call uses it any more. The
-    // caller runs no Python before it has a reference of its own, or is done.
+    // SAFETY: an object of class G is there, which is never freed.
     (!generator.is_null()).then(|| unsafe { Borrowed::from_ptr(py, generator).cast_unchecked::<G>() })
 }
 
@@ -92,10 +91,8 @@ unsafe fn mint<G: Mints>(generator: *mut ffi::PyObject, meta: Option<u8>) -> *mu
 #[cold]
 #[inline(never)]
 unsafe fn mint_slowly<G: Mints>(generator: &Bound<'_, G>, meta: u8) -> *mut ffi::PyObject {
-    // Python may run, and another may take its place meanwhile.
-    let generator = generator.clone();
     // SAFETY: called by `mint`.
-    unsafe { guarded(|py| G::slow(&generator, meta).map(|minted| G::object(py, minted))) }
+    unsafe { guarded(|py| G::slow(generator, meta).map(|minted| G::object(py, minted))) }
 }
 
 /// Runs Rust that may fail, or even panic, and leaves the exception to the interpreter.
@@ -167,18 +164,8 @@ unsafe extern "C" fn new_of_module<G: OfModule>(
     count: ffi::Py_ssize_t,
     names: *mut ffi::PyObject,
 ) -> *mut ffi::PyObject {
-    // SAFETY: an object of class G is there, which lives until another takes its place and no hot call uses it any more: where
-    // Python runs before it mints, it is held. The rest is as the interpreter passed it.
-    unsafe {
-        let generator = G::of_module().load(READ_GENERATOR);
-        if count == 0 && names.is_null() {
-            return mint::<G>(generator, None);
-        }
-        ffi::Py_INCREF(generator);
-        let minted = new::<G>(generator, args, count, names);
-        ffi::Py_DECREF(generator);
-        minted
-    }
+    // SAFETY: an object of class G is there, which is never freed. The rest is as the interpreter passed it.
+    unsafe { new::<G>(G::of_module().load(READ_GENERATOR), args, count, names) }
 }
 
 /// The argument of `method(meta=0)`, or the interpreter's usual complaint.
@@ -411,19 +398,6 @@ pub fn function_of_module<'py, G: OfModule>(generator: &Bound<'py, G>, module: &
         let function = ffi::PyCFunction_NewEx(Box::leak(Box::new(new)), std::ptr::null_mut(), module.as_ptr());
         Bound::from_owned_ptr_or_err(py, function)
     }
-}
-
-/// Replaces the generator that a module's function `new` uses, and returns the previous one; `None` where there is none.
-pub fn replace_generator_of_module<'py, G: OfModule>(generator: &Bound<'py, G>) -> PyResult<Option<Bound<'py, G>>> {
-    let py = generator.py();
-    if generator_of_module::<G>(py).is_none() {
-        return Ok(None);
-    }
-    let before = G::of_module().swap(generator.clone().into_ptr(), Ordering::AcqRel);
-    // On an error it is never freed.
-    await_hot_calls(py)?;
-    // SAFETY: an object of class G was there, and the reference that kept it is now the caller's.
-    Ok(Some(unsafe { Bound::from_owned_ptr(py, before).cast_into_unchecked() }))
 }
 
 /// The docstring of the method being replaced, in the interpreter's form with a signature.

@@ -116,11 +116,6 @@ pub fn next_item(next: &AtomicUsize, items: usize) -> Option<usize> {
     })
 }
 
-/// Returns when no hot call uses a generator any more that was replaced before: at once.
-pub fn await_hot_calls(_: Python<'_>) -> PyResult<()> {
-    Ok(())
-}
-
 /// Freed objects of one class, each with its type still referenced, for reuse.
 pub struct FreeList(UnsafeCell<Freed>);
 

@@ -142,14 +142,6 @@ pub fn next_item(next: &AtomicUsize, items: usize) -> Option<usize> {
     Some(next.fetch_add(1, Ordering::Relaxed)).filter(|&at| at < items)
 }
 
-/// Returns when no hot call uses a generator any more that was replaced before.
-///
-/// A hot call borrows the generator of its module without a reference. It runs no Python meanwhile, so it has ended when the
-/// interpreter has stopped all threads once. `sys._current_frames` stops them.
-pub fn await_hot_calls(py: Python<'_>) -> PyResult<()> {
-    py.import("sys")?.call_method0("_current_frames").map(drop)
-}
-
 /// The bit of an object that the collector tracks.
 const IS_TRACKED: u8 = 1;
 

@@ -83,7 +83,7 @@ impl NodeGenerator for Generator {
     }
 
     fn own_node(&self, py: Python<'_>) -> PyResult<u64> {
-        self.state.given.map_or_else(|| self.state.clock.random(py).map(|drawn| drawn & scheme::PARTITION.max()), Ok)
+        self.state.given().map_or_else(|| self.state.clock.random(py).map(|drawn| drawn & scheme::PARTITION.max()), Ok)
     }
 
     fn set_node(&self, _: Python<'_>, node: u64, _: Option<()>) {
@@ -92,6 +92,23 @@ impl NodeGenerator for Generator {
             self.state.mint.bind(Bounds::shard((node % shards) as u32, self.shards));
         }
         self.partition.store((node / shards) as u16, Ordering::Relaxed);
+    }
+
+    fn new_mint(&self) -> Mint {
+        let bounds = if self.shards > 1 { Bounds::shard(0, 1) } else { self.state.mint.bounds() };
+        Mint::new(bounds, scheme::WINDOW)
+    }
+
+    fn double(&self, py: Python<'_>, state: GeneratorState<Mint>) -> Self {
+        Self {
+            porter: PortingCounter::new(state.mint.bounds()),
+            meta: self.meta,
+            shards: 1,
+            partition: AtomicU16::new(state.given().unwrap_or(0) as u16),
+            on_overflow: self.on_overflow.as_ref().map(|callback| callback.clone_ref(py)),
+            waiting: Mutex::default(),
+            state,
+        }
     }
 
     fn refused(&self, py: Python<'_>, patience: &mut Patience, why: Refusal) -> PyResult<()> {
@@ -181,7 +198,8 @@ impl Generator {
 
     /// The sequence number that was handed out last, and the number of used ones, both of the present unit.
     fn position(slf: &Bound<'_, Self>) -> PyResult<(u32, u32)> {
-        let (mint, now) = (&slf.get().state.mint, generator::attached_now(slf)?);
+        let (slf, now) = generator::attached_now(slf)?;
+        let mint = &slf.get().state.mint;
         let (state, _) = mint.view();
         let bounds = mint.bounds();
         let min = u32::from(bounds.min);
@@ -326,7 +344,7 @@ generator! {
         let terms = Terms::read(py, Some(&keywords))?;
         if !terms.is_given() {
             let mut state = GeneratorState::without_lease(Mint::restore(snapshot).map_err(errors::value)?, terms.clock, terms.max_wait_ms);
-            state.given = Some(snapshot.partition.into());
+            state.asked = Some(snapshot.partition.into());
             let made = Self::with(state, Some(snapshot.partition), 1, &meta, on_overflow)?;
             made.state.open();
             return Ok(made);
@@ -340,7 +358,8 @@ generator! {
         let node = Some(snapshot.node().map_err(errors::value)?);
         let subject =
             Subject { scheme: "sno", layout: &pool.text, size: pool.nodes, node, choices: 1, own_mac: None };
-        Self::with(GeneratorState::new(py, mint, terms, &subject, None)?, Some(snapshot.partition), shards, &meta, on_overflow)
+        let state = GeneratorState::new(py, mint, terms, &subject, Some(snapshot.partition.into()))?;
+        Self::with(state, Some(snapshot.partition), shards, &meta, on_overflow)
     }
 
     /// Mint an ID with a metabyte of 0 to 255.
@@ -452,7 +471,8 @@ generator! {
     ///
     /// :raises GenerationError: ``clock.range``, ``fork.shared_node``, ``generator.closed``.
     fn snapshot(slf: &Bound<'_, Self>) -> PyResult<Snapshot> {
-        let (this, now) = (slf.get(), generator::attached_now(slf)?);
+        let (slf, now) = generator::attached_now(slf)?;
+        let this = slf.get();
         let snapshot =
             this.state.gate.read(|| this.state.mint.snapshot(this.partition.load(Ordering::Relaxed), now));
         let leased = match &this.state.leases {
@@ -465,8 +485,7 @@ generator! {
     /// The partition, 0 to 65535.
     #[getter]
     fn partition(slf: &Bound<'_, Self>) -> PyResult<u16> {
-        generator::attach_to_read(slf)?;
-        Ok(slf.get().partition.load(Ordering::Relaxed))
+        Ok(generator::attach_to_read(slf)?.get().partition.load(Ordering::Relaxed))
     }
 
     /// The metabyte of the IDs for which a call gives none, 0 to 255.

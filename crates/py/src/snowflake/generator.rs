@@ -33,12 +33,27 @@ impl NodeGenerator for Generator {
     }
 
     fn own_node(&self, py: Python<'_>) -> PyResult<u64> {
-        self.state.given.map_or_else(|| self.state.clock.random(py).map(|drawn| drawn & self.layout.0.max_node()), Ok)
+        self.state.given().map_or_else(|| self.state.clock.random(py).map(|drawn| drawn & self.layout.0.max_node()), Ok)
     }
 
     fn set_node(&self, _: Python<'_>, node: u64, _: Option<()>) {
         self.node.store(node, Ordering::Relaxed);
         self.placed.store(self.layout.0.place_node(node), Ordering::Relaxed);
+    }
+
+    fn new_mint(&self) -> Counting {
+        Counting::new(self.state.mint.rules().clone(), self.layout.0.window())
+    }
+
+    fn double(&self, _: Python<'_>, state: GeneratorState<Counting>) -> Self {
+        Self {
+            stamp: Stamp::new(&self.layout.0),
+            layout: self.layout.clone(),
+            node: AtomicU64::new(state.given().unwrap_or(0)),
+            placed: AtomicU64::new(0),
+            dated: GivenTimeCounter::default(),
+            state,
+        }
     }
 
     fn refused(&self, py: Python<'_>, patience: &mut Patience, why: Refusal) -> PyResult<()> {
@@ -240,8 +255,7 @@ generator! {
     /// The node number.
     #[getter]
     fn node(slf: &Bound<'_, Self>) -> PyResult<u64> {
-        generator::attach_to_read(slf)?;
-        Ok(slf.get().node.load(Ordering::Relaxed))
+        Ok(generator::attach_to_read(slf)?.get().node.load(Ordering::Relaxed))
     }
 
     /// The layout.

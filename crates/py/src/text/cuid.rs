@@ -19,6 +19,12 @@ struct State {
     fingerprint: [u8; 4],
 }
 
+impl State {
+    fn unused() -> Self {
+        Self { generation: 0, rewinds: 0, counted: Counter::new(0), fingerprint: [0; 4] }
+    }
+}
+
 texts! {
     /// A generator of cuids: ``c``, time, counter, fingerprint and randomness in base 36. Safe to share between threads.
     ///
@@ -46,7 +52,7 @@ texts! {
     #[pyo3(signature = (*, fingerprint = None, clock = None))]
     fn py_new(fingerprint: Option<&Bound<'_, PyAny>>, clock: Option<&Bound<'_, PyAny>>) -> PyResult<Self> {
         let given = fingerprint.map(four_digits).transpose()?;
-        let state = hot::Exclusive::new(State { generation: 0, rewinds: 0, counted: Counter::new(0), fingerprint: [0; 4] });
+        let state = hot::Exclusive::new(State::unused());
         Ok(Self { state, given, clock: Clock::from_argument(clock)?, is_closed: AtomicBool::new(false) })
     }
 
@@ -152,6 +158,19 @@ fn unix_ms(time: &Bound<'_, PyAny>, end: u64) -> PyResult<u64> {
 }
 
 impl TextClass for Generator {
+    fn has_double(&self) -> bool {
+        self.clock.is_system() && !self.is_closed.load(Ordering::Relaxed)
+    }
+
+    fn double(&self, clock: Clock) -> Self {
+        Self {
+            state: hot::Exclusive::new(State::unused()),
+            given: self.given.or(Some(*b"0000")),
+            clock,
+            is_closed: AtomicBool::new(false),
+        }
+    }
+
     #[inline(always)]
     fn write_fast(&self, py: Python<'_>, text: &mut [u8; LONGEST_FAST]) -> Option<usize> {
         if self.is_closed.load(Ordering::Relaxed) || !self.clock.is_system() {

@@ -49,9 +49,7 @@ texts! {
         let wrong = |value| Error::Range { field: "length".into(), value, min: min as i128, max };
         let length =
             length.given().map_or(Ok(usual), |length| values::bounded(length, "length", min as i128, max, wrong))?;
-        let state = hot::Exclusive::new(State { generation: 0, count: 0, fingerprint: [0; 32] });
-        let clock = Clock::from_argument(clock)?;
-        Ok(Self { state, length: length as usize, clock, is_closed: AtomicBool::new(false) })
+        Ok(Self::with(length as usize, Clock::from_argument(clock)?))
     }
 
     /// The number of characters of an ID.
@@ -77,6 +75,11 @@ fn words(random: [u8; 8 * WORDS]) -> Option<(u8, [u8; 32])> {
 }
 
 impl Generator {
+    fn with(length: usize, clock: Clock) -> Self {
+        let state = hot::Exclusive::new(State { generation: 0, count: 0, fingerprint: [0; 32] });
+        Self { state, length, clock, is_closed: AtomicBool::new(false) }
+    }
+
     #[inline(always)]
     fn id(&self, state: &mut State, now: UnixMs, (letter, salt): (u8, [u8; 32])) -> Option<[u8; 32]> {
         if !fork::is_current(state.generation) {
@@ -89,6 +92,14 @@ impl Generator {
 }
 
 impl TextClass for Generator {
+    fn has_double(&self) -> bool {
+        self.clock.is_system() && !self.is_closed.load(Ordering::Relaxed)
+    }
+
+    fn double(&self, clock: Clock) -> Self {
+        Self::with(self.length, clock)
+    }
+
     #[inline(always)]
     fn write_fast(&self, py: Python<'_>, text: &mut [u8; LONGEST_FAST]) -> Option<usize> {
         let mut random = [0; 8 * WORDS];

@@ -6,7 +6,7 @@ pub mod cuid;
 pub mod cuid2;
 pub mod nanoid;
 
-use crate::{errors, hot, values};
+use crate::{clock::Clock, doubles, errors, hot, values};
 use pyo3::prelude::*;
 use pyo3::pyclass::boolean_struct::True;
 use pyo3::types::{PyList, PyString};
@@ -17,6 +17,12 @@ pub const LONGEST_FAST: usize = 64;
 
 /// A class of generators of text.
 pub trait TextClass: PyClass<Frozen = True> + PyTypeInfo + Sync {
+    /// Returns true if the generator has a double while a test's clock is in force.
+    fn has_double(&self) -> bool;
+
+    /// A generator like this one, with a test's clock.
+    fn double(&self, clock: Clock) -> Self;
+
     /// Writes an ID of ASCII, and returns its length; `None` where it needs Python or the kernel.
     fn write_fast(&self, py: Python<'_>, text: &mut [u8; LONGEST_FAST]) -> Option<usize>;
 
@@ -38,6 +44,7 @@ pub fn fast<G: TextClass>(generator: &G, py: Python<'_>) -> Option<hot::Object> 
 /// The ID for any other call.
 pub fn slow<G: TextClass>(generator: &Bound<'_, G>) -> PyResult<hot::Object> {
     let mut text = String::new();
+    let generator = doubles::acting(generator, generator.get().has_double())?;
     generator.get().write(generator.py(), &mut text)?;
     Ok(PyString::new(generator.py(), &text).into_ptr())
 }
@@ -59,6 +66,7 @@ pub fn batch<'py, G: TextClass + hot::Mints>(
 
 /// Fills a buffer with text of fixed width.
 pub fn fill<G: TextClass>(slf: &Bound<'_, G>, buffer: &Bound<'_, PyAny>) -> PyResult<usize> {
+    let slf = &doubles::acting(slf, slf.get().has_double())?;
     let (this, py) = (slf.get(), slf.py());
     let width = this.width(py)?;
     let target = hot::Writable::new(buffer, hot::Items::Texts(width))?;
@@ -174,6 +182,12 @@ macro_rules! texts {
             #[pyo3(signature = (buffer))]
             fn fill(slf: &Bound<'_, Self>, buffer: &Bound<'_, PyAny>) -> PyResult<usize> {
                 $crate::text::fill(slf, buffer)
+            }
+
+            /// Return a generator like this one, with a test's clock; IDs have no node number.
+            fn _double(&self, clock: &Bound<'_, PyAny>, node: i64, generation: u64) -> PyResult<Self> {
+                let _ = (node, generation);
+                Ok($crate::text::TextClass::double(self, $crate::clock::Clock::from_argument(Some(clock))?))
             }
 
             fn __iter__(slf: Py<Self>) -> Py<Self> {

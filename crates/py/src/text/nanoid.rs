@@ -84,6 +84,15 @@ fn characters(alphabet: &Bound<'_, PyAny>) -> PyResult<String> {
 }
 
 impl TextClass for Generator {
+    fn has_double(&self) -> bool {
+        self.clock.is_system() && !self.is_closed.load(Ordering::Relaxed)
+    }
+
+    fn double(&self, clock: Clock) -> Self {
+        let characters = self.characters.clone();
+        Self { size: self.size, characters, clock, fast_size: AtomicUsize::new(0), is_closed: AtomicBool::new(false) }
+    }
+
     #[inline(always)]
     fn write_fast(&self, py: Python<'_>, text: &mut [u8; LONGEST_FAST]) -> Option<usize> {
         let size = self.fast_size.load(Ordering::Relaxed);

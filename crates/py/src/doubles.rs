@@ -1,0 +1,18 @@
+//! Doubles: the generators that mint in place of others while a test's clock is in force.
+//!
+//! `mintage.testing` makes and keeps them. All gates are closed meanwhile, so that every call takes the slow path, which asks here.
+
+use crate::ending::Call;
+use crate::fork;
+use pyo3::prelude::*;
+use pyo3::{PyClass, PyTypeInfo};
+
+/// Returns the one that mints in place of a generator or a sequence: itself, or its double while a test's clock is in force.
+/// One that is not on the system's clock, or closed, has no double.
+pub fn acting<'py, T: PyClass + PyTypeInfo>(slf: &Bound<'py, T>, has_double: bool) -> PyResult<Bound<'py, T>> {
+    if !has_double || !fork::are_gates_closed() {
+        return Ok(slf.clone());
+    }
+    let _call = Call::begin(slf.py())?;
+    Ok(slf.py().import("mintage.testing")?.call_method1("_double_of", (slf,))?.cast_into::<T>()?)
+}
