@@ -14,13 +14,18 @@ UNTRACED = ("<frozen ", "/tests/", "/logging/", "/threading.py", "/concurrent/",
 
 
 class Interrupt(BaseException):
-    """The exception of a signal's handler."""
+    """The exception of a signal's handler, as of Ctrl-C."""
 
 
-def interrupted(call: Callable[[], object], *, every: int) -> Iterator[None]:
+class LateError(Exception):
+    """The exception of a handler that limits the time of a call."""
+
+
+def interrupted(call: Callable[[], object], *, every: int) -> Iterator[BaseException | None]:
     """Call again and again; raise at each ``every``-th instruction of Python that the calls reach, at each once.
 
-    Yields after each call. A call may end with another error in the exception's place, or with none.
+    Yields after each call the error that it ended with, whose traceback keeps what its frames have. That may be another
+    error than the exception, or none.
     """
     seen: set[tuple[int, int]] = set()
 
@@ -29,7 +34,7 @@ def interrupted(call: Callable[[], object], *, every: int) -> Iterator[None]:
         if event == "opcode" and position not in seen:
             seen.add(position)
             if len(seen) % every == 0:
-                raise Interrupt
+                raise (Interrupt, LateError)[len(seen) // every % 2]
         return at_instruction
 
     def at_call(frame: FrameType, _event: str, _argument: object) -> Any:
@@ -39,15 +44,17 @@ def interrupted(call: Callable[[], object], *, every: int) -> Iterator[None]:
         return at_instruction
 
     known = -1
+    ended_by: BaseException | None
     while len(seen) > known:
-        known, before = len(seen), sys.gettrace()
+        known, before, ended_by = len(seen), sys.gettrace(), None
         try:
             sys.settrace(at_call)
             call()
-        except (Interrupt, Exception):
+        except (Interrupt, Exception) as error:
             # Without an interrupt the call must succeed.
             if len(seen) // every == known // every:
                 raise
+            ended_by = error
         finally:
             sys.settrace(before)
-        yield
+        yield ended_by

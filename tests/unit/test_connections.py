@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Self
 
 import pytest
@@ -64,7 +65,7 @@ def connections(
         made[-1].failing.update(failing or {})
         return made[-1]
 
-    return Connections(connect, lambda each: bool(each.is_open), limit=limit, kept=kept, wait_s=0)
+    return Connections(connect, lambda each: bool(each.is_open), (DriverError,), limit=limit, kept=kept, wait_s=0)
 
 
 def use(lender: Connections) -> Any:
@@ -107,7 +108,7 @@ def test_failed_connect_leaves_its_turn_to_others() -> None:
             raise failures.pop()
         return Connection()
 
-    lender = Connections(connect, working.is_usable, limit=1, kept=1, wait_s=0)
+    lender = Connections(connect, working.is_usable, (DriverError,), limit=1, kept=1, wait_s=0)
     for _ in range(5):
         with pytest.raises(DriverError):
             lender.begin()
@@ -137,11 +138,12 @@ def test_connection_that_cannot_roll_back_is_closed() -> None:
 
 
 @pytest.mark.parametrize("place", ["INSERT", "rollback"])
-def test_connection_of_an_interrupted_transaction_is_closed(place: str) -> None:
+@pytest.mark.parametrize("kind", [KeyboardInterrupt, TimeoutError, RecursionError, MemoryError])
+def test_connection_of_an_interrupted_transaction_is_closed(place: str, kind: type[BaseException]) -> None:
     made: list[Connection] = []
-    lender = connections(made, limit=1, failing={place: KeyboardInterrupt()})
+    lender = connections(made, limit=1, failing={place: kind()})
     for number in range(3):
-        with pytest.raises(KeyboardInterrupt), lender.begin() as transaction:
+        with suppress(kind), lender.begin() as transaction:
             transaction.rows("INSERT")
         assert not made[number].is_open
 

@@ -26,14 +26,23 @@ class Connections:
     """Connections that are lent to one transaction at a time.
 
     ``limit`` of them exist at most; ``kept`` of them stay open for the next transaction. ``connect`` opens one, and
-    ``is_usable`` returns False for one that the server or the network has closed.
+    ``is_usable`` returns False for one that the server or the network has closed. After an exception other than
+    ``refusals``, as a signal's handler raises it anywhere in the driver, the state of a connection is unknown.
     """
 
     def __init__(
-        self, connect: Callable[[], Any], is_usable: Callable[[Any], bool], *, limit: int, kept: int, wait_s: float
+        self,
+        connect: Callable[[], Any],
+        is_usable: Callable[[Any], bool],
+        refusals: tuple[type[Exception], ...],
+        *,
+        limit: int,
+        kept: int,
+        wait_s: float,
     ) -> None:
         self._connect = connect
         self._is_usable = is_usable
+        self.refusals = refusals
         self._kept = kept
         self._wait_s = wait_s
         self._turns = Turns(limit, threading.Lock)
@@ -139,7 +148,8 @@ class Transaction:
 
     def _end(self, kind: type[BaseException] | None) -> None:
         # A statement that was interrupted, as by a signal, may still have its answer on the way.
-        is_reusable = self._is_reusable and (kind is None or issubclass(kind, Exception)) and not self.is_lost
+        is_orderly = kind is None or issubclass(kind, self._connections.refusals)
+        is_reusable = self._is_reusable and is_orderly and not self.is_lost
         if is_reusable and not self._is_committed:
             try:
                 self.connection.rollback()

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 from mintage import rules
 from mintage._core import monotonic_s
 from mintage._dataclass import asdict
-from mintage.errors import ConfigError, StoreError
+from mintage.errors import ConfigError, MintError, StoreError
 from mintage.protocol.records import KEYS, key_of, name_of
 from mintage.rules import NamespaceRecord, NodeRecord
 from mintage.store import LOST_HISTORY, Description, load_driver, new_token
@@ -147,6 +147,7 @@ class Database(Ledger):
         return Connections(
             self.connect,
             self.is_usable,
+            (self._driver.Error, MintError, ConflictError, MissingTableError),
             limit=CONNECTIONS,
             kept=CONNECTIONS // 2,
             wait_s=self._timeout_ms / 1000,

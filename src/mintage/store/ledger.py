@@ -5,6 +5,7 @@ A store of this kind implements only the begin of a transaction, and the reads a
 
 from __future__ import annotations
 
+import sys
 import time
 from abc import abstractmethod
 from contextlib import suppress
@@ -81,17 +82,20 @@ class Transaction(Protocol):
         """Return the number of namespaces."""
 
 
-def _end_frames(error: BaseException) -> None:
-    """Clear the frames below the caller's that an exception came through, and so end what they have open.
+def _end_frames(error: BaseException | None, handled: BaseException | None) -> None:
+    """Clear the frames that an exception and those before it came through, and so end what they have open.
 
     An exception of a signal's handler, or a lack of stack or memory, may skip the exit of a generator's ``with`` block.
     Its locks and its transaction would then last as long as the traceback, which loggers and notebooks keep.
+    ``handled`` is the exception that the caller handles, whose frames are its own.
     """
-    traceback = error.__traceback__ and error.__traceback__.tb_next
-    while traceback is not None:
-        with suppress(RuntimeError):  # a frame that runs or waits
-            traceback.tb_frame.clear()
-        traceback = traceback.tb_next
+    while error is not None and error is not handled:
+        traceback = error.__traceback__
+        while traceback is not None:
+            with suppress(RuntimeError):  # a frame that runs or waits
+                traceback.tb_frame.clear()
+            traceback = traceback.tb_next
+        error = error.__context__
 
 
 class Ledger(Store):
@@ -116,22 +120,27 @@ class Ledger(Store):
         return self._run(verb, self._look)
 
     def _run(self, verb: Callable[[Transaction], T], begin: Callable[[], Any] | None = None) -> T:
+        handled = sys.exc_info()[1]
         for attempt in range(ATTEMPTS):
             try:
-                with (begin or self._begin)() as transaction:
-                    return verb(transaction)
+                return self._attempt(verb, begin or self._begin)
             except ConflictError:
                 # Full jitter: transactions that collided once should not collide again.
                 time.sleep(jitter.uniform(0, 0.002 * 2 ** min(attempt, 6)))
             except MintError:
                 raise
             except BaseException as error:
-                _end_frames(error)
+                _end_frames(error, handled)
                 raise
         raise StoreError(
             f"{self.url}: {ATTEMPTS} attempts collided with other transactions: try again, or use more pools",
             code="store.unavailable",
         )
+
+    def _attempt(self, verb: Callable[[Transaction], T], begin: Callable[[], Any]) -> T:
+        # A frame of its own, which can be cleared.
+        with begin() as transaction:
+            return verb(transaction)
 
     def prepare(self) -> None:
         """Create the tables, or the file, if they are missing, as any verb does that writes."""

@@ -156,8 +156,9 @@ class PostgreSqlStore(Database):
                 f"{self.url}: the name of the schema {schema!r} has one of the characters '\"%:{{}}\\: rename it",
                 code="config.store",
             )
-        self._schema, self.schema = schema, f'"{schema}".'
+        self.schema = f'"{schema}".'
         self._read_statements()
+        self._schema = schema  # last, as an exception at any instruction may leave the rest to the next call
 
     def make_schema(self, transaction: Transaction) -> None:
         """Create the schema that the tables belong to, if it is missing."""
@@ -246,9 +247,13 @@ def _bounded_connection() -> type[psycopg.Connection[Any]]:
     import psycopg
 
     class BoundedConnection(psycopg.Connection[Any]):
-        """A connection with a deadline. libpq itself waits for ever for a frozen server."""
+        """A connection with a deadline, which closes when it goes away. libpq waits for ever for a frozen server."""
 
         deadline = math.inf
+
+        def __del__(self, *_: Any) -> None:
+            # An exception at any instruction, as of a signal's handler, may keep it from those who would close it.
+            self.close()
 
         def wait(self, gen: Generator[Any, Any, T], *args: Any, **kwargs: Any) -> T:
             return super().wait(self._until_deadline(gen), *args, **kwargs)
