@@ -9,9 +9,10 @@ FILL = """
 UPDATE orders_line SET new_order_id = orders_order.new_id FROM orders_order
 WHERE orders_order.id = orders_line.order_id AND orders_line.new_order_id IS DISTINCT FROM orders_order.new_id
 """
+# Without a column: of several unique indexes, the key must depend on that of the primary key.
 REFER = (
     "ALTER TABLE orders_line ADD CONSTRAINT orders_line_order_id_fk "
-    "FOREIGN KEY (order_id) REFERENCES orders_order (id) DEFERRABLE INITIALLY DEFERRED"
+    "FOREIGN KEY (order_id) REFERENCES orders_order DEFERRABLE INITIALLY DEFERRED"
 )
 FORWARD = [
     "LOCK TABLE orders_order, orders_line",

@@ -9,7 +9,8 @@ FILL = """
 UPDATE lines SET new_order_id = orders.new_id FROM orders
 WHERE orders.id = lines.order_id AND lines.new_order_id IS DISTINCT FROM orders.new_id
 """
-REFER = "ALTER TABLE lines ADD CONSTRAINT lines_order_id_fkey FOREIGN KEY (order_id) REFERENCES orders (id)"
+# Without a column: of several unique indexes, the key must depend on that of the primary key.
+REFER = "ALTER TABLE lines ADD CONSTRAINT lines_order_id_fkey FOREIGN KEY (order_id) REFERENCES orders"
 FORWARD = [
     "LOCK TABLE orders, lines",
     # Lines that came, or went to another order, since the lines were filled.
