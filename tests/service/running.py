@@ -20,6 +20,20 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
+EXPIRED = """[ca]
+default_ca = own
+[own]
+database = index
+new_certs_dir = .
+rand_serial = yes
+default_md = sha256
+policy = names
+[names]
+commonName = supplied
+"""
+"""The configuration of an authority that signs with any dates."""
+
+
 class _Configured(Serving):
     """The service with a configuration file and unchanged words of the command line."""
 
@@ -100,14 +114,22 @@ def key_toml(name: str, key: str, rights: Mapping[str, Sequence[str]], more: str
     return f'[keys.{name}]\nhash = "{digest(key)}"\nrights = {{ {table} }}\n{more}\n'
 
 
-def certificate(home: Path, name: str) -> tuple[str, str]:
-    """Return a certificate of its own authority, and its key."""
+def certificate(home: Path, name: str, days: int | None = 2) -> tuple[str, str]:
+    """Return a certificate of its own authority that ends in some days, or has ended (``None``), and its key."""
     if shutil.which("openssl") is None:
         pytest.skip("openssl is not installed")
     cert, key = str(home / f"{name}.crt"), str(home / f"{name}.key")
     made = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
-    made += ["-subj", f"/CN={name}", "-addext", f"subjectAltName=IP:127.0.0.1,DNS:{name}", "-days", "2"]
+    made += ["-subj", f"/CN={name}", "-addext", f"subjectAltName=IP:127.0.0.1,DNS:{name}", "-days", str(days or 1)]
     subprocess.run([*made, "-keyout", key, "-out", cert], check=True, capture_output=True)
+    if days is None:
+        (home / "index").touch()
+        (home / "ca.conf").write_text(EXPIRED, encoding="utf-8")
+        again = ["openssl", "x509", "-x509toreq", "-in", cert, "-signkey", key, "-out", f"{cert}.asked"]
+        subprocess.run(again, check=True, capture_output=True)
+        sign = ["openssl", "ca", "-config", "ca.conf", "-batch", "-notext", "-selfsign", "-keyfile", key, "-out", cert]
+        sign += ["-in", f"{cert}.asked", "-startdate", "20200101000000Z", "-enddate", "20200102000000Z"]
+        subprocess.run(sign, check=True, capture_output=True, cwd=home)
     return cert, key
 
 

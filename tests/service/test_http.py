@@ -545,6 +545,24 @@ def test_invalid_certificate_files_are_named(tmp_path: Path) -> None:
         assert sentence in done.stderr
 
 
+@pytest.mark.parametrize("days", [2, 30, None])
+def test_service_warns_of_a_certificate_that_ends_or_has_ended(tmp_path: Path, days: int | None) -> None:
+    cert, key = certificate(tmp_path, "ids", days=days)
+    with running(tmp_path, "--tls-cert", cert, "--tls-key", key, "--tls-client-ca", cert) as service:
+        told = [each for each in service.events() if each["event"].startswith("certificate")]
+    if days is None:
+        assert [(each["event"], each["reason"]) for each in told] == [
+            ("certificate refused", "certificate has expired")
+        ]
+    elif days == 2:
+        assert [(each["event"], each["level"], each["file"]) for each in told] == [
+            ("certificate ends", "warning", cert)
+        ]
+        assert 1.9 < told[0]["days_left"] <= 2
+    else:
+        assert told == []
+
+
 def test_client_without_a_required_certificate_is_refused(tmp_path: Path) -> None:
     mine, other = certificate(tmp_path, "me"), certificate(tmp_path, "other")
     with over_tls(tmp_path, "--tls-client-ca", mine[0]) as (_, url):

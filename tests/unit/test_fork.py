@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import pytest
 
-from mintage import _core, locality, sno, snowflake
-from mintage.errors import ArgumentError, FieldError, GenerationError
+from mintage import Sequence, _core, locality, sno, snowflake
+from mintage.errors import ArgumentError, FieldError, GenerationError, StoreError
 from mintage.process import forks
 from mintage.testing import ManualClock
 from tests.helpers.outcomes import code_or_ok
@@ -276,6 +276,29 @@ def test_child_forked_in_c_finds_no_lock_of_its_parent(fork: Callable[[], int]) 
             thread.join(BOUND_S)
 
     assert Child(fork_meanwhile).result() == "json"
+
+
+def test_thread_that_waits_too_long_for_another_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(forks, "_STUCK_S", 0.01)
+    holds, done = threading.Event(), threading.Event()
+
+    def ask_a_store_that_hangs() -> None:
+        with forks.fork_lock():
+            holds.set()
+            done.wait(BOUND_S)
+
+    thread = threading.Thread(target=ask_a_store_that_hangs)
+    thread.start()
+    try:
+        assert holds.wait(BOUND_S)
+        for first in (lambda: Sequence("orders", "memory:"), lambda: snowflake.Generator(store="memory:").new()):
+            with pytest.raises(StoreError, match="another thread of this process") as caught:
+                first()
+            assert caught.value.code == "store.unavailable"
+    finally:
+        done.set()
+        thread.join(BOUND_S)
+    assert Sequence("orders", "memory:").next() == 1
 
 
 def test_thread_may_fork_during_its_own_verb() -> None:

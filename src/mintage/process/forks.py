@@ -1,9 +1,10 @@
 """The fork lock, which delays a fork until no thread imports a module or asks a store.
 
 A forked child inherits the locks that its parent's other threads hold, and no thread of the child releases them. So
-code that imports modules for leases, or asks a store, holds :func:`fork_lock`. A fork from Python waits for the lock
-for at most five seconds. A fork in C does not wait, as it may run without the GIL; its child gets a new lock, and
-objects that the parent had not finished belong to an earlier generation.
+code that imports modules for leases, or asks a store, holds :func:`fork_lock`. Other such code waits for it, as long as
+a store's time-out at most. A fork from Python waits for the lock for at most five seconds. A fork in C does not wait,
+as it may run without the GIL; its child gets a new lock, and objects that the parent had not finished belong to an
+earlier generation.
 """
 
 from __future__ import annotations
@@ -19,10 +20,13 @@ from mintage._core import fork_generation, hold
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import ModuleType
+    from typing import Never
 
     from mintage._core import Held
 
 _LONGEST_S = 5.0
+#: No option of a store allows a longer time-out.
+_STUCK_S = 60.0
 _locks: dict[int, RLock] = {}
 _forking: dict[int, Held | None] = {}
 _waiting: list[int] = []
@@ -30,8 +34,22 @@ _waiting: list[int] = []
 
 
 def fork_lock() -> Held:
-    """Acquire the lock of this process, for a ``with`` block or as long as the result exists."""
-    return hold(_lock())
+    """Acquire the lock of this process, for a ``with`` block or as long as the result exists.
+
+    :raises StoreError: ``store.unavailable``: it is not free within a minute.
+    """
+    return hold(_lock(), _STUCK_S) or _stuck()
+
+
+def _stuck() -> Never:
+    from mintage.errors import StoreError
+
+    raise StoreError(
+        f"another thread of this process has imported a module or asked a store for {_STUCK_S:g} s: give the store a "
+        "time-out",
+        code="store.unavailable",
+        retry_after_ms=1000,
+    )
 
 
 def _lock() -> RLock:

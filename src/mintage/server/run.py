@@ -63,6 +63,8 @@ _OWN_FILES: Final = 256
 _FLUSH_TIMEOUT_S: Final = 1.0
 #: and then for releasing leases and giving tails back.
 _SHUTDOWN_TIMEOUT_S: Final = 2.0
+#: The service warns of a certificate with fewer days left.
+_CERTIFICATE_DAYS: Final = 14
 #: The supervisor replaces a worker whose loop has sent no beat for so long.
 _SILENCE_S: Final = 30.0
 #: If a worker dies sooner than this after its start, the supervisor pauses before it starts the next one.
@@ -137,6 +139,8 @@ def serve(settings: Settings) -> int:
             )
     logs.configure(settings)
     _tls(settings)
+    if settings.tls_cert is not None:
+        _check_certificate(settings.tls_cert, settings.tls_key)
     import_drivers(settings.store_url)
     _check_store(settings)
     _refuse_itself(settings)
@@ -229,6 +233,29 @@ def _tls(settings: Settings) -> ssl.SSLContext | None:
             context.load_verify_locations(ca)
         context.verify_mode = ssl.CERT_REQUIRED
     return context
+
+
+def _check_certificate(cert: str, key: str | None) -> None:
+    """Log a certificate that clients refuse, or will refuse soon."""
+    # Python tells the end of a certificate to a client that trusts it: to one in this process, without a connection.
+    showing, trusting = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER), ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    showing.load_cert_chain(cert, key, password=str)
+    trusting.check_hostname = False
+    trusting.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
+    trusting.load_verify_locations(cert)
+    up, down = ssl.MemoryBIO(), ssl.MemoryBIO()
+    client, server = trusting.wrap_bio(down, up), showing.wrap_bio(up, down, server_side=True)
+    try:
+        for each in (client, server, client, server, client):
+            with suppress(ssl.SSLWantReadError):
+                each.do_handshake()
+    except ssl.SSLError as error:
+        _log.warning("certificate refused", file=cert, reason=getattr(error, "verify_message", str(error)))
+        return
+    ends: Any = (client.getpeercert() or {})["notAfter"]
+    days = (ssl.cert_time_to_seconds(ends) - time.time()) / 86_400
+    if days < _CERTIFICATE_DAYS:
+        _log.warning("certificate ends", file=cert, days_left=round(days, 1))
 
 
 @contextmanager
