@@ -259,6 +259,21 @@ def test_all_names_count_as_lost_once_the_newest_is(server: Server, store: Datab
         assert "has lost namespaces" in refusal_text(partial(store.reserve, name, 1))
 
 
+def test_older_counter_counts_all_names_and_notices_losses(server: Server, store: Database) -> None:
+    store.reserve("a", 10)
+    kept = server.dump("mintage_schema")
+    for name in ("b", "c"):
+        store.reserve(name, 10)
+    waited(server)
+    administer(server, kept)
+    assert store.count_namespaces() == 3
+    store.reserve("d", 10)
+    assert store.count_namespaces() == 4
+    administer(server, "DELETE FROM mintage_namespace WHERE name = 'd'")
+    administer(server, "DELETE FROM mintage_name WHERE name = 'd'")
+    assert "has lost namespaces" in refusal_text(lambda: store.reserve("d", 1))
+
+
 def test_missing_table_of_names_is_refused(server: Server, store: Database) -> None:
     store.reserve("n", 1)
     administer(server, "DROP TABLE mintage_name")

@@ -144,7 +144,9 @@ UPDATE {schema}mintage_schema SET pools = 0 WHERE false;
 INSERT INTO {schema}mintage_name SELECT * FROM {schema}mintage_name WHERE false;
 
 -- name: count
-UPDATE {schema}mintage_schema SET {counted}s = {counted}s + 1
+-- The newest name has the number of them, so a counter of an older dump goes on above it.
+UPDATE {schema}mintage_schema
+SET {counted}s = 1 + GREATEST({counted}s, COALESCE((SELECT MAX(ordinal) FROM {schema}mintage_name WHERE kind = '{counted}'), 0))
 WHERE version = 1 AND NOT EXISTS (SELECT FROM {schema}mintage_name WHERE kind = '{counted}' AND name = :name);
 
 -- name: keep_name
@@ -192,7 +194,8 @@ INSERT INTO {schema}mintage_{kind} ({columns}, xact) VALUES ({values}, txid_curr
 UPDATE {schema}mintage_{kind} SET {changes}, xact = txid_current() WHERE {is_key} RETURNING xact;
 
 -- name: count_namespaces
-SELECT namespaces FROM {schema}mintage_schema WHERE version = 1;
+SELECT GREATEST(namespaces, COALESCE((SELECT MAX(ordinal) FROM {schema}mintage_name WHERE kind = 'namespace'), 0))
+FROM {schema}mintage_schema WHERE version = 1;
 
 -- name: oldest
 SELECT {node}
