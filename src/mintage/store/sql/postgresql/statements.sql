@@ -161,11 +161,16 @@ SELECT
 FROM {schema}mintage_schema WHERE version = 1;
 
 -- name: has_lost_any
+-- The 100 newest names only: a service describes its store every 2 seconds, and a store may have a million names.
 SELECT
   EXISTS (SELECT FROM {schema}mintage_name WHERE kind = '{counted}' AND name = '')
   OR {counted}s > COALESCE((SELECT MAX(ordinal) FROM {schema}mintage_name WHERE kind = '{counted}'), 0)
-  OR {counted}s > (SELECT COUNT(*) FROM {schema}mintage_{counted}),
-  {counted}s
+  OR EXISTS (
+    SELECT FROM (
+      SELECT name FROM {schema}mintage_name WHERE kind = '{counted}' ORDER BY ordinal DESC LIMIT 100
+    ) AS newest
+    WHERE (SELECT used.name FROM {schema}mintage_{counted} AS used WHERE used.name = newest.name) IS NULL
+  )
 FROM {schema}mintage_schema WHERE version = 1;
 
 -- name: renew
