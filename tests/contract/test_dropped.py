@@ -249,6 +249,17 @@ def test_name_that_never_had_a_record_is_created_beside_lost_ones(server: Server
     assert store.count_namespaces() == 3
 
 
+def test_loss_among_the_100_newest_names_is_reported(server: Server, store: Database) -> None:
+    names = [f"n{number}" for number in range(101)]
+    for name in names:
+        store.reserve(name, 10)
+    administer(server, "DELETE FROM mintage_namespace WHERE name = 'n0'")
+    assert "has lost namespaces" in refusal_text(lambda: store.reserve("n0", 1))
+    assert store.describe().warnings == ()
+    administer(server, "DELETE FROM mintage_namespace WHERE name = 'n1'")
+    assert "records of namespaces are gone" in warnings(store)
+
+
 def test_all_names_count_as_lost_once_the_newest_is(server: Server, store: Database) -> None:
     store.reserve("old", 10)
     kept = server.dump("mintage_namespace", "mintage_name")
@@ -257,6 +268,21 @@ def test_all_names_count_as_lost_once_the_newest_is(server: Server, store: Datab
     administer(server, kept)
     for name in ("young", "other"):
         assert "has lost namespaces" in refusal_text(partial(store.reserve, name, 1))
+
+
+def test_older_counter_counts_all_names_and_notices_losses(server: Server, store: Database) -> None:
+    store.reserve("a", 10)
+    kept = server.dump("mintage_schema")
+    for name in ("b", "c"):
+        store.reserve(name, 10)
+    waited(server)
+    administer(server, kept)
+    assert store.count_namespaces() == 3
+    store.reserve("d", 10)
+    assert store.count_namespaces() == 4
+    administer(server, "DELETE FROM mintage_namespace WHERE name = 'd'")
+    administer(server, "DELETE FROM mintage_name WHERE name = 'd'")
+    assert "has lost namespaces" in refusal_text(lambda: store.reserve("d", 1))
 
 
 def test_missing_table_of_names_is_refused(server: Server, store: Database) -> None:

@@ -24,12 +24,10 @@ if TYPE_CHECKING:
 
 ROWS: Final = 10_000
 MEANT_TO_SCAN: Final = {
-    "has_lost_any_pool",
-    "has_lost_any_namespace",
     "lose_history",
     "accept_history",
 }
-"""The statements of the description of the store, and of its restoration."""
+"""The statements of the restoration of a store."""
 WITHOUT_RECORDS: Final = {
     *("missing", "schemas", "describe", "lock_schema", "has_history", "keep_history", "create_schema"),
 }

@@ -33,8 +33,6 @@ CONNECTIONS: Final = 4
 """The most connections of a process at a time; half of them are kept open. More threads wait for their turn."""
 WITHOUT_TABLES: Final = frozenset({"describe", "has_history"})
 """The statements of reading verbs that use no table of mintage."""
-MANY: Final = 10_000
-"""If there are more pools or namespaces, they are not counted again within a minute."""
 REMEMBERS: Final = 2
 """The first version of the schema whose view stays when the tables are dropped."""
 
@@ -101,8 +99,6 @@ class Database(Ledger):
         self._connections = PerProcess(self._make_connections)
         self._reached: tuple[str, int] = ("", 0)
         """The id of the server that this process last wrote on, and the least progress that it has since."""
-        self._gone_kinds: list[str] = []
-        self._gone_until_s = 0.0
 
     # Row locks decide the order of transactions. A statement must see the writes that were committed while it waited
     # for a lock: with one snapshot for the whole transaction, every transaction that waited would fail.
@@ -361,23 +357,13 @@ class Database(Ledger):
 
         return self._read(verb)
 
-    def _gone(self, t: Records) -> list[str]:
-        """Return the kinds of records of which some were lost.
-
-        The service describes its store every 2 seconds, so a count of many is used for a minute.
-        """
-        if monotonic_s() >= self._gone_until_s:
-            found = {name_of(kind): t.rows(f"has_lost_any_{name_of(kind)}")[0] for kind in COUNTED}
-            self._gone_kinds = [f"{name}s" for name, (is_lost, _) in found.items() if is_lost]
-            self._gone_until_s = monotonic_s() + 60 if any(count > MANY for _, count in found.values()) else 0.0
-        return self._gone_kinds
-
     def _warnings(self, t: Records) -> Iterator[str]:
         if t.is_old:
             yield "its tables are of an older version of mintage: the first verb that writes brings them up to date"
             return
         [(existed,)] = t.rows("has_history")
-        gone = [f"{name_of(kind)}s" for kind in COUNTED if existed] if t.is_new else self._gone(t)
+        names = [name_of(kind) for kind in COUNTED]
+        gone = [f"{name}s" for name in names if (existed if t.is_new else t.rows(f"has_lost_any_{name}")[0][0])]
         if gone:
             yield (
                 f"{LOST_HISTORY}: records of {' and '.join(gone)} are gone, as tables were dropped, emptied or "

@@ -142,7 +142,9 @@ UPDATE mintage_schema SET pools = 0 WHERE 1 = 0;
 INSERT INTO mintage_name SELECT * FROM mintage_name WHERE 1 = 0;
 
 -- name: count
-UPDATE mintage_schema SET {counted}s = {counted}s + 1
+-- The newest name has the number of them, so a counter of an older dump goes on above it.
+UPDATE mintage_schema
+SET {counted}s = 1 + GREATEST({counted}s, COALESCE((SELECT MAX(ordinal) FROM mintage_name WHERE kind = '{counted}'), 0))
 WHERE version = 1 AND NOT EXISTS (SELECT 1 FROM mintage_name WHERE kind = '{counted}' AND name = :name);
 
 -- name: keep_name
@@ -156,11 +158,16 @@ SELECT
 FROM mintage_schema WHERE version = 1;
 
 -- name: has_lost_any
+-- The 100 newest names only: a service describes its store every 2 seconds, and a store may have a million names.
 SELECT
   EXISTS (SELECT 1 FROM mintage_name WHERE kind = '{counted}' AND name = '')
   OR {counted}s > COALESCE((SELECT MAX(ordinal) FROM mintage_name WHERE kind = '{counted}'), 0)
-  OR {counted}s > (SELECT COUNT(*) FROM mintage_{counted}),
-  {counted}s
+  OR EXISTS (
+    SELECT 1 FROM (
+      SELECT name FROM mintage_name WHERE kind = '{counted}' ORDER BY ordinal DESC LIMIT 100
+    ) AS newest
+    WHERE (SELECT used.name FROM mintage_{counted} AS used WHERE used.name = newest.name) IS NULL
+  )
 FROM mintage_schema WHERE version = 1;
 
 -- name: renew
@@ -182,7 +189,8 @@ INSERT INTO mintage_{kind} ({columns}) VALUES ({values});
 UPDATE mintage_{kind} SET {changes} WHERE {is_key};
 
 -- name: count_namespaces
-SELECT namespaces FROM mintage_schema WHERE version = 1;
+SELECT GREATEST(namespaces, COALESCE((SELECT MAX(ordinal) FROM mintage_name WHERE kind = 'namespace'), 0))
+FROM mintage_schema WHERE version = 1;
 
 -- name: oldest
 SELECT {node}

@@ -144,7 +144,9 @@ UPDATE {schema}mintage_schema SET pools = 0 WHERE false;
 INSERT INTO {schema}mintage_name SELECT * FROM {schema}mintage_name WHERE false;
 
 -- name: count
-UPDATE {schema}mintage_schema SET {counted}s = {counted}s + 1
+-- The newest name has the number of them, so a counter of an older dump goes on above it.
+UPDATE {schema}mintage_schema
+SET {counted}s = 1 + GREATEST({counted}s, COALESCE((SELECT MAX(ordinal) FROM {schema}mintage_name WHERE kind = '{counted}'), 0))
 WHERE version = 1 AND NOT EXISTS (SELECT FROM {schema}mintage_name WHERE kind = '{counted}' AND name = :name);
 
 -- name: keep_name
@@ -159,11 +161,16 @@ SELECT
 FROM {schema}mintage_schema WHERE version = 1;
 
 -- name: has_lost_any
+-- The 100 newest names only: a service describes its store every 2 seconds, and a store may have a million names.
 SELECT
   EXISTS (SELECT FROM {schema}mintage_name WHERE kind = '{counted}' AND name = '')
   OR {counted}s > COALESCE((SELECT MAX(ordinal) FROM {schema}mintage_name WHERE kind = '{counted}'), 0)
-  OR {counted}s > (SELECT COUNT(*) FROM {schema}mintage_{counted}),
-  {counted}s
+  OR EXISTS (
+    SELECT FROM (
+      SELECT name FROM {schema}mintage_name WHERE kind = '{counted}' ORDER BY ordinal DESC LIMIT 100
+    ) AS newest
+    WHERE (SELECT used.name FROM {schema}mintage_{counted} AS used WHERE used.name = newest.name) IS NULL
+  )
 FROM {schema}mintage_schema WHERE version = 1;
 
 -- name: renew
@@ -192,7 +199,8 @@ INSERT INTO {schema}mintage_{kind} ({columns}, xact) VALUES ({values}, txid_curr
 UPDATE {schema}mintage_{kind} SET {changes}, xact = txid_current() WHERE {is_key} RETURNING xact;
 
 -- name: count_namespaces
-SELECT namespaces FROM {schema}mintage_schema WHERE version = 1;
+SELECT GREATEST(namespaces, COALESCE((SELECT MAX(ordinal) FROM {schema}mintage_name WHERE kind = 'namespace'), 0))
+FROM {schema}mintage_schema WHERE version = 1;
 
 -- name: oldest
 SELECT {node}
