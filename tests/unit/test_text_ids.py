@@ -81,6 +81,13 @@ def test_forked_children_repeat_no_id(scheme: Any) -> None:
     assert len(set(ids)) == 2000
 
 
+def test_cuid_generator_first_used_in_children_has_their_fingerprints() -> None:
+    generator = cuid.Generator()
+    first, second = (in_child(generator.new) for _ in range(2))
+    assert first.isalnum()
+    assert first[13:17] != second[13:17]
+
+
 @each
 def test_restored_copy_continues_from_an_unpredictable_place(scheme: Any) -> None:
     generator = scheme.Generator()

@@ -21,7 +21,7 @@ struct State {
 
 impl State {
     fn unused() -> Self {
-        Self { generation: 0, rewinds: 0, counted: Counter::new(0), fingerprint: [0; 4] }
+        Self { generation: fork::NEVER, rewinds: 0, counted: Counter::new(0), fingerprint: [0; 4] }
     }
 }
 

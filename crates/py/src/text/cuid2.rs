@@ -76,7 +76,7 @@ fn words(random: [u8; 8 * WORDS]) -> Option<(u8, [u8; 32])> {
 
 impl Generator {
     fn with(length: usize, clock: Clock) -> Self {
-        let state = hot::Exclusive::new(State { generation: 0, count: 0, fingerprint: [0; 32] });
+        let state = hot::Exclusive::new(State { generation: fork::NEVER, count: 0, fingerprint: [0; 32] });
         Self { state, length, clock, is_closed: AtomicBool::new(false) }
     }
 
