@@ -89,12 +89,14 @@ def sockets() -> set[str]:
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # also where a generator is collected
+@pytest.mark.timeout(3600)  # every instruction, on a machine under load
 @pytest.mark.parametrize("verb", ["first_id", "close_generator", "refill", "reserve", "open", "lists"])
 @pytest.mark.skipif(sys.version_info >= (3, 14), reason="its instructions of a with block are others, not tried yet")
-@pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
+@pytest.mark.parametrize("kind", ["sqlite", "postgresql", "redis"])
 def test_exception_at_any_instruction_keeps_no_other_from_minting(
-    request: pytest.FixtureRequest, tmp_path: Path, kind: str, verb: str
+    request: pytest.FixtureRequest, caplog: pytest.LogCaptureFixture, tmp_path: Path, kind: str, verb: str
 ) -> None:
+    caplog.set_level("CRITICAL", "mintage")  # its records would keep all tracebacks
     url, before = url_of(request, tmp_path, kind), sockets()
     # The caller's thread asks the store, so that it is interrupted there as well.
     with keeper_in_place(Keeper(inline=True)), closing(Scene(url)) as scene:

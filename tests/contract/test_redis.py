@@ -388,7 +388,7 @@ def test_verb_whose_reply_was_lost_is_not_sent_again(redis: Redis) -> None:
 
 def test_answer_to_another_request_is_refused(store: RedisStore) -> None:
     assert store.reserve("n", 1).first == 1
-    client = store._scripts._client.get()
+    [client] = store._scripts._idle.get()
     assert isinstance(client, Client)
     pool = client.connection_pool
     connection = pool.get_connection()
@@ -856,7 +856,7 @@ class Telling(RedisStore):
 
     @property
     def client(self) -> Any:
-        return self._scripts._client.get()
+        return self._scripts._connect()
 
     def _leases(self, verb: str, pool: str, **arguments: Any) -> Any:
         seen = super()._leases(verb, pool, **arguments)

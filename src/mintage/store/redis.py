@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import json
 import re
+from contextlib import contextmanager
 from functools import cache
 from hashlib import sha1
 from itertools import count, islice
@@ -110,7 +111,8 @@ class Scripts:
         self._timeout_ms = url.parse_int("timeout_ms", 2000, 1, 60_000)
         self._arguments = self._connection_arguments()
         self._service, self._database = self._path()
-        self._client = PerProcess(self._connect)
+        self._idle: PerProcess[list[Any]] = PerProcess(list)
+        """Clients that no thread uses."""
 
     def _connection_arguments(self) -> dict[str, Any]:
         certificates = {name: text for name, text in self.url.options.items() if name.startswith("ssl_")}
@@ -166,11 +168,14 @@ class Scripts:
 
             own = self._arguments | {"username": None, "password": self.url.options.get("sentinel_password")}
             sentinel: Any = Sentinel(self._addresses(26379), sentinel_kwargs=own)  # type: ignore[no-untyped-call]
-            master: Redis = sentinel.master_for(self._service, **arguments)
-            return master
-        if self.url.socket is not None:
-            return Redis(unix_socket_path=self.url.socket, **arguments)
-        return Redis(self.url.host, self.url.port(6379), **arguments)
+            client: Redis = sentinel.master_for(self._service, **arguments)
+        elif self.url.socket is not None:
+            client = Redis(unix_socket_path=self.url.socket, **arguments)
+        else:
+            client = Redis(self.url.host, self.url.port(6379), **arguments)
+        # Any thread may collect a client, and would wait for the lock that an exception has left locked.
+        client.auto_close_connection_pool = False
+        return client
 
     def _addresses(self, port: int) -> list[tuple[str, int]]:
         return [(host, given or port) for host, given in self.url.hosts or ((self.url.host, None),)]
@@ -178,6 +183,31 @@ class Scripts:
     def key(self, kind: str, name: str, part: str = "") -> str:
         """Return a key. All keys of a pool or namespace are on one server of a cluster."""
         return f"{self.prefix}:{{{kind}:{name}}}{part}"
+
+    @contextmanager
+    def _client(self, key: str = "", script: str = "") -> Iterator[Any]:
+        """Lend a client that no other thread uses, for a ``with`` block.
+
+        An exception at any instruction, as of a signal's handler, may leave a lock of the client locked for good, or an
+        answer on its way. So no thread waits for a lock of another's client, and one whose block raises is closed.
+        """
+        try:
+            idle = self._idle.get()
+            try:
+                client = idle.pop()
+            except IndexError:
+                client = self._connect()
+            try:
+                yield client
+            except BaseException:
+                _close(client)
+                raise
+            if idle is self._idle.get():
+                idle.append(client)
+            else:
+                _close(client)
+        except Exception as error:
+            raise self._translate(error, key, script) from error
 
     def run(self, name: str, keys: Sequence[str], **arguments: Any) -> dict[str, Any]:
         """Run a script and return its answer.
@@ -188,16 +218,13 @@ class Scripts:
         text, sha = _script(name)
         number = str(next(_requests))
         script_arguments = (len(keys), *keys, json.dumps(arguments), number)
-        try:
-            client = self._client.get()
+        with self._client(keys[0], text) as client:
             try:
                 found = self._ask(client, "EVALSHA", sha, *script_arguments)
             except exceptions.NoScriptError:
                 found = self._ask(client, "EVAL", text, *script_arguments)
-        except Exception as error:
-            raise self._translate(error, keys[0], text) from error
         if not isinstance(found, list) or found[:1] != [number]:
-            # A thread that a signal interrupted gave the connection back before it read its own answer.
+            # No client that raised is lent again, so what mixes up answers is between here and the server.
             self.close()
             raise StoreError(f"{self.url}: the answer is for another request", code="store.unavailable")
         answer = found[1]
@@ -258,11 +285,9 @@ class Scripts:
         """Yield the names of all pools or namespaces, in no order, some of them twice. It scans all keys."""
         pattern = self.key(kind, "*")
         before, after = pattern.split("*")
-        try:
-            for key in self._client.get().scan_iter(pattern, count=1000):
+        with self._client() as client:
+            for key in client.scan_iter(pattern, count=1000):
                 yield str(key).removeprefix(before).removesuffix(after)
-        except Exception as error:
-            raise self._translate(error) from error
 
     def scan(self, kind: str) -> list[str]:
         """Return the names of all pools or namespaces, sorted. It scans all keys of the server."""
@@ -270,36 +295,33 @@ class Scripts:
 
     def hash(self, key: str) -> dict[str, str]:
         """Return the fields of a hash."""
-        try:
-            return dict(self._client.get().hscan_iter(key, count=1000))
-        except Exception as error:
-            raise self._translate(error) from error
+        with self._client() as client:
+            return dict(client.hscan_iter(key, count=1000))
 
     def ask(self, *commands: tuple[object, ...]) -> list[Any]:
         """Send commands at once, and return their answers. They are not atomic."""
-        try:
-            with self._client.get().pipeline(transaction=False) as pipeline:
-                for command in commands:
-                    pipeline.execute_command(*command)
-                return list(pipeline.execute())
-        except Exception as error:
-            raise self._translate(error) from error
+        with self._client() as client, client.pipeline(transaction=False) as pipeline:
+            for command in commands:
+                pipeline.execute_command(*command)
+            return list(pipeline.execute())
 
     def fsync(self) -> str | None:
         """Return the setting ``appendfsync``; ``None`` if the server does not show it."""
-        try:
-            settings = self._client.get().config_get("appendfsync")
-        except exceptions.ResponseError:
-            return None
-        except Exception as error:
-            raise self._translate(error) from error
-        return settings.get("appendfsync")
+        with self._client() as client:
+            try:
+                settings: dict[str, str] = client.config_get("appendfsync")
+            except exceptions.ResponseError:
+                return None
+            return settings.get("appendfsync")
 
     def close(self) -> None:
         """Close the connections of this process; the next verb opens them again."""
-        client = self._client.pop()
-        if client is not None:
-            client.close()
+        for client in self._idle.pop() or ():
+            _close(client)
+
+
+def _close(client: Any) -> None:
+    getattr(client, "connection_pool", client).close()  # a cluster's client has a pool for each server
 
 
 class Names:
