@@ -28,7 +28,7 @@ pub fn from_bytes<C: IdClass>(value: &Bound<'_, PyAny>) -> PyResult<C> {
 
 /// The ID whose bits are this integer.
 pub fn from_int<C: IdClass>(value: &Bound<'_, PyAny>) -> PyResult<C> {
-    values::unsigned_bytes(value, "int", C::Id::SIZE).map(|bytes| C::of(C::Id::from_slice(&bytes)))
+    values::unsigned_bytes(&values::integer(value, "int")?, "int", C::Id::SIZE).map(|bytes| C::of(C::Id::from_slice(&bytes)))
 }
 
 /// IDs packed in a buffer, as an array is made of them.
@@ -192,7 +192,7 @@ macro_rules! id {
             #[doc = concat!(">>> int(", $word, ".ID.from_int(7))")]
             /// 7
             ///
-            /// :raises ArgumentError: ``value`` is not an int.
+            /// :raises ArgumentError: ``value`` is no integer, such as a float or a bool.
             /// :raises FieldError: ``field.range``.
             #[staticmethod]
             #[pyo3(signature = (value, /))]
