@@ -111,11 +111,15 @@ impl TypeId {
     }
 
     /// The serializer by which Pydantic writes an ID that no type describes.
-    ///
-    /// :raises ModuleNotFoundError: pydantic is not installed.
     #[getter]
     fn __pydantic_serializer__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
-        id::serializer(&slf.get_type())
+        id::attribute(slf.as_any(), "__pydantic_serializer__", "pydantic", "serializer_of")
+    }
+
+    /// The type by which SQLAlchemy writes an ID that no column describes.
+    #[getter]
+    fn __sa_type_engine__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        id::attribute(slf.as_any(), "__sa_type_engine__", "sqlalchemy", "type_of")
     }
 
     /// The time at which the UUID of version 7 below the prefix was minted: an aware UTC datetime; None for any other ID.
@@ -150,7 +154,7 @@ impl TypeId {
         source: Bound<'py, PyAny>,
         handler: Bound<'py, PyAny>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        id::pydantic(cls, "core_schema_of", source, handler)
+        id::adapter(cls.py(), "pydantic", "core_schema_of", (cls, source, handler))
     }
 
     /// Return the JSON schema of an ID's text.
@@ -163,7 +167,7 @@ impl TypeId {
         schema: Bound<'py, PyAny>,
         handler: Bound<'py, PyAny>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        id::pydantic(cls, "json_schema_of", schema, handler)
+        id::adapter(cls.py(), "pydantic", "json_schema_of", (cls, schema, handler))
     }
 }
 
