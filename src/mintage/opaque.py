@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar, final
 from mintage._core import views
 from mintage.errors import ArgumentError, ConfigError, FieldError, ParseError
 from mintage.formats.cast import cast
-from mintage.formats.values import raw, type_name
+from mintage.formats.values import integer_of, raw, type_name
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -107,12 +107,10 @@ class Opaque:
         :raises FieldError: ``field.range``: an int outside 0 to 2^64 - 1.
         :raises ParseError: ``parse.length``: the ID has another size.
         """
-        if isinstance(id, int):
-            if isinstance(id, bool):
-                raise ArgumentError("id must be an ID, bytes or int, not bool", code="argument.type")
-            if not 0 <= id < 1 << 64:
+        if (number := integer_of(id)) is not None:
+            if not 0 <= number < 1 << 64:
                 raise FieldError("int is outside 0..2^64 - 1", code="field.range")
-            data = id.to_bytes(8, "big")
+            data = number.to_bytes(8, "big")
         else:
             data = raw(id)
         if len(data) not in _SIZES:

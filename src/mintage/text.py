@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Final
 
 from mintage._core import views
 from mintage.errors import ArgumentError, ConfigError, FieldError, ParseError
-from mintage.formats.values import raw
+from mintage.formats.values import integer_of, raw
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
@@ -62,13 +62,14 @@ def encode(value: int | Buffer | object, base: str = "base32", *, width: int | N
     :raises FieldError: ``field.range``: a negative int, one that needs more characters, or too many bytes.
     """
     digits = _digits(base)
-    if not isinstance(value, int):
+    number = integer_of(value)
+    if number is None:
         if width is not None:
             raise ArgumentError("width is for an int only; leave it out for bytes and IDs", code="argument.type")
         return views.encode(base, raw(value))
-    if value < 0:
+    if number < 0:
         raise FieldError("int is negative, must be 0 or more", code="field.range")
-    left, text = int(value), ""
+    left, text = number, ""
     while left or not text:
         left, digit = divmod(left, len(digits))
         text = digits[digit] + text

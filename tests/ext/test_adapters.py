@@ -17,7 +17,7 @@ ADAPTERS = sorted(
     for path in (ROOT / "src/mintage/ext").iterdir()
     if (path.suffix == ".py" and path.stem != "__init__") or (path / "__init__.py").is_file()
 )
-NEEDS_NOTHING = {"_columns", "_drivers", "columns", "json", "kinds", "sqlite3"}
+NEEDS_NOTHING = {"_columns", "_drivers", "columns", "json", "kinds", "pymysql", "sqlite3"}
 FRAMEWORKS = {"pydantic": "pydantic_core", "pymongo": "bson", "spark": "pyspark"}
 """The package of an adapter with another name."""
 
@@ -60,3 +60,16 @@ def test_modules_without_requirements_import_alone(adapter: str) -> None:
     foreign = {name.split(".")[0] for name in run(script).split()} - sys.stdlib_module_names - {"mintage"}
     assert not foreign & {"sqlalchemy", "pydantic", "pyarrow", "numpy", "pandas", "polars", "django"}
     assert mintage.__version__
+
+
+def test_registration_for_all_connections_needs_pymysql() -> None:
+    script = """
+import sys
+sys.modules["pymysql"] = None
+from mintage.ext.pymysql import register
+try:
+    register()
+except ModuleNotFoundError as error:
+    print(error)
+"""
+    assert "[pymysql]'" in run(script)

@@ -111,11 +111,11 @@ class World(NamedTuple):
         """Return a connection of psycopg 3."""
         return psycopg.connect(self.request.getfixturevalue("postgresql").url)
 
-    def pymysql(self) -> Any:
-        """Return a connection of PyMySQL."""
+    def mysql(self, driver: Any) -> Any:
+        """Return a connection of PyMySQL or mysqlclient."""
         url = urlsplit(self.request.getfixturevalue("mariadb").url)
         where = {"host": url.hostname, "port": url.port, "user": url.username, "database": "mintage"}
-        return pymysql.connect(**where, password=unquote(url.password or ""))
+        return driver.connect(**where, password=unquote(url.password or ""))
 
     def engine(self, name: str, **options: Any) -> sa.Engine:
         """Return an engine of SQLAlchemy."""
@@ -233,11 +233,17 @@ def _(name: str, value: Any, helped: bool, world: World) -> None:
 
 
 @path("PyMySQL", "parameter", "executemany", "IN")
-def _(name: str, value: Any, helped: bool, world: World) -> None:
-    with closing(world.pymysql()) as connection:
+def _(name: str, value: Any, helped: bool, world: World, driver: Any = pymysql) -> None:
+    with closing(world.mysql(driver)) as connection:
         if helped:
             mintage.ext.pymysql.register(connection)
         in_sql(connection, COLUMNS[type(value)][1], "%s", name, value, executemany)
+
+
+@path("mysqlclient", "parameter", "executemany", "IN")
+def _(name: str, value: Any, helped: bool, world: World) -> None:
+    pytest.importorskip("MySQLdb.connections", reason="mysqlclient is built from C")
+    PATHS["PyMySQL", name](value, helped, world, sys.modules["MySQLdb"])
 
 
 @path("sqlite3", "parameter", "executemany")

@@ -4,8 +4,10 @@ use crate::hot::IdClass;
 use crate::{errors, hot, values};
 use mintage_core::error::Error;
 use mintage_core::id::Id;
+use pyo3::call::PyCallArgs;
+use pyo3::exceptions::PyAttributeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyString, PyType};
+use pyo3::types::{PyBytes, PyString};
 
 /// The ID of any text, or the error.
 pub fn parse<C: IdClass>(text: &Bound<'_, PyAny>) -> PyResult<C> {
@@ -28,7 +30,8 @@ pub fn from_bytes<C: IdClass>(value: &Bound<'_, PyAny>) -> PyResult<C> {
 
 /// The ID whose bits are this integer.
 pub fn from_int<C: IdClass>(value: &Bound<'_, PyAny>) -> PyResult<C> {
-    values::unsigned_bytes(value, "int", C::Id::SIZE).map(|bytes| C::of(C::Id::from_slice(&bytes)))
+    values::unsigned_bytes(&values::integer(value, "int")?, "int", C::Id::SIZE)
+        .map(|bytes| C::of(C::Id::from_slice(&bytes)))
 }
 
 /// IDs packed in a buffer, as an array is made of them.
@@ -78,19 +81,24 @@ pub fn lines<'py, C: IdClass>(py: Python<'py>, ids: &[u8]) -> PyResult<Bound<'py
     })
 }
 
-/// Calls a function of `mintage.ext.pydantic`, which is imported when Pydantic asks.
-pub fn pydantic<'py>(
-    class: &Bound<'py, PyType>,
+/// Calls a function of an adapter, whose module is imported when its framework asks.
+pub fn adapter<'py>(
+    py: Python<'py>,
+    framework: &str,
     function: &str,
-    first: Bound<'py, PyAny>,
-    second: Bound<'py, PyAny>,
+    arguments: impl PyCallArgs<'py>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    class.py().import("mintage.ext.pydantic")?.getattr(function)?.call1((class, first, second))
+    py.import(format!("mintage.ext.{framework}"))?.getattr(function)?.call1(arguments)
 }
 
-/// Pydantic's serializer of a class, of `mintage.ext.pydantic`.
-pub fn serializer<'py>(class: &Bound<'py, PyType>) -> PyResult<Bound<'py, PyAny>> {
-    class.py().import("mintage.ext.pydantic")?.getattr("serializer_of")?.call1((class,))
+/// The object by which a framework writes an ID that nothing describes; no attribute without the framework.
+pub fn attribute<'py>(
+    id: &Bound<'py, PyAny>,
+    name: &str,
+    framework: &str,
+    function: &str,
+) -> PyResult<Bound<'py, PyAny>> {
+    adapter(id.py(), framework, function, (id,)).map_err(|_| PyAttributeError::new_err(name.to_owned()))
 }
 
 /// Makes the classes `ID`, `Array` and `ArrayIterator` of a scheme whose IDs are fixed bytes.
@@ -192,7 +200,7 @@ macro_rules! id {
             #[doc = concat!(">>> int(", $word, ".ID.from_int(7))")]
             /// 7
             ///
-            /// :raises ArgumentError: ``value`` is not an int.
+            /// :raises ArgumentError: ``value`` is no integer, such as a float or a bool.
             /// :raises FieldError: ``field.range``.
             #[staticmethod]
             #[pyo3(signature = (value, /))]
@@ -251,7 +259,7 @@ macro_rules! id {
                 source: Bound<'py, PyAny>,
                 handler: Bound<'py, PyAny>,
             ) -> PyResult<Bound<'py, PyAny>> {
-                $crate::id::pydantic(cls, "core_schema_of", source, handler)
+                $crate::id::adapter(cls.py(), "pydantic", "core_schema_of", (cls, source, handler))
             }
 
             /// Return the JSON schema of an ID's text.
@@ -264,15 +272,19 @@ macro_rules! id {
                 schema: Bound<'py, PyAny>,
                 handler: Bound<'py, PyAny>,
             ) -> PyResult<Bound<'py, PyAny>> {
-                $crate::id::pydantic(cls, "json_schema_of", schema, handler)
+                $crate::id::adapter(cls.py(), "pydantic", "json_schema_of", (cls, schema, handler))
             }
 
             /// The serializer by which Pydantic writes an ID that no type describes.
-            ///
-            /// :raises ModuleNotFoundError: pydantic is not installed.
             #[getter]
             fn __pydantic_serializer__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
-                $crate::id::serializer(&slf.get_type())
+                $crate::id::attribute(slf.as_any(), "__pydantic_serializer__", "pydantic", "serializer_of")
+            }
+
+            /// The type by which SQLAlchemy writes an ID that no column describes.
+            #[getter]
+            fn __sa_type_engine__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+                $crate::id::attribute(slf.as_any(), "__sa_type_engine__", "sqlalchemy", "type_of")
             }
 
             fn __copy__(slf: Py<Self>) -> Py<Self> {

@@ -20,11 +20,13 @@ use std::sync::Arc;
 /// >>> typeid.ID("user", ulid.new()).prefix
 /// 'user'
 ///
+/// ``ID(text)`` is :meth:`parse` of a text, so the class is a type of argparse and others.
+///
 /// :param prefix: up to 63 characters of ``a-z``, with ``_`` inside; it may be empty.
 /// :param id: any ID of 128 bits, or 16 bytes.
 /// :raises ArgumentError: an argument of the wrong type.
 /// :raises FieldError: ``field.format``: the prefix is none.
-/// :raises ParseError: ``parse.length``: the ID has other than 16 bytes.
+/// :raises ParseError: ``parse.length``: the ID has other than 16 bytes; or as :meth:`parse`.
 // As the text does: the separator is below every letter, and a digit follows it.
 #[pyclass(frozen, eq, ord, hash, name = "ID", module = "mintage.typeid")]
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -36,9 +38,12 @@ pub struct TypeId {
 #[pymethods]
 impl TypeId {
     #[new]
-    #[pyo3(signature = (prefix, id))]
-    fn py_new(prefix: &Bound<'_, PyAny>, id: &Bound<'_, PyAny>) -> PyResult<Self> {
-        Ok(Self { prefix: checked(prefix)?, bytes: sixteen(id)? })
+    #[pyo3(signature = (prefix, id = values::Defaulted::OUT))]
+    fn py_new(prefix: &Bound<'_, PyAny>, id: values::Defaulted<'_>) -> PyResult<Self> {
+        match id.given() {
+            Some(id) => Ok(Self { prefix: checked(prefix)?, bytes: sixteen(id)? }),
+            None => Self::parse(prefix, None),
+        }
     }
 
     /// Parse a TypeID strictly, of any prefix, or of this one alone.
@@ -106,11 +111,15 @@ impl TypeId {
     }
 
     /// The serializer by which Pydantic writes an ID that no type describes.
-    ///
-    /// :raises ModuleNotFoundError: pydantic is not installed.
     #[getter]
     fn __pydantic_serializer__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
-        id::serializer(&slf.get_type())
+        id::attribute(slf.as_any(), "__pydantic_serializer__", "pydantic", "serializer_of")
+    }
+
+    /// The type by which SQLAlchemy writes an ID that no column describes.
+    #[getter]
+    fn __sa_type_engine__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        id::attribute(slf.as_any(), "__sa_type_engine__", "sqlalchemy", "type_of")
     }
 
     /// The time at which the UUID of version 7 below the prefix was minted: an aware UTC datetime; None for any other ID.
@@ -145,7 +154,7 @@ impl TypeId {
         source: Bound<'py, PyAny>,
         handler: Bound<'py, PyAny>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        id::pydantic(cls, "core_schema_of", source, handler)
+        id::adapter(cls.py(), "pydantic", "core_schema_of", (cls, source, handler))
     }
 
     /// Return the JSON schema of an ID's text.
@@ -158,7 +167,7 @@ impl TypeId {
         schema: Bound<'py, PyAny>,
         handler: Bound<'py, PyAny>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        id::pydantic(cls, "json_schema_of", schema, handler)
+        id::adapter(cls.py(), "pydantic", "json_schema_of", (cls, schema, handler))
     }
 }
 

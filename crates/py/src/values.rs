@@ -42,13 +42,13 @@ pub fn formatted<'py>(text: Bound<'py, PyString>, format_spec: &Bound<'py, PyStr
 }
 
 /// The int of anything that counts as an integral ID: see `integer_of`, which decides for the adapters too.
-pub fn integer<'py>(value: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+pub fn integer<'py>(value: &Bound<'py, PyAny>, name: &str) -> PyResult<Bound<'py, PyAny>> {
     if value.is_exact_instance_of::<PyInt>() {
         return Ok(value.clone());
     }
     static INTEGER_OF: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
     let found = INTEGER_OF.import(value.py(), "mintage.formats.values", "integer_of")?.call1((value,))?;
-    if found.is_none() { Err(errors::argument("id", "an int", value)) } else { Ok(found) }
+    if found.is_none() { Err(errors::argument(name, "an int", value)) } else { Ok(found) }
 }
 
 /// A whole number within `min..=max`; `raise` makes the error from the number in words.

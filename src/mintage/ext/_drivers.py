@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 _ADAPTERS: Final = {
     "psycopg": "psycopg",
     "psycopg2": "psycopg2",
-    "pymysql": "pymysql",
+    **dict.fromkeys(("pymysql", "MySQLdb", "aiomysql"), "pymysql"),
     "sqlite3": "sqlite3",
     "aiosqlite": "sqlite3",
 }

@@ -14,7 +14,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
 
-from mintage.formats.storage import WRITERS, StorageForm, chosen, readers
+from mintage.formats.storage import WRITERS, StorageForm, chosen, readers, refuse, without_form
 from mintage.installation import missing
 
 try:
@@ -57,7 +57,7 @@ def register(
 
     :param connection: a connection or a cursor that reads IDs; the default is the whole process.
     :param forms: by class of IDs, the storage form: ``bytes``, ``uuid`` or ``text``. Other classes have their default
-        form (:doc:`/reference/storage`).
+        form (:doc:`/reference/storage`). IDs of a class with ``None`` are refused.
     :param load: by type of PostgreSQL, the class of IDs to which its values are converted, or ``TypeID("user")`` for
         TypeIDs of a prefix: ``{"uuid": uuid.ID}``. The types are ``bytea``, ``uuid``, ``text``, ``varchar`` and
         ``bpchar`` (``CHAR(n)``).
@@ -67,6 +67,8 @@ def register(
     sent, casts = chosen(forms), readers(load, _OIDS)
     for python, form in sent.items():
         extensions.register_adapter(python, _SENT[form])
+    for python in without_form(forms):
+        extensions.register_adapter(python, refuse)
     for name, read in casts.items():
         extensions.register_type(extensions.new_type((_OIDS[name],), "ID", _cast(name, read)), connection)
 

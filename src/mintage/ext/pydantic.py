@@ -71,9 +71,14 @@ def core_schema_of(of: object, *_: object) -> core_schema.CoreSchema:
     )
 
 
+def serializer_of(id: object) -> SchemaSerializer:
+    """Return the serializer by which Pydantic writes an ID without a declared type; ``__pydantic_serializer__``."""
+    python: Any = type(id)
+    return _serializer(python)
+
+
 @cache
-def serializer_of(of: type) -> SchemaSerializer:
-    """Return the serializer of a class of IDs, by which Pydantic writes a value without a declared type."""
+def _serializer(of: Any) -> SchemaSerializer:
     return SchemaSerializer(core_schema_of(of))
 
 

@@ -1,4 +1,4 @@
-"""IDs in PyMySQL: as parameters of statements for MySQL and MariaDB.
+"""IDs in PyMySQL, mysqlclient and aiomysql: as parameters of statements for MySQL and MariaDB.
 
 >>> import pymysql
 >>> from mintage import sno
@@ -13,13 +13,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from mintage.formats.storage import CLASSES, StorageForm, chosen, writer_of
+from mintage.formats.storage import CLASSES, StorageForm, chosen, refuse, without_form, writer_of
 from mintage.installation import missing
-
-try:
-    from pymysql import converters
-except ModuleNotFoundError as error:
-    raise missing(error, "pymysql") from None
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -28,9 +23,10 @@ __all__ = ["register"]
 
 
 def register(connection: Any = None, *, forms: Mapping[type[Any], str | None] | None = None) -> None:
-    """Make PyMySQL accept IDs as parameters.
+    """Make PyMySQL, or a connection of mysqlclient or aiomysql, accept IDs as parameters.
 
-    PyMySQL reads bytes or text as before, as the server does not say which columns have IDs.
+    These drivers send the text of an ID that they do not know. They read bytes or text as before, as the server does
+    not say which columns have IDs.
 
     >>> import pymysql
     >>> from mintage import sno
@@ -40,17 +36,27 @@ def register(connection: Any = None, *, forms: Mapping[type[Any], str | None] | 
     >>> connection.cursor().mogrify("SELECT item FROM orders WHERE id = %s", [sno.ID.parse("brpk4q72xwf2m63l")])
     "SELECT item FROM orders WHERE id = 'brpk4q72xwf2m63l'"
 
-    :param connection: the connection; the default is all connections that are opened later.
+    :param connection: the connection; the default is all connections of PyMySQL that are opened later.
     :param forms: by class of IDs, the storage form: ``bytes``; ``uuid``, the 16 bytes of the UUID; or ``text``. Other
         classes have their default form (:doc:`/reference/storage`), which is ``uuid`` for ``uuid.ID``, ``locality.ID``
-        and ``typeid.ID``.
+        and ``typeid.ID``. IDs of a class with ``None`` are refused.
     :raises ArgumentError: ``argument.type``: a class that is no class of IDs.
     :raises ConfigError: ``config.form``: the IDs of a class have no such form.
+    :raises ModuleNotFoundError: there is no connection, and PyMySQL is not installed.
     """
     sent = {python: _sent(python, form) for python, form in chosen(forms).items()}
-    # A connection without a mapping of its own copies the second; `escape_item` uses the first as a last resort.
-    for encoders in (converters.encoders, converters.conversions) if connection is None else (connection.encoders,):
+    sent |= dict.fromkeys(without_form(forms), refuse)
+    for encoders in _encoders_of_all() if connection is None else (connection.encoders,):
         encoders.update(sent)
+
+
+def _encoders_of_all() -> tuple[dict[Any, Any], ...]:
+    try:
+        from pymysql import converters
+    except ModuleNotFoundError as error:
+        raise missing(error, "pymysql") from None
+    # A connection without a mapping of its own copies the second; `escape_item` uses the first as a last resort.
+    return converters.encoders, converters.conversions
 
 
 def _sent(python: type[Any], form: StorageForm) -> Callable[[Any, Any], str]:

@@ -538,6 +538,19 @@ ANNOTATIONS: Final[Mapping[type[Any], IDType[Any]]] = {
 ``typeid.ID`` has no type here, as the class has no prefix: add an ``Annotated`` type of your own."""
 
 
+def type_of(id: Any) -> IDType[Any]:
+    """Return the type by which SQLAlchemy writes an ID that no column describes, for the hook ``__sa_type_engine__``.
+
+    :raises AttributeError: columns store the class in two forms; the driver then refuses the ID.
+    """
+    python = type(id)
+    forms = storage.declared(_stored)
+    if forms.get(python, "") is None:
+        raise AttributeError(python)
+    form: Any = forms.get(python)
+    return TypeIDType(id.prefix, form) if python is typeid.ID else type(ANNOTATIONS[python])(form)
+
+
 def render_item(kind: str, item: object, context: Any) -> str | Literal[False]:
     """Return the text of one of these types for a migration of Alembic, and add its import.
 

@@ -17,7 +17,7 @@ from __future__ import annotations
 import sqlite3
 from typing import TYPE_CHECKING, Any
 
-from mintage.formats.storage import CLASSES, StorageForm, chosen, reader_of, writer_of
+from mintage.formats.storage import CLASSES, StorageForm, chosen, reader_of, refuse, without_form, writer_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -45,7 +45,8 @@ def register(module: ModuleType = sqlite3, *, forms: Mapping[type[Any], str | No
     :param module: ``sqlite3``, or a module that replaces it, such as ``pysqlite3``. The whole process is affected.
     :param forms: by class of IDs, the storage form: ``bytes``; ``uuid``, the 16 bytes of the UUID; or ``text``. Other
         classes have their default form (:doc:`/reference/storage`), which is ``uuid`` for ``uuid.ID``, ``locality.ID``
-        and ``typeid.ID``. No TypeID can be read from 16 bytes, as they do not contain the prefix.
+        and ``typeid.ID``. IDs of a class with ``None`` are refused. No TypeID can be read from 16 bytes, as they do not
+        contain the prefix.
     :raises ArgumentError: ``argument.type``: a class that is no class of IDs.
     :raises ConfigError: ``config.form``: the IDs of a class have no such form.
     """
@@ -53,6 +54,8 @@ def register(module: ModuleType = sqlite3, *, forms: Mapping[type[Any], str | No
         kind = CLASSES[python]
         module.register_adapter(python, writer_of(kind, form, "sqlite"))
         module.register_converter(kind.title.upper(), _converter(reader_of(kind, form), form))
+    for python in without_form(forms):
+        module.register_adapter(python, refuse)
 
 
 def _converter(read: Callable[[Any], Any], form: StorageForm) -> Callable[[bytes], Any]:

@@ -12,7 +12,6 @@ Readings below :data:`FLOOR` are dropped. The likelihood orders the readings of 
 from __future__ import annotations
 
 from contextlib import suppress
-from operator import index
 from time import time_ns
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -21,7 +20,7 @@ from mintage.errors import ArgumentError, ParseError
 from mintage.formats import catalogue, times
 from mintage.formats.catalogue import Format
 from mintage.formats.rows import SCHEMES
-from mintage.formats.values import MAX_SHOWN_BITS, lost_digits
+from mintage.formats.values import MAX_SHOWN_BITS, integer_of, lost_digits
 
 if TYPE_CHECKING:
     import builtins
@@ -256,7 +255,7 @@ def _readings(table: _Table, value: object) -> Iterator[_Reading]:
         return _of_bytes(table, value)
     if (scheme := _scheme_of(value)) is not None:
         return _of_object(table, scheme, value)
-    number = _as_integer(value)
+    number = integer_of(value)
     if number is not None:
         return _of_integer(table, number)
     from uuid import UUID  # here, because the import takes milliseconds
@@ -322,14 +321,6 @@ def _of_integer(table: _Table, number: int) -> Iterator[_Reading]:
             return
 
 
-def _as_integer(value: object) -> int | None:
-    """Return an ``int``, or an item of a numpy array as one; ``None`` for a bool and for anything else."""
-    try:
-        return None if isinstance(value, bool) else index(value)  # type: ignore[arg-type]
-    except TypeError:
-        return None
-
-
 _SHOWN: Final = 40
 
 
@@ -342,5 +333,5 @@ def _shortened(value: object) -> str:
         shown = raw[: _SHOWN // 2].hex()
         more = "" if len(raw) <= _SHOWN // 2 else f"... ({len(raw):,} bytes)"
         return f"bytes {shown or '(none)'}{more}"
-    number = _as_integer(value) or 0
+    number = integer_of(value) or 0
     return str(number) if number.bit_length() <= MAX_SHOWN_BITS else f"an integer of {number.bit_length():,} bits"

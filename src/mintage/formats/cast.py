@@ -7,7 +7,7 @@ from uuid import UUID
 
 from mintage._core import typeid
 from mintage.errors import ArgumentError, FieldError, ParseError
-from mintage.formats.values import raw, type_name
+from mintage.formats.values import integer_of, raw, type_name
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
@@ -57,10 +57,10 @@ def cast(id: object, to: type[T]) -> T:
         raise ArgumentError(f"to must be a class, not {type_name(type(to))}", code="argument.type")
     target: Any = to
     made: Any
-    if isinstance(id, target):
+    if isinstance(id, target) and not isinstance(id, bool):
         made = id
-    elif isinstance(id, int):
-        made = _of_int(id, target)
+    elif (number := integer_of(id)) is not None:
+        made = _of_int(number, target)
     else:
         data = raw(id)
         if target is bytes:
@@ -86,6 +86,8 @@ def _of_int(id: int, to: Any) -> Any:
         return UUID(int=id)
     if hasattr(to, "from_int"):
         return to.from_int(id)
+    if to is int:
+        return id
     if to is bytes:
         raw(id)
     raise _no_class(to)
@@ -151,10 +153,10 @@ def derive(parent: object, key: str | Buffer) -> UUID:
 def _message(parent: object) -> bytes:
     if isinstance(parent, str):
         return b"text\0" + parent.encode("utf-8", "surrogatepass")
-    if isinstance(parent, int):
-        if parent < 0:
+    if (number := integer_of(parent)) is not None:
+        if number < 0:
             raise FieldError("parent is negative, must be 0 or more", code="field.range")
-        return b"int\0" + parent.to_bytes(max(8, (parent.bit_length() + 7) // 8), "big")
+        return b"int\0" + number.to_bytes(max(8, (number.bit_length() + 7) // 8), "big")
     if isinstance(parent, typeid.ID):
         return b"typeid\0" + parent.prefix.encode() + b"\0" + bytes(parent)
     return b"bytes\0" + raw(parent)

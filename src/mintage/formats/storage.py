@@ -6,7 +6,7 @@ has its table, which a test compares with each of them.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, NoReturn
 from uuid import UUID
 
 from mintage import typeid
@@ -147,7 +147,7 @@ def reader_of(kind: Kind | TypeIDs, form: StorageForm | None = None) -> Callable
 def chosen(named: Mapping[type[Any], str | None] | None) -> dict[type[Any], StorageForm]:
     """Return the storage form of each class of IDs.
 
-    :param named: the forms of some classes, or ``None`` to leave a class out; the others have their default form.
+    :param named: the forms of some classes, or ``None`` for a class that has none; the others have their default form.
     :raises ArgumentError: ``argument.type``: a key is no class of IDs.
     :raises ConfigError: ``config.form``: the IDs have no such form.
     """
@@ -160,6 +160,23 @@ def chosen(named: Mapping[type[Any], str | None] | None) -> dict[type[Any], Stor
         for python, kind in CLASSES.items()
         if python not in named or named[python] is not None
     }
+
+
+def without_form(named: Mapping[type[Any], str | None] | None) -> list[type[Any]]:
+    """Return the classes that have no form; see :func:`chosen`."""
+    return [python for python, form in (named or {}).items() if form is None]
+
+
+def refuse(id: object, *_: object) -> NoReturn:
+    """Refuse to write an ID of a class without a form.
+
+    :raises ArgumentError: ``argument.type``: always.
+    """
+    name = type_name(type(id))
+    message = (
+        f"{name} has several storage forms here, and no column says which one: give the parameter its column's type"
+    )
+    raise ArgumentError(message, code="argument.type")
 
 
 def declared(columns: Iterable[tuple[type[Any], StorageForm]]) -> dict[type[Any], str | None]:

@@ -9,6 +9,8 @@ from mintage.errors import ArgumentError
 
 MAX_SHOWN_BITS: Final = 128
 """The size of the largest integer whose digits a message has."""
+_MAX_DIGITS: Final = 50
+"""More than the 49 digits of an ID of 160 bits."""
 
 
 def type_name(kind: type) -> str:
@@ -20,17 +22,20 @@ def integer_of(value: object) -> int | None:
     """Return the int of an integer, or ``None`` if the value is none that an ID can be.
 
     An int, an integral ``Decimal``, as drivers return from ``NUMERIC``, and an integer of NumPy are integers. A bool is
-    not, nor is a float, which may be another ID's integer, rounded.
+    not, nor is a float, which may be another ID's integer, rounded, nor a ``Decimal`` of more digits than any ID.
     """
     if isinstance(value, int):
         return None if isinstance(value, bool) else int(value)
     if hasattr(type(value), "__index__"):
-        return operator.index(value)  # type: ignore[arg-type]
+        try:
+            return operator.index(value)  # type: ignore[arg-type]
+        except TypeError:  # an array of NumPy
+            return None
     from decimal import Decimal  # most processes read none
 
-    if isinstance(value, Decimal) and value.is_finite() and value == value.to_integral_value():
-        return int(value)
-    return None
+    if not isinstance(value, Decimal) or not value.is_finite() or value.adjusted() >= _MAX_DIGITS:
+        return None  # the exponent of a short text can ask for an int of gigabytes
+    return int(value) if value == value.to_integral_value() else None
 
 
 def raw(id: object) -> bytes:
@@ -45,7 +50,7 @@ def raw(id: object) -> bytes:
         found = getattr(id, name, None)
         if isinstance(found, bytes):
             return found
-    if isinstance(id, int):
+    if isinstance(id, int) and not isinstance(id, bool):
         message = "an int has no width: pass the bytes of int.to_bytes instead"
         raise ArgumentError(message, code="argument.type")
     hint = ": text is read by ID.parse" if isinstance(id, str) else ""

@@ -180,7 +180,7 @@ impl Layout {
     /// :raises FieldError: ``field.range``: negative, or wider than the layout.
     #[pyo3(signature = (id, /))]
     fn parse(&self, id: &Bound<'_, PyAny>) -> PyResult<Parts> {
-        let id = values::field(&values::integer(id)?, "id", (1 << self.0.bits()) - 1)?;
+        let id = values::field(&values::integer(id, "id")?, "id", (1 << self.0.bits()) - 1)?;
         self.0.parse(id as u64).map(Parts).map_err(errors::value)
     }
 
