@@ -27,11 +27,12 @@ import atexit
 import sys
 import threading
 import time
-from _weakref import ref  # as weakref has it, whose other classes take a millisecond
 from abc import ABC, abstractmethod
 from collections import deque
 from contextlib import suppress
 from functools import cache, partial
+from typing import TYPE_CHECKING, Final, Never, TypeVar
+from weakref import ref
 
 from mintage._core import Condition, fork_generation, monotonic_s, start_generation
 from mintage.errors import GenerationError, MintError, PassingError, StoreError
@@ -40,11 +41,9 @@ from mintage.process.forks import fork_lock, give_way
 from mintage.process.generation import Generation
 from mintage.process.restore import RestoreDetector, Verdict
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     import logging
     from collections.abc import Callable
-    from typing import Final, Never, TypeVar
 
     from mintage._core import Held
     from mintage.store import Store

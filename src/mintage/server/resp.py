@@ -12,13 +12,13 @@ import asyncio
 import itertools
 import time
 from collections.abc import Coroutine
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, cast
 
 import structlog
 
 from mintage import __version__
 from mintage._core.lane import MAX_REPLY_BATCH, MOST_WORDS, RespSession
-from mintage._dataclass import dataclass
 from mintage.errors import CATALOGUE, FieldError, MintError, PassingError, RequestError
 from mintage.server.turns import COMMAND, FREE, HIGH_WATER, INTEGER, REQUEST
 

@@ -20,6 +20,7 @@ import sys
 import threading
 import time
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from functools import partial
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Final
@@ -27,7 +28,6 @@ from typing import TYPE_CHECKING, Any, Final
 import structlog
 
 from mintage._core.lane import http_date
-from mintage._dataclass import asdict, dataclass
 from mintage.errors import CATALOGUE, ConfigError, MintError, StoreError
 from mintage.installation import install_line
 from mintage.protocol.url import StoreUrl
@@ -83,7 +83,7 @@ class Listeners:
 
     def bound(self) -> dict[str, socket.socket]:
         """Return the bound sockets, by interface."""
-        return {name: each for name, each in asdict(self).items() if each is not None}
+        return {name: each for name, each in (("http", self.http), ("redis", self.redis)) if each is not None}
 
     def addresses(self) -> dict[str, str]:
         """Return the actual host and port of each interface, as ``host:port``."""

@@ -7,10 +7,10 @@ environment (``MINTAGE_MAX_WAIT_MS=500``), the file that ``--config`` or ``MINTA
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, Self
 
 from mintage import rules
-from mintage._dataclass import dataclass
 from mintage.errors import ConfigError
 from mintage.formats import catalogue
 from mintage.server.keys import check_key_name, check_rights

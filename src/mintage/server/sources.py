@@ -5,12 +5,12 @@ from __future__ import annotations
 import argparse
 import os
 import re
+from dataclasses import dataclass
 from errno import EINVAL
 from functools import partial
 from stat import S_ISREG
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
-from mintage._dataclass import dataclass
 from mintage.server.values import headings, shown, wrong
 
 if TYPE_CHECKING:

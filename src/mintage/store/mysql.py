@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import importlib
 import sys
+from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
-from mintage._dataclass import replace
 from mintage.errors import ConfigError, StoreError
 from mintage.installation import install_line
 from mintage.process.forks import fork_lock
