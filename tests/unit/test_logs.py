@@ -7,7 +7,6 @@ import io
 import json
 import logging
 import re
-import subprocess
 import sys
 import warnings
 from pathlib import Path
@@ -259,10 +258,3 @@ def test_documentation_lists_every_event_with_its_level() -> None:
     page = (root / "docs/how-to/observe.md").read_text("utf-8")
     rows = re.findall(r"^\| (`.+?`) \| (info|warning|error) \|", page, re.MULTILINE)
     assert {(event, level) for names, level in rows for event in re.findall(r"`([^`]+)`", names)} == logged
-
-
-def test_service_does_not_use_rich() -> None:
-    """structlog imports it for tracebacks, which takes 4 MB of a service that prints none."""
-    program = "import sys, mintage.server.run; assert 'rich' not in sys.modules; import rich; print(rich.__name__)"
-    done = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True)
-    assert done.stdout == "rich\n"

@@ -17,25 +17,15 @@ from typing import TYPE_CHECKING, Any, Final
 
 import structlog
 from httptools import HttpParserError, HttpParserUpgrade, HttpRequestParser
+from uvicorn.config import Config
+from uvicorn.protocols.http.flow_control import FlowControl
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
+from uvicorn.server import ServerState
 
 from mintage._core.lane import MAX_REPLY_BATCH, HttpSession
 from mintage.errors import RequestError
 from mintage.server.exchange import Exchange
-from mintage.server.fronts import late, late_names, without_front
 from mintage.server.turns import FREE, HIGH_WATER, REQUEST
-
-# The front is for the command line, with click and reloaders; the late ones are for type checkers, for applications and
-# logs of other kinds, and for the server of uvicorn itself.
-with (
-    without_front("uvicorn"),
-    late("logging.config", "platform", "random"),
-    late_names("configparser", "email.utils", "pathlib", "uvicorn._types", "uvicorn.importer"),
-    late_names(*(f"uvicorn.middleware.{name}" for name in ("asgi2", "message_logger", "proxy_headers", "wsgi"))),
-):
-    from uvicorn.config import Config
-    from uvicorn.protocols.http.flow_control import FlowControl
-    from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
-    from uvicorn.server import ServerState
 
 if TYPE_CHECKING:
     import asyncio
@@ -100,8 +90,7 @@ def configured(app: App) -> tuple[Config, ServerState]:
         proxy_headers=False,
         server_header=False,
     )
-    with without_front("uvicorn", Config=Config):
-        config.load()
+    config.load()
     return config, ServerState()
 
 

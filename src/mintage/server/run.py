@@ -32,9 +32,9 @@ from mintage.errors import CATALOGUE, ConfigError, MintError, StoreError
 from mintage.installation import install_line
 from mintage.protocol.url import StoreUrl
 from mintage.server import logs
-from mintage.server.drivers import import_drivers
 from mintage.server.sources import variable
 from mintage.server.values import is_loopback
+from mintage.store import STORE_KINDS, load_driver
 
 if sys.platform == "win32":
     raise ImportError("the service does not run on Windows")
@@ -137,7 +137,7 @@ def serve(settings: Settings) -> int:
             )
     logs.configure(settings)
     _tls(settings)
-    import_drivers(settings.store_url)
+    _import_drivers(settings.store_url)
     _check_store(settings)
     _refuse_itself(settings)
     listeners = Listeners(_bind("http", settings.http_address), _bind("redis", settings.redis_address))
@@ -165,6 +165,16 @@ def _check_store(settings: Settings) -> None:
 
         check_passing(error)
         raise
+
+
+def _import_drivers(store: str) -> None:
+    """Import the drivers of a store and its cache, once for all workers. Opening the store says what is missing."""
+    url = StoreUrl.parse(store)
+    for scheme in (url.scheme, url.options.get("cache", "").partition(":")[0]):
+        module, _, extra = STORE_KINDS.get(scheme, ("", "", None))
+        if module:
+            with suppress(ConfigError):
+                load_driver(module, extra)
 
 
 def _keep_standard_error() -> None:
@@ -251,7 +261,6 @@ async def _work(
     shares: Mapping[str, Share] | None = None,
 ) -> None:
     """Serve until a signal, or the parent process, stops the service."""
-    from mintage.server import http  # noqa: F401 - before there are threads, for which its late modules stand in as well
     from mintage.server.health import every
     from mintage.server.heap import TRIM_INTERVAL_S, Heap
     from mintage.server.service import Service
