@@ -48,8 +48,6 @@ class Server:
         self._loop = asyncio.get_running_loop()
         self._pause: asyncio.TimerHandle | None = None
         self._opening: set[asyncio.Task[object]] = set()
-        self.accepted = 0
-        """The number of connections accepted since the start."""
         if share is not None:
             share.begin()
         self._listen()
@@ -73,7 +71,6 @@ class Server:
             except OSError:
                 self._listen_later(_PAUSE_S)
                 return
-            self.accepted += 1
             connection.setblocking(False)
             self._begin(connection)
 

@@ -114,7 +114,6 @@ class HttpProtocol(HttpToolsProtocol):
         self._has_eof = False
         self._is_active = True
         self._waits_s = 0
-        self._note_read = service.wake.note_read
         self._turns = service.turns
 
     # --- calls of the transport -----------------------------------------------------------------------------------
@@ -139,7 +138,6 @@ class HttpProtocol(HttpToolsProtocol):
 
     def data_received(self, data: bytes) -> None:
         """Answer the requests in the data, or keep it for later."""
-        self._note_read()
         self._is_active = True
         if self._is_between() and not self._unread and not self._turns.is_over:
             self._begin(data)

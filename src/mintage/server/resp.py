@@ -165,7 +165,6 @@ class RespProtocol(asyncio.Protocol):
         self._is_over = False
         self._is_active = True
         self._waits_s = 0
-        self._note_read = service.wake.note_read
         self._turns = service.turns
 
     # --- calls of the transport -----------------------------------------------------------------------------------
@@ -186,7 +185,6 @@ class RespProtocol(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         """Answer the commands in the data, or keep it for later."""
-        self._note_read()
         self._is_active = True
         if self._is_busy or self._turns.is_over:
             # At most the data of one read is kept beyond the command that is being answered.

@@ -262,7 +262,6 @@ async def _work(
 ) -> None:
     """Serve until a signal, or the parent process, stops the service."""
     from mintage.server.health import every
-    from mintage.server.heap import TRIM_INTERVAL_S, Heap
     from mintage.server.service import Service
 
     loop = asyncio.get_running_loop()
@@ -295,7 +294,6 @@ async def _work(
         asyncio.create_task(service.probe.run()),
         asyncio.create_task(every(1.0, partial(_gather, service))),
         asyncio.create_task(every(1.0, partial(_check_timeouts, service, state))),
-        asyncio.create_task(every(TRIM_INTERVAL_S, Heap(service, servers).trim)),
     ]
     if parent is not None:
         tasks.append(asyncio.create_task(every(1.0, partial(_beat, parent))))
@@ -673,7 +671,7 @@ def _can_fork() -> bool:
 def _import_worker() -> None:
     """Import all that a worker imports until its first answer."""
     from mintage.lease import keeper, lease_client, request, segment_client  # noqa: F401
-    from mintage.server import app, handshake, health, heap, http, resp, service  # noqa: F401
+    from mintage.server import app, handshake, health, http, resp, service  # noqa: F401
 
 
 def _run_worker(

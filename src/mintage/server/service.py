@@ -24,7 +24,6 @@ from mintage.server.minters import Minters
 from mintage.server.namespaces import Namespaces
 from mintage.server.threads import Threads, within
 from mintage.server.turns import INTEGER, Turns
-from mintage.server.wake import Wake
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Mapping
@@ -125,7 +124,6 @@ class Service:
         most, silence_s = settings.max_connections, settings.request_timeout_ms / 1000
         self.rooms = {name: Room(each, most, silence_s) for name, each in self.connections.items()}
         self._minters = Minters(settings, self.store, self.metrics)
-        self.wake = Wake()
         self.turns = Turns()
         self._threads = Threads(_THREADS, "mintage-store")
         self._listing = asyncio.Lock()
