@@ -227,13 +227,13 @@ def test_console_traceback_is_indented_without_control_characters(
 def test_summary_of_omitted_lines_is_logged_once_a_second() -> None:
     now = [5.0]
     sampled = logs.Sampled(lambda: now[0])
-    assert [sampled.passes() for _ in range(100)] == [{}, *[None] * 99]
+    assert [sampled.allow() for _ in range(100)] == [{}, *[None] * 99]
     now[0] = 6.0
-    assert [sampled.passes() for _ in range(3)] == [{"left_out": 99}, None, None]
+    assert [sampled.allow() for _ in range(3)] == [{"left_out": 99}, None, None]
     now[0] = 99.0
-    assert sampled.passes() == {"left_out": 2}
+    assert sampled.allow() == {"left_out": 2}
     now[0] = 100.0
-    assert sampled.passes() == {}
+    assert sampled.allow() == {}
 
 
 # --- the documentation --------------------------------------------------------------------------------------------

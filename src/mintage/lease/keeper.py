@@ -57,8 +57,7 @@ LONGEST_PAUSE_S: Final = 1.0
 SHUTDOWN_TIMEOUT_S: Final = 2.0
 #: The interval of checks for a restore from a snapshot, while a task has a lease or segments.
 RESTORE_CHECK_INTERVAL_S: Final = 1.0
-#: How long before its time a task may be done, so how often at most the keeper walks through all of them. What a keeper
-#: costs grows with its tasks, then, not with their square.
+#: A task may run this early, so the keeper scans its tasks at most this often. Its cost stays linear.
 SCAN_S: Final = 0.25
 #: Threads hold the condition for moments. If one cannot get it for this long, another is stuck with it.
 LOCK_S: Final = 5.0

@@ -55,7 +55,7 @@ def _mac() -> int:
 
 @cache
 def _open(url: str) -> Store:
-    """One store a URL: a relative path of SQLite's means the directory of its first use, wherever the process goes."""
+    """Return the store of a URL, opened once. A relative path keeps the directory of its first use."""
     return open_store(url)
 
 

@@ -53,7 +53,7 @@ def judge(before: Fingerprint, now: Fingerprint) -> Verdict:
     """Return the verdict on two fingerprints of one process.
 
     >>> judge(Fingerprint(boot_id="a", pid=7), Fingerprint(boot_id="b", pid=7))
-    Verdict.RESTORED
+    <Verdict.RESTORED: 3>
     """
     if (
         before.pid != now.pid

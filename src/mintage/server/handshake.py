@@ -12,7 +12,7 @@ import asyncio
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
-from mintage.server.service import Room
+from mintage.server.service import ConnectionLimit
 
 if TYPE_CHECKING:
     import socket
@@ -109,12 +109,12 @@ class TlsServer(Server):
     ) -> None:
         super().__init__(listener, make, workers, share)
         self._connections = connections
-        self._room = Room(connections, most, timeout_s)
+        self._limit = ConnectionLimit(connections, most, timeout_s)
         self._context = context
         self._timeout_s = timeout_s
 
     def _begin(self, connection: socket.socket) -> None:
-        if not self._room.is_there():
+        if not self._limit.try_admit():
             # No refusal is sent: it would need a handshake, which is the work to save.
             connection.close()
             return

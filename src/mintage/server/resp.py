@@ -173,7 +173,7 @@ class RespProtocol(asyncio.Protocol):
         """Accept the connection, or refuse it if there are too many."""
         self._transport = cast("asyncio.Transport", transport)
         self._transport.set_write_buffer_limits(HIGH_WATER)
-        if not self._service.rooms["redis"].is_there():
+        if not self._service.connection_limits["redis"].try_admit():
             self._transport.write(b"-ERR max number of clients reached (request.busy)\r\n")
             self._transport.close()
             return
@@ -186,7 +186,7 @@ class RespProtocol(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         """Answer the commands in the data, or keep it for later."""
         self._is_active = True
-        if self._is_busy or self._turns.is_over:
+        if self._is_busy or self._turns.is_spent:
             # At most the data of one read is kept beyond the command that is being answered.
             self._session.hold(data)
             self._listen(False)

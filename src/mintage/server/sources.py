@@ -91,7 +91,7 @@ class _Parser(argparse.ArgumentParser):
         if others and others[0].startswith("-"):
             raise unknown(others[0].partition("=")[0], map(flag, self.names))
         if others:
-            self.error("a word belongs to no setting: write --NAME VALUE, or --NAME alone where it is yes or no")
+            self.error("unexpected argument: write --NAME VALUE, or --NAME alone where it is yes or no")
         return found
 
 
