@@ -298,8 +298,10 @@ print(*sorted(new - sys.stdlib_module_names - {{"{module}".partition(".")[0]}}))
 """
 
 
-def importing(module: str, call: str = "pass") -> Measure:
+def importing(module: str, call: str = "pass", *, after: str = "") -> Measure:
     """Return the milliseconds that `import module`, and a first call, add to an interpreter's start, beside that start.
+
+    :param after: the names of modules that the interpreter imports first, and that count as its start.
 
     The processes lease from a registry of their own, and do not find the hooks of AWS Lambda, which are here for tests.
     """
@@ -315,10 +317,11 @@ def importing(module: str, call: str = "pass") -> Measure:
                 subprocess.run([sys.executable, "-c", program], check=True, env=environment)
                 return (time.perf_counter_ns() - start) / 1e6
 
-            program = f"import sys; sys.modules['snapshot_restore_py'] = None; import {module}; {call}"
+            before = f"import {after}" if after else "pass"
+            program = f"{before}; import sys; sys.modules['snapshot_restore_py'] = None; import {module}; {call}"
             start_ms(program)
             for _ in range(rounds):
-                bare = start_ms("pass")
+                bare = start_ms(before)
                 result.add(start_ms(program) - bare, bare)
         find = [sys.executable, "-c", _THIRD_PARTY.format(module=module)]
         found = subprocess.run(find, check=True, capture_output=True, text=True).stdout

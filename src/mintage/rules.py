@@ -18,13 +18,11 @@ clock can delay a grant or waste a window, but it cannot make two windows overla
 
 from __future__ import annotations
 
-from mintage._core import sha1
-from mintage._dataclass import dataclass, field, replace
-from mintage.errors import ArgumentError, ConfigError, FieldError, GenerationError, LeaseError
+from dataclasses import dataclass, field, replace
+from typing import Final
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Final
+from mintage._core import sha1
+from mintage.errors import ArgumentError, ConfigError, FieldError, GenerationError, LeaseError
 
 SPAN_MS: Final = 30_000
 """The length of a window in milliseconds, and so the time of one node number that a crash wastes at most."""

@@ -4,41 +4,16 @@ from __future__ import annotations
 
 import json
 import signal
-import ssl
-import subprocess
-import sys
 from typing import TYPE_CHECKING
 
 import pytest
 
-from mintage.store import mysql
-from tests.servers import Redis, missing
 from tests.service.serving import Serving
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-SELDOM = (
-    "click",
-    "configparser",
-    "logging.config",
-    "mintage.cli.doctor",
-    "multiprocessing",
-    "prometheus_client.context_managers",
-    "prometheus_client.exposition",
-    "pyinstrument",
-    "redis",
-    "rich",
-    "sqlalchemy",
-    "starlette",
-    "structlog.dev",
-    "structlog.tracebacks",
-    "tomllib",
-    "uvicorn._types",
-    "uvicorn.main",
-)
-"""Modules that only some requests, settings or stores need."""
 WORKERS = 2
 
 
@@ -72,25 +47,6 @@ def at_end(service: Serving, directory: Path, words: str, *paths: str, before: s
     return place.read_text("utf-8").split()
 
 
-def test_first_answers_import_only_what_they_need(service: Serving, tmp_path: Path) -> None:
-    found = imported(service, tmp_path)
-    assert "mintage.server.app" in found
-    assert sorted(found & set(SELDOM)) == []
-
-
-def test_late_modules_stand_in_only_before_threads_start(service: Serving, tmp_path: Path) -> None:
-    counting = (
-        "import threading; from mintage.server import fronts; found = []; make = fronts._LateModule.__init__\n"
-        "def noted(self, name):\n"
-        "    found.append(f'{name}:{threading.active_count()}')\n"
-        "    make(self, name)\n"
-        "fronts._LateModule.__init__ = noted"
-    )
-    found = at_end(service, tmp_path, "found", before=counting)
-    assert "uvicorn._types:1" in found
-    assert [each for each in found if not each.endswith(":1")] == []
-
-
 def test_no_request_waits_for_an_import_of_the_service(service: Serving, tmp_path: Path) -> None:
     noting = (
         "from mintage.server import run; known = set(); announce = run._announce\n"
@@ -101,7 +57,6 @@ def test_no_request_waits_for_an_import_of_the_service(service: Serving, tmp_pat
     )
     paths = ("/v1/sequences/orders", "/v1/store", "/openapi.json", "/", "/metrics")
     found = at_end(service, tmp_path, "set(sys.modules) - known", *paths, before=noting)
-    assert "prometheus_client.exposition" in found  # for its own thread
     assert [each for each in found if each.startswith(("mintage.server", "mintage.lease.request"))] == []
     assert not {"pydantic", "pydantic_core", "pydantic.main"} & set(found)
 
@@ -124,44 +79,3 @@ def test_forked_worker_inherits_modules_and_nothing_else(service: Serving, tmp_p
         assert (frozen > 10_000, threads) == (True, 1)
         assert {"mintage.server.app", "mintage.server.resp", "mintage.store.sqlite"} <= set(modules)
         assert not [file for file in files if "ids.db" in file or "eventpoll" in file]
-
-
-def test_driver_of_mysql_encrypts_a_password_once_a_server_asks() -> None:
-    pytest.importorskip("cryptography")
-    script = (
-        "import sys\n"
-        "from mintage.store import mysql\n"
-        "mysql.import_reduced()\n"
-        "from pymysql import _auth\n"
-        "assert not _auth._have_cryptography and 'cryptography' not in sys.modules\n"
-        "assert mysql._can_encrypt() and _auth._have_cryptography and _auth.serialization\n"
-    )
-    assert subprocess.run([sys.executable, "-c", script], timeout=60, check=False).returncode == 0
-
-
-def test_service_on_redis_imports_no_client_for_asyncio(service: Serving, tmp_path: Path) -> None:
-    if reason := missing("redis"):
-        pytest.skip(reason)
-    server = Redis(tmp_path / "redis")
-    server.start()
-    try:
-        service.settings["store"] = server.url
-        found = imported(service, tmp_path)
-    finally:
-        server.kill()
-    assert "redis.client" in found
-    seldom = {
-        "opentelemetry",
-        "redis.asyncio.client",
-        "redis.cache",
-        "redis.cluster",
-        "redis.lock",
-        "redis.sentinel",
-    }
-    assert sorted(found & seldom) == []
-
-
-def test_context_of_mysql_without_an_authority_reads_none() -> None:
-    context = mysql._unchecked_context()
-    assert (context.verify_mode, context.check_hostname) == (ssl.CERT_NONE, False)
-    assert context.cert_store_stats()["x509_ca"] == 0

@@ -920,7 +920,7 @@ def test_unauthenticated_requests_do_not_fill_the_log(configured: Callable[..., 
     key = new_key()
     now = [0.0]
     with configured({key: {"*": ["next"]}}) as ask, structlog.testing.capture_logs() as logged:
-        ask.service.strangers = Sampled(lambda: now[0])
+        ask.service.refusal_log_limit = Sampled(lambda: now[0])
         for _ in range(50):
             ask("POST", "/v1/sequences/orders:next")
             ask("GET", "/nothing")

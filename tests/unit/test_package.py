@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import copy
 import inspect
 import json
@@ -204,32 +205,20 @@ def test_mintage_imports_only_the_standard_library() -> None:
     assert roots - {"mintage"} <= sys.stdlib_module_names
 
 
-SLOW = {
-    "dataclasses",
-    "enum",
-    "hashlib",
-    "inspect",
-    "json",
-    "pathlib",
-    "random",
-    "re",
-    "socket",
-    "typing",
-    "urllib.parse",
-    "weakref",
-}
-"""Modules of the standard library that took most of the time to a process's first ID."""
-
-
 def test_mintage_imports_no_heavy_module() -> None:
     imported = imported_by("import mintage; mintage.sno.Generator(1).new(); mintage.snowflake.Generator(1).new()")
     assert imported & HEAVY == set()
     assert not any(name.startswith(("mintage.formats.anatomy", "mintage.formats", "mintage.cli")) for name in imported)
 
 
-def test_first_lease_imports_no_slow_module() -> None:
-    of_sqlite = imported_by("import sqlite3, threading, contextlib")
-    assert imported_by("import mintage.sno; mintage.sno.new()") & SLOW <= of_sqlite
+def test_no_module_of_the_package_stands_in_for_another() -> None:
+    for path in Path(mintage.__file__).parent.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            match node:
+                case ast.Subscript(value=ast.Attribute(attr="modules"), ctx=ast.Store() | ast.Del()):
+                    pytest.fail(f"{path}:{node.lineno} writes to sys.modules")
+                case ast.Attribute(value=ast.Attribute(attr="modules"), attr="update" | "pop" | "setdefault" | "clear"):
+                    pytest.fail(f"{path}:{node.lineno} writes to sys.modules")
 
 
 def test_a_process_imports_only_the_formats_that_it_uses() -> None:

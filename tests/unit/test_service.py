@@ -19,7 +19,7 @@ from mintage.formats import rows
 from mintage.lease import keeper
 from mintage.server.app import App
 from mintage.server.keys import Caller
-from mintage.server.service import FALLBACK_FLOOR, Room, Service
+from mintage.server.service import FALLBACK_FLOOR, ConnectionLimit, Service
 from mintage.server.settings import Settings
 from mintage.store.memory import MemoryStore
 
@@ -187,24 +187,24 @@ class Open:
         self.is_ended = True
 
 
-def room_of(most: int, *silent_s: float) -> tuple[Room, list[Open], set[Any]]:
+def room_of(most: int, *silent_s: float) -> tuple[ConnectionLimit, list[Open], set[Any]]:
     opened = [Open(each) for each in silent_s]
     connections: set[Any] = set(opened)
-    return Room(connections, most, 10.0), opened, connections
+    return ConnectionLimit(connections, most, 10.0), opened, connections
 
 
 def test_longest_idle_connection_is_closed_at_the_limit() -> None:
     room, opened, connections = room_of(4, 0, 11, 99, 10)
-    assert room.is_there()
+    assert room.try_admit()
     assert [each.is_ended for each in opened] == [False, False, True, False]
     assert connections == {opened[0], opened[1], opened[3]}
-    assert room.is_there()
+    assert room.try_admit()
     assert len(connections) == 3
 
 
 def test_active_connections_are_kept_and_idle_ones_below_the_limit() -> None:
     for room, opened, _ in (room_of(3, 0, 5, 10), room_of(4, 99, 99, 99)):
-        assert room.is_there() == (opened[0].silent_s == 99)
+        assert room.try_admit() == (opened[0].silent_s == 99)
         assert not any(each.is_ended for each in opened)
 
 

@@ -40,12 +40,12 @@ def test_turn_ends_with_its_work_and_the_next_starts_fresh(loop: Loop) -> None:
     turns = Turns()
     assert loop.soon == [], "nothing is counted"
     turns.spend(TURN - 1)
-    assert not turns.is_over
+    assert not turns.is_spent
     turns.spend(1)
-    assert turns.is_over
+    assert turns.is_spent
     assert len(loop.soon) == 1, "counted once a turn"
     loop.turn()
-    assert not turns.is_over
+    assert not turns.is_spent
     assert loop.soon == [], "and the loop sleeps"
 
 
@@ -63,7 +63,7 @@ def test_waiting_work_resumes_in_order_within_a_turn(loop: Loop) -> None:
         turns.later(lambda at=at: go_on(at))  # type: ignore[misc]
     loop.turn()
     assert went == list(range(many - 2))
-    assert not turns.is_over, "what is read meanwhile has a budget of its own"
+    assert not turns.is_spent, "what is read meanwhile has a budget of its own"
     loop.turn()
     assert went == [*range(many), *range(many - 4)], "who went on waits behind all others"
 
@@ -99,7 +99,7 @@ def test_tasks_that_awaited_one_answer_resume_one_by_one() -> None:
 
         async def answer() -> None:
             nonlocal went
-            await turns.room(TURN)
+            await turns.acquire(TURN)
             went += 1
 
         answers = asyncio.gather(*(answer() for _ in range(10)))

@@ -253,7 +253,7 @@ pub trait NodeGenerator: PyClass<Frozen = True> + PyTypeInfo + Sync {
     /// The object of an ID.
     fn object(py: Python<'_>, minted: Self::Minted) -> hot::Object;
 
-    /// The IDs of a run, packed; `ids` has room for just so many.
+    /// Writes the IDs of a run, packed; `ids` has exactly their size.
     fn write(&self, py: Python<'_>, run: Run, meta: u8, ids: &mut [u8]);
 }
 

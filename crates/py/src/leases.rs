@@ -203,7 +203,7 @@ impl Leases {
         pool.or(arguments.get_item("scheme")?).map_or_else(|| Ok(String::new()), |pool| pool.extract())
     }
 
-    /// A window that the clock is not at the end of. Waits for it, with the GIL released, at most so long.
+    /// Returns a window that has not ended; waits up to `max_wait_ms`, with the GIL released.
     fn grant(&self, py: Python<'_>, max_wait_ms: u64) -> PyResult<Grant> {
         type Times = (u64, u64, Option<i64>, Option<i64>, Option<i64>);
         self.asked.store(true, Ordering::Relaxed);

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 from contextlib import ExitStack
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from mintage._dataclass import replace
 from mintage.cli.command import UsageError, command, count, option, parse_int
 from mintage.cli.schemes import LAYOUT, layout_of
 from mintage.cli.screen import is_watched, progress

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import argparse
 import re
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
-
-from mintage._dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable

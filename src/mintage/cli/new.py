@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 from contextlib import closing, contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from mintage import snowflake
 from mintage._core import typeid
-from mintage._dataclass import replace
 from mintage.cli.command import JSON, Option, UsageError, command, count, option, parse_int
 from mintage.cli.screen import progress, write
 from mintage.cli.stores import STORE, advised

@@ -5,12 +5,12 @@ To add a scheme, add a row. A scheme's module is imported at first use, so that 
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from mintage._core.formats import FORMATS, LAST_RESORTS
-from mintage._dataclass import dataclass
 from mintage.errors import ParseError
 
 if TYPE_CHECKING:

@@ -27,11 +27,12 @@ import atexit
 import sys
 import threading
 import time
-from _weakref import ref  # as weakref has it, whose other classes take a millisecond
 from abc import ABC, abstractmethod
 from collections import deque
 from contextlib import suppress
 from functools import cache, partial
+from typing import TYPE_CHECKING, Final, Never, TypeVar
+from weakref import ref
 
 from mintage._core import Condition, fork_generation, monotonic_s, start_generation
 from mintage.errors import GenerationError, MintError, PassingError, StoreError
@@ -40,11 +41,9 @@ from mintage.process.forks import fork_lock, give_way
 from mintage.process.generation import Generation
 from mintage.process.restore import RestoreDetector, Verdict
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     import logging
     from collections.abc import Callable
-    from typing import Final, Never, TypeVar
 
     from mintage._core import Held
     from mintage.store import Store
@@ -58,8 +57,7 @@ LONGEST_PAUSE_S: Final = 1.0
 SHUTDOWN_TIMEOUT_S: Final = 2.0
 #: The interval of checks for a restore from a snapshot, while a task has a lease or segments.
 RESTORE_CHECK_INTERVAL_S: Final = 1.0
-#: How long before its time a task may be done, so how often at most the keeper walks through all of them. What a keeper
-#: costs grows with its tasks, then, not with their square.
+#: A task may run this early, so the keeper scans its tasks at most this often. Its cost stays linear.
 SCAN_S: Final = 0.25
 #: Threads hold the condition for moments. If one cannot get it for this long, another is stuck with it.
 LOCK_S: Final = 5.0

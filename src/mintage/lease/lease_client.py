@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from functools import partial
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from mintage._core import monotonic_s
 from mintage.errors import LeaseError, MintError, StoreError
@@ -16,10 +17,8 @@ from mintage.lease.keeper import Task
 from mintage.rules import MAX_INTEGER, Lease
 from mintage.store import new_token
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
-    from typing import Any, Final, TypeAlias
 
     from mintage.store import Store
 

@@ -7,14 +7,15 @@ public interface does not include this module.
 from __future__ import annotations
 
 import os
-from _weakref import ref  # as weakref has it
 from abc import ABC, abstractmethod
+from dataclasses import dataclass
 from functools import cache
+from typing import TYPE_CHECKING, Any, Final, Protocol
+from weakref import ref
 
 from mintage import rules
 from mintage._core import generation, system_ns
 from mintage._core.formats import locality_node, read_pool_layout
-from mintage._dataclass import dataclass
 from mintage.errors import ArgumentError, ConfigError
 from mintage.lease import registry, snapshots
 from mintage.lease.lease_client import LeaseClient
@@ -25,14 +26,10 @@ from mintage.process.forks import fork_lock
 from mintage.protocol.url import url_text
 from mintage.store import Store, open_store
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from typing import Any, Final, Protocol
 
     from mintage.lease.lease_client import Window
-else:
-    Protocol = object
 
 #: For the machine-local registry, which other processes hold for moments only, but for as long as the disk needs.
 _PATIENCE_MS: Final = 30_000
@@ -58,7 +55,7 @@ def _mac() -> int:
 
 @cache
 def _open(url: str) -> Store:
-    """One store a URL: a relative path of SQLite's means the directory of its first use, wherever the process goes."""
+    """Return the store of a URL, opened once. A relative path keeps the directory of its first use."""
     return open_store(url)
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import deque
 from contextlib import suppress
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from mintage import rules
 from mintage._core import monotonic_s
@@ -18,10 +19,8 @@ from mintage.process.forks import fork_lock
 from mintage.rules import GAP, LATEST_MS, MAX_COUNT, MAX_INTEGER, MAX_STRIDE, Segment
 from mintage.store import all_or_nothing
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Any, TypeAlias
 
     from mintage.store import Store
 

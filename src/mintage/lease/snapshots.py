@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import sys
 from contextlib import suppress
+from importlib import import_module
+from typing import TYPE_CHECKING
 
 from mintage._core import start_generation
 from mintage.errors import StoreError
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -89,7 +90,7 @@ def register() -> None:
     if _registered:
         return
     try:
-        hooks = __import__(_HOOKS)
+        hooks = import_module(_HOOKS)
     except ImportError:
         return
     _registered = True

@@ -5,11 +5,10 @@ from __future__ import annotations
 import os
 import sys
 from contextlib import suppress
+from typing import TYPE_CHECKING, ClassVar, Final
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     import _socket
-    from typing import ClassVar, Final
 
 _UEVENTS: Final = 15
 """The netlink family of the kernel's device events."""

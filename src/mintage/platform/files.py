@@ -7,11 +7,10 @@ import os
 import stat
 import sys
 from contextlib import suppress
+from typing import TYPE_CHECKING, Final
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
-    from typing import Final
 
 _PRIVATE: Final = (
     getattr(os, "O_CLOEXEC", 0)

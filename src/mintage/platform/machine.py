@@ -6,10 +6,7 @@ import os
 import sys
 import time
 from contextlib import suppress
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Final
+from typing import Final
 
 
 def machine_id() -> str:

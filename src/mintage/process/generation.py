@@ -5,12 +5,10 @@ A lease, a buffer, a connection or a lock of an earlier generation belongs to an
 
 from __future__ import annotations
 
-from mintage._core import fork_generation, generation
-from mintage._dataclass import dataclass
+from dataclasses import dataclass
+from typing import Self
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Self
+from mintage._core import fork_generation, generation
 
 
 @dataclass(frozen=True, slots=True)

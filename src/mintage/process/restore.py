@@ -6,15 +6,13 @@
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass
+from enum import Enum, auto
+from typing import Final
 
 from mintage._core import clocks
-from mintage._dataclass import dataclass
 from mintage.platform.announcements import Announcements
 from mintage.platform.machine import boot_id, start_of_process
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import ClassVar, Final
 
 JUMP_NS: Final = 200_000_000
 """The largest change of the difference of two clocks between two checks, in nanoseconds. Slewing and a smeared leap
@@ -23,23 +21,13 @@ one."""
 _TRIES: Final = 5
 
 
-class Verdict:
-    """The result of a comparison of two fingerprints: one of three objects."""
+class Verdict(Enum):
+    """The result of a comparison of two fingerprints."""
 
-    SAME: ClassVar[Verdict]
-    MAYBE: ClassVar[Verdict]
+    SAME = auto()
+    MAYBE = auto()
     """A clock jumped: the process was restored, somebody set the clock, or the machine slept."""
-    RESTORED: ClassVar[Verdict]
-
-    def __init__(self, name: str) -> None:
-        self._name = name
-
-    def __repr__(self) -> str:
-        return f"Verdict.{self._name}"
-
-
-for _name in ("SAME", "MAYBE", "RESTORED"):
-    setattr(Verdict, _name, Verdict(_name))
+    RESTORED = auto()
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +53,7 @@ def judge(before: Fingerprint, now: Fingerprint) -> Verdict:
     """Return the verdict on two fingerprints of one process.
 
     >>> judge(Fingerprint(boot_id="a", pid=7), Fingerprint(boot_id="b", pid=7))
-    Verdict.RESTORED
+    <Verdict.RESTORED: 3>
     """
     if (
         before.pid != now.pid

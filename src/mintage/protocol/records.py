@@ -5,12 +5,12 @@ A field is declared once, in its record. Its columns, its member in JSON and the
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
 from mintage.rules import LATEST_MS, LIMITS, NamespaceRecord, NodeRecord, PoolRecord, is_number
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from typing import Any, Final, TypeVar
 
     R = TypeVar("R", PoolRecord, NodeRecord, NamespaceRecord)
 

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from mintage._dataclass import dataclass, field
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
 from mintage.errors import ArgumentError, ConfigError
 from mintage.rules import ALPHANUMERIC, is_number
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     import ssl
     from collections.abc import Mapping
-    from typing import Any, Final
 
 TLS_OPTIONS: Final = ("ca", "cert", "cert_key")
 """The options that :meth:`StoreUrl.tls` reads."""

@@ -133,7 +133,7 @@ class App:
             if reads and name == b"host" and _is_name(host := value.decode("latin-1")):
                 return RequestError(
                     f"a service without keys is read as localhost or by its address, not as {host[:100]!a}: "
-                    "configure keys, or say --insecure",
+                    "configure keys, or pass --insecure",
                     code="request.rights",
                 )
         return None
@@ -149,7 +149,7 @@ class App:
             facts: dict[str, object] = {"key": exchange.caller, "code": exchange.code, "reason": exchange.reason}
             if wanted == "errors" and not exchange.caller and self._service.settings.has_keys:
                 # The metrics count every refusal.
-                if (left_out := self._service.strangers.passes()) is None:
+                if (left_out := self._service.refusal_log_limit.allow()) is None:
                     return
                 facts |= left_out
             log.info(

@@ -12,7 +12,7 @@ import asyncio
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
-from mintage.server.service import Room
+from mintage.server.service import ConnectionLimit
 
 if TYPE_CHECKING:
     import socket
@@ -48,8 +48,6 @@ class Server:
         self._loop = asyncio.get_running_loop()
         self._pause: asyncio.TimerHandle | None = None
         self._opening: set[asyncio.Task[object]] = set()
-        self.accepted = 0
-        """The number of connections accepted since the start."""
         if share is not None:
             share.begin()
         self._listen()
@@ -73,7 +71,6 @@ class Server:
             except OSError:
                 self._listen_later(_PAUSE_S)
                 return
-            self.accepted += 1
             connection.setblocking(False)
             self._begin(connection)
 
@@ -112,12 +109,12 @@ class TlsServer(Server):
     ) -> None:
         super().__init__(listener, make, workers, share)
         self._connections = connections
-        self._room = Room(connections, most, timeout_s)
+        self._limit = ConnectionLimit(connections, most, timeout_s)
         self._context = context
         self._timeout_s = timeout_s
 
     def _begin(self, connection: socket.socket) -> None:
-        if not self._room.is_there():
+        if not self._limit.try_admit():
             # No refusal is sent: it would need a handshake, which is the work to save.
             connection.close()
             return

@@ -12,13 +12,13 @@ import math
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import structlog
 
-from mintage._dataclass import dataclass
 from mintage.errors import ConfigError, MintError, RequestError, StoreError
 from mintage.rules import Segment
 

@@ -17,25 +17,15 @@ from typing import TYPE_CHECKING, Any, Final
 
 import structlog
 from httptools import HttpParserError, HttpParserUpgrade, HttpRequestParser
+from uvicorn.config import Config
+from uvicorn.protocols.http.flow_control import FlowControl
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
+from uvicorn.server import ServerState
 
 from mintage._core.lane import MAX_REPLY_BATCH, HttpSession
 from mintage.errors import RequestError
 from mintage.server.exchange import Exchange
-from mintage.server.fronts import late, late_names, without_front
 from mintage.server.turns import FREE, HIGH_WATER, REQUEST
-
-# The front is for the command line, with click and reloaders; the late ones are for type checkers, for applications and
-# logs of other kinds, and for the server of uvicorn itself.
-with (
-    without_front("uvicorn"),
-    late("logging.config"),
-    late_names("configparser", "uvicorn._types", "uvicorn.importer"),
-    late_names(*(f"uvicorn.middleware.{name}" for name in ("asgi2", "message_logger", "proxy_headers", "wsgi"))),
-):
-    from uvicorn.config import Config
-    from uvicorn.protocols.http.flow_control import FlowControl
-    from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
-    from uvicorn.server import ServerState
 
 if TYPE_CHECKING:
     import asyncio
@@ -100,8 +90,7 @@ def configured(app: App) -> tuple[Config, ServerState]:
         proxy_headers=False,
         server_header=False,
     )
-    with without_front("uvicorn", Config=Config):
-        config.load()
+    config.load()
     return config, ServerState()
 
 
@@ -125,7 +114,6 @@ class HttpProtocol(HttpToolsProtocol):
         self._has_eof = False
         self._is_active = True
         self._waits_s = 0
-        self._note_read = service.wake.note_read
         self._turns = service.turns
 
     # --- calls of the transport -----------------------------------------------------------------------------------
@@ -136,7 +124,7 @@ class HttpProtocol(HttpToolsProtocol):
         self.flow = _Flow(transport, self)
         transport.set_write_buffer_limits(HIGH_WATER)
         connections = self._service.connections["http"]
-        if not self._service.rooms["http"].is_there():
+        if not self._service.connection_limits["http"].try_admit():
             limit = self._service.settings.max_connections
             message = f"{limit} HTTP connections are open, the limit of max_connections: try again in a second"
             self._refuse(RequestError(message, code="request.busy", retry_after_ms=1000))
@@ -150,11 +138,10 @@ class HttpProtocol(HttpToolsProtocol):
 
     def data_received(self, data: bytes) -> None:
         """Answer the requests in the data, or keep it for later."""
-        self._note_read()
         self._is_active = True
-        if self._is_between() and not self._unread and not self._turns.is_over:
+        if self._is_between() and not self._unread and not self._turns.is_spent:
             self._begin(data)
-        elif self._unread or self._turns.is_over or self.is_waiting():
+        elif self._unread or self._turns.is_spent or self.is_waiting():
             self._unread += data
             self.flow.pause_reading()
             if not self.is_waiting():
@@ -243,7 +230,7 @@ class HttpProtocol(HttpToolsProtocol):
         while not self.transport.is_closing():
             if self.is_waiting() or self.flow.write_paused or self._turn is not _Turn.NONE:
                 break
-            if self._unread and self._turns.is_over:
+            if self._unread and self._turns.is_spent:
                 self._later()
             elif self._refusal is not None:
                 self._write_refusal(self._refusal)
@@ -426,7 +413,7 @@ class HttpProtocol(HttpToolsProtocol):
         head = [STATUS_LINE[answer.status], *(b"%s: %s\r\n" % header for header in headers)]
         self._service.metrics.request("http", exchange.operation, error.code)
         wanted = self._service.settings.access_log
-        left_out = {} if wanted == "all" else self._service.strangers.passes()
+        left_out = {} if wanted == "all" else self._service.refusal_log_limit.allow()
         if wanted != "off" and left_out is not None:
             facts = {"code": error.code, "reason": exchange.reason, "trace_id": exchange.trace_id, **left_out}
             log.info("refused", interface="http", **facts)

@@ -13,9 +13,9 @@ import re
 from base64 import b64decode
 from collections import defaultdict
 from contextlib import suppress
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Protocol
 
-from mintage._dataclass import dataclass, field
 from mintage.errors import ConfigError, RequestError
 
 if TYPE_CHECKING:

@@ -102,7 +102,7 @@ class Sampled:
         self._until_s = -1.0
         self._left_out = 0
 
-    def passes(self) -> dict[str, int] | None:
+    def allow(self) -> dict[str, int] | None:
         """Return the facts to add to a line, with the number left out before it; ``None`` to leave this line out."""
         now_s = self._clock()
         if now_s < self._until_s:

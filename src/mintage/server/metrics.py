@@ -10,20 +10,12 @@ import os
 import time
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, disable_created_metrics
+
 from mintage import __version__
 from mintage.errors import CATALOGUE, MintError
 from mintage.formats.rows import NAMES
-from mintage.server.fronts import late_names, without_front
 from mintage.store import Forwarding, Store
-
-# The front is for programs without a server, with two servers of HTTP; the late ones are for several workers, and for
-# blocks of code that are timed and counted.
-with (
-    without_front("prometheus_client"),
-    late_names("prometheus_client.context_managers", "prometheus_client.mmap_dict"),
-):
-    from prometheus_client.metrics import Counter, Gauge, Histogram, disable_created_metrics
-    from prometheus_client.registry import CollectorRegistry
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping

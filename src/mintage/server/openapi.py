@@ -281,13 +281,13 @@ def _query(name: str, text: str, schema: dict[str, Any]) -> dict[str, Any]:
 
 
 PAGES: Final[dict[tuple[str, str], dict[str, Any]]] = {
-    ("GET", "/healthz"): _page("Whether the service is alive", "service", "application/json"),
+    ("GET", "/healthz"): _page("Liveness", "service", "application/json"),
     ("GET", "/readyz"): _page(
         "Whether requests can be served",
         "service",
         "application/json",
         status={
-            "200": "They can. `degraded` is true while its store is away: what is held or the last resort serves.",
+            "200": "Ready. `degraded` is true while the store is away: buffered integers or the fallback are served.",
             "503": "Its store is away, a namespace is empty and there is no last resort; or it stops.",
         },
     ),

@@ -175,8 +175,8 @@ class Operation:
             raise RequestError(f"the query cannot be read: {error}", code="request.malformed") from error
         for name, value in query:
             if name not in known:
-                listed = f": use {', '.join(sorted(known))}" if known else ", nor any other"
-                raise RequestError(f"there is no parameter {_shown(name)}{listed}", code="request.malformed")
+                listed = f"use {', '.join(sorted(known))}" if known else "this operation takes none"
+                raise RequestError(f"unknown parameter {_shown(name)}: {listed}", code="request.malformed")
             if name in given:
                 raise RequestError(f"the parameter {name!r} is given twice", code="request.malformed")
             given[name] = value

@@ -12,13 +12,13 @@ import asyncio
 import itertools
 import time
 from collections.abc import Coroutine
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, cast
 
 import structlog
 
 from mintage import __version__
 from mintage._core.lane import MAX_REPLY_BATCH, MOST_WORDS, RespSession
-from mintage._dataclass import dataclass
 from mintage.errors import CATALOGUE, FieldError, MintError, PassingError, RequestError
 from mintage.server.turns import COMMAND, FREE, HIGH_WATER, INTEGER, REQUEST
 
@@ -165,7 +165,6 @@ class RespProtocol(asyncio.Protocol):
         self._is_over = False
         self._is_active = True
         self._waits_s = 0
-        self._note_read = service.wake.note_read
         self._turns = service.turns
 
     # --- calls of the transport -----------------------------------------------------------------------------------
@@ -174,7 +173,7 @@ class RespProtocol(asyncio.Protocol):
         """Accept the connection, or refuse it if there are too many."""
         self._transport = cast("asyncio.Transport", transport)
         self._transport.set_write_buffer_limits(HIGH_WATER)
-        if not self._service.rooms["redis"].is_there():
+        if not self._service.connection_limits["redis"].try_admit():
             self._transport.write(b"-ERR max number of clients reached (request.busy)\r\n")
             self._transport.close()
             return
@@ -186,9 +185,8 @@ class RespProtocol(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         """Answer the commands in the data, or keep it for later."""
-        self._note_read()
         self._is_active = True
-        if self._is_busy or self._turns.is_over:
+        if self._is_busy or self._turns.is_spent:
             # At most the data of one read is kept beyond the command that is being answered.
             self._session.hold(data)
             self._listen(False)

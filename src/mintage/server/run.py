@@ -20,6 +20,7 @@ import sys
 import threading
 import time
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from functools import partial
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Final
@@ -27,14 +28,13 @@ from typing import TYPE_CHECKING, Any, Final
 import structlog
 
 from mintage._core.lane import http_date
-from mintage._dataclass import asdict, dataclass
 from mintage.errors import CATALOGUE, ConfigError, MintError, StoreError
 from mintage.installation import install_line
 from mintage.protocol.url import StoreUrl
 from mintage.server import logs
-from mintage.server.drivers import import_drivers
 from mintage.server.sources import variable
 from mintage.server.values import is_loopback
+from mintage.store import STORE_KINDS, load_driver
 
 if sys.platform == "win32":
     raise ImportError("the service does not run on Windows")
@@ -85,7 +85,7 @@ class Listeners:
 
     def bound(self) -> dict[str, socket.socket]:
         """Return the bound sockets, by interface."""
-        return {name: each for name, each in asdict(self).items() if each is not None}
+        return {name: each for name, each in (("http", self.http), ("redis", self.redis)) if each is not None}
 
     def addresses(self) -> dict[str, str]:
         """Return the actual host and port of each interface, as ``host:port``."""
@@ -141,7 +141,7 @@ def serve(settings: Settings) -> int:
     _tls(settings)
     if settings.tls_cert is not None:
         _check_certificate(settings.tls_cert, settings.tls_key)
-    import_drivers(settings.store_url)
+    _import_drivers(settings.store_url)
     _check_store(settings)
     _refuse_itself(settings)
     listeners = Listeners(_bind("http", settings.http_address), _bind("redis", settings.redis_address))
@@ -169,6 +169,16 @@ def _check_store(settings: Settings) -> None:
 
         check_passing(error)
         raise
+
+
+def _import_drivers(store: str) -> None:
+    """Import the drivers of a store and its cache, once for all workers. Opening the store says what is missing."""
+    url = StoreUrl.parse(store)
+    for scheme in (url.scheme, url.options.get("cache", "").partition(":")[0]):
+        module, _, extra = STORE_KINDS.get(scheme, ("", "", None))
+        if module:
+            with suppress(ConfigError):
+                load_driver(module, extra)
 
 
 def _keep_standard_error() -> None:
@@ -280,7 +290,6 @@ async def _work(
     """Serve until a signal, or the parent process, stops the service."""
     _import_worker()
     from mintage.server.health import every
-    from mintage.server.heap import TRIM_INTERVAL_S, Heap
     from mintage.server.service import Service
 
     loop = asyncio.get_running_loop()
@@ -313,7 +322,6 @@ async def _work(
         asyncio.create_task(service.probe.run()),
         asyncio.create_task(every(1.0, partial(_gather, service))),
         asyncio.create_task(every(1.0, partial(_check_timeouts, service, state))),
-        asyncio.create_task(every(TRIM_INTERVAL_S, Heap(service, servers).trim)),
     ]
     if parent is not None:
         tasks.append(asyncio.create_task(every(1.0, partial(_beat, parent))))
@@ -689,12 +697,9 @@ def _can_fork() -> bool:
 
 
 def _import_worker() -> None:
-    """Import all that a worker needs for its answers, so that none waits for an import.
-
-    Call this before the process has threads, for which the stand-ins of late modules would stand in as well.
-    """
+    """Import all that a worker needs for its answers, so that none waits for an import."""
     from mintage.lease import keeper, lease_client, request, segment_client  # noqa: F401
-    from mintage.server import app, handshake, health, heap, http, resp, service  # noqa: F401
+    from mintage.server import app, handshake, health, http, resp, service  # noqa: F401
 
 
 def _run_worker(

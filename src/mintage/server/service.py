@@ -24,7 +24,6 @@ from mintage.server.minters import Minters
 from mintage.server.namespaces import Namespaces
 from mintage.server.threads import Threads, within
 from mintage.server.turns import INTEGER, Turns
-from mintage.server.wake import Wake
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Mapping
@@ -64,7 +63,7 @@ class Connection(Protocol):
         """Close the connection now."""
 
 
-class Room:
+class ConnectionLimit:
     """The limit on the open connections of an interface.
 
     If it is reached, connections that have been silent for longer than ``silence_s`` are closed for new ones, so that
@@ -77,7 +76,7 @@ class Room:
         self._silence_s = silence_s
         self._again_s = 0.0
 
-    def is_there(self) -> bool:
+    def try_admit(self) -> bool:
         """Return True if one more connection may be open, having closed the most silent ones if need be."""
         if len(self._connections) < self._most:
             return True
@@ -118,14 +117,15 @@ class Service:
             trace_header=settings.trace_header,
         )
         self.draining = False
-        self.strangers = Sampled()
+        self.refusal_log_limit = Sampled()
         """The limit on log lines of refused requests without a known key."""
         self.connections: Mapping[str, set[Connection]] = connections or {"http": set(), "redis": set()}
         """The open connections, by interface."""
         most, silence_s = settings.max_connections, settings.request_timeout_ms / 1000
-        self.rooms = {name: Room(each, most, silence_s) for name, each in self.connections.items()}
+        self.connection_limits = {
+            name: ConnectionLimit(each, most, silence_s) for name, each in self.connections.items()
+        }
         self._minters = Minters(settings, self.store, self.metrics)
-        self.wake = Wake()
         self.turns = Turns()
         self._threads = Threads(_THREADS, "mintage-store")
         self._listing = asyncio.Lock()
@@ -182,7 +182,7 @@ class Service:
                     taken += served.take(left)
                 else:
                     await served.refill(left, deadline)
-                    await self.turns.room(left * INTEGER)
+                    await self.turns.acquire(left * INTEGER)
             served.note_last(max(taken))
         except StoreError as error:
             taken += self._last_resort(namespace, count - len(taken), error)

@@ -7,10 +7,10 @@ environment (``MINTAGE_MAX_WAIT_MS=500``), the file that ``--config`` or ``MINTA
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, Self
 
 from mintage import rules
-from mintage._dataclass import dataclass
 from mintage.errors import ConfigError
 from mintage.formats import catalogue
 from mintage.server.keys import check_key_name, check_rights
@@ -143,9 +143,9 @@ class KeySettings(_Checked):
         "what 'mintage keys new' printed",
         is_shown=False,
     )
-    rights: dict[str, tuple[str, ...]] = setting({}, _RIGHTS, "what it may do, with the names of which pattern")
+    rights: dict[str, tuple[str, ...]] = setting({}, _RIGHTS, "rights by name pattern")
     rate: int = setting(0, RATE, "requests a second with this key; 0: any")
-    burst: int = setting(0, RATE, "of these at once; 0: as the rate", unset="the rate")
+    burst: int = setting(0, RATE, "burst; 0: same as rate", unset="the rate")
 
     @classmethod
     def read(cls, values: dict[str, Any]) -> Self:
@@ -223,17 +223,17 @@ class Settings(_Checked):
     fallback: Fallback = setting("none", word(Fallback), "last resort, without the guarantee")
 
     rate: int = setting(0, RATE, "requests a second of a namespace; 0: any", heading="limits")
-    burst: int = setting(0, RATE, "of these at once; 0: as the rate", unset="the rate")
+    burst: int = setting(0, RATE, "burst; 0: same as rate", unset="the rate")
     rates: dict[str, int] = setting({}, _RATES, "rates of single namespaces, instead of `rate`")
     max_wait_ms: int = setting(1000, integer(0, 600_000, "MS"), "longest wait for the store")
     max_connections: int = setting(10_000, integer(1, 1_000_000), "of each interface")
     max_request_bytes: int = setting(65_536, integer(4096, 2**24, "BYTES"), "of a head, body or command")
-    request_timeout_ms: int = setting(10_000, integer(1, DAY_MS, "MS"), "until a request is whole")
+    request_timeout_ms: int = setting(10_000, integer(1, DAY_MS, "MS"), "time limit of a request")
     idle_timeout_ms: int = setting(300_000, integer(0, DAY_MS, "MS"), "until a silent client is cut; 0: never")
     grace_ms: int = setting(10_000, integer(0, DAY_MS, "MS"), "to finish requests after SIGTERM")
 
     log_format: LogFormat = setting("auto", word(LogFormat), "auto: console on a terminal", heading="log")
-    log_level: LogLevel = setting("info", word(LogLevel), "least to log")
+    log_level: LogLevel = setting("info", word(LogLevel), "minimum level")
     access_log: AccessLog = setting("errors", word(AccessLog), "requests to log; all is slower")
     trace_header: str = setting(
         "X-Trace-Id",
@@ -289,7 +289,7 @@ class Settings(_Checked):
             if address and not is_loopback(address[0]) and not self.keys and not self.insecure:
                 raise ConfigError(
                     f"{name} {getattr(self, name)} can be reached from beyond this machine, and no keys are "
-                    "configured: configure keys, or say --insecure",
+                    "configured: configure keys, or pass --insecure",
                     code="config.insecure",
                 )
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import argparse
 import os
 import re
+from dataclasses import dataclass
 from errno import EINVAL
 from functools import partial
 from stat import S_ISREG
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
-from mintage._dataclass import dataclass
 from mintage.server.values import headings, shown, wrong
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ class _Parser(argparse.ArgumentParser):
         if others and others[0].startswith("-"):
             raise unknown(others[0].partition("=")[0], map(flag, self.names))
         if others:
-            self.error("a word belongs to no setting: write --NAME VALUE, or --NAME alone where it is yes or no")
+            self.error("unexpected argument: write --NAME VALUE, or --NAME alone where it is yes or no")
         return found
 
 

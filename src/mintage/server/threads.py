@@ -38,7 +38,7 @@ class Threads:
         """
         if self._waiting >= _MOST_WAITING:
             raise RequestError(
-                f"{self._waiting} requests wait for the store already, the limit: try again in a second",
+                f"{self._waiting} requests already wait for the store, the most allowed: try again in a second",
                 code="request.busy",
                 retry_after_ms=1000,
             )

@@ -41,10 +41,10 @@ HIGH_WATER: Final = 16 * 1024
 class Turns:
     """The budget of a turn, and the connections that wait for a later one."""
 
-    __slots__ = ("_is_counting", "_left", "_waiting", "is_over")
+    __slots__ = ("_is_counting", "_left", "_waiting", "is_spent")
 
     def __init__(self) -> None:
-        self.is_over = False
+        self.is_spent = False
         """True if this turn has used up its budget: data that is read now must wait."""
         self._left = TURN
         self._waiting: deque[Callable[[], None]] = deque()
@@ -54,7 +54,7 @@ class Turns:
     def spend(self, work: int) -> None:
         """Count work in this turn, in bytes."""
         self._left -= work
-        self.is_over = self._left <= 0
+        self.is_spent = self._left <= 0
         self._count()
 
     def later(self, go_on: Callable[[], None]) -> None:
@@ -71,16 +71,16 @@ class Turns:
         parts: list[R] = []
         for first in range(0, len(items), size):
             part = items[first : first + size]
-            await self.room(len(part) * work)
+            await self.acquire(len(part) * work)
             parts.append(write(part))
         return parts
 
-    async def room(self, work: int) -> None:
+    async def acquire(self, work: int) -> None:
         """Wait for a turn with a budget for some work, and count the work.
 
         Many requests may wait for one segment; without this, all of them would go on in the turn in which it comes.
         """
-        if not self.is_over:
+        if not self.is_spent:
             self.spend(work)
             return
         has_room = get_running_loop().create_future()
@@ -108,6 +108,6 @@ class Turns:
                     break
         finally:
             self._is_counting = self._left < TURN or bool(self._waiting)
-            self._left, self.is_over = TURN, False
+            self._left, self.is_spent = TURN, False
             if self._is_counting:
                 get_running_loop().call_soon(self._turn)

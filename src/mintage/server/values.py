@@ -5,9 +5,9 @@ from __future__ import annotations
 import ipaddress
 import os
 import re
+from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, Final, get_args
 
-from mintage._dataclass import dataclass, field, fields, replace
 from mintage.errors import ConfigError
 from mintage.formats import catalogue
 from mintage.protocol.url import StoreUrl

@@ -7,20 +7,20 @@ suite. Verbs are synchronous: a process needs one in thousands of IDs, so async 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from dataclasses import dataclass
 from functools import partial
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Self
 
 from mintage._core import kernel_random
-from mintage._dataclass import dataclass
 from mintage.errors import ConfigError, GenerationError
 from mintage.installation import missing_module
 from mintage.protocol.url import StoreUrl
 from mintage.rules import CLOCK_LIMIT_MS, MAX_COUNT, SPAN_MS
 from mintage.store.checks import guard
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
-    from typing import Any, ClassVar, Final, Self
 
     from mintage.protocol.records import R
     from mintage.rules import Lease, NamespaceRecord, NodeRecord, PoolRecord, Segment
@@ -459,7 +459,7 @@ def load_driver(module: str, extra: str | None) -> Any:
     :raises ConfigError: ``config.driver``: a package is missing; the message has the line that installs it.
     """
     try:
-        return __import__(module, fromlist=["*"])  # as importlib.import_module does, whose import takes longer
+        return import_module(module)
     except ModuleNotFoundError as error:
         if extra is None or (error.name or "").startswith("mintage"):
             raise

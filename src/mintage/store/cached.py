@@ -24,12 +24,12 @@ memory.
 from __future__ import annotations
 
 import logging
+from dataclasses import replace
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 from mintage import rules
 from mintage._core import kernel_random, monotonic_s
-from mintage._dataclass import replace
 from mintage.errors import ConfigError, GenerationError, StoreError
 from mintage.platform.machine import host_name
 from mintage.protocol.url import StoreUrl

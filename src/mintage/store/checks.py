@@ -6,15 +6,14 @@
 from __future__ import annotations
 
 from functools import wraps
+from typing import TYPE_CHECKING, Any, Final
 
 from mintage import rules
 from mintage.errors import ArgumentError, FieldError, LeaseError
 from mintage.rules import LATEST_MS
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Any, Final
 
     from mintage.rules import Lease, Segment
 

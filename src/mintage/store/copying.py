@@ -7,10 +7,10 @@ what the source grants after the copy.
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from mintage import rules
-from mintage._dataclass import dataclass, replace
 from mintage.errors import ConfigError, LeaseError, StoreError
 from mintage.store import LOST_HISTORY
 

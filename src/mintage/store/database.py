@@ -8,11 +8,11 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from contextlib import ExitStack, contextmanager
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from mintage import rules
 from mintage._core import monotonic_s
-from mintage._dataclass import asdict
 from mintage.errors import ConfigError, MintError, StoreError
 from mintage.protocol.records import KEYS, key_of, name_of
 from mintage.rules import NamespaceRecord, NodeRecord

@@ -12,12 +12,12 @@ import json
 import threading
 from base64 import b64decode, b64encode
 from contextlib import contextmanager
+from dataclasses import asdict
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any, ClassVar, Final, cast
 
 import httpx
 
-from mintage._dataclass import asdict
 from mintage.errors import ConfigError, StoreError
 from mintage.protocol.records import columns, key_of, name_of, read
 from mintage.protocol.url import TLS_OPTIONS

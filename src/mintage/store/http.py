@@ -10,6 +10,7 @@ import asyncio
 import re
 import ssl
 import weakref
+from dataclasses import replace
 from itertools import islice
 from threading import BoundedSemaphore
 from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, TypeVar
@@ -17,7 +18,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, TypeVar
 import httpx
 
 from mintage import rules
-from mintage._dataclass import replace
 from mintage.errors import LeaseError, RequestError, StoreError
 from mintage.protocol.calls import (
     Answer,

@@ -9,26 +9,23 @@ import sys
 import time
 from abc import abstractmethod
 from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
 from mintage import rules
-from mintage._dataclass import dataclass, replace
 from mintage.errors import ConfigError, LeaseError, MintError, StoreError
 from mintage.process import jitter
 from mintage.rules import NamespaceRecord, NodeRecord, PoolRecord
 from mintage.store import Store, new_token
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from contextlib import AbstractContextManager
-    from typing import Any, Final, Protocol, TypeVar
 
     from mintage.protocol.records import R, Record
     from mintage.rules import Lease, Segment
 
     T = TypeVar("T")
-else:
-    Protocol = object
 
 ATTEMPTS: Final = 20
 """The number of times that a verb is tried if other transactions conflict with it."""

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import importlib
-import sys
-from functools import cache
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
-from mintage._dataclass import replace
 from mintage.errors import ConfigError, StoreError
 from mintage.installation import install_line
-from mintage.process.forks import fork_lock
 from mintage.store.database import ENGINE_ADVICE, PRIMARY_ADVICE, RIGHTS_ADVICE, Database, MissingTableError
 from mintage.store.ledger import ConflictError
 
@@ -19,71 +15,6 @@ if TYPE_CHECKING:
 
 IDLE_S: Final = 15
 """The seconds after which the server ends an idle connection: fewer than remain of a lease when it is due."""
-
-
-_is_reduced = False
-"""True if PyMySQL was imported without cryptography."""
-
-
-def import_reduced() -> None:
-    """Import PyMySQL without cryptography, 8 MB, which only passwords of MySQL without TLS need; they import it then.
-
-    Call this only in a process of mintage: a program that uses PyMySQL itself would miss the package.
-    """
-    global _is_reduced  # noqa: PLW0603 - a fact about a module of this process
-    if {"pymysql", "cryptography"} & sys.modules.keys():
-        return
-    sys.modules["cryptography"] = None  # type: ignore[assignment]
-    try:
-        importlib.import_module("pymysql")
-        _is_reduced = True
-    except ModuleNotFoundError:
-        pass  # opening the store says so
-    finally:
-        del sys.modules["cryptography"]
-
-
-def _can_encrypt() -> bool:
-    """Import cryptography if :func:`import_reduced` left it out, and return True if it is there."""
-    global _is_reduced  # noqa: PLW0603
-    with fork_lock():
-        from pymysql import _auth
-
-        if _is_reduced:
-            importlib.reload(_auth)
-            _is_reduced = False
-        return bool(_auth._have_cryptography)
-
-
-@cache
-def _mysql_connection() -> Any:
-    """Return PyMySQL's class of connections, with TLS contexts that are made once, as clients retry often."""
-    from pymysql.connections import Connection
-
-    contexts: dict[tuple[Any, ...], Any] = {}
-
-    class Connected(Connection):  # type: ignore[misc]
-        def _create_ssl_ctx(self, sslp: dict[str, Any]) -> Any:
-            key = tuple(sorted(sslp.items()))
-            if key not in contexts:
-                contexts[key] = super()._create_ssl_ctx(sslp) if sslp else _unchecked_context()
-            return contexts[key]
-
-    return Connected
-
-
-def _unchecked_context() -> Any:
-    """Return a TLS context that encrypts, and checks no certificate.
-
-    PyMySQL's own would read all authorities of the system, which takes longer than the rest of a connection, and then
-    check the certificate against none of them.
-    """
-    import ssl
-
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    context.check_hostname = False
-    context.verify_mode = ssl.CERT_NONE
-    return context
 
 
 class MySqlStore(Database):
@@ -162,8 +93,6 @@ class MySqlStore(Database):
         try:
             return self._connect()
         except RuntimeError as error:  # PyMySQL needs another library to encrypt a password without TLS
-            if _can_encrypt():
-                return self._connect()
             raise ConfigError(f"{self.url}: {error}: {install_line('mysql')}", code="config.driver") from error
 
     def _connect(self) -> Any:
@@ -178,7 +107,7 @@ class MySqlStore(Database):
         options = self.url.options
         named = {name: options[name] for name in ("unix_socket", "bind_address", "program_name") if name in options}
         try:
-            connection = _mysql_connection()(
+            connection = self._driver.connect(
                 host=self.url.host,
                 port=self.url.port(3306),
                 user=self.url.user,

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 import re
+from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar
 
 from mintage import rules
 from mintage._core import monotonic_s
-from mintage._dataclass import replace
 from mintage.errors import ConfigError, StoreError
 from mintage.rules import PoolRecord
 from mintage.store.database import PRIMARY_ADVICE, RIGHTS_ADVICE, Database, MissingTableError

@@ -7,10 +7,11 @@ import sqlite3
 import stat
 import time
 from contextlib import closing, contextmanager
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar
 
 from mintage import rules
 from mintage._core import created_ns, kernel_random, system_ns
-from mintage._dataclass import asdict, dataclass, replace
 from mintage.errors import ConfigError, StoreError
 from mintage.platform import files
 from mintage.platform.machine import mounts, root_id
@@ -23,10 +24,8 @@ from mintage.store.ledger import ConflictError, Ledger, Server
 from mintage.store.statements import migrations, read_row, statements
 from mintage.store.witness import Mark, Marks, place_of, watched
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
-    from typing import Any, ClassVar, Final, TypeVar
 
     from mintage.protocol.records import R, Record
     from mintage.protocol.url import StoreUrl

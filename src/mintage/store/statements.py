@@ -13,15 +13,14 @@ from __future__ import annotations
 
 import os
 from functools import cache
+from typing import TYPE_CHECKING, Any, Final
 
 from mintage.errors import StoreError
 from mintage.protocol.records import KEYS, columns, name_of, read
 from mintage.rules import NamespaceRecord, NodeRecord, PoolRecord
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import Any, Final
 
     from mintage.protocol.records import R, Record
     from mintage.protocol.url import StoreUrl

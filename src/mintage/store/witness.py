@@ -21,18 +21,17 @@ import os
 import stat
 import time
 from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass, replace
 from io import FileIO
 from itertools import count
+from typing import TYPE_CHECKING, Final
 
 from mintage._core import clocks, sha3_256
-from mintage._dataclass import asdict, dataclass, replace
 from mintage.platform import files
 from mintage.process import jitter
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from typing import Final
 
 _SHARED: Final = files.shared_memory()
 _ENDING: Final = "-guard"

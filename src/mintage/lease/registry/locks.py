@@ -7,11 +7,12 @@ import os
 import stat
 import time
 from contextlib import suppress
+from dataclasses import dataclass, replace
 from itertools import count
+from typing import TYPE_CHECKING, Final
 
 from mintage import rules
 from mintage._core import generation, kernel_random, monotonic_s, sha3_256, system_ns
-from mintage._dataclass import dataclass, replace
 from mintage.errors import GenerationError, LeaseError, UniquenessWarning
 from mintage.lease.lease_client import MIN_GROWTH_MS
 from mintage.lease.registry.numbers import first_index, is_restored, restore_state
@@ -19,10 +20,8 @@ from mintage.lease.registry.place import ADVICE, TRANSIENT_ERRNOS, as_unavailabl
 from mintage.platform import files
 from mintage.process.forks import fork_lock
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
-    from typing import Final
 
     from mintage.lease.lease_client import Window
 

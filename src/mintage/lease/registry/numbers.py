@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from typing import TYPE_CHECKING, Final
 
 from mintage._core import generation, kernel_random, sha3_256, start_generation
 from mintage._core.formats import MAC_FRAGMENTS
@@ -10,10 +11,8 @@ from mintage.lease.registry.place import shown_home
 from mintage.platform import files, machine
 from mintage.process.restore import RestoreDetector, Verdict
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import Final
 
 
 BLOCK: Final = 32

@@ -18,15 +18,13 @@ import os
 import stat
 import warnings
 from contextlib import suppress
+from typing import TYPE_CHECKING, Final
 
 from mintage.errors import ConfigError, StoreError, UniquenessWarning
 from mintage.platform import files
 from mintage.protocol.url import StoreUrl, quoted
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Final
-
     from mintage.store import Store
 
 MACHINE: Final = "/var/lib/mintage-registry"
