@@ -29,6 +29,7 @@ from sqlalchemy import (
     any_,
     case,
     cast,
+    create_engine,
     event,
     func,
     insert,
@@ -817,13 +818,31 @@ def test_id_that_is_stored_in_two_forms_needs_a_type(
 @pytest.mark.usefixtures("registrations_end")
 def test_literal_of_an_id_is_read_back_as_an_id(driver: str, engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ids, "_stored", set())
-    for mint in sno.new, ulid.new, uuid.new, ksuid.new, partial(typeid.new, "user"):
+    kinds: list[tuple[Any, Any]] = [
+        (SnoType(), sno.new),
+        (ULIDType("text"), ulid.new),
+        (UUIDType(), uuid.new),
+        (TypeIDType("user"), partial(typeid.new, "user")),
+    ]
+    for stored, mint in kinds:
+        Table("declared", MetaData(), Column("id", stored))
         minted = mint()
         with engine.connect() as connection:
             assert connection.scalar(select(literal(minted))) == minted
             assert connection.scalar(select(func.coalesce(None, minted))) == minted
             written = select(literal(minted)).compile(engine, compile_kwargs={"literal_binds": True})
             assert connection.exec_driver_sql(str(written)).scalar_one() is not None
+
+
+def test_uuid_column_of_sqlalchemy_refuses_an_id_of_another_form(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ids, "_stored", set())
+    table = Table("own", MetaData(), Column("id", UUIDType()), Column("other", sqlalchemy.Uuid()))
+    engine = create_engine("sqlite://")
+    with engine.connect() as connection:
+        table.create(connection)
+        with pytest.raises(StatementError, match="no attribute 'hex'"):
+            connection.execute(select(table).where(table.c.other == uuid.new()))
+    engine.dispose()
 
 
 def test_asyncpg_accepts_ids_without_a_column(

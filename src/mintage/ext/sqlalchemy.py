@@ -29,6 +29,7 @@ ULIDType(form='text')
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 from uuid import UUID
 
@@ -302,6 +303,9 @@ class _BinaryIDType(IDType[T]):
         self.form = storage.storage_form(self.kind, form)
         if self.form == "text":
             self.impl = self.impl_instance = types.CHAR(self.kind.length)
+        elif self.form == "uuid":
+            # So that a column of SQLAlchemy's own Uuid refuses an ID, rather than compare with another form.
+            self.impl = self.impl_instance = types.Uuid()
 
     def __repr__(self) -> str:
         usual = self.form == storage.storage_form(self.kind, None)
@@ -541,14 +545,14 @@ ANNOTATIONS: Final[Mapping[type[Any], IDType[Any]]] = {
 def type_of(id: Any) -> IDType[Any]:
     """Return the type by which SQLAlchemy writes an ID that no column describes, for the hook ``__sa_type_engine__``.
 
-    :raises AttributeError: columns store the class in two forms; the driver then refuses the ID.
+    :raises AttributeError: no column stores the class, or two in different forms; the driver decides then.
     """
-    python = type(id)
-    forms = storage.declared(_stored)
-    if forms.get(python, "") is None:
+    python, form = type(id), storage.declared(_stored).get(type(id))
+    if form is None:
         raise AttributeError(python)
-    form: Any = forms.get(python)
-    return TypeIDType(id.prefix, form) if python is typeid.ID else type(ANNOTATIONS[python])(form)
+    made: Any = partial(TypeIDType, id.prefix) if python is typeid.ID else type(ANNOTATIONS[python])
+    typed: IDType[Any] = made(form)
+    return typed
 
 
 def render_item(kind: str, item: object, context: Any) -> str | Literal[False]:
