@@ -205,6 +205,9 @@ def test_no_request_fails_after_a_worker_or_an_instance_has_ended(balancer: Bala
     second.stop()
     integers += [balancer.next() for _ in range(MANY)]
     second.start()
+    if isinstance(balancer, HAProxy):
+        until(lambda: balancer.up() == ALL, "both are up again")
+    first.stop()
     integers += [balancer.next() for _ in range(MANY)]
     assert len(set(integers)) == 4 * MANY
 
