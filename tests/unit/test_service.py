@@ -21,6 +21,7 @@ from mintage.server.app import App
 from mintage.server.keys import Caller
 from mintage.server.service import FALLBACK_FLOOR, ConnectionLimit, Service
 from mintage.server.settings import Settings
+from mintage.server.threads import Shared
 from mintage.store.memory import MemoryStore
 
 if TYPE_CHECKING:
@@ -261,6 +262,23 @@ def test_no_interface_creates_more_namespaces_than_the_limit(way: Any) -> None:
         # An existing namespace works as before.
         if way is not put:
             assert are_refused(tried.run(way(tried, "a"))) == [False]
+
+
+@pytest.mark.parametrize("way", [put, floor, retire, use, segment])
+def test_refused_names_leave_nothing_in_memory(way: Any) -> None:
+    def kept(tried: Tried) -> int:
+        """Return the number of entries that the service keeps of names."""
+        parts = [each for name, each in vars(tried.service._namespaces).items() if name != "_threads"]
+        parts += [inner for each in parts if isinstance(each, Shared) for inner in vars(each).values()]
+        return sum(len(each) for each in parts if isinstance(each, dict | set))
+
+    with serving(*PATIENT, "--max-namespaces", "1") as tried:
+        assert are_refused(tried.run(use(tried, "a"))) == [False]
+        assert all(are_refused(tried.run(*(way(tried, f"n{at}") for at in range(20)))))
+        known = kept(tried), len(tried.service.metrics.render()[0])
+        assert all(are_refused(tried.run(*(way(tried, f"m{at}") for at in range(200)))))
+        assert kept(tried) == known[0]
+        assert len(tried.service.metrics.render()[0]) < known[1] + 200
 
 
 def test_failed_request_creates_no_usable_namespace() -> None:
