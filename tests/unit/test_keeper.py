@@ -1159,6 +1159,26 @@ def test_keeper_whose_thread_ended_starts_another(monkeypatch: pytest.MonkeyPatc
         assert [orders.next() for _ in range(20)] == [*range(1, 21)]
 
 
+def test_keeper_whose_start_was_interrupted_has_one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    begin, started = threading.Thread.start, []
+
+    def start_and_raise(thread: threading.Thread) -> None:
+        started.append(thread)
+        begin(thread)
+        if len(started) == 1:
+            monkeypatch.setattr(threading.Thread, "is_alive", lambda _: False)  # as one that has not begun yet
+            raise KeyboardInterrupt
+
+    with keeper_in_place(keeper.Keeper()) as mine:
+        monkeypatch.setattr(threading.Thread, "start", start_and_raise)
+        with pytest.raises(KeyboardInterrupt):
+            mine.wake()
+        mine.wake()
+        monkeypatch.undo()
+        started[0].join(BOUND)
+        assert [each.is_alive() for each in started] == [False, True]
+
+
 def test_failure_to_start_a_thread_is_reported_and_may_be_retried(monkeypatch: pytest.MonkeyPatch) -> None:
     with keeper_in_place(keeper.Keeper()):
         orders = Sequence("orders", Faulty(), max_wait_ms=BOUND * 1000)

@@ -321,16 +321,16 @@ class Keeper:
             if self.inline or self._closing:
                 return
             if self._thread is None or not self._thread.is_alive():
-                thread = threading.Thread(target=self._run, name="mintage-keeper", daemon=True)
+                # Kept before it starts, as an exception at any instruction may part the two: it ends if it is not kept.
+                self._thread = threading.Thread(target=self._run, name="mintage-keeper", daemon=True)
                 try:
-                    thread.start()
+                    self._thread.start()
                 except RuntimeError as error:
                     raise StoreError(
                         f"no thread can be started to ask the store: {error}",
                         code="store.unavailable",
                         retry_after_ms=round(LONGEST_PAUSE_S * 1000),
                     ) from error
-                self._thread = thread
             self._work.notify_all()
 
     def attend(self, timeout_s: float) -> None:
@@ -369,7 +369,7 @@ class Keeper:
         while not self._generation.has_forked():
             try:
                 with self.hold():
-                    if self._closing:
+                    if self._closing or self._thread not in {None, threading.current_thread()}:
                         return
                     task = self._pick()
                     check_s = self._check_s - monotonic_s()
@@ -684,7 +684,7 @@ class Keeper:
             self.condition.notify_all()
             thread = self._thread
         # CPython before 3.14 aborts where it ends a thread that waits in the extension.
-        if thread is not None and not self.is_own_thread():
+        if thread is not None and thread.is_alive() and not self.is_own_thread():
             thread.join(max(0.0, deadline - monotonic_s()))
 
 
