@@ -1,4 +1,4 @@
-"""How a service answers over a store with many namespaces, and over the same store with ten.
+"""Measure how a service answers over a store with many namespaces, beside the same store with ten.
 
 `python -m benchmarks.growth mariadb redis --namespaces 1000000` starts each store on an empty directory, measures the
 service over ten namespaces, adds the others, and measures again. It prints one row of a Markdown table for each store:
