@@ -11,6 +11,7 @@ import subprocess
 import threading
 import time
 from abc import ABC, abstractmethod
+from collections import deque
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -45,6 +46,11 @@ def program(name: str) -> str | None:
     )
 
 
+_CHANCE: Final = random.SystemRandom()  # Hypothesis seeds the others alike in all processes
+_given: Final = deque[int](maxlen=1000)
+"""The ports that this process was given. A server that is down still has its port."""
+
+
 def free_port() -> int:
     """Return a port that nobody listens on.
 
@@ -52,10 +58,12 @@ def free_port() -> int:
     holds for the port ten thousand above, which is the bus of a Redis Cluster.
     """
     while True:
-        port = random.randrange(10_000, 22_000)
+        port = _CHANCE.randrange(10_000, 22_000)
         with socket.socket() as probe, suppress(OSError):
             probe.bind((HOST, port))
-            return port
+            if port not in _given:
+                _given.append(port)
+                return port
 
 
 def until(condition: Callable[[], bool], what: str, *, seconds: float = START_S) -> None:

@@ -25,14 +25,15 @@ CRATES = Path(__file__).parents[2] / "crates"
 PACKAGE = Path(mintage.__file__).parent
 
 HIDDEN = set(_pyinstaller.hidden_imports())
-OTHERS = {"atexit", "bson", "sys"}
-"""A package that is imported when its objects are passed, and modules of every interpreter."""
+OTHERS = {"atexit", "bson", "mintage.ext.sqlalchemy", "sys"}
+"""Modules that an application has imported before their objects are passed, and those of every interpreter."""
 
 
 def test_bundle_has_every_module_that_the_extension_imports() -> None:
     sources = "\n".join(path.read_text("utf-8") for path in sorted((CRATES / "py" / "src").rglob("*.rs")))
     by_name = re.compile(r"""(?:\.import\((?:[\w().]+,)?|call_method1\("load",\()"([\w.]+)\"""")
-    imported = set(by_name.findall(re.sub(r"\s+", "", sources)))
+    adapters = re.findall(r'id::(?:adapter|attribute)\([^"]+(?:"__\w+__", )?"(\w+)"', sources)
+    imported = {*by_name.findall(re.sub(r"\s+", "", sources)), *(f"mintage.ext.{name}" for name in adapters)}
     assert {"mintage.lease.request", "mintage.formats.values", "mintage.ext.pydantic", "array", "uuid"} <= imported
     assert imported - OTHERS <= HIDDEN
 

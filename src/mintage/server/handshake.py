@@ -48,6 +48,8 @@ class Server:
         self._loop = asyncio.get_running_loop()
         self._pause: asyncio.TimerHandle | None = None
         self._opening: set[asyncio.Task[object]] = set()
+        self.accepted = 0
+        """The number of connections accepted since the start."""
         if share is not None:
             share.begin()
         self._listen()
@@ -71,6 +73,7 @@ class Server:
             except OSError:
                 self._listen_later(_PAUSE_S)
                 return
+            self.accepted += 1
             connection.setblocking(False)
             self._begin(connection)
 

@@ -290,6 +290,7 @@ async def _work(
     """Serve until a signal, or the parent process, stops the service."""
     _import_worker()
     from mintage.server.health import every
+    from mintage.server.heap import TRIM_INTERVAL_S, Heap
     from mintage.server.service import Service
 
     loop = asyncio.get_running_loop()
@@ -322,6 +323,7 @@ async def _work(
         asyncio.create_task(service.probe.run()),
         asyncio.create_task(every(1.0, partial(_gather, service))),
         asyncio.create_task(every(1.0, partial(_check_timeouts, service, state))),
+        asyncio.create_task(every(TRIM_INTERVAL_S, Heap(service, servers).trim)),
     ]
     if parent is not None:
         tasks.append(asyncio.create_task(every(1.0, partial(_beat, parent))))
@@ -699,7 +701,7 @@ def _can_fork() -> bool:
 def _import_worker() -> None:
     """Import all that a worker needs for its answers, so that none waits for an import."""
     from mintage.lease import keeper, lease_client, request, segment_client  # noqa: F401
-    from mintage.server import app, handshake, health, http, resp, service  # noqa: F401
+    from mintage.server import app, handshake, health, heap, http, resp, service  # noqa: F401
 
 
 def _run_worker(

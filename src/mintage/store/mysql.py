@@ -90,12 +90,6 @@ class MySqlStore(Database):
 
     def connect(self) -> Any:
         """Return a new connection of the driver."""
-        try:
-            return self._connect()
-        except RuntimeError as error:  # PyMySQL needs another library to encrypt a password without TLS
-            raise ConfigError(f"{self.url}: {error}: {install_line('mysql')}", code="config.driver") from error
-
-    def _connect(self) -> Any:
         # A client that stops within a transaction must not block the others: MariaDB ends the transaction, and MySQL
         # the connection, before clients that wait for the same record lose their leases. The strict mode makes the
         # server refuse values that do not fit a column; its default may cut them.
@@ -124,6 +118,8 @@ class MySqlStore(Database):
             raise StoreError(
                 f"{self.url}: option ssl_ca, ssl_cert or ssl_key: {error}", code="store.refused"
             ) from error
+        except RuntimeError as error:  # PyMySQL needs another library to encrypt a password without TLS
+            raise ConfigError(f"{self.url}: {error}: {install_line('mysql')}", code="config.driver") from error
         connection.query("SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED")
         return connection
 
