@@ -14,7 +14,7 @@ TSAN := RUSTFLAGS="-Zsanitizer=thread" PROPTEST_CASES=8 cargo +nightly test --lo
 LOOM := RUSTFLAGS="--cfg loom" cargo test --locked --quiet --release --target-dir target/loom -p mintage-core --test loom
 
 .DEFAULT_GOAL := help
-.PHONY: help run serve build test test-quick check fix bench deep mutants docs clean rust-tests python-tests
+.PHONY: help run serve build test test-all test-quick check fix bench deep mutants docs clean rust-tests rust-rest python-tests python-rest
 
 help: ## List the verbs
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -26,7 +26,10 @@ serve: toolchain build $(STAMPS)/serve
 
 build: toolchain $(STAMPS)/build ## Build the release extension into .venv
 
-test: $(if $(ARGS),chosen-tests,rust-tests python-tests) ## Set up everything and run all tests. make test ARGS="tests/unit/test_sno.py -k parse" runs pytest with these arguments alone
+test: $(if $(ARGS),chosen-tests,rust-tests python-tests) ## Set up everything and run the tests that say most, in ten minutes. make test ARGS="tests/unit/test_sno.py -k parse" runs pytest with these arguments alone
+
+test-all: rust-rest python-rest $(STAMPS)/tools ## Run the rest: every store, runtimes, stress, loom, the model, the newest CPython; half an hour
+	timeout --foreground 25m $(BIN)/python -m tests.pythons --newest --seconds 900
 
 test-quick: build $(STAMPS)/tests ## Run the tests that say most in three minutes, without servers
 	PROPTEST_CASES=32 cargo test --locked --quiet -p mintage-core -p mintage-wire
@@ -46,11 +49,16 @@ wheel: toolchain $(STAMPS)/tools $(STAMPS)/wheels ## Build the last commit's whe
 
 rust-tests: toolchain
 	cargo test --locked --quiet --workspace --exclude mintage-py
+
+rust-rest: toolchain
 	$(LOOM)
 	spec/model/check.sh
 
 python-tests: build $(STAMPS)/tests servers
-	$(PYTEST)
+	$(PYTEST) -m "not rest"
+
+python-rest: build $(STAMPS)/tests servers
+	$(PYTEST) -m rest
 
 .PHONY: chosen-tests
 chosen-tests: build $(STAMPS)/tests # in one process, so that -x and --pdb work

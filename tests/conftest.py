@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import os
+import re
 import shutil
 import tempfile
 from pathlib import Path
@@ -16,6 +17,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 pytest_plugins = ["tests.servers.fixtures"]
+
+TESTS = Path(__file__).parent
+REST = [
+    re.compile(line)
+    for line in (TESTS / "rest.txt").read_text("utf-8").splitlines()
+    if line and not line.startswith("#")
+]
+"""The beginnings of the node ids, below ``tests``, that ``make test`` leaves to ``make test-all``."""
 
 
 def _has_room(place: Path, room: int = 4 << 30) -> bool:
@@ -38,6 +47,21 @@ settings.register_profile("mintage", deadline=None)
 settings.register_profile("quick", deadline=None, max_examples=10)
 settings.register_profile("deep", deadline=None, max_examples=2000)
 settings.load_profile("mintage")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Mark the tests of ``rest.txt``.
+
+    :raises UsageError: all tests were collected, and none of them is one of a line.
+    """
+    unused = set(REST)
+    for item in items:
+        name = item.nodeid.removeprefix("tests/")
+        if found := next((each for each in REST if each.match(name)), None):
+            unused.discard(found)
+            item.add_marker(pytest.mark.rest)
+    if unused and config.args == config.getini("testpaths"):
+        raise pytest.UsageError(f"tests/rest.txt: no test begins with {', '.join(each.pattern for each in unused)}")
 
 
 @pytest.fixture(autouse=True)
