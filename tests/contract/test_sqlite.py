@@ -452,7 +452,7 @@ def forget(
     if process:
         witness._remembered.clear()
         while witness._used:
-            os.close(witness._used.popitem()[1])
+            witness._used.popitem()[1].close()
     if attributes is not None and sys.platform == "linux":
         for name in os.listxattr(attributes):
             os.removexattr(attributes, name)
@@ -822,6 +822,20 @@ def test_process_shows_the_stores_that_it_used_last(tmp_path: Path, monkeypatch:
         with opened(tmp_path / f"{number}.db") as store:
             store.reserve("n", 1)
     assert list(witness._used) == [os.path.realpath(tmp_path / f"{number}.db") for number in (0, 2)]
+
+
+def test_closed_descriptor_of_a_used_store_is_no_other_file(store: SqliteStore, path: Path) -> None:
+    store.reserve("n", 1)
+    use = witness._used[os.path.realpath(path)]
+    with path.with_name("other").open("wb") as other:
+        os.dup2(other.fileno(), use._file)  # as where a daemon closes all descriptors and opens others
+        store.reserve("n", 1)
+        assert witness._used[os.path.realpath(path)] is not use
+        use.close()
+        assert os.path.samestat(os.fstat(use._file), os.fstat(other.fileno()))
+    os.close(use._file)
+    use.close()
+    store.reserve("n", 1)
 
 
 def test_processes_with_different_memories_notice_a_copy_once(store: SqliteStore, path: Path) -> None:

@@ -71,10 +71,42 @@ class Marks:
     """The root of the process that kept the marks: see :func:`mintage.platform.machine.root_id`."""
 
 
+class _Use:
+    """An open file whose shared lock shows other processes that this one uses a store.
+
+    It stays open, so the lock ends with this process and all its children.
+    """
+
+    def __init__(self, file: FileIO) -> None:
+        # The lock belongs to the opening, and lasts as long as a descriptor of it.
+        self._file = os.dup(file.fileno())
+        self._found = os.fstat(self._file)
+
+    def _status(self) -> os.stat_result | None:
+        # A program may close unknown descriptors; then the number may belong to another file.
+        with suppress(OSError):
+            status = os.fstat(self._file)
+            return status if os.path.samestat(status, self._found) else None
+        return None
+
+    def show(self) -> bool:
+        """Lock the file, which another process may have tried just now; return False if it is closed or removed."""
+        status = self._status()
+        if status is None or not status.st_nlink:
+            return False
+        with suppress(OSError):
+            files.lock_shared(self._file)
+        return True
+
+    def close(self) -> None:
+        """Close the file."""
+        if self._status() is not None:
+            os.close(self._file)
+
+
 _remembered: dict[str, Marks] = {}
-_used: dict[str, int] = {}
-"""The open files whose shared locks show other processes that this one uses the store at a path. They stay open, so a
-lock ends with this process and all its children."""
+_used: dict[str, _Use] = {}
+"""The stores that this process used last, by path."""
 
 
 def place_of(path: str) -> str | None:
@@ -155,21 +187,18 @@ class Witness:
 
     def _show_use(self) -> None:
         used = _used.pop(self._path, None)
-        if used is None or not os.fstat(used).st_nlink:
+        if used is None or not used.show():
             if used is not None:
-                os.close(used)
+                used.close()
             file = _open_shared(self._path, "users")
             if file is None:
                 return
             with file:
-                # The lock belongs to the opening, and lasts as long as a descriptor of it.
-                used = os.dup(file.fileno())
+                used = _Use(file)
+            used.show()
         _used[self._path] = used
-        # Each time, as another process may have tried the lock the last time.
-        with suppress(OSError):
-            files.lock_shared(used)
         while len(_used) > _MOST_USED:
-            os.close(_used.pop(next(iter(_used))))
+            _used.pop(next(iter(_used))).close()
 
     def follow(self) -> None:
         """Give the guard the owner and mode of the store's file."""
