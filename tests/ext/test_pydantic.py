@@ -441,3 +441,14 @@ def test_a_zero_sno_id_is_text_without_the_annotation() -> None:
     assert adapter.dump_json(sno.ID.ZERO) == b'"2222222222222222"'
     with pytest.raises(ValidationError):
         adapter.validate_json("null")
+
+
+def test_interrupt_of_a_serializer_is_no_missing_attribute(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("mintage.ext.pydantic.serializer_of", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        _ = sno.new().__pydantic_serializer__
+    monkeypatch.setitem(sys.modules, "mintage.ext.pydantic", None)
+    assert not hasattr(sno.new(), "__pydantic_serializer__")

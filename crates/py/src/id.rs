@@ -5,7 +5,7 @@ use crate::{errors, hot, values};
 use mintage_core::error::Error;
 use mintage_core::id::Id;
 use pyo3::call::PyCallArgs;
-use pyo3::exceptions::PyAttributeError;
+use pyo3::exceptions::{PyAttributeError, PyImportError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyString};
 
@@ -98,7 +98,11 @@ pub fn attribute<'py>(
     framework: &str,
     function: &str,
 ) -> PyResult<Bound<'py, PyAny>> {
-    adapter(id.py(), framework, function, (id,)).map_err(|_| PyAttributeError::new_err(name.to_owned()))
+    let py = id.py();
+    adapter(py, framework, function, (id,)).map_err(|error| {
+        let is_absent = error.is_instance_of::<PyImportError>(py) || error.is_instance_of::<PyAttributeError>(py);
+        if is_absent { PyAttributeError::new_err(name.to_owned()) } else { error }
+    })
 }
 
 /// Makes the classes `ID`, `Array` and `ArrayIterator` of a scheme whose IDs are fixed bytes.
