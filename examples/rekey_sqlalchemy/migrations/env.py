@@ -1,4 +1,4 @@
-"""How Alembic reaches the database, and what it compares it with: the models of the release that RELEASE names."""
+"""Connect Alembic to the database, and compare it with the models of the release that RELEASE names."""
 
 import os
 

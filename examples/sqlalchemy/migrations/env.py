@@ -1,4 +1,4 @@
-"""How Alembic reaches the database, and what it compares it with."""
+"""Connect Alembic to the database, and compare it with the models."""
 
 import os
 

@@ -121,7 +121,8 @@ def _examine(args: argparse.Namespace, store: Store) -> list[Finding]:
     before = time.time_ns()
     store_now_ms = store.now_ms()
     after = time.time_ns()
-    pools, nodes = list(store.each_pool()), list(store.each_lease())
+    pools = list(store.each_pool())
+    nodes = [node for pool in pools for node in store.each_lease(pool.name)]
     namespaces = store.list_namespaces("", MOST_NAMESPACES + 1)
     now_ms = (before + after) // 2_000_000
     place = source(args).place

@@ -185,13 +185,13 @@ def can_be_made() -> bool:
         path = os.path.dirname(path)
     if not os.path.isdir(path) or not _may_write(path):
         return False
-    if not os.stat(path).st_mode & (stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH):
-        # Root has rights that the directory does not show; but nobody can create anything in /proc.
-        with suppress(OSError):
-            files.check_room(path, descriptors=0)
-            return True
-        return False
-    return True
+    if os.stat(path).st_mode & (stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH):
+        return True
+    # Root has rights that the directory does not show; but nobody can create anything in /proc.
+    with suppress(OSError):
+        files.check_room(path, descriptors=0)
+        return True
+    return False
 
 
 def _make_file(directory: str) -> None:
