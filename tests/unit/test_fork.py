@@ -9,6 +9,7 @@ import select
 import subprocess
 import sys
 import threading
+from contextlib import contextmanager
 from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -24,7 +25,7 @@ from tests.helpers.processes import BOUND_S, Child, first_of_a_namespace, raw_cl
 from tests.helpers.vectors import vectors
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="forks beside threads are Linux's")
 
@@ -252,6 +253,26 @@ def test_new_generation_is_like_a_fork_to_every_generator() -> None:
     assert Child(start_over).result() == [True, True, "fork.shared_node"]
 
 
+@contextmanager
+def held_by_another_thread() -> Iterator[None]:
+    """Hold the lock of forks in another thread during the block."""
+    holds, done = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        with forks.fork_lock():
+            holds.set()
+            done.wait(BOUND_S)
+
+    thread = threading.Thread(target=hold)
+    thread.start()
+    try:
+        assert holds.wait(BOUND_S)
+        yield
+    finally:
+        done.set()
+        thread.join(BOUND_S)
+
+
 @pytest.mark.parametrize("fork", [c_fork, raw_clone])
 def test_child_forked_in_c_finds_no_lock_of_its_parent(fork: Callable[[], int]) -> None:
     def work() -> str:
@@ -259,46 +280,19 @@ def test_child_forked_in_c_finds_no_lock_of_its_parent(fork: Callable[[], int]) 
             return forks.load("json").__name__
 
     def fork_meanwhile() -> object:
-        holds, done = threading.Event(), threading.Event()
-
-        def hold() -> None:
-            with forks.fork_lock():
-                holds.set()
-                done.wait(BOUND_S)
-
-        thread = threading.Thread(target=hold)
-        thread.start()
-        try:
-            assert holds.wait(BOUND_S)
+        with held_by_another_thread():
             return Child(work, fork).result()
-        finally:
-            done.set()
-            thread.join(BOUND_S)
 
     assert Child(fork_meanwhile).result() == "json"
 
 
 def test_thread_that_waits_too_long_for_another_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(forks, "_STUCK_S", 0.01)
-    holds, done = threading.Event(), threading.Event()
-
-    def ask_a_store_that_hangs() -> None:
-        with forks.fork_lock():
-            holds.set()
-            done.wait(BOUND_S)
-
-    thread = threading.Thread(target=ask_a_store_that_hangs)
-    thread.start()
-    try:
-        assert holds.wait(BOUND_S)
+    with held_by_another_thread():
         for first in (lambda: Sequence("orders", "memory:"), lambda: snowflake.Generator(store="memory:").new()):
             with pytest.raises(StoreError, match="another thread of this process") as caught:
                 first()
             assert caught.value.code == "store.unavailable"
-    finally:
-        done.set()
-        thread.join(BOUND_S)
-    assert Sequence("orders", "memory:").next() == 1
 
 
 def test_thread_may_fork_during_its_own_verb() -> None:
