@@ -41,7 +41,10 @@ SPAN_MS = 10_000
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    return tmp_path / "ids.db"
+    # A path of this run alone: the machine remembers the paths of stores, and pytest uses its names again.
+    place = tmp_path / os.urandom(4).hex()
+    place.mkdir()
+    return place / "ids.db"
 
 
 @pytest.fixture
