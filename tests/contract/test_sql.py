@@ -94,6 +94,18 @@ def test_concurrent_first_users_of_a_name_lose_nothing(server: Server, name: str
         assert sorted(lease.node for lease in leases) == list(range(THREADS))
 
 
+@pytest.mark.parametrize("kind", [NamespaceRecord, PoolRecord])
+def test_name_that_another_transaction_created_meanwhile_is_not_lost(
+    server: Server, store: Database, kind: Any
+) -> None:
+    prepare(store)
+    with open_store(server.url) as other, store._begin() as transaction:
+        assert transaction.get(kind, "a") is None
+        other.create_namespace("a")
+        other.create_pool("a", layout="test")
+        assert not store._has_lost(transaction, kind, "a")
+
+
 @pytest.mark.parametrize("what", ["pool", "namespace", "node"])
 def test_second_creator_of_a_record_retries(store: Database, what: str) -> None:
     both_looked = threading.Barrier(2)

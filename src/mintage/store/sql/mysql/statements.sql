@@ -151,9 +151,14 @@ WHERE version = 1 AND NOT EXISTS (SELECT 1 FROM mintage_name WHERE kind = '{coun
 INSERT IGNORE INTO mintage_name SELECT '{counted}', :name, {counted}s FROM mintage_schema WHERE version = 1;
 
 -- name: has_lost
--- The record of this name; or names as well, of which the last one has the highest number.
+-- The record of this name, which another transaction may have created since this one looked for it; or names as well, of
+-- which the last one has the highest number.
 SELECT
-  EXISTS (SELECT 1 FROM mintage_name WHERE kind = '{counted}' AND name IN (:name, ''))
+  EXISTS (
+    SELECT 1 FROM mintage_name AS known
+    WHERE kind = '{counted}' AND name IN (:name, '')
+    AND NOT EXISTS (SELECT 1 FROM mintage_{counted} AS used WHERE used.name = known.name)
+  )
   OR {counted}s > COALESCE((SELECT MAX(ordinal) FROM mintage_name WHERE kind = '{counted}'), 0)
 FROM mintage_schema WHERE version = 1;
 

@@ -154,9 +154,14 @@ INSERT INTO {schema}mintage_name SELECT '{counted}', CAST(:name AS TEXT), {count
 ON CONFLICT DO NOTHING;
 
 -- name: has_lost
--- The record of this name; or names as well, of which the last one has the highest number.
+-- The record of this name, which another transaction may have created since this one looked for it; or names as well, of
+-- which the last one has the highest number.
 SELECT
-  EXISTS (SELECT FROM {schema}mintage_name WHERE kind = '{counted}' AND name IN (:name, ''))
+  EXISTS (
+    SELECT FROM {schema}mintage_name AS known
+    WHERE kind = '{counted}' AND name IN (:name, '')
+    AND NOT EXISTS (SELECT FROM {schema}mintage_{counted} AS used WHERE used.name = known.name)
+  )
   OR {counted}s > COALESCE((SELECT MAX(ordinal) FROM {schema}mintage_name WHERE kind = '{counted}'), 0)
 FROM {schema}mintage_schema WHERE version = 1;
 
