@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, ClassVar
 
-from tests.servers.server import HOST, Daemon, Group, ServerError, free_port
+from tests.servers.server import HOST, Daemon, Group, ServerError, free_port, until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -47,6 +47,17 @@ class Redis(Daemon):
     def answers(self) -> bool:
         client = self.programs[1]
         return self.reaches(client, "-e", "-p", str(self.port), "PING")
+
+    def stop(self) -> None:
+        self.resume()
+        if self.is_up():
+            # Redis refuses to stop while it writes the first append-only file of a new role.
+            until(self.has_written_its_file, f"{self.name} has written its file")
+        super().stop()
+
+    def has_written_its_file(self) -> bool:
+        facts = self.info("persistence")
+        return "1" not in {facts.get(f"aof_rewrite_{state}") for state in ("in_progress", "scheduled")}
 
     def reset(self) -> None:
         self.ask("FLUSHALL")
