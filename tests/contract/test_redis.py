@@ -128,6 +128,15 @@ def test_leases_are_listed_without_their_index(store: Store, redis: Redis) -> No
     assert not store.list_leases("p", 11)
 
 
+def test_leases_of_a_lost_pool_are_listed_by_half_an_index(store: Store, redis: Redis) -> None:
+    store.create_pool("p", layout="test", never_used=True)
+    for node in (3, 7):
+        acquire(store, nodes=range(node, node + 1))
+    redis.ask("HDEL", "mintage:{pool:p}", "pool")
+    redis.ask("ZPOPMAX", "mintage:{pool:p}:numbers")
+    assert [record.node for record in store.list_leases("p")] == [3, 7]
+
+
 def test_windows_after_a_flush_begin_after_all_forgotten_ones(store: Store, redis: Redis) -> None:
     store.create_pool("p", layout="test", never_used=True)
     forgotten = acquire(store)

@@ -508,8 +508,10 @@ class RedisStore(Store):
         while limit > len(found):
             size = min(limit - len(found), PAGE)
             asked = ("ZRANGEBYSCORE", f"{key}:numbers", f"({after}", "+inf", "LIMIT", "0", str(size))
-            fields, indexed, nodes = self._scripts.ask(("HLEN", key), ("ZCARD", f"{key}:numbers"), asked)
-            if indexed < fields - 1:  # the index was lost, and the next grant rebuilds it
+            fields, has_pool, indexed, nodes = self._scripts.ask(
+                ("HLEN", key), ("HEXISTS", key, "pool"), ("ZCARD", f"{key}:numbers"), asked
+            )
+            if indexed < fields - has_pool:  # the index was lost, and the next grant rebuilds it
                 every = sorted(self._scripts.ask(("HKEYS", key))[0])
                 nodes = [each for each in every if each != "pool" and int(each) > after][:size]
             if not nodes:
