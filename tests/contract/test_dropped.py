@@ -20,8 +20,8 @@ from mintage.cli import main
 from mintage.errors import CATALOGUE, LeaseError
 from mintage.rules import CLOCK_LIMIT_MS, CLOCK_MARGIN_MS, GAP, SPAN_MS
 from mintage.store import new_token, open_store
-from mintage.store.database import Database
-from mintage.store.statements import migrations
+from mintage.store.sql.base import Database
+from mintage.store.sql.statements import migrations
 from tests.helpers.outcomes import eventually
 from tests.helpers.sql_servers import Server, account, administer, refusal_text
 from tests.helpers.stores import acquire

@@ -12,7 +12,7 @@ import pytest
 from mintage.protocol.records import columns
 from mintage.rules import NamespaceRecord, NodeRecord, PoolRecord
 from mintage.store import open_store
-from mintage.store.statements import driver_statements, statements
+from mintage.store.sql.statements import driver_statements, statements
 from tests.helpers.sql_servers import administer
 from tests.servers import MariaDB, PostgreSQL
 

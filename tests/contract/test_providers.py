@@ -11,7 +11,7 @@ from sqlalchemy.engine import make_url
 
 from mintage import Sequence, open_store, sno
 from mintage.errors import MintError
-from mintage.store.database import Database
+from mintage.store.sql.base import Database
 from tests.helpers.outcomes import code_of
 from tests.helpers.sql_servers import refusal_text
 from tests.helpers.stores import acquire

@@ -10,7 +10,7 @@ import pytest
 
 from mintage.rules import SPAN_MS
 from mintage.store import new_token, open_store
-from mintage.store.database import Database
+from mintage.store.sql.base import Database
 from tests.helpers.outcomes import code_of
 from tests.helpers.sql_servers import refusal_text
 from tests.helpers.stores import acquire, prepare

@@ -19,9 +19,9 @@ from mintage import rules
 from mintage.errors import ConfigError, LeaseError, MintError, StoreError
 from mintage.rules import CLOCK_LIMIT_MS, GAP, SPAN_MS, NamespaceRecord, NodeRecord, PoolRecord, Segment
 from mintage.store import Store, new_token, open_store
-from mintage.store.database import CONNECTIONS, Database
 from mintage.store.idalloc import MARGIN, import_idalloc, read_idalloc_hashes, read_idalloc_table
-from mintage.store.statements import migrations
+from mintage.store.sql.base import CONNECTIONS, Database
+from mintage.store.sql.statements import migrations
 from tests.helpers.outcomes import eventually
 from tests.helpers.sql_servers import Server, account, administer, refusal_text, setting
 from tests.helpers.stores import acquire, prepare

@@ -20,9 +20,10 @@ import pytest
 from mintage._core import sha3_256
 from mintage.errors import ConfigError, LeaseError, StoreError
 from mintage.rules import GAP, PoolRecord
-from mintage.store import new_token, open_store, sqlite, witness
-from mintage.store.sqlite import SqliteStore
-from mintage.store.statements import migrations
+from mintage.store import new_token, open_store
+from mintage.store.sql.statements import migrations
+from mintage.store.sqlite import marks
+from mintage.store.sqlite.store import SqliteStore
 from tests.contract.clients import NAMESPACE, POOL, overlaps
 from tests.helpers import file_copies
 from tests.helpers.outcomes import code_of, eventually
@@ -453,18 +454,18 @@ def forget(
 ) -> None:
     """Erase the memory of the process, as in another process, and of the machine, as after a restart."""
     if process:
-        witness._remembered.clear()
-        while witness._used:
-            witness._used.popitem()[1].close()
+        marks._remembered.clear()
+        while marks._used:
+            marks._used.popitem()[1].close()
     if attributes is not None and sys.platform == "linux":
         for name in os.listxattr(attributes):
             os.removexattr(attributes, name)
     if guard is not None:
         guard.with_name(f"{guard.name}-guard").unlink(missing_ok=True)
     if shared is not None:
-        assert witness._SHARED is not None
+        assert marks._SHARED is not None
         # Of this file alone: other tests run at the same time.
-        Path(witness._SHARED, f"mintage-{os.geteuid()}", f"{shared_name(shared)}.marks").unlink()
+        Path(marks._SHARED, f"mintage-{os.geteuid()}", f"{shared_name(shared)}.marks").unlink()
 
 
 def shared_name(path: Path) -> str:
@@ -514,7 +515,7 @@ def test_copy_placed_before_the_marks_are_kept_repeats_no_integer(
     anywhere: Path, way: str, monkeypatch: pytest.MonkeyPatch, *, has_shared_memory: bool
 ) -> None:
     path = anywhere / "ids.db"
-    keep = witness.Witness.keep
+    keep = marks.Witness.keep
     during: list[int] = []
 
     def reserve_in_another_process() -> list[int]:
@@ -522,19 +523,19 @@ def test_copy_placed_before_the_marks_are_kept_repeats_no_integer(
             assert another.stdout
             return [int(word) for word in another.stdout.read().split()]
 
-    def late(kept_by: witness.Witness, marks: witness.Marks) -> None:
+    def late(kept_by: marks.Witness, kept: marks.Marks) -> None:
         if kept_by._path == str(path):  # The keeper of another test may extend its leases now.
-            monkeypatch.setattr(witness.Witness, "keep", keep)
+            monkeypatch.setattr(marks.Witness, "keep", keep)
             file_copies.WAYS[way](anywhere, copy)
             during.extend(reserve_in_another_process())
-        keep(kept_by, marks)
+        keep(kept_by, kept)
 
     with opened(path) as store:
         store.reserve("n", 1)  # After a takeover a namespace skips ten times as many.
         copy = copied(path)
-        monkeypatch.setattr(witness.Witness, "keep", late)
+        monkeypatch.setattr(marks.Witness, "keep", late)
         if not has_shared_memory:
-            monkeypatch.setattr(witness, "_open_shared", lambda *_: None)
+            monkeypatch.setattr(marks, "_open_shared", lambda *_: None)
         ours = store.reserve("n", 100).as_range()
         monkeypatch.undo()
         after = reserve_in_another_process()
@@ -683,7 +684,7 @@ def test_copy_at_another_inode_is_noticed_after_a_restart(anywhere: Path, way: s
 
 @pytest.mark.parametrize("way", ["rm all, cp", "cp over it", "cp aside, mv"])
 def test_copy_is_noticed_without_a_creation_time(anywhere: Path, way: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sqlite, "created_ns", lambda _: None)
+    monkeypatch.setattr("mintage.store.sqlite.store.created_ns", lambda _: None)
     path = anywhere / "ids.db"
     with opened(path) as store:
         segment = store.reserve("n", 100)
@@ -711,12 +712,12 @@ def test_creation_time_that_only_some_processes_see_changes_nothing(
     store: SqliteStore, path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as without:
-        without.setattr(sqlite, "created_ns", lambda _: None)
+        without.setattr("mintage.store.sqlite.store.created_ns", lambda _: None)
         assert store.reserve("n", 1).first == 1
         before = store.describe().identity
     assert store.reserve("n", 1).first == 2
     with monkeypatch.context() as without:
-        without.setattr(sqlite, "created_ns", lambda _: None)
+        without.setattr("mintage.store.sqlite.store.created_ns", lambda _: None)
         assert store.reserve("n", 1).first == 3
     assert store.describe().identity == before
     # Processes that see it agree from then on.
@@ -824,20 +825,20 @@ def test_file_removed_beside_a_live_process_counts_as_lost(tmp_path: Path, way: 
 
 
 def test_process_shows_the_stores_that_it_used_last(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(witness, "_MOST_USED", 2)
+    monkeypatch.setattr(marks, "_MOST_USED", 2)
     for number in (0, 1, 0, 2):
         with opened(tmp_path / f"{number}.db") as store:
             store.reserve("n", 1)
-    assert list(witness._used) == [os.path.realpath(tmp_path / f"{number}.db") for number in (0, 2)]
+    assert list(marks._used) == [os.path.realpath(tmp_path / f"{number}.db") for number in (0, 2)]
 
 
 def test_closed_descriptor_of_a_used_store_is_no_other_file(store: SqliteStore, path: Path) -> None:
     store.reserve("n", 1)
-    use = witness._used[os.path.realpath(path)]
+    use = marks._used[os.path.realpath(path)]
     with path.with_name("other").open("wb") as other:
         os.dup2(other.fileno(), use._file)  # as where a daemon closes all descriptors and opens others
         store.reserve("n", 1)
-        assert witness._used[os.path.realpath(path)] is not use
+        assert marks._used[os.path.realpath(path)] is not use
         use.close()
         assert os.path.samestat(os.fstat(use._file), os.fstat(other.fileno()))
     os.close(use._file)
@@ -849,34 +850,34 @@ def test_processes_with_different_memories_notice_a_copy_once(store: SqliteStore
     store.reserve("n", 100)
     copy = copied(path)
     store.reserve("n", 100)
-    earlier = dict(witness._remembered)
+    earlier = dict(marks._remembered)
     store.reserve("n", 100)
     file_copies.WAYS["cp -r of all"](path.parent, copy)
     now = store.describe().identity
-    witness._remembered.update(earlier)
+    marks._remembered.update(earlier)
     assert store.describe().identity == now
     for _ in range(3):  # another user's process, whose memory of the machine is its own
         store.reserve("n", 100)
-        witness._remembered.update(earlier)
+        marks._remembered.update(earlier)
     assert store.describe().identity == now
 
 
 def test_copy_is_noticed_again_only_by_who_remembers_more(store: SqliteStore, path: Path) -> None:
     store.reserve("n", 100)
-    copy, early = copied(path), dict(witness._remembered)
+    copy, early = copied(path), dict(marks._remembered)
     for _ in range(3):
         store.reserve("n", 100)
-    late = dict(witness._remembered)
+    late = dict(marks._remembered)
     file_copies.WAYS["cp -r of all"](path.parent, copy)
     forget(shared=path, attributes=path)
-    witness._remembered.update(early)
+    marks._remembered.update(early)
     unnoticed = store.reserve("n", 1)  # as after a restart of the machine, without attributes
-    witness._remembered.update(late)
+    marks._remembered.update(late)
     noticed = store.reserve("n", 1)
     assert noticed.first == unnoticed.last + 299 + GAP * 100 + 1
     after = store.describe().identity
     for old in (early, late):
-        witness._remembered.update(old)
+        marks._remembered.update(old)
         assert store.describe().identity == after
 
 
@@ -1005,8 +1006,9 @@ def test_file_of_schema_version_1_still_works(path: Path) -> None:
 
 DIES = """
 import os, sys
-from mintage.store import open_store, sqlite
-sqlite.File.check_place = lambda *_: os._exit(0)  # as killed after the commit, before its log is in the file
+from mintage.store import open_store
+from mintage.store.sqlite.store import File
+File.check_place = lambda *_: os._exit(0)  # as killed after the commit, before its log is in the file
 open_store(sys.argv[1]).reserve(sys.argv[2], int(sys.argv[3]))
 """
 
@@ -1040,8 +1042,8 @@ def test_copy_beside_a_stale_write_ahead_log_is_noticed(
     with closing(sqlite3.connect(path)) as connection:
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     process = python(
-        "import os, sys, time; from mintage.store import open_store, sqlite\n"
-        "sqlite.File.check_place = lambda *_: os._exit(0)\n"
+        "import os, sys, time; from mintage.store import open_store; from mintage.store.sqlite.store import File\n"
+        "File.check_place = lambda *_: os._exit(0)\n"
         "store = open_store(sys.argv[1]); store.acquire('q', nodes=range(1), layout='test', holder='it', "
         "now_ms=time.time_ns() // 10**6, span_ms=1000)",
         f"sqlite:///{path}",
@@ -1128,7 +1130,7 @@ def test_process_that_reads_the_file_keeps_its_locks(store: SqliteStore, path: P
 def test_locked_guard_is_waited_for_as_long_as_the_file(path: Path) -> None:
     with opened(path, "?timeout_ms=1") as store:
         store.reserve("n", 10)
-        with witness.watched(os.path.realpath(path), 1), pytest.raises(StoreError, match="1 ms") as caught:
+        with marks.watched(os.path.realpath(path), 1), pytest.raises(StoreError, match="1 ms") as caught:
             store.reserve("n", 10)
         assert caught.value.code == "store.unavailable"
         assert store.reserve("n", 10).first == 11
@@ -1146,7 +1148,7 @@ def test_removed_guard_is_created_again(store: SqliteStore, path: Path) -> None:
 
 def test_process_whose_guard_was_removed_still_keeps_others_out(store: SqliteStore, path: Path) -> None:
     store.reserve("n", 10)
-    with witness.watched(os.path.realpath(path), 1), opened(path, "?timeout_ms=1") as another:
+    with marks.watched(os.path.realpath(path), 1), opened(path, "?timeout_ms=1") as another:
         path.with_name("ids.db-guard").unlink()
         assert code_of(lambda: another.reserve("n", 10)) == "store.unavailable"
     assert store.reserve("n", 10).first == 11
@@ -1161,7 +1163,7 @@ def test_guard_removed_during_the_wait_keeps_nobody_out(
     store: SqliteStore, path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store.reserve("n", 1)
-    guard, lock = path.with_name("ids.db-guard"), witness._flock
+    guard, lock = path.with_name("ids.db-guard"), marks._flock
     taken: list[FileIO] = []
 
     def flock(file: FileIO) -> bool:
@@ -1170,8 +1172,8 @@ def test_guard_removed_during_the_wait_keeps_nobody_out(
             taken.append(file)
         return lock(file)
 
-    monkeypatch.setattr(witness, "_flock", flock)
-    with witness.watched(os.path.realpath(path), 1), pytest.raises(TimeoutError), witness.watched(str(path), 1):
+    monkeypatch.setattr(marks, "_flock", flock)
+    with marks.watched(os.path.realpath(path), 1), pytest.raises(TimeoutError), marks.watched(str(path), 1):
         pass
 
 
@@ -1188,7 +1190,7 @@ def test_new_guard_has_the_permissions_of_the_file(
 ) -> None:
     store.reserve("n", 1)
     path.chmod(0o660)
-    guard, lock = path.with_name("ids.db-guard"), witness._flock
+    guard, lock = path.with_name("ids.db-guard"), marks._flock
     guard.unlink()
     found: list[tuple[int, int]] = []
 
@@ -1198,7 +1200,7 @@ def test_new_guard_has_the_permissions_of_the_file(
             found.append((status.st_mode & 0o777, status.st_nlink))
         return lock(file)
 
-    monkeypatch.setattr(witness, "_flock", flock)
+    monkeypatch.setattr(marks, "_flock", flock)
     store.reserve("n", 1)
     assert found[0] == (0o660, 1)
 
@@ -1245,21 +1247,21 @@ def test_invalid_guard_is_ignored(store: SqliteStore, path: Path, tmp_path: Path
 
 
 def test_memory_of_the_machine_forgets_the_oldest_stores(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(witness, "_SHARED", tmp_path)
-    monkeypatch.setattr(witness, "_MOST", 4)
-    monkeypatch.setattr(witness, "_MOST_USED", 1)
+    monkeypatch.setattr(marks, "_SHARED", tmp_path)
+    monkeypatch.setattr(marks, "_MOST", 4)
+    monkeypatch.setattr(marks, "_MOST_USED", 1)
     for number in range(9):
         with opened(tmp_path / f"{number}.db") as store:
             store.reserve("n", 1)
     own = tmp_path / f"mintage-{os.geteuid()}"
     assert len(list(own.glob("*.marks"))) <= 4
     assert len(list(own.glob("*.users"))) <= 4
-    assert len(witness._remembered) <= 4
+    assert len(marks._remembered) <= 4
 
 
 def test_memory_of_the_machine_keeps_stores_in_use(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(witness, "_SHARED", tmp_path)
-    monkeypatch.setattr(witness, "_MOST", 4)
+    monkeypatch.setattr(marks, "_SHARED", tmp_path)
+    monkeypatch.setattr(marks, "_MOST", 4)
     paths = [tmp_path / f"{number}.db" for number in range(9)]
     for path in paths:
         with opened(path) as store:
@@ -1274,7 +1276,7 @@ def test_memory_folder_of_another_user_is_not_used(
 ) -> None:
     (tmp_path / "theirs").mkdir()
     (tmp_path / f"mintage-{os.geteuid()}").symlink_to(tmp_path / "theirs")
-    monkeypatch.setattr(witness, "_SHARED", tmp_path)
+    monkeypatch.setattr(marks, "_SHARED", tmp_path)
     assert store.reserve("n", 1).first == 1
     assert list((tmp_path / "theirs").iterdir()) == []
 

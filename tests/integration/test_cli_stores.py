@@ -28,7 +28,7 @@ from mintage.protocol.url import StoreUrl
 from mintage.rules import MAX_INTEGER, MIN_SPAN_MS, SPAN_MS, Lease, NodeRecord, PoolRecord
 from mintage.store import new_token, open_store
 from mintage.store.memory import MemoryStore
-from mintage.store.sqlite import SqliteStore
+from mintage.store.sqlite.store import SqliteStore
 
 if TYPE_CHECKING:
     from mintage.store import Store

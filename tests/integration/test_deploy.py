@@ -20,8 +20,8 @@ import pytest
 from ruamel.yaml import YAML
 
 from mintage import __version__
+from mintage.server.core.metrics import Metrics
 from mintage.server.keys import RIGHTS
-from mintage.server.metrics import Metrics
 from mintage.server.settings import Settings
 from tests.helpers.optional import module_or_skip
 from tests.servers.server import open_url, until

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 
 import uvloop
 
-from mintage.server.handshake import Handshake
+from mintage.server.core.service import Service
 from mintage.server.http import HttpProtocol
-from mintage.server.resp import RespProtocol
-from mintage.server.run import BACKLOG, Listeners, listen
-from mintage.server.service import Service
+from mintage.server.loop.accept import Handshake
+from mintage.server.process.run import BACKLOG, Listeners, listen
+from mintage.server.resp.protocol import RespProtocol
 from mintage.server.settings import Settings
 from mintage.store.memory import MemoryStore
 from tests.service.wire import PATIENCE_S

@@ -49,7 +49,7 @@ def at_end(service: Serving, directory: Path, words: str, *paths: str, before: s
 
 def test_no_request_waits_for_an_import_of_the_service(service: Serving, tmp_path: Path) -> None:
     noting = (
-        "from mintage.server import run; known = set(); announce = run._announce\n"
+        "from mintage.server.process import run; known = set(); announce = run._announce\n"
         "def noted(*facts):\n"
         "    announce(*facts)\n"
         "    known.update(sys.modules)\n"
@@ -77,5 +77,5 @@ def test_forked_worker_inherits_modules_and_nothing_else(service: Serving, tmp_p
     for worker in workers:
         frozen, threads, modules, files = json.loads((tmp_path / f"{worker}.json").read_text("utf-8"))
         assert (frozen > 10_000, threads) == (True, 1)
-        assert {"mintage.server.app", "mintage.server.resp", "mintage.store.sqlite"} <= set(modules)
+        assert {"mintage.server.app", "mintage.server.resp.protocol", "mintage.store.sqlite.store"} <= set(modules)
         assert not [file for file in files if "ids.db" in file or "eventpoll" in file]

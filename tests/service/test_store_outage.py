@@ -206,7 +206,7 @@ def test_requests_waiting_for_the_store_are_limited(proxy: Proxy, tmp_path: Path
 def patched(directory: Path, proxy: Proxy, code: str) -> Iterator[Serving]:
     """Return a service with another internal limit and a very long store timeout."""
     service = Serving(directory / "service", f"{proxy.url}?timeout_ms=30000", min_step=STEP, max_step=STEP)
-    service.patch(f"import mintage.server.threads as threads; threads.{code}")
+    service.patch(f"import mintage.server.core.threads as threads; threads.{code}")
     service.start()
     try:
         yield service

@@ -35,8 +35,9 @@ from mintage.cli import main as main_of_mintage
 from mintage.errors import CATALOGUE, MintError
 from mintage.lease import keeper
 from mintage.lease.registry import url as registry_url
-from mintage.store import open_store, witness
+from mintage.store import open_store
 from mintage.store.memory import MemoryStore
+from mintage.store.sqlite import marks
 from tests.helpers import file_copies
 from tests.helpers.outcomes import eventually
 from tests.helpers.processes import answers, first_of_a_namespace, forked, raw_clone
@@ -510,7 +511,7 @@ def removed_beside_a_holder(folder: Path, size: int) -> Tally:
 
     def start() -> bytes:
         # As a process that was not forked from the holder.
-        witness._remembered.clear()
+        marks._remembered.clear()
 
         def minted(tally: Tally) -> array[int]:
             # Integers are odd in the answer, IDs are even.
@@ -692,7 +693,7 @@ def copies_of_a_store(folder: Path, size: int) -> Tally:
             integers.extend(found := elsewhere())
             # A copy that is written over the file while somebody writes to it can damage it: the next one heals it.
             if found and number % 2 == 0:
-                with witness.watched(str(place / file_copies.NAME), WAIT_MS):
+                with marks.watched(str(place / file_copies.NAME), WAIT_MS):
                     file_copies.copied(place, copy)
             integers.extend(elsewhere())
             draw()

@@ -32,7 +32,7 @@ import numpy as np
 from mintage import snowflake
 from mintage.errors import MintError
 from mintage.lease import registry
-from mintage.store.statements import migrations
+from mintage.store.sql.statements import migrations
 from tests.helpers.processes import answers, forked
 
 if TYPE_CHECKING:
@@ -247,7 +247,7 @@ def cases(folder: Path) -> dict[str, Case]:
     def open_to_a_group() -> None:
         alone()
         # Another user may not be able to read where Python is.
-        for module in ("encodings.ascii", "logging", "mintage.lease.request", "mintage.store.sqlite"):
+        for module in ("encodings.ascii", "logging", "mintage.lease.request", "mintage.store.sqlite.store"):
             import_module(module)
         migrations("sqlite")
         machine = folder / "machine"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import pytest
 
-from mintage.store.connections import BusyError, Connections
+from mintage.store.sql.pool import BusyError, Connections
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

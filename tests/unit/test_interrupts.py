@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from types import FrameType
 
-    from mintage.store.connections import Connections
+    from mintage.store.sql.pool import Connections
 
 BOUND = 60
 

@@ -19,7 +19,7 @@ import structlog
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mintage.server import logs
+from mintage.server.core import logs
 from mintage.server.keys import new_key
 
 if TYPE_CHECKING:
@@ -254,7 +254,7 @@ def events_of(source: str) -> set[tuple[str, str]]:
 
 def test_documentation_lists_every_event_with_its_level() -> None:
     root = Path(__file__).parents[2]
-    logged = set().union(*(events_of(each.read_text("utf-8")) for each in (root / "src/mintage/server").glob("*.py")))
+    logged = set().union(*(events_of(each.read_text("utf-8")) for each in (root / "src/mintage/server").rglob("*.py")))
     page = (root / "docs/how-to/observe.md").read_text("utf-8")
     rows = re.findall(r"^\| (`.+?`) \| (info|warning|error) \|", page, re.MULTILINE)
     assert {(event, level) for names, level in rows for event in re.findall(r"`([^`]+)`", names)} == logged

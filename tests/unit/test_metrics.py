@@ -17,7 +17,7 @@ import mintage
 from mintage import Sequence, __version__, sno
 from mintage.errors import ConfigError, GenerationError
 from mintage.server import pages
-from mintage.server.metrics import OPERATIONS, Metered, Metrics
+from mintage.server.core.metrics import OPERATIONS, Metered, Metrics
 from mintage.store import Store, new_token
 from mintage.store.memory import MemoryStore
 from tests.helpers.pages import answer, with_keys
@@ -248,7 +248,7 @@ def test_metered_store_works_for_generators_and_sequences() -> None:
 WORKER = """
 import sys
 from types import SimpleNamespace
-from mintage.server.metrics import Metrics
+from mintage.server.core.metrics import Metrics
 metrics = Metrics()
 held, up, days = (int(word) for word in sys.argv[1:])
 metrics.request("http", "reserve", "ok", 0.1)
@@ -265,14 +265,14 @@ metrics.namespace_days.labels("orders").set(days)
 """
 SUPERVISOR = """
 import sys
-from mintage.server.metrics import Workers
+from mintage.server.core.metrics import Workers
 workers = Workers()
 workers.gone(int(sys.argv[1]))
 workers.replaced()
 """
 SCRAPE = """
 import sys
-from mintage.server.metrics import Metrics
+from mintage.server.core.metrics import Metrics
 sys.stdout.buffer.write(Metrics().render()[0])
 """
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from mintage._core.lane import MAX_REPLY_BATCH
-from mintage.server.turns import TURN, Turns
+from mintage.server.loop.budget import TURN, Turns
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -32,7 +32,7 @@ class Loop:
 @pytest.fixture
 def loop(monkeypatch: pytest.MonkeyPatch) -> Loop:
     loop = Loop()
-    monkeypatch.setattr("mintage.server.turns.get_running_loop", lambda: loop)
+    monkeypatch.setattr("mintage.server.loop.budget.get_running_loop", lambda: loop)
     return loop
 
 

@@ -45,7 +45,7 @@ def serve(args: argparse.Namespace) -> int:
 
         settings = Settings.load(args.words, description=serve.about, epilog=f"examples:{serve.examples}")
         with _needing_the_extra():
-            from mintage.server import run
+            from mintage.server.process import run
         return run.serve(settings)
     finally:
         gc.enable()

@@ -17,8 +17,8 @@ from mintage.server.exchange import Answer, Exchange, answered, read_body, read_
 from mintage.server.keys import token_of
 
 if TYPE_CHECKING:
+    from mintage.server.core.service import Service
     from mintage.server.exchange import Receive, Scope
-    from mintage.server.service import Service
 
 _INT64: Final = range(-(2**63), 2**63)
 _CODES: Final = {

@@ -22,8 +22,8 @@ from mintage.server.pages import pages
 from mintage.server.values import is_loopback
 
 if TYPE_CHECKING:
+    from mintage.server.core.service import Service
     from mintage.server.exchange import Endpoints, Receive, Scope, Send
-    from mintage.server.service import Service
 
 log: Any = structlog.get_logger("mintage.server")
 

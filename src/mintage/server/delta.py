@@ -29,9 +29,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from mintage.rules import NamespaceRecord
+    from mintage.server.core.service import Service
     from mintage.server.exchange import Endpoints, Receive, Scope
     from mintage.server.keys import Caller
-    from mintage.server.service import Service
     from mintage.store import Store
 
 PATH: Final = "/delta/v1/catalogs/{catalog}/schemas/{schema}/tables/{table}/identities"

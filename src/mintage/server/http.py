@@ -25,13 +25,13 @@ from uvicorn.server import ServerState
 from mintage._core.lane import MAX_REPLY_BATCH, HttpSession
 from mintage.errors import RequestError
 from mintage.server.exchange import Exchange
-from mintage.server.turns import FREE, HIGH_WATER, REQUEST
+from mintage.server.loop.budget import FREE, HIGH_WATER, REQUEST
 
 if TYPE_CHECKING:
     import asyncio
 
     from mintage.server.app import App
-    from mintage.server.service import Service
+    from mintage.server.core.service import Service
 
 MOST_HEADERS: Final = 100
 """The most headers of a request."""

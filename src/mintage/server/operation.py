@@ -20,15 +20,15 @@ from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
 from mintage.errors import FieldError, MintError, RequestError
 from mintage.server.exchange import Answer, log_change, read_body, read_json, write_json
-from mintage.server.turns import INTEGER, RECORD
+from mintage.server.loop.budget import INTEGER, RECORD
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
 
+    from mintage.server.core.service import Service
     from mintage.server.exchange import Receive, Scope
     from mintage.server.keys import Caller
-    from mintage.server.service import Service
-    from mintage.server.turns import Turns
+    from mintage.server.loop.budget import Turns
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -68,7 +68,7 @@ class Ask:
     async def each(self, items: Sequence[T], facts: Callable[[T], R], work: int = RECORD) -> list[R]:
         """Return what ``facts`` makes of each item, over as many turns of the event loop as it takes.
 
-        :param work: the work of an item, as :mod:`mintage.server.turns` counts it.
+        :param work: the work of an item, as :mod:`mintage.server.loop.budget` counts it.
         """
         parts = await self.service.turns.in_slices(items, lambda part: [facts(each) for each in part], work)
         return list(chain.from_iterable(parts))

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl
 
 from mintage.errors import RequestError
+from mintage.server.core.health import is_ready
 from mintage.server.exchange import Answer, answered
-from mintage.server.health import is_ready
 from mintage.server.keys import token_of
 
 if TYPE_CHECKING:
+    from mintage.server.core.service import Service
     from mintage.server.exchange import Endpoint, Endpoints, Exchange, Receive, Scope
-    from mintage.server.service import Service
 
 _FRESH = {"Cache-Control": "no-store"}
 
@@ -84,7 +84,7 @@ def _profile(service: Service) -> Endpoint:
 
     async def take(_: Exchange, scope: Scope, _receive: Receive) -> Answer:
         nonlocal running
-        from mintage.server import profile  # seldom needed
+        from mintage.server.core import profile  # seldom needed
 
         caller = service.caller(token_of(scope["headers"]))
         if not service.settings.has_keys:

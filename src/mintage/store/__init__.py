@@ -369,10 +369,10 @@ class Forwarding(Store):
 
 STORE_KINDS: Final[dict[str, tuple[str, str, str | None]]] = {
     "memory": ("mintage.store.memory", "MemoryStore", None),
-    "sqlite": ("mintage.store.sqlite", "SqliteStore", None),
-    "mysql": ("mintage.store.mysql", "MySqlStore", "mysql"),
-    "mariadb": ("mintage.store.mysql", "MySqlStore", "mysql"),
-    "postgresql": ("mintage.store.postgresql", "PostgreSqlStore", "postgresql"),
+    "sqlite": ("mintage.store.sqlite.store", "SqliteStore", None),
+    "mysql": ("mintage.store.sql.mysql", "MySqlStore", "mysql"),
+    "mariadb": ("mintage.store.sql.mysql", "MySqlStore", "mysql"),
+    "postgresql": ("mintage.store.sql.postgresql", "PostgreSqlStore", "postgresql"),
     "redis": ("mintage.store.redis", "RedisStore", "redis"),
     "rediss": ("mintage.store.redis", "RedisStore", "redis"),
     "redis+sentinel": ("mintage.store.redis", "RedisStore", "redis"),

@@ -41,7 +41,7 @@ MARGIN: Final = 100_000
 """The distance from the last integer on record to the new floor: the product of idalloc's defaults of
 ``RedisBatchAllocNum`` and ``WriteDBEveryNVersion``. If you changed these settings, pass their product."""
 
-_MYSQL: Final = ("mintage.store.mysql", "mysql")
+_MYSQL: Final = ("mintage.store.sql.mysql", "mysql")
 _REDIS: Final = ("mintage.store.redis", "redis")
 
 
@@ -85,8 +85,8 @@ def read_idalloc_table(url: str) -> dict[str, int]:
     if parsed.scheme not in {"mysql", "mariadb"}:
         raise ConfigError(f"idalloc keeps its table in mysql:, not in {parsed.scheme}:", code="config.store")
     load_driver(*_MYSQL)
-    from mintage.store.database import MissingTableError
-    from mintage.store.mysql import MySqlStore
+    from mintage.store.sql.base import MissingTableError
+    from mintage.store.sql.mysql import MySqlStore
 
     with MySqlStore(parsed) as store:
         try:

@@ -162,7 +162,7 @@ def reader() -> Store:
     :raises ConfigError: ``config.home``.
     """
     from mintage.store import open_store
-    from mintage.store.sqlite import UnmadeStore
+    from mintage.store.sqlite.store import UnmadeStore
 
     return open_store(url()) if os.path.exists(home()) else UnmadeStore(StoreUrl("sqlite", path=_file()))
 
@@ -211,7 +211,7 @@ def is_writable() -> bool:
     :raises StoreError: ``store.unavailable``: this process has no file descriptors or memory left for the check.
     :raises ConfigError: ``config.home``.
     """
-    from mintage.store.sqlite import DENIED, SqliteStore
+    from mintage.store.sqlite.store import DENIED, SqliteStore
 
     try:
         prepare()

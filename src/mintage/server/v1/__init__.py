@@ -16,9 +16,9 @@ from mintage.server.v1 import ids, leases, sequences, store
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
 
+    from mintage.server.core.service import Service
     from mintage.server.exchange import Endpoints, Receive, Scope
     from mintage.server.operation import Operation
-    from mintage.server.service import Service
 
 OPERATIONS: Final[tuple[Operation, ...]] = (
     *sequences.OPERATIONS,

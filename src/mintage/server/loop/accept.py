@@ -12,15 +12,15 @@ import asyncio
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
-from mintage.server.service import ConnectionLimit
+from mintage.server.loop.limits import ConnectionLimit
 
 if TYPE_CHECKING:
     import socket
     import ssl
     from collections.abc import Callable
 
-    from mintage.server.service import Connection
-    from mintage.server.spread import Share
+    from mintage.server.loop.limits import Connection
+    from mintage.server.loop.spread import Share
 
 #: Most connections that all workers together accept in a row before open connections have their turn.
 _AT_ONCE: Final = 100

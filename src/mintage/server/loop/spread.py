@@ -13,7 +13,7 @@ from __future__ import annotations
 import mmap
 from typing import TYPE_CHECKING, Final
 
-from mintage.server.service import Connection
+from mintage.server.loop.limits import Connection
 
 if TYPE_CHECKING:
     from collections.abc import Collection

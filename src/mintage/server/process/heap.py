@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from mintage.server.handshake import Server
-    from mintage.server.service import Service
+    from mintage.server.core.service import Service
+    from mintage.server.loop.accept import Server
 
 TRIM_INTERVAL_S: Final = 5.0
 """The pause between two checks: trimming takes some milliseconds."""

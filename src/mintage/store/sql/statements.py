@@ -1,4 +1,4 @@
-"""The SQL statements of a dialect, from the files ``sql/<dialect>/statements.sql`` and ``sql/<dialect>/NNN_*.sql``.
+"""The SQL statements of a dialect, from its files ``dialects/*/statements.sql`` and ``dialects/*/NNN_*.sql``.
 
 A line ``-- name: get`` begins a statement; parameters are written ``:name``. A statement with ``{kind}`` is repeated
 for each kind of record, as ``get_pool``, ``get_node``, …, and has its ``{columns}``, ``{values}``, ``{changes}``,
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from mintage.protocol.url import StoreUrl
 
 # By the path, as importlib.resources imports the formats of archives, and the extension cannot be in one anyway.
-_FOLDER: Final = os.path.join(os.path.dirname(__file__), "sql")
+_FOLDER: Final = os.path.join(os.path.dirname(__file__), "dialects")
 COUNTED: Final = (PoolRecord, NamespaceRecord)
 """The kinds of records that the store counts. No record is ever removed, so a lower number means lost records."""
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 
     from mintage.rules import NamespaceRecord
-    from mintage.server.metrics import Metrics
+    from mintage.server.core.metrics import Metrics
     from mintage.store import Store
 
 T = TypeVar("T")

@@ -20,13 +20,13 @@ import structlog
 from mintage import __version__
 from mintage._core.lane import MAX_REPLY_BATCH, MOST_WORDS, RespSession
 from mintage.errors import CATALOGUE, FieldError, MintError, PassingError, RequestError
-from mintage.server.turns import COMMAND, FREE, HIGH_WATER, INTEGER, REQUEST
+from mintage.server.loop.budget import COMMAND, FREE, HIGH_WATER, INTEGER, REQUEST
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+    from mintage.server.core.service import Service
     from mintage.server.keys import Caller
-    from mintage.server.service import Service
 
 #: The version of Redis that clients are told, from which they derive the available commands.
 _REDIS_VERSION: Final = "7.4.0"

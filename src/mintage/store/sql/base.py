@@ -1,6 +1,6 @@
-"""The base of the stores in a database server: :mod:`mintage.store.mysql` and :mod:`mintage.store.postgresql`.
+"""The base of the stores in a database server: :mod:`mintage.store.sql.mysql` and :mod:`mintage.store.sql.postgresql`.
 
-The statements are files: see :mod:`mintage.store.statements`.
+The statements are files: see :mod:`mintage.store.sql.statements`.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from mintage.errors import ConfigError, MintError, StoreError
 from mintage.protocol.records import KEYS, key_of, name_of
 from mintage.rules import NamespaceRecord, NodeRecord
 from mintage.store import LOST_HISTORY, Description, load_driver, new_token
-from mintage.store.connections import BusyError, Connections
 from mintage.store.ledger import ConflictError, Ledger, Server
 from mintage.store.per_process import PerProcess
-from mintage.store.statements import COUNTED, driver_statements, migrations, read_row
+from mintage.store.sql.pool import BusyError, Connections
+from mintage.store.sql.statements import COUNTED, driver_statements, migrations, read_row
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from mintage.protocol.records import R, Record
     from mintage.protocol.url import StoreUrl
-    from mintage.store.connections import Transaction
+    from mintage.store.sql.pool import Transaction
 
 CONNECTIONS: Final = 4
 """The most connections of a process at a time; half of them are kept open. More threads wait for their turn."""

@@ -13,15 +13,15 @@ from mintage import Sequence
 from mintage._core.lane import Bucket
 from mintage.errors import GenerationError, MintError, RequestError, StoreError
 from mintage.lease.keeper import LONGEST_PAUSE_S
-from mintage.server.threads import Shared, within
+from mintage.server.core.threads import Shared, within
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Collection, Iterable
 
     from mintage._core.lane import Lane
     from mintage.rules import Segment
+    from mintage.server.core.threads import Threads
     from mintage.server.settings import Settings
-    from mintage.server.threads import Threads
     from mintage.store import Store
 
 #: A client holds a current and a next segment of each namespace.

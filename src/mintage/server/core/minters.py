@@ -13,13 +13,13 @@ from mintage.errors import FieldError, RequestError, StoreError
 from mintage.formats import catalogue
 from mintage.formats.rows import NAMES, SCHEMES
 from mintage.rules import MAX_INTEGER
-from mintage.server.threads import Shared, Threads, within
+from mintage.server.core.threads import Shared, Threads, within
 
 if TYPE_CHECKING:
     from datetime import datetime
 
     from mintage.formats.rows import Generator
-    from mintage.server.metrics import Metrics
+    from mintage.server.core.metrics import Metrics
     from mintage.server.settings import Settings
     from mintage.store import Store
 

@@ -31,7 +31,7 @@ from mintage._core.lane import http_date
 from mintage.errors import CATALOGUE, ConfigError, MintError, StoreError
 from mintage.installation import install_line
 from mintage.protocol.url import StoreUrl
-from mintage.server import logs
+from mintage.server.core import logs
 from mintage.server.sources import variable
 from mintage.server.values import is_loopback
 from mintage.store import STORE_KINDS, load_driver
@@ -49,10 +49,11 @@ if TYPE_CHECKING:
 
     from uvicorn.server import ServerState
 
-    from mintage.server.handshake import Server
-    from mintage.server.service import Connection, Service
+    from mintage.server.core.service import Service
+    from mintage.server.loop.accept import Server
+    from mintage.server.loop.limits import Connection
+    from mintage.server.loop.spread import Share, Shares
     from mintage.server.settings import Settings
-    from mintage.server.spread import Share, Shares
 
 _log = structlog.get_logger("mintage.server")
 
@@ -165,7 +166,7 @@ def _check_store(settings: Settings) -> None:
     try:
         settings.open_store().close()
     except StoreError as error:
-        from mintage.server.health import check_passing
+        from mintage.server.core.health import check_passing
 
         check_passing(error)
         raise
@@ -289,9 +290,9 @@ async def _work(
 ) -> None:
     """Serve until a signal, or the parent process, stops the service."""
     _import_worker()
-    from mintage.server.health import every
-    from mintage.server.heap import TRIM_INTERVAL_S, Heap
-    from mintage.server.service import Service
+    from mintage.server.core.health import every
+    from mintage.server.core.service import Service
+    from mintage.server.process.heap import TRIM_INTERVAL_S, Heap
 
     loop = asyncio.get_running_loop()
     stop, hurry = asyncio.Event(), asyncio.Event()
@@ -347,9 +348,9 @@ def listen(
 ) -> tuple[list[Server], ServerState]:
     """Accept connections from now on. Return the servers, and the state that all of uvicorn's protocols share."""
     from mintage.server.app import App
-    from mintage.server.handshake import Server, TlsServer
     from mintage.server.http import HttpProtocol, configured
-    from mintage.server.resp import RespProtocol
+    from mintage.server.loop.accept import Server, TlsServer
+    from mintage.server.resp.protocol import RespProtocol
 
     config, state = configured(App(service))
     makers: dict[str, Callable[[], asyncio.Protocol]] = {
@@ -587,7 +588,7 @@ class _Supervisor:
                 signal.signal(number, partial(_keep, kept))
         if _can_fork():
             _import_worker()
-            from mintage.server.spread import Shares
+            from mintage.server.loop.spread import Shares
 
             self._shares = Shares(self._settings.workers, ("http", "redis"))
             # The collector would write to the memory that workers share.
@@ -627,7 +628,7 @@ class _Supervisor:
 
     def _watch(self) -> int:
         """Replace workers that die or hang, until a signal."""
-        from mintage.server.metrics import Workers
+        from mintage.server.core.metrics import Workers
 
         counted = Workers()
         while not self._signals:
@@ -701,7 +702,11 @@ def _can_fork() -> bool:
 def _import_worker() -> None:
     """Import all that a worker needs for its answers, so that none waits for an import."""
     from mintage.lease import keeper, lease_client, request, segment_client  # noqa: F401
-    from mintage.server import app, handshake, health, heap, http, resp, service  # noqa: F401
+    from mintage.server import app, http  # noqa: F401
+    from mintage.server.core import health, service  # noqa: F401
+    from mintage.server.loop import accept  # noqa: F401
+    from mintage.server.process import heap  # noqa: F401
+    from mintage.server.resp import protocol  # noqa: F401
 
 
 def _run_worker(

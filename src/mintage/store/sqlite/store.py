@@ -21,8 +21,8 @@ from mintage.protocol.url import quoted
 from mintage.rules import NamespaceRecord, NodeRecord
 from mintage.store import Description
 from mintage.store.ledger import ConflictError, Ledger, Server
-from mintage.store.statements import migrations, read_row, statements
-from mintage.store.witness import Mark, Marks, place_of, watched
+from mintage.store.sql.statements import migrations, read_row, statements
+from mintage.store.sqlite.marks import Mark, Marks, place_of, watched
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from mintage.protocol.records import R, Record
     from mintage.protocol.url import StoreUrl
     from mintage.rules import PoolRecord
-    from mintage.store.witness import Witness
+    from mintage.store.sqlite.marks import Witness
 
     T = TypeVar("T")
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from mintage.errors import ConfigError, StoreError
 from mintage.installation import install_line
-from mintage.store.database import ENGINE_ADVICE, PRIMARY_ADVICE, RIGHTS_ADVICE, Database, MissingTableError
 from mintage.store.ledger import ConflictError
+from mintage.store.sql.base import ENGINE_ADVICE, PRIMARY_ADVICE, RIGHTS_ADVICE, Database, MissingTableError
 
 if TYPE_CHECKING:
     from mintage.protocol.url import StoreUrl

@@ -12,8 +12,8 @@ from mintage import rules
 from mintage._core import monotonic_s
 from mintage.errors import ConfigError, StoreError
 from mintage.rules import PoolRecord
-from mintage.store.database import PRIMARY_ADVICE, RIGHTS_ADVICE, Database, MissingTableError
 from mintage.store.ledger import ConflictError
+from mintage.store.sql.base import PRIMARY_ADVICE, RIGHTS_ADVICE, Database, MissingTableError
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Sequence
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     import psycopg
 
     from mintage.protocol.url import StoreUrl
-    from mintage.store.connections import Transaction
     from mintage.store.ledger import Server
+    from mintage.store.sql.pool import Transaction
 
 T = TypeVar("T")
 

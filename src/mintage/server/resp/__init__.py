@@ -1,0 +1,1 @@
+"""The interface for Redis clients (RESP2 and RESP3)."""
