@@ -1,17 +1,16 @@
-"""Render the newest record and the table of the family into their pages, between two markers."""
+"""Render the newest record and the table of the family into their pages, between two markers, and draw the pictures."""
 
 import argparse
 import sys
-import tomllib
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
+from itertools import groupby
 from pathlib import Path
 
-from benchmarks import family
+from benchmarks import family, pictures
 from benchmarks.record import Record, Result
 
 ROOT = Path(__file__).parent.parent
-PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
 # Fewer and narrower than in the terminal: a page has less room.
 COLUMNS = ("what", "figure", "beside", "ratio", "bar: met")
 FIRST = (
@@ -39,21 +38,50 @@ def _table(rows: Iterable[str]) -> list[str]:
 
 
 def _misses(results: Iterable[Result]) -> Iterator[str]:
-    """Yield the number of bars that were missed, and a line for each of them."""
+    """Yield how many bars are met, and a sentence for each that is missed."""
     judged = [each for each in results if each.met is not None]
     missed = [each for each in judged if not each.met]
-    yield f"{len(missed) or 'None'} of {len(judged)} bars {'is' if len(missed) < 2 else 'are'} missed."
+    unknown = sum(each.bar is not None and each.met is None for each in results)
+    yield (
+        f"{len(judged) - len(missed)} of {len(judged)} bars are met"
+        + (f", and {unknown} more could not be measured" if unknown else "")
+        + (". Missed:" if missed else ".")
+    )
     yield ""
     for each in missed:
         what, figure, beside, its_figure, ratio, bar, _ = each.cells()
-        judged_by = f" The ratio is {ratio.partition(' ')[0]}." if each.bar and each.bar.of == "ratio" else ""
-        yield f"- **{what}**: {figure}; beside it {beside}: {its_figure}.{judged_by} The bar is {bar}."
+        if each.bar and each.bar.of == "ratio":
+            figure = f"{ratio.partition(' ')[0]} times as much, {figure}"
+        if each.bar and each.bar.zero and not each.counts[each.bar.zero]:
+            figure, bar = figure.partition(";")[0], bar.partition(",")[0]
+        limit = bar.replace("≤", "at most").replace("≥", "at least").replace("×", "times as much")
+        yield f"- **{what}**: {figure}, and the bar is {limit}. For comparison, {beside}: {its_figure}."
 
 
-def section(record: Record | None) -> str:
-    """Return the first figures, the missed bars, the table of all rows with its notes, and the versions."""
+NO_RECORD = "No record has been made yet: `make bench` makes one."
+
+
+def first(record: Record | None) -> str:
+    """Return the rows at the head of the page, and the missed bars."""
     if record is None:
-        return "No record has been made yet: `make bench` makes one."
+        return NO_RECORD
+    facts = record.facts
+    host = ", ".join(str(facts[fact]) for fact in ("cpu", "kernel", "python") if facts[fact])
+    shown = [each for asked in FIRST for each in record.results if (each.what, each.beside) == asked]
+    lines = [
+        *_table(map(_row, shown)),
+        "",
+        f"Measured on {record.date[:10]} on {host}, {facts['cores']} cores.",
+        "",
+        *_misses(record.results),
+    ]
+    return "\n".join(lines)
+
+
+def rows(record: Record | None) -> str:
+    """Return the table of all rows with its notes, and the versions."""
+    if record is None:
+        return NO_RECORD
     facts = record.facts
     measured = {**facts["packages"], **facts.get("programs", {})}
     versions = ", ".join(
@@ -63,60 +91,62 @@ def section(record: Record | None) -> str:
     noted = [result for result in record.results if result.note]
     notes = {note: number for number, note in enumerate(dict.fromkeys(result.note for result in noted), start=1)}
     again = "; ".join(facts.get("measured_again", ()))
-    host = ", ".join(str(facts[fact]) for fact in ("cpu", "kernel", "python") if facts[fact])
-    first = [each for asked in FIRST for each in record.results if (each.what, each.beside) == asked]
     marked = (_row(each, f" ({notes[each.note]})" if each.note else "") for each in record.results)
     lines = [
-        f"Measured on {record.date[:10]} on {host}, {facts['cores']} cores.",
-        "",
-        *_table(map(_row, first)),
-        "",
-        *_misses(record.results),
-        "",
-        "### All rows",
-        "",
         *_table(marked),
         "",
         *(f"{number}. {note}" for note, number in notes.items()),
         "",
-        f"Versions: {versions}; commit {facts['commit']}."
+        "<details>",
+        "<summary>Versions of everything that was measured</summary>",
+        "",
+        f"{versions}; commit {facts['commit']}."
         + (f" Measured again right after, on the same commit: {again}." if again else ""),
+        "",
+        "</details>",
     ]
     return "\n".join(lines)
 
 
 SECTIONS: tuple[tuple[str, str, Callable[[Record | None], str]], ...] = (
-    ("docs/performance.md", "record", section),
-    ("README.md", "family", partial(family.table, f"{PROJECT['urls']['Documentation']}schemes/{{}}.html")),
+    ("docs/performance.md", "first", first),
+    ("docs/performance.md", "rows", rows),
     ("docs/how-to/choose.md", "family", partial(family.table, "../schemes/{}.md")),
 )
 """A page, the name of its markers, and the content between them."""
 
 
 def rendered() -> Iterator[tuple[Path, str, str]]:
-    """Return each page with its current and its new text."""
+    """Return each page and picture with its current and its new text."""
     record = Record.newest()
-    for name, marker, section_of in SECTIONS:
+    for name, sections in groupby(SECTIONS, key=lambda section: section[0]):
         page = ROOT / name
-        document = page.read_text(encoding="utf-8")
-        before, begin, rest = document.partition(f"<!-- {marker}: begin -->")
-        _, end, after = rest.partition(f"<!-- {marker}: end -->")
-        if not begin or not end:
-            raise SystemExit(f"{name} lacks the markers of {marker}")
-        yield page, document, f"{before}{begin}\n\n{section_of(record)}\n\n{end}{after}"
+        document = new = page.read_text(encoding="utf-8")
+        for _, marker, section_of in sections:
+            before, begin, rest = new.partition(f"<!-- {marker}: begin -->")
+            _, end, after = rest.partition(f"<!-- {marker}: end -->")
+            if not begin or not end:
+                raise SystemExit(f"{name} lacks the markers of {marker}")
+            new = f"{before}{begin}\n\n{section_of(record)}\n\n{end}{after}"
+        yield page, document, new
+    for picture, new in pictures.drawn(record):
+        yield picture, picture.read_text("utf-8") if picture.exists() else "", new
 
 
 def write() -> list[str]:
-    """Update the pages, and return their names."""
-    for page, _, new in rendered():
+    """Update what is out of date, and return its names."""
+    stale = [(page, new) for page, old, new in rendered() if old != new]
+    for page, new in stale:
         page.write_text(new, encoding="utf-8")
-    return [name for name, *_ in SECTIONS]
+    return [page.name for page, _ in stale]
 
 
 def main() -> int:
-    """Write the pages; with `--check` only compare, and return 1 if a page is out of date."""
+    """Write pages and pictures; with `--check` only compare, and return 1 if one is out of date."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.render", description=__doc__)
-    parser.add_argument("--check", action="store_true", help="change nothing; exit with 1 where a page is stale")
+    parser.add_argument(
+        "--check", action="store_true", help="change nothing; exit with 1 where a page or picture is stale"
+    )
     if not parser.parse_args().check:
         write()
         return 0

@@ -16,7 +16,7 @@ author = "The mintage authors"
 version = release = mintage.__version__
 language = "en"
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx_copybutton", "mintage_reference"]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx_copybutton", "mintage_pictures", "mintage_reference"]
 # Another page includes the table of faults.
 exclude_patterns = ["_build", "explanation/fault-table.md"]
 nitpicky = True
