@@ -3,13 +3,20 @@
 The package must be importable, with its extension built. In a checkout, this file puts `src` on the path.
 """
 
+from __future__ import annotations
+
+import re
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 HERE = Path(__file__).parent
 sys.path[:0] = [str(HERE / "_ext"), str(HERE.parent / "src")]
 
 import mintage  # noqa: E402
+
+if TYPE_CHECKING:
+    from sphinx.application import Sphinx
 
 project = "mintage"
 author = "The mintage authors"
@@ -51,7 +58,6 @@ html_title = f"mintage {version}"
 html_static_path = ["_static"]
 html_css_files = ["mintage.css"]
 html_js_files = ["mintage.js"]
-html_extra_path = ["../llms.txt"]
 html_copy_source = False
 html_show_sphinx = False
 html_show_copyright = False
@@ -61,3 +67,14 @@ pygments_dark_style = "github-dark"
 # The copy button omits prompts, and in a block with prompts also the output of the commands.
 copybutton_prompt_text = r">>> |\.\.\. |\$ "
 copybutton_prompt_is_regexp = True
+
+
+def write_llms(app: Sphinx, _error: Exception | None) -> None:
+    """Write llms.txt beside the pages. Its links lead to pages there, and to their sources in a checkout."""
+    text = (HERE.parent / "llms.txt").read_text("utf-8").replace("(CHANGELOG.md", "(docs/changes.md")
+    pages = re.sub(r"\]\(docs/([\w/-]+)\.(?:md|rst)", r"](\1.html", text)
+    (Path(app.outdir) / "llms.txt").write_text(pages, "utf-8")
+
+
+def setup(app: Sphinx) -> None:
+    app.connect("build-finished", write_llms)

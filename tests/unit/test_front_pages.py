@@ -1,8 +1,9 @@
-"""Tests of what a newcomer reads first: how pages install mintage, and where README.md and llms.txt link to."""
+"""Tests of what a newcomer reads first: how pages install mintage, and where links of the front pages lead."""
 
 from __future__ import annotations
 
 import re
+import subprocess
 import tomllib
 from functools import cache
 from pathlib import Path
@@ -12,9 +13,10 @@ import pytest
 
 ROOT: Final = Path(__file__).parents[2]
 FRONT: Final = ("README.md", "docs/index.md", "docs/tutorial.md")
-LISTS: Final = ("README.md", "llms.txt")
-"""Files that are read elsewhere: on the page of a package index, on a site, in the memory of an agent."""
+ROOTS: Final = ("README.md", "llms.txt", "ARCHITECTURE.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")
+"""Files that are read in a checkout."""
 _LINK: Final = re.compile(r"\]\(([^)\s]+)\)")
+_SOURCE: Final = re.compile(r'(?:src|srcset)="([^"]+)"')
 _EXTRAS: Final = re.compile(r"mintage\[([\w,-]+)\]")
 _HEADING: Final = re.compile(r"(?m)^#{1,6} +(.+?)$")
 
@@ -29,52 +31,55 @@ def project() -> dict[str, Any]:
     return found
 
 
+def is_released() -> bool:
+    """Return True if CHANGELOG.md has the date of the version, as it does from the release on."""
+    heading = re.search(rf"(?m)^## {re.escape(project()['version'])} \((.+)\)$", read("CHANGELOG.md"))
+    assert heading is not None
+    return heading[1] != "unreleased"
+
+
 def anchors(page: Path) -> set[str]:
     """Return the names by which a link reaches the headings of a page, as the documentation makes them."""
     headings = _HEADING.findall(page.read_text("utf-8"))
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
-def file_of(link: str) -> Path | None:
-    """Return the file of this tree that an absolute link shows, or None if it shows something else."""
-    urls = project()["urls"]
-    site, blob = urls["Documentation"], f"{urls['Source']}/blob/main/"
-    address = link.partition("#")[0]
-    if address.startswith(blob):
-        return ROOT / address.removeprefix(blob)
-    if not address.startswith(site):
-        return None
-    page = ROOT / "docs" / (address.removeprefix(site).removesuffix(".html") or "index")
-    return next((page.with_suffix(end) for end in (".md", ".rst") if page.with_suffix(end).is_file()), page)
-
-
-@pytest.mark.parametrize("name", LISTS)
-def test_links_are_absolute_and_lead_to_files_of_this_tree(name: str) -> None:
-    links = _LINK.findall(read(name))
-    assert len(links) > 20
-    for link in links:
-        _, _, anchor = link.partition("#")
-        page = ROOT / name if link.startswith("#") else file_of(link)
-        assert link.startswith(("https://", "#")), link
-        if page is None:
-            continue
+@pytest.mark.parametrize("name", ROOTS)
+def test_links_are_relative_and_lead_to_files_and_headings(name: str) -> None:
+    links = [link for link in _LINK.findall(read(name)) if not link.startswith("https://")]
+    for link in (*links, *_SOURCE.findall(read(name))):
+        address, _, anchor = link.partition("#")
+        page = ROOT / address if address else ROOT / name
         assert page.is_file(), link
         assert not anchor or anchor in anchors(page), link
 
 
+def test_readme_and_llms_txt_link_to_the_documentation() -> None:
+    for name in ("README.md", "llms.txt"):
+        assert len([link for link in _LINK.findall(read(name)) if link.startswith("docs/")]) > 20
+
+
+def test_readme_says_what_its_drawings_say() -> None:
+    shown = re.findall(r'docs/pictures/([\w-]+)-light\.svg" width="\d+" alt="([^"]+)"', read("README.md"))
+    drawings = {file.stem: file.read_text("utf-8") for file in (ROOT / "docs/pictures/drawings").glob("*.svg")}
+    assert [name for name, _ in shown] == ["collision", "leases", "one-id"]
+    assert all(f"<title>{alt}</title>" in drawings[name] for name, alt in shown if name in drawings)
+
+
+def test_readme_is_at_most_150_lines() -> None:
+    assert len(read("README.md").splitlines()) <= 150
+
+
 @pytest.mark.parametrize("name", FRONT)
-def test_front_page_installs_the_released_package_first(name: str) -> None:
-    first, *_ = re.findall(r"pip install (\S+)|make run", read(name))
-    assert first == "mintage"
+def test_front_page_installs_what_can_be_installed_first(name: str) -> None:
+    first, *_ = re.findall(r"(?m)^(?:\$ )?(pip install \S+|make run)", read(name))
+    assert first == "pip install mintage" if is_released() else first in {"make run", "pip install ."}
 
 
 @pytest.mark.parametrize("name", FRONT)
 def test_front_page_says_that_the_version_is_not_released_until_it_is(name: str) -> None:
-    # The section of the version in CHANGELOG.md carries its date from the release on.
-    heading = re.search(rf"(?m)^## {re.escape(project()['version'])} \((.+)\)$", read("CHANGELOG.md"))
-    assert heading is not None
     line = f"Version {project()['version']} is not on the package index yet."
-    assert (line in " ".join(read(name).split())) is (heading[1] == "unreleased")
+    assert (line in " ".join(read(name).split())) is not is_released()
 
 
 def test_extras_that_pages_install_exist() -> None:
@@ -83,9 +88,20 @@ def test_extras_that_pages_install_exist() -> None:
     assert {"postgresql", "server"} <= named <= {*project()["optional-dependencies"], "x"}
 
 
-def test_project_urls_have_the_labels_that_package_indexes_know() -> None:
-    assert set(project()["urls"]) >= {"Documentation", "Source", "Issues", "Changelog"}
-    assert all(url.startswith("https://") for url in project()["urls"].values())
+def test_home_of_the_project_is_named_in_pyproject_alone() -> None:
+    urls = project().get("urls", {})
+    assert not urls or set(urls) >= {"Documentation", "Source", "Issues", "Changelog"}
+    assert all(url.startswith("https://") for url in urls.values())
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, check=False, capture_output=True, text=True)
+    if listed.returncode:
+        pytest.skip("this tree is no checkout of git")
+    own = re.compile(r"https?://[\w.-]*(?:github|gitlab|readthedocs|pypi)\.(?:io|com|org)/(?:[\w-]+/)*mintage\b")
+    homes = (*(url.rstrip("/") for url in urls.values()),)
+    for name in listed.stdout.split("\0"):
+        file = ROOT / name
+        if name.endswith((".md", ".rst", ".txt", ".py", ".toml", ".yaml", ".yml", ".html")) and file.is_file():
+            text = file.read_text("utf-8")
+            assert name == "pyproject.toml" or not (own.search(text) or any(home in text for home in homes)), name
 
 
 def test_llms_txt_has_the_parts_of_its_format_in_order() -> None:

@@ -6,13 +6,17 @@ import base64
 import hashlib
 import io
 import json
+import re
 import time
 import zipfile
+from pathlib import Path
 
 import pytest
 
+from tests.wheels.page import index_page
 from tests.wheels.rules import LARGEST_BYTES, TARGETS, Builder, is_within, tag_in, without_directory, wrong
 
+ROOT = Path(__file__).parents[2]
 TARGET = TARGETS[0]
 EPOCH = 1_750_000_000
 BUILDER = Builder(("/srv/builds/mintage",), ("alice", "forge-7"))
@@ -133,3 +137,41 @@ def test_a_mended_wheel_is_the_same_from_any_directory() -> None:
         without_directory(wheel({SBOM: sbom(at=f"path+file://{root}/crates/py")}), root) for root in ("/a/b", "/c")
     )
     assert first == second
+
+
+HOME = {"Documentation": "https://ids.example/docs/", "Source": "https://forge.example/ids"}
+FRONT = """\
+See [the argument](docs/uniqueness.md#the-argument), [a
+test](crates/core/tests/loom.rs) and [RFC](https://rfc.example/1).
+
+<p>
+<picture><source media="(prefers-color-scheme: dark)" srcset="a-dark.svg"><img src="a-light.svg" alt="A"></picture>
+</p>
+
+End.
+"""
+
+
+def test_page_of_the_index_has_absolute_links_and_light_pictures() -> None:
+    assert index_page(FRONT, HOME, "1.2").splitlines() == [
+        "See [the argument](https://ids.example/docs/uniqueness.html#the-argument), [a",
+        "test](https://forge.example/ids/blob/v1.2/crates/core/tests/loom.rs) and [RFC](https://rfc.example/1).",
+        "",
+        "<p>",
+        '<img src="https://forge.example/ids/raw/v1.2/a-light.svg" alt="A">',
+        "</p>",
+        "",
+        "End.",
+    ]
+
+
+def test_page_of_the_index_sends_readers_nowhere_without_a_home() -> None:
+    assert index_page(FRONT, {}, "1.2") == "See the argument, a\ntest and [RFC](https://rfc.example/1).\n\nEnd.\n"
+
+
+@pytest.mark.parametrize("urls", [HOME, {}], ids=["home", "no home"])
+def test_page_of_the_index_has_no_relative_address(urls: dict[str, str]) -> None:
+    page = index_page((ROOT / "README.md").read_text("utf-8"), urls, "1.2")
+    addresses = [*re.findall(r"\]\(([^)\s]+)\)", page), *re.findall(r'(?:src|srcset)="([^"]+)"', page)]
+    assert all(address.startswith("https://") for address in addresses)
+    assert len(addresses) > 20 if urls else not addresses

@@ -21,12 +21,14 @@ import subprocess
 import sys
 import tarfile
 import tempfile
+import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 
 from tests.helpers.wheel import unpack_commit
 from tests.pythons.__main__ import CACHE as PYTHONS
 from tests.pythons.__main__ import EXPIRED, PIP, ROOT, SECONDS, SUITES, check, environment, find, say, suite, supported
+from tests.wheels.page import index_page
 from tests.wheels.rules import TARGETS, UNWINDER, Builder, Target, named, tag_in, without_directory, wrong
 
 CACHE = ROOT / ".cache" / "wheels"
@@ -137,6 +139,9 @@ class Tree:
     def __init__(self, directory: Path, epoch: int) -> None:
         self.root = directory.resolve()
         unpack_commit(ROOT, "HEAD", self.root)
+        project = tomllib.loads((self.root / "pyproject.toml").read_text("utf-8"))["project"]
+        readme = self.root / "README.md"
+        readme.write_text(index_page(readme.read_text("utf-8"), project.get("urls", {}), project["version"]), "utf-8")
         sysroot = output("rustc", "--print", "sysroot")
         (commit,) = re.findall(r"commit-hash: (\w+)", output("rustc", "-vV"))
         # The library's sources, if they are installed, are named as those of a machine without them.
