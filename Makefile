@@ -91,7 +91,7 @@ fix: $(STAMPS)/tools toolchain ## Format and repair what a tool can
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-bench: build $(STAMPS)/benchmarks ## Measure beside the peers, write a record, render its table
+bench: build $(STAMPS)/benchmarks ## Measure beside the peers, write a record, render its tables and charts
 	@benchmarks/install.sh
 	$(BIN)/python -m benchmarks
 

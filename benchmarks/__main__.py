@@ -1,4 +1,4 @@
-"""Measure mintage beside its peers, write a record, and render the table of the documentation from it."""
+"""Measure mintage beside its peers, write a record, and render the tables and charts of the documentation from it."""
 
 import argparse
 import json

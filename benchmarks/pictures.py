@@ -91,11 +91,17 @@ CHARTS: Final = {
             Bar("POST /alloc", "mintage serve", "POST /alloc", "idalloc that logs errors only", True),
             Bar("POST /alloc", "a constant by Go", "POST /alloc", "a constant by Go's net/http"),
             Bar("POST /alloc", "idalloc", "POST /alloc", "idalloc that logs errors only"),
-            Bar("INCR, 64 at a time", "mintage serve", "INCR, pipeline 64", IN_MEMORY, True),
-            Bar("INCR, 64 at a time", "Redis in memory", "INCR, pipeline 64", IN_MEMORY),
-            Bar("INCR, 64 at a time", "Redis, durable", "INCR, pipeline 64", DURABLE),
-            Bar("INCR, one by one", "mintage serve", "INCR, pipeline 1, one connection", DURABLE, True),
-            Bar("INCR, one by one", "Redis, durable", "INCR, pipeline 1, one connection", DURABLE),
+            *(
+                Bar(f"INCR, {pipeline} at a time", label, f"INCR, pipeline {pipeline}", beside, is_ours)
+                for pipeline in (64, 16)
+                for label, beside, is_ours in (
+                    ("mintage serve", IN_MEMORY, True),
+                    ("Redis in memory", IN_MEMORY, False),
+                    ("Redis, durable", DURABLE, False),
+                )
+            ),
+            Bar("INCR, one client", "mintage serve", "INCR, pipeline 1, one connection", DURABLE, True),
+            Bar("INCR, one client", "Redis, durable", "INCR, pipeline 1, one connection", DURABLE),
         ),
     ),
 }

@@ -11,6 +11,7 @@ import pytest
 
 from benchmarks.pictures import CHARTS, PICTURES, Bar, Chart, chart, drawn, themed
 from benchmarks.record import Record, Result
+from benchmarks.rows import ROWS
 from benchmarks.timing import Rounds
 
 if TYPE_CHECKING:
@@ -86,6 +87,11 @@ def test_row_that_was_not_measured_has_no_bar() -> None:
 def test_chart_of_a_row_that_the_record_lacks_is_refused() -> None:
     with pytest.raises(SystemExit, match="the record has no row 'mint' beside 'peer'"):
         chart(PAIR, replace(a_record([1], [2]), results=[]))
+
+
+def test_charts_show_rows_that_are_measured() -> None:
+    measured = {(row.what, row.beside) for row in ROWS}
+    assert {(bar.what, bar.beside) for chart in CHARTS.values() for bar in chart.bars} <= measured
 
 
 def test_title_of_a_chart_has_its_figures() -> None:
