@@ -13,6 +13,7 @@ import pytest
 
 ROOT: Final = Path(__file__).parents[2]
 FRONT: Final = ("README.md", "docs/index.md", "docs/tutorial.md")
+PAGES: Final = ("README.md", *(str(page.relative_to(ROOT)) for page in (ROOT / "docs").rglob("*.md")))
 ROOTS: Final = ("README.md", "llms.txt", "ARCHITECTURE.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")
 """Files that are read in a checkout."""
 _LINK: Final = re.compile(r"\]\(([^)\s]+)\)")
@@ -82,9 +83,15 @@ def test_front_page_says_that_the_version_is_not_released_until_it_is(name: str)
     assert (line in " ".join(read(name).split())) is not is_released()
 
 
+def test_commands_of_pages_install_nothing_that_is_not_released() -> None:
+    commands = [line for name in PAGES for line in re.findall(r"(?m)^(?:\$ )?\S.*pip install .+|^pip .+", read(name))]
+    typed = [line for line in commands if re.match(r"(\$ |pip |python3 |/)", line)]
+    assert len(typed) >= 5
+    assert is_released() or not [line for line in typed if re.search(r"install (\S+ )*'?mintage", line)]
+
+
 def test_extras_that_pages_install_exist() -> None:
-    pages = ["README.md", *(str(page.relative_to(ROOT)) for page in (ROOT / "docs").rglob("*.md"))]
-    named = {extra for name in pages for extras in _EXTRAS.findall(read(name)) for extra in extras.split(",")}
+    named = {extra for name in PAGES for extras in _EXTRAS.findall(read(name)) for extra in extras.split(",")}
     assert {"postgresql", "server"} <= named <= {*project()["optional-dependencies"], "x"}
 
 
