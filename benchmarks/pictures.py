@@ -18,7 +18,7 @@ PICTURES: Final = Path(__file__).parent.parent / "docs" / "pictures"
 
 THEMES: Final = {
     "light": {
-        "card": "#ffffff", "edge": "#d1d9e0", "ink": "#1f2328", "mute": "#59636e", "off": "#afb8c1",
+        "card": "#ffffff", "edge": "#d1d9e0", "ink": "#1f2328", "mute": "#59636e", "off": "#8c959f",
         "a": "#2a6fdb", "b": "#c2701a", "c": "#2d8a4e", "bad": "#c62828",
     },
     "dark": {
@@ -102,6 +102,21 @@ CHARTS: Final = {
             ),
             Bar("INCR, one client", "mintage serve", "INCR, pipeline 1, one connection", DURABLE, True),
             Bar("INCR, one client", "Redis, durable", "INCR, pipeline 1, one connection", DURABLE),
+        ),
+    ),
+    "process": Chart(
+        "A process of the service: shorter is better",
+        tuple(
+            Bar(f"{words}, {unit}", label, f"mintage serve{on}: {figure}", beside, is_ours)
+            for words, unit, figure in (
+                ("Idle memory", "MB", "idle memory (RSS)"),
+                ("Start to first integer", "ms", "start to first integer"),
+            )
+            for on, name, beside in (
+                ("", "mintage on SQLite", "redis-server"),
+                (" on the pair", "mintage on the pair", "idalloc"),
+            )
+            for label, is_ours in ((name, True), (beside, False))
         ),
     ),
 }
