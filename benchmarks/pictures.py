@@ -146,6 +146,8 @@ def chart(chart: Chart, record: Record) -> str:
     for group, bars in groupby(chart.bars, key=lambda bar: bar.group):
         found = [(figure, bar) for bar in bars if (figure := _figure(bar, record.results)) is not None]
         found.sort(key=lambda pair: pair[0] if is_less else -pair[0])
+        if not found:
+            continue
         if group:
             lines.append(f'<text class="mute" x="{_MARGIN}" y="{y + 12}">{escape(group)}</text>')
             y += 22

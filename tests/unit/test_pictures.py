@@ -80,8 +80,11 @@ def test_longer_bars_come_first_where_longer_is_better() -> None:
     assert [kind for kind, _ in bars(chart(rates, a_record([3], [1])))] == ["ours", "bar"]
 
 
-def test_row_that_was_not_measured_has_no_bar() -> None:
-    assert bars(chart(PAIR, a_record([], []))) == []
+def test_rows_that_were_not_measured_have_neither_bars_nor_a_heading() -> None:
+    grouped = PAIR._replace(bars=tuple(bar._replace(group="Writes") for bar in PAIR.bars))
+    picture = chart(grouped, a_record([], []))
+    assert bars(picture) == []
+    assert "Writes" not in picture
 
 
 def test_chart_of_a_row_that_the_record_lacks_is_refused() -> None:
