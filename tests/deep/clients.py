@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from mintage.server.keys import new_key
+from mintage.server.config.keys import new_key
 from tests.servers import must_run
 from tests.service.programs import PROGRAMS, check, words_of
 from tests.service.running import Running, key_toml, running

@@ -10,8 +10,8 @@ import httpx
 
 from mintage import snowflake
 from mintage.errors import CATALOGUE, RequestError
+from mintage.server.config.keys import Caller
 from mintage.server.exchange import Answer, Exchange
-from mintage.server.keys import Caller
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -20,9 +20,9 @@ import pytest
 from ruamel.yaml import YAML
 
 from mintage import __version__
+from mintage.server.config.keys import RIGHTS
+from mintage.server.config.settings import Settings
 from mintage.server.core.metrics import Metrics
-from mintage.server.keys import RIGHTS
-from mintage.server.settings import Settings
 from tests.helpers.optional import module_or_skip
 from tests.servers.server import open_url, until
 from tests.service.running import key_toml, running

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 
 import uvloop
 
+from mintage.server.config.settings import Settings
 from mintage.server.core.service import Service
 from mintage.server.http import HttpProtocol
 from mintage.server.loop.accept import Handshake
 from mintage.server.process.run import BACKLOG, Listeners, listen
 from mintage.server.resp.protocol import RespProtocol
-from mintage.server.settings import Settings
 from mintage.store.memory import MemoryStore
 from tests.service.wire import PATIENCE_S
 

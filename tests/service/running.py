@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from mintage.server.keys import digest
+from mintage.server.config.keys import digest
 from tests.servers.server import HOST, ServerError
 from tests.service.serving import Serving
 from tests.service.wire import Address, after_hello, command, say

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import httpx
 
 from mintage import Sequence, snowflake
-from mintage.server.keys import new_key
+from mintage.server.config.keys import new_key
 from tests.service.running import key_toml, running
 
 if TYPE_CHECKING:

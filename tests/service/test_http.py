@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import httpx
 import pytest
 
-from mintage.server.keys import new_key
+from mintage.server.config.keys import new_key
 from tests.service.running import Running, certificate, key_toml, locked, running
 from tests.service.wire import connect, exactly, head, say, until_closed
 

@@ -12,8 +12,8 @@ import httpx
 import pytest
 
 from mintage.errors import GenerationError, MintError, RequestError
+from mintage.server.config.keys import new_key
 from mintage.server.delta import Definitions, Spec, create
-from mintage.server.keys import new_key
 from mintage.store import open_store
 from mintage.store.memory import MemoryStore
 from tests.service.running import key_toml, running

@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from mintage.server.keys import new_key
+from mintage.server.config.keys import new_key
 from mintage.server.openapi import PAGES
 from mintage.server.v1 import OPERATIONS
 from tests.service.running import key_toml, running

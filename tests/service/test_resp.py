@@ -26,10 +26,10 @@ from redis.retry import Retry
 from mintage import sno
 from mintage.errors import CATALOGUE
 from mintage.formats.rows import NAMES
+from mintage.server.config.keys import new_key
+from mintage.server.config.settings import Settings
 from mintage.server.core.service import Service
-from mintage.server.keys import new_key
 from mintage.server.resp.protocol import COMMANDS, RespProtocol
-from mintage.server.settings import Settings
 from mintage.store import open_store
 from mintage.store.memory import MemoryStore
 from tests.servers import must_run

@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 import pytest
 
-from mintage.server.keys import new_key
+from mintage.server.config.keys import new_key
 from tests.service.running import Running, key_toml, running
 from tests.service.wire import command, head, say
 

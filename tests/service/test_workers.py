@@ -16,7 +16,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from mintage.errors import CATALOGUE
-from mintage.server.keys import new_key
+from mintage.server.config.keys import new_key
 from tests.servers import ServerError
 from tests.servers.server import HOST, until
 from tests.service.load import post, read_answer, repeated
@@ -223,7 +223,7 @@ def test_signal_to_all_processes_counts_once(service: Serving, number: signal.Si
 def test_workers_that_cannot_serve_end_the_service_with_a_reason(service: Serving) -> None:
     error = "StoreError('the disk is full', code='store.refused')"
     raises = f"from mintage.errors import StoreError; S.open_store = lambda _: (_ for _ in ()).throw({error})"
-    service.patch(f"from mintage.server.settings import Settings as S; {raises}", workers_only=True)
+    service.patch(f"from mintage.server.config.settings import Settings as S; {raises}", workers_only=True)
     with pytest.raises(ServerError):
         service.start()
     assert service.wait() == CATALOGUE["store.refused"].exit

@@ -22,9 +22,9 @@ from mintage.cli.serve import serve
 from mintage.errors import CATALOGUE, MintError, StoreError
 from mintage.ext.sqlalchemy import XIDType
 from mintage.formats.kinds import KINDS
+from mintage.server.config.keys import digest, new_key
+from mintage.server.config.settings import Settings
 from mintage.server.core.service import Service
-from mintage.server.keys import digest, new_key
-from mintage.server.settings import Settings
 from mintage.store import load_driver
 from mintage.store.memory import MemoryStore
 

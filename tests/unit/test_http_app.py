@@ -21,11 +21,11 @@ from mintage.formats.catalogue import LAYOUTS, write_layout
 from mintage.formats.rows import NAMES
 from mintage.rules import MAX_COUNT, MAX_INTEGER
 from mintage.server.app import App
+from mintage.server.config.keys import digest, new_key
+from mintage.server.config.settings import Settings
 from mintage.server.core.logs import Sampled
 from mintage.server.core.service import FALLBACK_FLOOR, Service
-from mintage.server.keys import digest, new_key
 from mintage.server.openapi import document
-from mintage.server.settings import Settings
 from mintage.server.v1 import OPERATIONS
 from mintage.store.memory import MemoryStore
 

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from mintage.cli import COMMANDS, main
 from mintage.errors import ConfigError, RequestError
-from mintage.server.keys import RIGHTS, Caller, Keys, check_key_name, check_rights, digest, new_key
-from mintage.server.settings import KeySettings, Settings
+from mintage.server.config.keys import RIGHTS, Caller, Keys, check_key_name, check_rights, digest, new_key
+from mintage.server.config.settings import KeySettings, Settings
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -77,7 +77,7 @@ def test_any_other_token_is_refused_and_not_repeated(token: str | bytes) -> None
 @pytest.mark.parametrize("token", ["x" * 257, b"x" * 257, "x" * 10**7, "mint_\N{SNOWMAN}", b"\xff", "\ud800"])
 def test_malformed_token_is_refused_before_hashing(token: str | bytes, monkeypatch: pytest.MonkeyPatch) -> None:
     found = keys(shop=new_key())
-    monkeypatch.setattr("mintage.server.keys.digest", pytest.fail)
+    monkeypatch.setattr("mintage.server.config.keys.digest", pytest.fail)
     assert "malformed" in str(token_refusal(found, token))
 
 
@@ -99,7 +99,7 @@ def test_lookup_of_a_key_hashes_once_for_any_number_of_keys(monkeypatch: pytest.
         hashed.append(key)
         return digest(key)
 
-    monkeypatch.setattr("mintage.server.keys.digest", count)
+    monkeypatch.setattr("mintage.server.config.keys.digest", count)
     assert found.find(made["caller499"]).name == "caller499"
     assert hashed == [made["caller499"]]
 

@@ -19,8 +19,8 @@ import structlog
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mintage.server.config.keys import new_key
 from mintage.server.core import logs
-from mintage.server.keys import new_key
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

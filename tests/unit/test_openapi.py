@@ -12,9 +12,9 @@ import pytest
 from mintage.errors import CATALOGUE
 from mintage.server import openapi
 from mintage.server.app import App
+from mintage.server.config.settings import Settings
 from mintage.server.core.service import Service
 from mintage.server.openapi import COMMON, codes_of, document
-from mintage.server.settings import Settings
 from mintage.server.v1 import OPERATIONS
 from mintage.store.memory import MemoryStore
 

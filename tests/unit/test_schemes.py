@@ -14,8 +14,8 @@ from mintage.cli import main
 from mintage.errors import ParseError
 from mintage.formats import catalogue
 from mintage.formats.rows import NAMES, SCHEMES, Scheme
+from mintage.server.config.settings import Settings
 from mintage.server.openapi import document
-from mintage.server.settings import Settings
 
 ROOT = Path(__file__).parents[2]
 ALIKE = {"ksuid_ms": "ksuid"}

@@ -18,11 +18,11 @@ from mintage.errors import MintError, StoreError
 from mintage.formats import rows
 from mintage.lease import keeper
 from mintage.server.app import App
+from mintage.server.config.keys import Caller
+from mintage.server.config.settings import Settings
 from mintage.server.core.service import FALLBACK_FLOOR, Service
 from mintage.server.core.threads import Shared
-from mintage.server.keys import Caller
 from mintage.server.loop.limits import ConnectionLimit
-from mintage.server.settings import Settings
 from mintage.store.memory import MemoryStore
 
 if TYPE_CHECKING:

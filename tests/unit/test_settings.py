@@ -21,15 +21,15 @@ from hypothesis import strategies as st
 
 from mintage.cli import COMMANDS, main
 from mintage.errors import ConfigError
-from mintage.server.keys import RIGHTS, digest
-from mintage.server.settings import GROUPS, TABLES, KeySettings, Settings
-from mintage.server.sources import OTHER_VARIABLES, flag, variable
-from mintage.server.values import REQUIRED, ValueFault
+from mintage.server.config.keys import RIGHTS, digest
+from mintage.server.config.settings import GROUPS, TABLES, KeySettings, Settings
+from mintage.server.config.sources import OTHER_VARIABLES, flag, variable
+from mintage.server.config.values import REQUIRED, ValueFault
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from mintage.server.values import Setting
+    from mintage.server.config.values import Setting
 
 ROOT = Path(__file__).parents[2]
 RECORD = json.loads((Path(__file__).parent / "settings.json").read_text("utf-8"))

@@ -44,7 +44,7 @@ def _new(args: argparse.Namespace) -> int:
     names followed by *, or * for all names. The name is a namespace for the rights next, reserve, describe and create,
     a scheme for mint, and a pool for lease, describe and create. The rights metrics and admin need the pattern *.
     """
-    from mintage.server.keys import check_key_name, check_rights, digest, new_key
+    from mintage.server.config.keys import check_key_name, check_rights, digest, new_key
 
     check_key_name(args.name)
     rights: dict[str, list[str]] = {}

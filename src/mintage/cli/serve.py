@@ -41,7 +41,7 @@ def serve(args: argparse.Namespace) -> int:
     # The modules stay as long as the process. Until it serves, the collector would visit them often for nothing.
     gc.disable()
     try:
-        from mintage.server.settings import Settings
+        from mintage.server.config.settings import Settings
 
         settings = Settings.load(args.words, description=serve.about, epilog=f"examples:{serve.examples}")
         with _needing_the_extra():

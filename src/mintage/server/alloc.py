@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, Final
 from mintage._core.lane import MOST_ALLOC, MOST_ALLOC_NAME
 from mintage.errors import CATALOGUE, FieldError, MintError, RequestError
 from mintage.rules import check_name
+from mintage.server.config.keys import token_of
 from mintage.server.exchange import Answer, Exchange, answered, read_body, read_json
-from mintage.server.keys import token_of
 
 if TYPE_CHECKING:
     from mintage.server.core.service import Service

@@ -17,9 +17,9 @@ from mintage._core.lane import is_trace
 from mintage.errors import MintError, RequestError
 from mintage.server import delta, openapi, v1
 from mintage.server.alloc import Alloc
+from mintage.server.config.values import is_loopback
 from mintage.server.exchange import Answer, Exchange, allow, wrong_method
 from mintage.server.pages import pages
-from mintage.server.values import is_loopback
 
 if TYPE_CHECKING:
     from mintage.server.core.service import Service

@@ -21,17 +21,17 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 
 from mintage.errors import CATALOGUE, ConfigError, FieldError, GenerationError, MintError, RequestError
 from mintage.rules import MAX_INTEGER
+from mintage.server.config.keys import token_of
 from mintage.server.exchange import Answer, Exchange, answered, log_change, read_body, read_json
-from mintage.server.keys import token_of
 from mintage.store import all_or_nothing
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from mintage.rules import NamespaceRecord
+    from mintage.server.config.keys import Caller
     from mintage.server.core.service import Service
     from mintage.server.exchange import Endpoints, Receive, Scope
-    from mintage.server.keys import Caller
     from mintage.store import Store
 
 PATH: Final = "/delta/v1/catalogs/{catalog}/schemas/{schema}/tables/{table}/identities"

@@ -20,9 +20,9 @@ from mintage.server.operation import Limit, Operation, Parameter, adapter
 from mintage.server.v1 import OPERATIONS
 
 if TYPE_CHECKING:
+    from mintage.server.config.settings import Settings
     from mintage.server.core.service import Service
     from mintage.server.exchange import Endpoints, Exchange, Receive, Scope
-    from mintage.server.settings import Settings
 
 COMMON: Final = (
     "request.malformed",

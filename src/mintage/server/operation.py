@@ -25,9 +25,9 @@ from mintage.server.loop.budget import INTEGER, RECORD
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
 
+    from mintage.server.config.keys import Caller
     from mintage.server.core.service import Service
     from mintage.server.exchange import Receive, Scope
-    from mintage.server.keys import Caller
     from mintage.server.loop.budget import Turns
 
 T = TypeVar("T")

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl
 
 from mintage.errors import RequestError
+from mintage.server.config.keys import token_of
 from mintage.server.core.health import is_ready
 from mintage.server.exchange import Answer, answered
-from mintage.server.keys import token_of
 
 if TYPE_CHECKING:
     from mintage.server.core.service import Service

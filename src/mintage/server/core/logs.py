@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from structlog.typing import EventDict, Processor
 
-    from mintage.server.settings import Settings
+    from mintage.server.config.settings import Settings
 
 
 def _letter(letter: str) -> str:

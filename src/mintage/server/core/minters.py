@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from mintage.formats.rows import Generator
+    from mintage.server.config.settings import Settings
     from mintage.server.core.metrics import Metrics
-    from mintage.server.settings import Settings
     from mintage.store import Store
 
 SLICE: Final = 256

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
     from mintage._core.lane import Lane
     from mintage.rules import Segment
+    from mintage.server.config.settings import Settings
     from mintage.server.core.threads import Threads
-    from mintage.server.settings import Settings
     from mintage.store import Store
 
 #: A client holds a current and a next segment of each namespace.

@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Final, ParamSpec, TypeVar
 from mintage._core.lane import Lane
 from mintage.errors import FieldError, MintError, RequestError, StoreError
 from mintage.rules import MAX_INTEGER, NamespaceRecord, Segment, check_name
+from mintage.server.config.keys import Caller, Keys
 from mintage.server.core.health import StoreProbe
 from mintage.server.core.logs import Sampled
 from mintage.server.core.metrics import Metered, Metrics
 from mintage.server.core.minters import Minters
 from mintage.server.core.namespaces import Namespaces
 from mintage.server.core.threads import Threads, within
-from mintage.server.keys import Caller, Keys
 from mintage.server.loop.budget import INTEGER, Turns
 from mintage.server.loop.limits import ConnectionLimit
 
@@ -31,9 +31,9 @@ if TYPE_CHECKING:
     from mintage import Sequence
     from mintage._core.lane import Bucket
     from mintage.formats.rows import Generator
+    from mintage.server.config.settings import Settings
     from mintage.server.core.namespaces import ServedNamespace
     from mintage.server.loop.limits import Connection
-    from mintage.server.settings import Settings
     from mintage.store import Store
 
 P = ParamSpec("P")

@@ -31,9 +31,9 @@ from mintage._core.lane import http_date
 from mintage.errors import CATALOGUE, ConfigError, MintError, StoreError
 from mintage.installation import install_line
 from mintage.protocol.url import StoreUrl
+from mintage.server.config.sources import variable
+from mintage.server.config.values import is_loopback
 from mintage.server.core import logs
-from mintage.server.sources import variable
-from mintage.server.values import is_loopback
 from mintage.store import STORE_KINDS, load_driver
 
 if sys.platform == "win32":
@@ -49,11 +49,11 @@ if TYPE_CHECKING:
 
     from uvicorn.server import ServerState
 
+    from mintage.server.config.settings import Settings
     from mintage.server.core.service import Service
     from mintage.server.loop.accept import Server
     from mintage.server.loop.limits import Connection
     from mintage.server.loop.spread import Share, Shares
-    from mintage.server.settings import Settings
 
 _log = structlog.get_logger("mintage.server")
 

@@ -25,8 +25,8 @@ from mintage.server.loop.budget import COMMAND, FREE, HIGH_WATER, INTEGER, REQUE
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+    from mintage.server.config.keys import Caller
     from mintage.server.core.service import Service
-    from mintage.server.keys import Caller
 
 #: The version of Redis that clients are told, from which they derive the available commands.
 _REDIS_VERSION: Final = "7.4.0"

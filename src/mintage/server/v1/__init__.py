@@ -9,8 +9,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from mintage.errors import RequestError
+from mintage.server.config.keys import token_of
 from mintage.server.exchange import Answer, Exchange, wrong_method
-from mintage.server.keys import token_of
 from mintage.server.v1 import ids, leases, sequences, store
 
 if TYPE_CHECKING:

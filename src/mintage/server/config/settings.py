@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, Self
 from mintage import rules
 from mintage.errors import ConfigError
 from mintage.formats import catalogue
-from mintage.server.keys import check_key_name, check_rights
-from mintage.server.sources import (
+from mintage.server.config.keys import check_key_name, check_rights
+from mintage.server.config.sources import (
     Source,
     flag,
     part,
@@ -26,7 +26,7 @@ from mintage.server.sources import (
     unknown,
     variable,
 )
-from mintage.server.values import (
+from mintage.server.config.values import (
     ADDRESS,
     FILE,
     OFF,
@@ -59,7 +59,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from mintage import snowflake
-    from mintage.server.values import Setting
+    from mintage.server.config.values import Setting
     from mintage.store import Store
 
 DAY_MS: Final = 86_400_000

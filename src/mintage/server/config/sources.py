@@ -11,13 +11,13 @@ from functools import partial
 from stat import S_ISREG
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
-from mintage.server.values import headings, shown, wrong
+from mintage.server.config.values import headings, shown, wrong
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from mintage.errors import ConfigError
-    from mintage.server.values import Setting
+    from mintage.server.config.values import Setting
 
 OTHER_VARIABLES: Final = (
     "MINTAGE_HOME",
