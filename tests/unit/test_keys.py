@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from mintage.cli import COMMANDS, main
 from mintage.errors import ConfigError, RequestError
-from mintage.server.config.keys import RIGHTS, Caller, Keys, check_key_name, check_rights, digest, new_key
-from mintage.server.config.settings import KeySettings, Settings
+from mintage.server.config.keys import RIGHTS, Caller, Keys, KeySettings, check_key_name, check_rights, digest, new_key
+from mintage.server.config.settings import Settings
 
 if TYPE_CHECKING:
     from pathlib import Path

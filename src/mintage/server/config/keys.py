@@ -14,9 +14,11 @@ from base64 import b64decode
 from collections import defaultdict
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Annotated, Final
 
-from mintage.errors import ConfigError, RequestError
+from mintage.errors import RequestError
+from mintage.server.config.sources import unknown
+from mintage.server.config.values import BURST, HASH, RATE, Place, Values, settings_of, table, wrong
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -63,14 +65,11 @@ def check_key_name(name: str) -> None:
     :raises ConfigError: ``config.setting``.
     """
     if name.startswith("mint_"):
-        raise ConfigError(
-            "the name of a key begins with mint_, as keys do: name it after those who use it", code="config.setting"
-        )
+        raise wrong("the name of a key begins with mint_, as keys do: name it after those who use it")
     if not re.fullmatch(_KEY_NAME, name):
-        raise ConfigError(
+        raise wrong(
             f"{name[:80]!a} is no name of a key: use 1 to 64 letters, digits and . _ : @ -, and begin with a letter or "
-            "digit",
-            code="config.setting",
+            "digit"
         )
 
 
@@ -80,15 +79,72 @@ def check_rights(pattern: str, rights: Iterable[str]) -> None:
     :raises ConfigError: ``config.setting``.
     """
     if not pattern or not re.fullmatch(_PATTERN, pattern):
-        raise ConfigError(
-            f"{pattern[:160]!a} is no pattern of names: use a name, the beginning of names and *, or * for all",
-            code="config.setting",
-        )
+        raise wrong(f"{pattern[:160]!a} is no pattern of names: use a name, the beginning of names and *, or * for all")
     for right in rights:
         if right not in RIGHTS:
-            raise ConfigError(f"{right[:40]!a} is no right: use one of {', '.join(RIGHTS)}", code="config.setting")
+            raise wrong(f"{right[:40]!a} is no right: use one of {', '.join(RIGHTS)}")
         if right in _NAMELESS and pattern != "*":
-            raise ConfigError(f"the right {right!r} belongs to '*', not to {pattern!r}", code="config.setting")
+            raise wrong(f"the right {right!r} belongs to '*', not to {pattern!r}")
+
+
+# --- the table of keys ------------------------------------------------------------------------------------------------
+
+
+def _read_words(value: object, place: Place) -> object:
+    if not isinstance(value, list):
+        return value
+    return tuple(_WORD.parse(each, place.below(str(at))) for at, each in enumerate(value))
+
+
+def _check_all_rights(rights: dict[str, tuple[str, ...]]) -> None:
+    for pattern, granted in rights.items():
+        check_rights(pattern, granted)
+
+
+_TEXT: Final = 'a table such as { "orders" = ["next"] }'
+_WORD: Final = Values(_TEXT, lambda value: isinstance(value, str))
+_WORDS: Final = Values(_TEXT, lambda value: isinstance(value, tuple), read=_read_words)
+_RIGHTS: Final = table(_TEXT, _WORDS, _check_all_rights)
+
+
+@dataclass(frozen=True, kw_only=True)
+class KeySettings:
+    """The settings of a key."""
+
+    hash: Annotated[str, HASH, "what 'mintage keys new' printed"] = field(repr=False)
+    rights: Annotated[dict[str, tuple[str, ...]], _RIGHTS, "rights by name pattern"] = field(default_factory=dict)
+    rate: Annotated[int, RATE, "requests a second with this key; 0: any"] = 0
+    burst: Annotated[int, BURST, "burst; 0: same as rate"] = 0
+
+
+def _read_key(value: object, place: Place) -> object:
+    if not isinstance(value, dict):
+        return value
+    settings = settings_of(KeySettings)
+    if "hash" not in value:
+        raise wrong(f"{place.name}.hash, which is missing, is not {HASH.text}")
+    found = {
+        name: each.values.parse(value[name], place.below(name)) for name, each in settings.items() if name in value
+    }
+    for name in value:
+        if name not in settings:
+            raise unknown(name, settings, f" in {place.name}")
+    return KeySettings(**found)
+
+
+def _check_keys(keys: dict[str, KeySettings]) -> None:
+    owners: dict[str, str] = {}
+    for name, key in keys.items():
+        check_key_name(name)
+        if (other := owners.setdefault(key.hash, name)) != name:
+            raise wrong(f"the keys {other!a} and {name!a} have the same hash")
+
+
+_KEY: Final = Values("a table of keys", lambda value: isinstance(value, KeySettings), read=_read_key, is_secret=True)
+KEYS: Final = table(_KEY.text, _KEY, _check_keys, is_secret=True)
+
+
+# --- callers ----------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -140,33 +196,13 @@ class Caller:
             raise RequestError(f"{who} right {right!r}{f' for {name[:128]!a}' if name else ''}", code="request.rights")
 
 
-class Entry(Protocol):
-    """A key in the configuration."""
-
-    @property
-    def hash(self) -> str:
-        """The hash of the key, as :func:`digest` returns it."""
-
-    @property
-    def rights(self) -> Mapping[str, Iterable[str]]:
-        """The rights, by pattern."""
-
-    @property
-    def rate(self) -> int:
-        """Requests a second; 0 is any number."""
-
-    @property
-    def burst(self) -> int:
-        """Requests at once; 0 is as many as in a second."""
-
-
 class Keys:
     """The keys of a service; each of its ``workers`` allows its share of a rate.
 
     Finding a key takes one hash and one look-up, regardless of the number of keys.
     """
 
-    def __init__(self, keys: Mapping[str, Entry], workers: int) -> None:
+    def __init__(self, keys: Mapping[str, KeySettings], workers: int) -> None:
         self._anybody = None if keys else Caller.anybody()
         if keys:
             digest("")  # A process that may open no more files could not import hashlib at the first request.
