@@ -268,6 +268,7 @@ KEY = f'[keys.web]\nhash = "{HASH}"\n'
         ("workers", "cannot be read: Expected '=' after a key"),
         ("workers = 1\nworkers = 2", "cannot be read: Cannot overwrite a value"),
         (f"a = {'[' * 100_000}", "cannot be read: maximum recursion depth exceeded"),
+        (f"rates.{'a.' * 5000}a = 1", "rates.a = a table of thousands of tables in"),
     ],
     ids=lambda each: each[:60],
 )

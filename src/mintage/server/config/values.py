@@ -31,6 +31,8 @@ def shown(value: object, longest: int = 80) -> str:
         text = ascii(value)
     except ValueError:  # Python limits the digits of a number
         return "a number of thousands of digits"
+    except RecursionError:
+        return "a table of thousands of tables"
     return text if len(text) <= longest else f"{text[:longest]}..."
 
 
