@@ -9,7 +9,9 @@ A **right** allows a key one kind of request, for the names that match a **patte
 
 from __future__ import annotations
 
+import hashlib
 import re
+import secrets
 from base64 import b64decode
 from collections import defaultdict
 from contextlib import suppress
@@ -47,15 +49,11 @@ _LONGEST_TOKEN: Final = 256
 
 def new_key() -> str:
     """Return a new key: 256 bits of the operating system's randomness."""
-    import secrets  # which only the command that makes a key needs
-
     return f"mint_{secrets.token_urlsafe(32)}"
 
 
 def digest(key: str | bytes) -> str:
     """Return the hash of a key for the configuration: ``sha256:`` and 64 hexadecimal digits."""
-    import hashlib  # which loads OpenSSL, and many services have no keys
-
     return f"sha256:{hashlib.sha256(key.encode() if isinstance(key, str) else key).hexdigest()}"
 
 
@@ -204,8 +202,6 @@ class Keys:
 
     def __init__(self, keys: Mapping[str, KeySettings], workers: int) -> None:
         self._anybody = None if keys else Caller.anybody()
-        if keys:
-            digest("")  # A process that may open no more files could not import hashlib at the first request.
         self._callers: dict[str, Caller] = {}
         for name, key in keys.items():
             bucket = None

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal, Self
 from mintage import rules
 from mintage.errors import ConfigError
 from mintage.formats import catalogue
+from mintage.lease import registry
+from mintage.lease.request import registry_store
 from mintage.server.config.keys import KEYS, KeySettings
 from mintage.server.config.sources import read_command_line, read_environment, read_file
 from mintage.server.config.values import (
@@ -188,11 +190,7 @@ class Settings:
     @property
     def store_url(self) -> str:
         """The store's URL, with its password; by default, the URL of this machine's registry."""
-        if url := self.store:
-            return url
-        from mintage.lease import registry
-
-        return registry.url()
+        return self.store or registry.url()
 
     def open_store(self) -> Store:
         """Return the store, which connects at first use. By default, create the directory of this machine's registry.
@@ -200,8 +198,4 @@ class Settings:
         :raises StoreError: ``store.refused``: there is no directory for the registry.
         :raises ConfigError: ``config.driver``, ``config.store``.
         """
-        if url := self.store:
-            return open_store(url)
-        from mintage.lease.request import registry_store
-
-        return registry_store()
+        return open_store(self.store) if self.store else registry_store()

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import difflib
 import os
 import re
+import tomllib
 from functools import partial
 from stat import S_ISREG
 from typing import TYPE_CHECKING, Any, Final, NoReturn
@@ -135,8 +137,6 @@ def read_file(settings: Mapping[str, Setting], path: str, named: Place) -> Found
     try:
         if not S_ISREG(os.stat(path).st_mode):
             raise ValueError("it is no file")
-        import tomllib  # which a service without a file does not need
-
         with open(path, "rb") as file:
             values = tomllib.load(file)
     except (OSError, ValueError, RecursionError) as error:
@@ -156,8 +156,6 @@ def read_file(settings: Mapping[str, Setting], path: str, named: Place) -> Found
 
 def unknown(name: str, known: Iterable[str], place: str = "") -> ConfigError:
     """Return the error for an unknown setting, with the most similar name among those that are known."""
-    import difflib
-
     alike = {_stem(each): each for each in known}
     found = difflib.get_close_matches(_stem(name[:80]), alike, n=1)
     hint = f"did you mean {alike[found[0]]}?" if found else "see 'mintage serve --help'"
