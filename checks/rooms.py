@@ -1,13 +1,18 @@
 """A layers contract for import-linter in which ``{formats}`` stands for the module of each format.
 
-So one more format needs no line in the contract.
+So one more format needs no line in the contract. A module that another one names in a string, to import it late,
+counts as imported.
 """
 
-from importlinter import fields
+import re
+from pathlib import Path
+
+from grimp import ImportGraph
+from importlinter import ContractCheck, fields
 from importlinter.application.contract_utils import AlertLevel
 from importlinter.contracts.layers import Layer, LayerField, LayersContract
 
-from mintage.formats.rows import NAMES
+from mintage.formats.kinds import NAMES
 
 __all__ = ["RoomsContract"]
 
@@ -29,3 +34,14 @@ class RoomsContract(LayersContract):
     exhaustive = fields.BooleanField(default=False)
     exhaustive_ignores = fields.SetField(subfield=fields.StringField(), required=False)
     broken_contract_guidance = fields.TextField(required=False)
+
+    def check(self, graph: ImportGraph, verbose: bool) -> ContractCheck:
+        """Check the imports of all modules."""
+        for module in graph.modules:
+            path = Path("src", *module.split("."))
+            source = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
+            for named in set(re.findall(r'"(mintage(?:\.\w+)+)"', source.read_text("utf-8"))) & graph.modules - {
+                module
+            }:
+                graph.add_import(importer=module, imported=named)
+        return super().check(graph, verbose)

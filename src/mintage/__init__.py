@@ -99,7 +99,7 @@ def __getattr__(name: str) -> object:
     module = _ELSEWHERE.get(name)
     if module is not None:
         return getattr(_load(module), name)
-    if name in __all__ or name in _load("mintage.formats.rows").NAMES:
+    if name in __all__ or name in _load("mintage.formats.kinds").NAMES:
         return _load(f"mintage.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 

@@ -16,8 +16,16 @@ from typing import TYPE_CHECKING, Any, Final, Literal, Self, TypeVar, overload
 from urllib.parse import quote
 
 from mintage._core import generation
-from mintage.errors import ArgumentError, ConfigError, MintError, ParseError, RequestError, UniquenessWarning
-from mintage.formats.rows import NAMES, SCHEMES
+from mintage.errors import (
+    ArgumentError,
+    ConfigError,
+    FieldError,
+    MintError,
+    ParseError,
+    RequestError,
+    UniquenessWarning,
+)
+from mintage.formats.kinds import KINDS, NAMES
 from mintage.protocol.calls import Answer, Call, ServiceProtocol, closed, describe_namespace, reserve
 from mintage.protocol.members import AnswerError
 from mintage.protocol.url import StoreUrl
@@ -423,7 +431,7 @@ def _reserve(namespace: str, count: int) -> Call[Segment]:
 
 
 def _mint(scheme: str, count: int, meta: int) -> Call[list[Any]]:
-    minted = SCHEMES.get(scheme)
+    minted = KINDS.get(scheme)
     if minted is None:
         raise RequestError(
             f"scheme {scheme!r:.60} does not exist: use one of {', '.join(NAMES)}", code="request.malformed"
@@ -432,8 +440,8 @@ def _mint(scheme: str, count: int, meta: int) -> Call[list[Any]]:
 
     def read(answer: Answer) -> list[Any]:
         try:
-            ids = [minted.parse(text) for text in answer.members().texts("ids", count)]
-        except ParseError as error:
+            ids = [minted.read(text) for text in answer.members().texts("ids", count)]
+        except (FieldError, ParseError) as error:
             raise AnswerError(f"has no good ID: {error}") from None
         if len(set(ids)) < count:
             raise AnswerError("has an ID twice")

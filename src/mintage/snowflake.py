@@ -29,7 +29,7 @@ mintage leases. :func:`node_from_macs` computes a node number from MAC addresses
 
 from __future__ import annotations
 
-from mintage._core import as_function
+from mintage._core import Annotation, as_function
 from mintage._core.snowflake import (
     DEFAULT,
     DISCORD,
@@ -45,7 +45,6 @@ from mintage._core.snowflake import (
     node_from_macs,
     to_lines,
 )
-from mintage.annotation import Annotation
 from mintage.errors import ArgumentError
 
 __all__ = [

@@ -35,7 +35,7 @@ from weakref import WeakKeyDictionary
 from mintage._core import FollowingClock, ManualClock, defaults, generation, use_doubles
 from mintage._core.sequence import Sequence
 from mintage.errors import FieldError
-from mintage.formats.rows import SCHEMES
+from mintage.formats.kinds import KINDS
 from mintage.formats.times import unix_ns
 from mintage.store.memory import MemoryStore
 
@@ -67,14 +67,14 @@ class _Doubles:
 
     def __init__(self, clock: ManualClock | FollowingClock, node: int) -> None:
         # It refuses a node number that a default generator cannot have.
-        SCHEMES["snowflake"].module.Generator(node=node, clock=clock)
+        KINDS["snowflake"].module.Generator(node=node, clock=clock)
         self._clock, self._generation = clock, generation()
         self._generators: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()
         self._sequences: dict[str, Sequence] = {}
         self._store = MemoryStore()
         self._numbers: dict[type, Iterator[int]] = {}
         # At once and in this order, so that the IDs of one scheme do not depend on the others that a test mints.
-        for scheme in SCHEMES.values():
+        for scheme in KINDS.values():
             _ = scheme.module.new
         for each in defaults():
             self._generators[each] = self._make(each, node)

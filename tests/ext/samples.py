@@ -7,14 +7,15 @@ from typing import Any, Final
 import pytest
 
 from mintage import snowflake, typeid
-from mintage.formats.kinds import KINDS, Kind, TypeIDs
+from mintage.formats.annotations import TypeIDs
+from mintage.formats.kinds import KINDS, Kind, snowflakes
 
-Form = Kind | TypeIDs
+Form = Kind
 
 FORMS: Final[dict[str, Form]] = {
     **KINDS,
-    "js_safe": Kind(KINDS["snowflake"].scheme, snowflake.JS_SAFE),
-    "sonyflake": Kind(KINDS["snowflake"].scheme, snowflake.SONYFLAKE),
+    "js_safe": snowflakes(snowflake.JS_SAFE),
+    "sonyflake": snowflakes(snowflake.SONYFLAKE),
     "typeid": TypeIDs(),
     "typeid of user": TypeIDs("user"),
     "typeid of nothing": TypeIDs(""),
@@ -28,4 +29,4 @@ def minted(form: Form) -> Any:
         return typeid.new("user" if form.prefix is None else form.prefix)
     if form.layout is not None:
         return snowflake.Generator(node=1, layout=form.layout).new()
-    return form.mint()
+    return form.new()

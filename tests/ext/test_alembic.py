@@ -129,7 +129,7 @@ def models(*more: Column[Any]) -> MetaData:
 
 def one_of(stored: Any) -> Any:
     kind = stored.kind
-    return kind.min_at(1_750_000_000 * 10**9) if kind.layout else kind.mint()
+    return kind.min_at(1_750_000_000 * 10**9) if kind.layout else kind.new()
 
 
 @on_each_database

@@ -34,7 +34,7 @@ TEXT = {"string": pa.string(), "large_string": pa.large_string(), "string_view":
 
 
 def batch(kind: Kind, count: int) -> Any:
-    with kind.scheme.module.Generator() as generator:
+    with kind.module.Generator() as generator:
         return generator.batch(count)
 
 

@@ -28,8 +28,9 @@ import mintage.ext.pymysql
 import mintage.ext.sqlite3
 from mintage import sno, snowflake, typeid, ulid, uuid, xid
 from mintage.errors import ArgumentError, ConfigError, ParseError
+from mintage.formats.annotations import BY_CLASS, TypeID, TypeIDs
 from mintage.formats.cast import cast
-from mintage.formats.kinds import BY_CLASS, KINDS, Kind, TypeID, TypeIDs
+from mintage.formats.kinds import KINDS, Kind
 from mintage.formats.storage import WRITERS, StorageForm, column_of, storage_forms
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ MARIADB = {"bytes": "VARBINARY(20)", "uuid": "BINARY(16)", "text": "CHAR(40) CHA
 
 def some(python: type[Any], count: int = 20) -> list[Any]:
     kind = BY_CLASS[python]
-    return [python.from_int(0), python.from_int(kind.max), *(kind.mint() for _ in range(count))]
+    return [python.from_int(0), python.from_int(kind.max), *(kind.new() for _ in range(count))]
 
 
 def mariadb_connection(mariadb: MariaDB) -> Any:
@@ -174,7 +175,7 @@ def test_django_ulid_61_psycopg2_adapts_ids(postgresql: PostgreSQL) -> None:
         assert bytes(cursor.fetchone()[0]) == bytes(one)
 
 
-def documented(of: Kind | TypeIDs, form: StorageForm) -> str:
+def documented(of: Kind, form: StorageForm) -> str:
     """Return the column that the page of storage forms names, with the check of a length."""
     column = column_of(of, form, "postgresql")
     if column.type == "bytea":
@@ -186,7 +187,7 @@ def documented(of: Kind | TypeIDs, form: StorageForm) -> str:
 def test_postgresql_refuses_an_id_in_a_documented_column_of_another_form(driver: str, postgresql: PostgreSQL) -> None:
     """It assigns each type to text. So the lengths of the documented columns must refuse bytes and UUIDs."""
     library: Any = {"psycopg": psycopg, "psycopg2": psycopg2}[driver]
-    kinds: list[Kind | TypeIDs] = [*BY_CLASS.values(), TypeIDs("user")]
+    kinds: list[Kind] = [*BY_CLASS.values(), TypeIDs("user")]
     stored_wrongly = set()
     with closing(library.connect(postgresql.url)) as connection:
         for kind in kinds:
@@ -194,7 +195,7 @@ def test_postgresql_refuses_an_id_in_a_documented_column_of_another_form(driver:
                 mintage.ext.psycopg2.register(forms={kind.python: sent})
                 if driver == "psycopg":
                     mintage.ext.psycopg.register(connection, forms={kind.python: sent})
-                cursor, one = connection.cursor(), kind.mint()
+                cursor, one = connection.cursor(), kind.new()
                 cursor.execute(f"CREATE TEMPORARY TABLE t (id {documented(kind, form)})")
                 try:
                     cursor.execute("INSERT INTO t VALUES (%s)", (one,))

@@ -18,7 +18,7 @@ from sqlmodel import Field, Session, SQLModel, select
 from mintage import Sequence, sno, snowflake, typeid
 from mintage.errors import MintError
 from mintage.ext.sqlalchemy import SnoType, SnowflakeType
-from mintage.formats.kinds import TextID, TypeID, TypeIDs
+from mintage.formats.annotations import TextID, TypeID, TypeIDs
 from mintage.store import Forwarding
 from mintage.store.memory import MemoryStore
 from tests.ext import samples
@@ -39,7 +39,7 @@ def annotation(form: samples.Form) -> Any:
         return typeid.ID if form.prefix is None else Annotated[typeid.ID, TypeID(form.prefix)]
     if form.layout is not None:
         return Annotated[int, snowflake.Str(form.layout)]
-    return Annotated[str, TextID(form.name)] if form.scheme.is_text else form.python
+    return Annotated[str, TextID(form.name)] if form.is_text else form.python
 
 
 def application(form: samples.Form) -> tuple[FastAPI, list[Any]]:

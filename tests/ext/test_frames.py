@@ -37,8 +37,7 @@ from mintage.ext.pyarrow import _filling
 from mintage.ext.sqlalchemy import SnoType, SnowflakeType
 from mintage.formats import sql
 from mintage.formats.catalogue import FORMATS, LAYOUTS, Format
-from mintage.formats.kinds import KINDS, Kind
-from mintage.formats.rows import SCHEMES
+from mintage.formats.kinds import KINDS, Kind, snowflakes
 from mintage.testing import freeze
 
 if TYPE_CHECKING:
@@ -206,14 +205,14 @@ def of(kind: Kind, **options: Any) -> Any:
     """Return a generator that needs no store."""
     if kind.name == "sno":
         options = {"partition": 7, **options}
-    return kind.scheme.generator({} if kind.name in ("sno", "snowflake") else {"store": "memory:"}, **options)
+    return kind.generator({} if kind.name in ("sno", "snowflake") else {"store": "memory:"}, **options)
 
 
 def of_the_past(kind: Kind) -> Any:
     """Return a generator that mints IDs of any time."""
     if kind.name in ("sno", "snowflake"):
         return of(kind, **({"node": 3} if kind.layout else {}))
-    return kind.scheme.generator({"store": "memory:", "never_used": True})
+    return kind.generator({"store": "memory:", "never_used": True})
 
 
 @pytest.fixture
@@ -227,7 +226,7 @@ def generator(kind: Kind) -> Iterator[Any]:
 
 def plain(kind: Kind, id: Any) -> Any:
     """Return an ID as columns store it."""
-    return id if kind.layout or kind.scheme.is_text else bytes(id)
+    return id if kind.layout or kind.is_text else bytes(id)
 
 
 def number(kind: Kind, id: Any) -> int:
@@ -285,7 +284,7 @@ def frozen_column(kind: Kind) -> list[object]:
 def test_name_or_module_means_the_default_generator(engine: Engine, kind: Kind) -> None:
     frame = engine.frame(item=["pen", "ink"])
     ids = engine.values(engine.module.with_id(frame, kind.name), "id")
-    ids += engine.values(engine.module.with_id(frame, kind.scheme.module), "id")
+    ids += engine.values(engine.module.with_id(frame, kind.module), "id")
     assert len({kind.read(each) for each in ids}) == 4
 
 
@@ -400,7 +399,7 @@ def test_many_rows_are_one_batch_of_different_ids() -> None:
 def some(kind: Kind) -> list[Any]:
     """Return IDs of several times, if possible, and the smallest and the largest."""
     with_at = of_the_past(kind)
-    ids = [kind.mint() for _ in range(20)]
+    ids = [kind.new() for _ in range(20)]
     if hasattr(with_at, "new_at"):
         ids += [with_at.new_at(NOON + hour * 3_600_123 * MS) for hour in range(50)]
     if kind.has_time:
@@ -429,7 +428,7 @@ def test_nodes_of_a_column_are_those_of_its_ids(engine: Engine, kind: Kind) -> N
     ids = some(kind)
     frame = engine.frame(id=[plain(kind, each) for each in ids])
     parts = [part for part in kind.format.parts if part.role == "node"]
-    if not parts or kind.scheme.is_text:
+    if not parts or kind.is_text:
         with pytest.raises(FieldError, match="holds no node number"):
             engine.of("node_of", frame, kind.name)
         return
@@ -448,7 +447,7 @@ def test_nodes_of_a_column_are_those_of_its_ids(engine: Engine, kind: Kind) -> N
 def test_fields_of_a_column_are_those_of_its_ids(engine: Engine, kind: Kind) -> None:
     ids = some(kind)
     frame = engine.frame(id=[plain(kind, each) for each in ids])
-    if kind.scheme.is_text:
+    if kind.is_text:
         with pytest.raises(FieldError, match="is text without fields") as caught:
             engine.of("field_of", frame, kind.name, "random")
         assert caught.value.code == "field.format"
@@ -618,7 +617,7 @@ def test_column_of_ids_beyond_63_bits_is_not_filled() -> None:
 
 @each_kind
 def test_missing_ids_stay_missing(kind: Kind) -> None:
-    one = plain(kind, kind.mint())
+    one = plain(kind, kind.new())
     column = pa.array([None, one, None], in_pyarrow.new_ids_column(kind.name, 0).type)
     texts = in_pyarrow.text(column, kind.name)
     assert texts.is_null().to_pylist() == [True, False, True]
@@ -635,7 +634,7 @@ def test_missing_ids_stay_missing(kind: Kind) -> None:
 
 @each_kind
 def test_slices_chunks_and_other_arrow_types_are_read(kind: Kind) -> None:
-    ids = [plain(kind, kind.mint()) for _ in range(9)]
+    ids = [plain(kind, kind.new()) for _ in range(9)]
     plain_column = pa.array(ids, in_pyarrow.new_ids_column(kind.name, 0).type)
     texts = [kind.write(kind.read(each)) for each in ids]
     columns = [
@@ -645,7 +644,7 @@ def test_slices_chunks_and_other_arrow_types_are_read(kind: Kind) -> None:
         (plain_column.dictionary_encode(), texts),
     ]
     if not kind.layout:
-        wider = [pa.large_string(), pa.string_view()] if kind.scheme.is_text else []
+        wider = [pa.large_string(), pa.string_view()] if kind.is_text else []
         wider = wider or [pa.binary(), pa.large_binary(), pa.binary_view()]
         columns += [(pa.array(ids, each)[1:], texts[1:]) for each in wider]
     for column, wanted in columns:
@@ -658,7 +657,7 @@ def test_slices_chunks_and_other_arrow_types_are_read(kind: Kind) -> None:
 
 @each_kind
 def test_first_bad_text_is_named_with_its_row(engine: Engine, kind: Kind) -> None:
-    good = kind.write(kind.mint())
+    good = kind.write(kind.new())
     for bad in ("", "no id", good[:-1] + "!", good + "0" * 20, "é" * (len(good) // 2), good + "\n"):
         frame = engine.frame(id=[good, good, bad, good, "worse"])
         with pytest.raises(ParseError, match=r"^row 2: ") as caught:
@@ -755,7 +754,7 @@ def test_rows_between_two_instants_are_found(engine: Engine, kind: Kind) -> None
     assert engine.filter(engine.frame(id=ids), condition) == ids[1:3]
 
 
-TIMED = [*(KINDS[name] for name in SORTED), *(Kind(KINDS["snowflake"].scheme, each) for each in LAYOUTS.values())]
+TIMED = [*(KINDS[name] for name in SORTED), *(snowflakes(each) for each in LAYOUTS.values())]
 
 
 def near(kind: Kind, time_ns: int) -> list[Any]:
@@ -899,7 +898,7 @@ def test_pyarrow_reads_only_the_matching_row_groups(name: str, tmp_path: Path) -
     assert dataset.to_table(filter=condition)["row"].to_pylist() == list(range(250, 350))
     (fragment,) = dataset.get_fragments()
     # Arrow does not compare fixed-size binary with a row group's bounds. The page says so.
-    is_pruned = kind.layout is not None or kind.scheme.is_text
+    is_pruned = kind.layout is not None or kind.is_text
     assert len(fragment.subset(condition).row_groups) == (2 if is_pruned else GROUPS)
 
 
@@ -1038,7 +1037,7 @@ def test_databases_find_ids_minted_in_a_range(request: pytest.FixtureRequest, di
         "sqlite": ("INTEGER", "TEXT", "BLOB"),
         "duckdb": ("BIGINT", "VARCHAR", "BLOB"),
     }[dialect]
-    column = types[0] if kind.layout else types[1] if kind.scheme.is_text else types[2]
+    column = types[0] if kind.layout else types[1] if kind.is_text else types[2]
     words = sql._DIALECTS[dialect]
     rows = ", ".join(f"({at}, {sql._literal(plain(kind, each), words)})" for at, each in enumerate(hours(kind)))
     script = f"CREATE TABLE ids (nr int, id {column}); INSERT INTO ids VALUES {rows};"
@@ -1249,7 +1248,7 @@ def test_spark_computes_time_and_node_of_each_layout() -> None:
 def filled(name: str) -> pd.DataFrame:
     """Return a frame with a column of IDs of a scheme, and another with one ID missing."""
     frame = in_pandas.with_id(pd.DataFrame({"item": range(40)}), name)
-    texts = frame["id"] if SCHEMES[name].is_text else in_pandas.text(frame["id"], name)
+    texts = frame["id"] if KINDS[name].is_text else in_pandas.text(frame["id"], name)
     other = in_pandas.parse(texts.mask(frame["item"] == 7), name, errors="null")
     return frame.assign(other=other)
 
@@ -1262,7 +1261,7 @@ def test_pandas_reads_back_the_file_that_it_wrote(name: str, kind: str, tmp_path
     again = getattr(pd, f"read_{kind}")(tmp_path / "file")
     pd.testing.assert_frame_equal(again, frame)
     assert again["other"].isna().sum() == 1
-    if not SCHEMES[name].is_text:
+    if not KINDS[name].is_text:
         assert list(in_pandas.text(again["id"], name)) == list(in_pandas.text(frame["id"], name))
 
 
@@ -1271,7 +1270,7 @@ def test_pandas_reads_back_the_texts_of_a_csv_file(name: str, tmp_path: Path) ->
     frame = filled(name)
     texts = (
         frame
-        if SCHEMES[name].is_text
+        if KINDS[name].is_text
         else frame.assign(**{column: in_pandas.text(frame[column], name) for column in ("id", "other")})
     )
     texts.to_csv(tmp_path / "file.csv", index=False)

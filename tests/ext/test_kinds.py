@@ -12,8 +12,9 @@ import pytest
 
 from mintage import snowflake, typeid, uuid
 from mintage.errors import FieldError, MintError, ParseError
+from mintage.formats.annotations import TypeIDs, kind_of
 from mintage.formats.cast import cast
-from mintage.formats.kinds import KINDS, Kind, TypeIDs, kind_of
+from mintage.formats.kinds import KINDS, Kind, snowflakes
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -23,7 +24,7 @@ each = pytest.mark.parametrize("kind", KINDS.values(), ids=list(KINDS))
 
 @each
 def test_minted_ids_belong_to_their_kind(kind: Kind) -> None:
-    one: Any = kind.mint()
+    one: Any = kind.new()
     assert one.__class__ is kind.python
     assert kind.read(one) == one
     assert kind.read(kind.write(one)) == one
@@ -44,7 +45,7 @@ def test_invalid_id_is_refused_in_one_way(kind: Kind, wrong: object) -> None:
 
 @each
 def test_uuid_is_read_where_it_is_a_form(kind: Kind) -> None:
-    one: Any = kind.mint()
+    one: Any = kind.new()
     if kind.has_uuid:
         assert kind.read(cast(one, UUID)) == one
     else:
@@ -54,7 +55,7 @@ def test_uuid_is_read_where_it_is_a_form(kind: Kind) -> None:
 
 @each
 def test_typeid_is_read_as_its_suffix(kind: Kind) -> None:
-    one: Any = kind.mint()
+    one: Any = kind.new()
     if kind.size == 16:
         assert kind.read(typeid.ID("user", one)) == one
         assert TypeIDs("user").read(one) == typeid.ID("user", one)
@@ -89,7 +90,7 @@ def test_bounds_enclose_an_instant(kind: Kind) -> None:
 
 
 def test_layout_has_its_own_kind() -> None:
-    kind = Kind(KINDS["snowflake"].scheme, snowflake.JS_SAFE)
+    kind = snowflakes(snowflake.JS_SAFE)
     assert kind.max == 2**53 - 1
     assert kind.read(str(kind.max)) == kind.max
     with pytest.raises(MintError):
@@ -100,4 +101,4 @@ def test_layout_has_its_own_kind() -> None:
 def test_kind_tells_if_its_generator_leases_by_default(kind: Kind, tmp_path: Path) -> None:
     script = f"from mintage import {kind.name}; {kind.name}.new()"
     subprocess.run([sys.executable, "-c", script], env={**os.environ, "MINTAGE_HOME": str(tmp_path)}, check=True)
-    assert any(tmp_path.iterdir()) == kind.scheme.leases
+    assert any(tmp_path.iterdir()) == kind.leases

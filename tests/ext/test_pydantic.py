@@ -22,7 +22,8 @@ from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError, create
 from mintage import sno, snowflake, typeid, ulid
 from mintage.errors import ArgumentError, ConfigError, FieldError, MintError
 from mintage.ext.pydantic import CUID, CUID2, NanoID, NullForZero, Snowflake, Str, TextID, TypeID
-from mintage.formats.kinds import KINDS, Kind, TypeIDs
+from mintage.formats.annotations import TypeIDs
+from mintage.formats.kinds import KINDS, Kind, snowflakes
 from tests.ext.samples import FORMS, Form, each, minted
 
 NAMED = {"nanoid": NanoID, "cuid": CUID, "cuid2": CUID2, "snowflake": Snowflake}
@@ -68,7 +69,7 @@ def test_id_is_an_object_in_python_and_text_in_json(form: Form) -> None:
 def test_python_accepts_every_form_of_the_id(form: Form) -> None:
     one, adapter = minted(form), TypeAdapter(annotation(form))
     given: list[Any] = [one, str(one)]
-    if isinstance(form, Kind) and form.size and form.layout is None:
+    if not isinstance(form, TypeIDs) and form.size and form.layout is None:
         given += [bytes(one), bytearray(bytes(one))]
         if hasattr(one, "as_uuid"):
             given.append(one.as_uuid())
@@ -156,7 +157,7 @@ def test_typeid_is_read_from_an_object_of_its_suffix(kind: Kind) -> None:
         model_config = ConfigDict(from_attributes=True)
         id: Annotated[typeid.ID, TypeID("user")]
 
-    one: Any = kind.mint()
+    one: Any = kind.new()
     user = User.model_validate(SimpleNamespace(id=one))
     assert user.id == typeid.ID("user", one)
     assert json.loads(user.model_dump_json()) == {"id": str(user.id)}
@@ -269,7 +270,7 @@ def test_pattern_refuses_what_the_parser_refuses(form: Form, data: st.DataObject
 
 @each
 def test_pattern_and_parser_agree_about_every_character(form: Form) -> None:
-    largest = [str(form.max)] if isinstance(form, Kind) and form.layout else []
+    largest = [str(form.max)] if form.layout else []
     for text in (form.example, *largest, "z" * form.lengths[1], "7" + "Z" * 25):
         for at in {0, 1, 8, 14, 19, len(text) - 1} & set(range(len(text))):
             for code in range(128):
@@ -289,7 +290,7 @@ def test_pattern_includes_the_limit_of_odd_bases() -> None:
 
 def test_pattern_includes_the_limit_of_a_layout() -> None:
     for layout in (snowflake.DEFAULT, snowflake.JS_SAFE, snowflake.SONYFLAKE, snowflake.Layout("time:1", epoch_ms=0)):
-        kind = Kind(KINDS["snowflake"].scheme, layout)
+        kind = snowflakes(layout)
         for number in (0, kind.max - 1, kind.max, kind.max + 1, 10 ** len(str(kind.max)) - 1):
             assert matches(kind, str(number)) == takes(kind, str(number)) == (number <= kind.max)
 

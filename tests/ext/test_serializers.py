@@ -42,8 +42,9 @@ from mintage.ext.kinds import json_reader
 from mintage.ext.kombu import register as register_with_kombu
 from mintage.ext.pymongo import type_registry
 from mintage.ext.sqlalchemy import SnowflakeType
+from mintage.formats.annotations import TextID, TypeID, TypeIDs, find_kind
 from mintage.formats.cast import cast
-from mintage.formats.kinds import KINDS, Kind, TextID, TypeID, TypeIDs, find_kind
+from mintage.formats.kinds import KINDS, Kind
 from mintage.formats.storage import WRITERS as WRITERS_OF_STORAGE
 from mintage.formats.storage import storage_forms
 from mintage.opaque import Opaque
@@ -69,7 +70,7 @@ def annotation(form: Form) -> Any:
         return typeid.ID if form.prefix is None else Annotated[typeid.ID, TypeID(form.prefix)]
     if form.layout is not None:
         return Annotated[int, snowflake.Str(form.layout)]
-    return Annotated[str, TextID(form.name)] if form.scheme.is_text else form.python
+    return Annotated[str, TextID(form.name)] if form.is_text else form.python
 
 
 @each
@@ -80,7 +81,7 @@ def test_decoder_is_found_by_common_annotations(form: Form) -> None:
 
 @pytest.mark.parametrize("kind", [kind for kind in KINDS.values() if kind.size == 16], ids=lambda kind: kind.name)
 def test_converter_accepts_a_typeid_for_its_suffix(kind: Kind) -> None:
-    one: Any = kind.mint()
+    one: Any = kind.new()
     user = typeid.ID("user", one)
     converter = register(cattrs.Converter())
     of: Any = Annotated[typeid.ID, TypeID("user")]
@@ -98,7 +99,7 @@ def test_msgspec_does_not_pass_the_prefix_to_hooks() -> None:
     other = typeid.new("order")
     assert msgspec.convert({"id": str(other)}, of, dec_hook=wire.dec_hook).id == other
     with pytest.raises(msgspec.ValidationError, match=r"typeid must be typeid.ID or text, not uuid.ID"):
-        msgspec.convert({"id": KINDS["uuid"].mint()}, of, dec_hook=wire.dec_hook)
+        msgspec.convert({"id": KINDS["uuid"].new()}, of, dec_hook=wire.dec_hook)
 
 
 def struct_of(of: Any) -> Any:

@@ -60,7 +60,8 @@ from mintage.errors import ArgumentError, ConfigError, FieldError, MintError, Pa
 from mintage.ext import sqlalchemy as ids
 from mintage.ext.asyncpg import register
 from mintage.ext.sqlalchemy import IDType, SnoType, SnowflakeType, TypeIDType, ULIDType, UUIDType
-from mintage.formats.kinds import KINDS, Kind, TypeIDs
+from mintage.formats.annotations import TypeIDs
+from mintage.formats.kinds import KINDS, Kind
 from tests.helpers.databases import engine_of, on_each_database, on_each_driver, statements, url_of
 
 if TYPE_CHECKING:
@@ -76,7 +77,7 @@ def forms(name: str) -> Iterator[IDType[Any]]:
     if name == "snowflake":
         for layout in (snowflake.DEFAULT, snowflake.JS_SAFE, snowflake.DISCORD):
             yield SnowflakeType(layout)
-    elif KINDS[name].scheme.is_text:
+    elif KINDS[name].is_text:
         yield TYPES[name]()
     else:
         for form in get_args(ids.StorageForm):
@@ -96,8 +97,8 @@ def some(stored: IDType[Any], count: int) -> list[Any]:
     kind, seeded = stored.kind, random.Random(13)
     if isinstance(kind, TypeIDs):
         return [typeid.ID("user", bytes(one)) for one in some(UUIDType(), count)]
-    if kind.scheme.is_text:
-        return [kind.mint() for _ in range(count)]
+    if kind.is_text:
+        return [kind.new() for _ in range(count)]
     numbers = {0, kind.max, *(seeded.randint(0, kind.max) for _ in range(count - 2))}
     made: Any = kind.python
     return [made(n) if kind.layout else made.from_int(n) for n in numbers]
@@ -193,10 +194,10 @@ def test_literal_renders_the_id(driver: str, engine: Engine) -> None:
 @pytest.mark.parametrize("name", KINDS)
 def test_only_ids_are_bound(name: str) -> None:
     kind = KINDS[name]
-    minted: Any = kind.mint()
+    minted: Any = kind.new()
     wrong: list[object] = [b"x", True, 1.5, object(), [minted], UUID(int=1)]
-    wrong += [each.mint() for each in KINDS.values() if each.python is not kind.python]
-    if not kind.scheme.is_text:
+    wrong += [each.new() for each in KINDS.values() if each.python is not kind.python]
+    if not kind.is_text:
         wrong.append(str(minted))
     if kind.size and not kind.layout:
         wrong.append(bytes(minted))
@@ -248,7 +249,7 @@ def test_column_of_16_bytes_accepts_a_typeid(driver: str, engine: Engine) -> Non
     columns: list[Column[Any]] = [Column(name, TYPES[name]()) for name in SIXTEEN]
     table = Table("t", metadata, *columns, Column("at", DateTime, server_default=now()))
     metadata.create_all(engine)
-    minted = [{name: KINDS[name].mint() for name in SIXTEEN} for _ in range(30)]
+    minted = [{name: KINDS[name].new() for name in SIXTEEN} for _ in range(30)]
     rows = [{name: typeid.ID("user", one) for name, one in row.items()} for row in minted]
     with engine.begin() as connection:
         statement = insert(table).returning(*columns, table.c.at, sort_by_parameter_order=True)
@@ -468,7 +469,7 @@ def test_rows_are_found_by_the_times_of_their_ids(driver: str, engine: Engine) -
     times = [start + timedelta(days=n) for n in range(-2, 3)]
     with engine.begin() as connection:
         for table in tables:
-            kind: Kind | TypeIDs = table.c.id.type.kind  # type: ignore[attr-defined]
+            kind: Kind = table.c.id.type.kind  # type: ignore[attr-defined]
             minted = [bound(time) for time in times for bound in (kind.min_at, kind.max_at)]
             connection.execute(insert(table), [{"id": one} for one in minted])
 

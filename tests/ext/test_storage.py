@@ -38,7 +38,8 @@ from mintage.ext import pandas as in_pandas
 from mintage.ext import polars as in_polars
 from mintage.ext import pyarrow as in_arrow
 from mintage.ext import sqlalchemy as types
-from mintage.formats.kinds import KINDS, Kind, TypeIDs
+from mintage.formats.annotations import TypeIDs
+from mintage.formats.kinds import KINDS, Kind, snowflakes
 from mintage.formats.storage import CLASSES, WRITERS, StorageForm, chosen, storage_form, storage_forms
 from tests.helpers.markdown import STORAGE, read_tables
 
@@ -58,9 +59,9 @@ DIALECTS: Final[dict[str, list[Dialect]]] = {
     "mysql": [mysql.dialect(), mysql.dialect(is_mariadb=True)],
     "sqlite": [sqlite.dialect()],
 }
-ALL: Final[dict[str, Kind | TypeIDs]] = {
+ALL: Final[dict[str, Kind]] = {
     **KINDS,
-    "snowflake of 64 bits": Kind(KINDS["snowflake"].scheme, snowflake.DISCORD),
+    "snowflake of 64 bits": snowflakes(snowflake.DISCORD),
     "typeid": TypeIDs("user"),
 }
 
@@ -101,7 +102,7 @@ def sample(name: str) -> Any:
     kind = ALL[name]
     if isinstance(kind, TypeIDs):
         return typeid.new(str(kind.prefix))
-    return kind.max if kind.layout else kind.mint()
+    return kind.max if kind.layout else kind.new()
 
 
 def plain(sql: str, vendor: str, size: int | None) -> str:

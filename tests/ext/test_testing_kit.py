@@ -22,7 +22,6 @@ from mintage._core import defaults, generation
 from mintage.errors import FieldError, MintError
 from mintage.ext.hypothesis import ids, snowflakes, texts, typeids
 from mintage.formats.kinds import KINDS, Kind
-from mintage.formats.rows import SCHEMES
 from mintage.sno import new as imported_by_name
 from mintage.store.memory import MemoryStore
 from mintage.testing import FollowingClock, ManualClock, follow, freeze
@@ -39,7 +38,7 @@ THEN = datetime(2026, 1, 1, tzinfo=UTC)
 PAST, FUTURE = datetime(2016, 3, 4, tzinfo=UTC), datetime(2056, 2, 6, tzinfo=UTC)
 
 MINTERS: dict[str, Callable[[], Any]] = {
-    **{f"{name}.new": SCHEMES[name].module.new for name in SCHEMES},
+    **{f"{name}.new": KINDS[name].module.new for name in KINDS},
     "from mintage.sno import new": imported_by_name,
     "uuid.uuid1": uuid.uuid1,
     "uuid.uuid4": uuid.uuid4,
@@ -51,7 +50,7 @@ MINTERS: dict[str, Callable[[], Any]] = {
 
 
 def time_of_new_of(name: str) -> Any:
-    return KINDS[name].mint().time
+    return KINDS[name].new().time
 
 
 TIMED: dict[str, Callable[[], datetime]] = {
@@ -84,15 +83,15 @@ def test_frozen_ids_are_the_same_each_time_and_never_twice(mint: Callable[[], An
 def test_kart_120_another_process_freezes_the_same_ids() -> None:
     program = f"""
 from mintage.testing import freeze
-from mintage.formats.rows import SCHEMES
+from mintage.formats.kinds import KINDS
 from mintage import uuid
 with freeze({NOW!r}):
-    print(*[each.module.new() for each in SCHEMES.values()], uuid.uuid4(), uuid.uuid1())
+    print(*[each.module.new() for each in KINDS.values()], uuid.uuid4(), uuid.uuid1())
 """
     environment = {**os.environ, "MINTAGE_STORE": "postgresql://127.0.0.1:1/nowhere"}
     there = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, env=environment)
     with freeze(NOW):
-        here = [str(each.module.new()) for each in SCHEMES.values()] + [str(uuid.uuid4()), str(uuid.uuid1())]
+        here = [str(each.module.new()) for each in KINDS.values()] + [str(uuid.uuid4()), str(uuid.uuid1())]
     assert there.stdout.split() == here
 
 
@@ -101,7 +100,7 @@ def test_another_seed_gives_other_randomness(name: str) -> None:
     drawn = set()
     for seed in (0, 1, 2**64 - 1):
         with freeze(NOW, seed=seed):
-            drawn.add(SCHEMES[name].module.new())
+            drawn.add(KINDS[name].module.new())
     assert len(drawn) == 3
 
 
@@ -125,7 +124,7 @@ def test_node_number_is_the_given_one() -> None:
         assert locality.new().pid == 77
         for name in ("xid", "objectid", "sandflake"):
             generator = next(each for each in defaults() if type(each).__module__ == f"mintage.{name}")
-            assert getattr(generator, SCHEMES[name].node) == 77
+            assert getattr(generator, KINDS[name].node) == 77
 
 
 @each_minter
@@ -190,7 +189,7 @@ def test_freeze_is_a_decorator() -> None:
 AWAY = "postgresql://127.0.0.1:1/nowhere"
 
 GENERATORS: dict[str, Callable[[], Any]] = {
-    **{name: SCHEMES[name].module.Generator for name in SCHEMES},
+    **{name: KINDS[name].module.Generator for name in KINDS},
     **{f"uuid v{version}": partial(uuid.Generator, version=version) for version in (1, 4, 6)},
     "uuid v1 of a MAC": partial(uuid.Generator, version=1, mac=0x0A1B2C3D4E5F),
     "typeid": partial(typeid.Generator, "user"),
@@ -201,7 +200,7 @@ GENERATORS: dict[str, Callable[[], Any]] = {
     "locality of a mode": partial(locality.Generator, "sequential"),
     "ulid of a node": partial(ulid.Generator, 5),
     **{
-        f"leased {name}": partial(SCHEMES[name].module.Generator, store=AWAY)
+        f"leased {name}": partial(KINDS[name].module.Generator, store=AWAY)
         for name in ("sno", "snowflake", "locality", "ulid", "uuid", "objectid")
     },
 }
@@ -327,7 +326,7 @@ def test_inner_freeze_does_not_restart_own_generators() -> None:
 
 
 def test_closed_generator_stays_closed_while_frozen() -> None:
-    made = [make() for make in (sno.Generator, ulid.Generator, SCHEMES["nanoid"].module.Generator)]
+    made = [make() for make in (sno.Generator, ulid.Generator, KINDS["nanoid"].module.Generator)]
     for each in made:
         with freeze(NOW):
             each.new()
@@ -409,16 +408,16 @@ def test_invalid_arguments_are_refused_and_freeze_nothing(wrong: dict[str, Any],
 
 def test_child_mints_no_frozen_id_of_its_parent() -> None:
     with freeze(NOW):
-        mine = {str(SCHEMES[name].module.new()) for name in ("nanoid", "ulid", "cuid", "cuid2")}
+        mine = {str(KINDS[name].module.new()) for name in ("nanoid", "ulid", "cuid", "cuid2")}
         read, write = os.pipe()
         if (child := os.fork()) == 0:
             codes = []
             for name in ("sno", "snowflake", "xid"):
                 try:
-                    codes.append(str(SCHEMES[name].module.new()))
+                    codes.append(str(KINDS[name].module.new()))
                 except errors.GenerationError as error:
                     codes.append(error.code)
-            found = [*codes, *(str(SCHEMES[name].module.new()) for name in ("nanoid", "ulid", "cuid", "cuid2"))]
+            found = [*codes, *(str(KINDS[name].module.new()) for name in ("nanoid", "ulid", "cuid", "cuid2"))]
             os.write(write, " ".join(found).encode())
             os._exit(0)
         os.waitpid(child, 0)
@@ -562,7 +561,7 @@ def test_time_travel_is_not_taken_for_a_restore(travel: Any) -> None:
 
 
 def test_seed_works_without_frozen_time() -> None:
-    first, second = (SCHEMES["nanoid"].module.Generator(clock=ManualClock(0, seed=9)) for _ in range(2))
+    first, second = (KINDS["nanoid"].module.Generator(clock=ManualClock(0, seed=9)) for _ in range(2))
     assert [first.new() for _ in range(100_000)] == second.batch(100_000)
     assert repr(FollowingClock(seed=1)) == "FollowingClock()"
     assert abs(FollowingClock()() - time.time_ns()) < 60 * 10**9
@@ -649,8 +648,8 @@ def test_curie_2235_node_ids_are_the_same_in_each_worker(
         SUITE
         + """
 def freshly(name):
-    from mintage.formats.rows import SCHEMES
-    return SCHEMES[name].module.new()
+    from mintage.formats.kinds import KINDS
+    return KINDS[name].module.new()
 
 @pytest.mark.parametrize("id", [freshly(name) for name in ("sno", "locality", "uuid", "ulid", "ksuid", "xid")])
 def test_ids_as_parameters(id):
@@ -744,7 +743,7 @@ def test_wrong_marker_is_an_error(pytester: pytest.Pytester, marker: str) -> Non
 def test_plugin_imports_almost_nothing() -> None:
     program = "import sys, mintage.ext.pytest; print(*sorted(name for name in sys.modules if 'mintage' in name))"
     found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.split()
-    assert not {"mintage.testing", "mintage.formats.rows", "mintage.lease.request"} & set(found)
+    assert not {"mintage.testing", "mintage.formats.kinds", "mintage.lease.request"} & set(found)
 
 
 # --- strategies ---------------------------------------------------------------------------------------------------
@@ -780,7 +779,7 @@ def test_shrinking_ends_at_the_smallest_id(kind: Kind) -> None:
 
 @each_kind
 def test_times_are_within_their_bounds(kind: Kind) -> None:
-    if kind.scheme.is_text and kind.name != "cuid":
+    if kind.is_text and kind.name != "cuid":
         with pytest.raises(errors.ArgumentError):
             ids(kind.name, min_time=THEN)
         return
@@ -788,7 +787,7 @@ def test_times_are_within_their_bounds(kind: Kind) -> None:
     def time_of(one: Any) -> datetime:
         if kind.layout:
             return kind.layout.parse(one).time
-        return cuid.parse(one).time if kind.scheme.is_text else one.time
+        return cuid.parse(one).time if kind.is_text else one.time
 
     @settings(max_examples=25)
     @given(ids(kind.name, min_time=THEN, max_time=THEN + timedelta(hours=1)))

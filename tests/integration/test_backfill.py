@@ -344,7 +344,7 @@ def test_times_are_read_as_utc_in_any_session_time_zone(request: pytest.FixtureR
 
 # --- any scheme, any layout ---------------------------------------------------------------------------------------
 
-SCHEMES = [name for name, kind in KINDS.items() if not kind.scheme.is_text]
+SCHEMES = [name for name, kind in KINDS.items() if not kind.is_text]
 
 
 PLENTY = ["locality", "xid", "objectid", "sandflake"]

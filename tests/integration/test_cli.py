@@ -25,7 +25,7 @@ import pytest
 import mintage
 from mintage import locality, sno, snowflake, typeid, uuid
 from mintage.cli import COMMANDS, main
-from mintage.formats.rows import NAMES, SCHEMES
+from mintage.formats.kinds import KINDS, NAMES
 from mintage.store import open_store
 
 if TYPE_CHECKING:
@@ -131,7 +131,7 @@ def test_new_prints_the_requested_number_of_different_ids(scheme: str, count: in
     assert len(lines) == len(set(lines)) == count
     if scheme == "snowflake":
         assert all(earlier < later for earlier, later in pairwise(map(int, lines)))
-    elif scheme != "locality" and not SCHEMES[scheme].is_text:
+    elif scheme != "locality" and not KINDS[scheme].is_text:
         assert lines == sorted(lines)
 
 

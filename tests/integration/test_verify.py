@@ -57,10 +57,10 @@ def found(capsys: pytest.CaptureFixture[str]) -> Callable[..., Verified]:
 
 def texts(kind: Kind, count: int) -> list[str]:
     """Return different IDs; those of schemes that sort by time increase."""
-    if kind.scheme.is_text:
-        made = [str(kind.mint()) for _ in range(count)]
+    if kind.is_text:
+        made = [str(kind.new()) for _ in range(count)]
     else:
-        module = kind.scheme.module
+        module = kind.module
         with module.Generator() as generator:
             made = [str(each) for each in generator.batch(count)]
     return sorted(set(made), key=lambda text: (len(text), text))
@@ -357,7 +357,7 @@ def test_database_column_of_any_storage_form_is_read(engine: sa.Engine, found: C
 def test_uuids_in_the_text_of_other_libraries_are_read(
     scheme: str, form: Callable[[UUID], str], tmp_path: Path, found: Callable[..., Verified]
 ) -> None:
-    ids = [UUID(bytes=bytes(KINDS[scheme].mint())) for _ in range(50)]
+    ids = [UUID(bytes=bytes(KINDS[scheme].new())) for _ in range(50)]
     code, report = found(written(tmp_path, [*map(form, ids), form(ids[3])]), "--scheme", scheme)
     assert (code, report["ids"], report["unreadable"]["count"]) == (1, 51, 0)
     assert [(each["id"], each["rows"]) for each in report["duplicates"]["examples"]] == [
@@ -425,7 +425,7 @@ def test_invalid_text_in_a_database_is_a_finding(tmp_path: Path, found: Callable
 def test_parquet_column_of_any_storage_form_is_read(
     scheme: str, column: Callable[[Any], pa.Array], tmp_path: Path, found: Callable[..., Verified]
 ) -> None:
-    with KINDS[scheme].scheme.module.Generator() as generator:
+    with KINDS[scheme].module.Generator() as generator:
         ids = generator.batch(40_000).tolist()
     path = tmp_path / "ids.parquet"
     pq.write_table(pa.table({"other": [None] * 40_001, "id": column([*ids, ids[17]])}), path)

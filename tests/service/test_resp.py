@@ -25,7 +25,7 @@ from redis.retry import Retry
 
 from mintage import sno
 from mintage.errors import CATALOGUE
-from mintage.formats.rows import NAMES
+from mintage.formats.kinds import NAMES
 from mintage.server.config.keys import new_key
 from mintage.server.config.settings import Settings
 from mintage.server.core.service import Service

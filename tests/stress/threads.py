@@ -27,7 +27,7 @@ import mintage
 from mintage import Sequence, cuid, locality, snowflake, testing, uuid
 from mintage._core import start_generation
 from mintage.errors import GenerationError, UniquenessWarning
-from mintage.formats.rows import SCHEMES, Scheme
+from mintage.formats.kinds import KINDS, Kind
 from mintage.store.memory import MemoryStore
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ FIRST: Final = 1000
 COUNTED: Final = 500
 """IDs of a thread, of which a single thread mints as many afterwards: none of them draws a random word anew."""
 VARIANTS: Final[dict[str, dict[str, Any]]] = {
-    **{name: {} for name in SCHEMES},
+    **{name: {} for name in KINDS},
     "uuid v1": {"version": 1},
     "uuid v4": {"version": 4},
     "uuid v6": {"version": 6},
@@ -67,9 +67,9 @@ class Tally:
         return self.ids > 0 and not self.twice and not self.failed
 
 
-def scheme_of(variant: str) -> Scheme:
+def scheme_of(variant: str) -> Kind:
     """Return the scheme of a variant."""
-    return SCHEMES[variant.replace(",", "").split()[0]]
+    return KINDS[variant.replace(",", "").split()[0]]
 
 
 def generator_of(variant: str, number: int, **options: Any) -> Any:
@@ -181,7 +181,7 @@ def separate(variant: str, threads: int, each: int) -> Tally:
 
 def functions(name: str, threads: int, each: int) -> Tally:
     """Call the function ``new`` of a module, which all threads share."""
-    new = SCHEMES[name].module.new
+    new = KINDS[name].module.new
     return race([lambda: [new() for _ in range(each)]] * threads)
 
 
@@ -278,9 +278,9 @@ def closed(variant: str, threads: int, each: int) -> Tally:
 
 def frozen(threads: int, each: int) -> Tally:
     """Freeze and follow the time while threads call functions of modules, whose generators have doubles."""
-    news = [(name, scheme.module.new) for name, scheme in SCHEMES.items()]
+    news = [(name, scheme.module.new) for name, scheme in KINDS.items()]
     news += [("uuid4", lambda: uuid.uuid4().bytes), ("uuid7", lambda: uuid.uuid7().bytes)]
-    news += [(f"own {name}", generator_of(name, 1).new) for name in SCHEMES]
+    news += [(f"own {name}", generator_of(name, 1).new) for name in KINDS]
     days = Counter[str]()
 
     def mint() -> Iterator[Any]:
@@ -413,7 +413,7 @@ def counted(name: str, threads: int, each: int) -> Tally:
     for _ in range(max(1, each // COUNTED)):
         # One time and one seed, so that the last ID of a generator depends on its counter alone.
         clocks = [testing.ManualClock(BEGIN_NS, seed=1) for _ in range(2)]
-        generator, other = (SCHEMES[name].module.Generator(clock=clock) for clock in clocks)
+        generator, other = (KINDS[name].module.Generator(clock=clock) for clock in clocks)
         generator.new()
         tally = race([lambda new=generator.new: [new() for _ in range(COUNTED)]] * threads)  # type: ignore[misc]
         for _ in range(1 + threads * COUNTED):
@@ -534,7 +534,7 @@ def cases() -> dict[str, Callable[[int, int], Tally]]:
     for variant in VARIANTS:
         add(f"shared {variant}", shared, variant)
         add(f"separate {variant}", separate, variant)
-    for name in SCHEMES:
+    for name in KINDS:
         add(f"function {name}", functions, name)
     for name in ("uuid4", "uuid7"):
         add(f"function {name}", standard_uuids, name)

@@ -18,7 +18,7 @@ import pytest
 import mintage
 from mintage import _pyinstaller
 from mintage.cli import COMMANDS
-from mintage.formats.rows import NAMES
+from mintage.formats.kinds import NAMES
 from mintage.store import STORE_KINDS
 
 CRATES = Path(__file__).parents[2] / "crates"

@@ -13,7 +13,7 @@ import pytest
 
 import mintage
 from mintage import _core
-from mintage.formats.rows import NAMES
+from mintage.formats.kinds import NAMES
 from tests.helpers.optional import module_or_skip
 
 if TYPE_CHECKING:

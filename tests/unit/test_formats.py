@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from mintage._core.formats import locality_node
 from mintage.errors import ConfigError
 from mintage.formats import catalogue
+from mintage.formats.kinds import KINDS
 
 BASE16 = "0123456789abcdef"
 BASE32_HEX = "0123456789abcdefghijklmnopqrstuv"
@@ -117,13 +118,13 @@ def test_impossible_layout_is_an_error() -> None:
 
 
 def test_sno_expires_a_tick_after_its_last_one() -> None:
-    sno = catalogue.of_scheme("sno")
+    sno = KINDS["sno"].format
     assert sno.expires == sno.ends == datetime(2079, 9, 7, 15, 47, 35, 552000, UTC)
     assert (sno.nodes, sno.ids_per_second) == (65_536, 16_384_000)
 
 
 def test_locality_generators_end_before_its_ids() -> None:
-    locality = catalogue.of_scheme("locality")
+    locality = KINDS["locality"].format
     assert locality.expires is None
     assert locality.ends == datetime(2248, 9, 26, 15, 10, 22, 208000, UTC)
 

@@ -10,7 +10,7 @@ import pytest
 
 from mintage import sno, snowflake
 from mintage.errors import GenerationError
-from mintage.formats.rows import SCHEMES
+from mintage.formats.kinds import KINDS
 from mintage.lease import keeper
 from mintage.store import open_store
 from mintage.store.memory import MemoryStore
@@ -26,7 +26,7 @@ pytestmark = pytest.mark.usefixtures("inline")
 MS = 1_000_000
 NOW_MS = 1_700_000_000_000
 
-LEASED = {name: scheme.module.Generator for name, scheme in SCHEMES.items() if not scheme.is_text}
+LEASED = {name: scheme.module.Generator for name, scheme in KINDS.items() if not scheme.is_text}
 each_scheme = pytest.mark.parametrize("make", LEASED.values(), ids=LEASED)
 
 

@@ -18,7 +18,7 @@ import structlog
 from mintage import snowflake
 from mintage.errors import CATALOGUE, MintError, StoreError
 from mintage.formats.catalogue import LAYOUTS, write_layout
-from mintage.formats.rows import NAMES
+from mintage.formats.kinds import NAMES
 from mintage.rules import MAX_COUNT, MAX_INTEGER
 from mintage.server.app import App
 from mintage.server.config.keys import digest, new_key

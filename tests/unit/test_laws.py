@@ -327,7 +327,7 @@ def test_langsmith_sdk_3290_id_of_a_given_time_is_random_and_of_it(scheme: Any) 
 )
 def test_numbered_ids_of_a_tick_continue_in_later_ticks(scheme: Any, unit_ms: int) -> None:
     kind = KINDS[scheme.__name__.split(".")[-1]]
-    generator = scheme.Generator(**{kind.scheme.node or "node": 5})
+    generator = scheme.Generator(**{kind.node or "node": 5})
     old = 1_420_100_000 * SECOND
 
     def time_of(one: Any) -> datetime:

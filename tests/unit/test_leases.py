@@ -15,7 +15,7 @@ import pytest
 from mintage import locality, sno, snowflake
 from mintage._core.formats import read_pool_layout
 from mintage.errors import ConfigError, GenerationError, LeaseError, StoreError
-from mintage.formats.rows import NAMES, SCHEMES
+from mintage.formats.kinds import KINDS, NAMES
 from mintage.lease import registry
 from mintage.store.memory import MemoryStore
 from mintage.testing import ManualClock
@@ -46,14 +46,14 @@ DEFAULT_NEEDS_STORE = {"sno", "snowflake", "locality"}
 """Those that lease without an option; the others have random bits."""
 OWN_NUMBER = {"sno": "partition", "locality": "pid", "objectid": "process", "sandflake": "worker"}
 """The arguments that are not called ``node``."""
-GENERATORS: dict[str, Any] = {name: SCHEMES[name].module.Generator for name in LAYOUTS}
+GENERATORS: dict[str, Any] = {name: KINDS[name].module.Generator for name in LAYOUTS}
 
 
 def unit_ms(scheme: str) -> int:
     """Return the resolution that separates one holder of a number from the next, in milliseconds."""
     if scheme in {"snowflake", "locality"}:
         return {"snowflake": 1, "locality": 2_048}[scheme]
-    module = SCHEMES[scheme].module
+    module = KINDS[scheme].module
     following = module.ID.from_int(int(module.max_at(NOW_MS * MS)) + 1)
     return time_ms(scheme, following) - time_ms(scheme, module.min_at(NOW_MS * MS))
 
@@ -284,7 +284,7 @@ def test_generator_that_needs_no_lease_asks_no_store(
         assert code_of(make(max_wait_ms=0).new).startswith("store.")
     else:
         make().new()
-        SCHEMES[scheme].module.new()
+        KINDS[scheme].module.new()
 
 
 @pytest.mark.usefixtures("inline")

@@ -22,7 +22,7 @@ import pytest
 import mintage
 from mintage import _core, errors, locality, sno, snowflake, testing
 from mintage.formats import anatomy
-from mintage.formats.rows import NAMES
+from mintage.formats.kinds import NAMES
 from mintage.installation import install_line
 
 MODULES = [mintage, anatomy, errors, locality, sno, snowflake, testing]

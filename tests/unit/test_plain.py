@@ -111,7 +111,7 @@ def test_old_word_is_refused_with_the_new_one(path: str, line: str) -> None:
         ("docs/a.md", "`curl --quiet` and mintage schemes"),
         ("crates/core/src/a.rs", "use crate::schemes::PoolLayout;"),
         ("src/mintage/lease/a.py", "from mintage.process.forks import fork_lock"),
-        ("tests/unit/a.py", "from mintage.formats.rows import SCHEMES"),
+        ("tests/unit/a.py", "from mintage.formats.kinds import KINDS"),
         ("tests/ext/a.py", "import rest_framework"),
         ("docs/a.md", "This is the right way to wait."),
     ],

@@ -13,7 +13,7 @@ import mintage
 from mintage.cli import main
 from mintage.errors import ParseError
 from mintage.formats import catalogue
-from mintage.formats.rows import NAMES, SCHEMES, Scheme
+from mintage.formats.kinds import KINDS, NAMES, Kind
 from mintage.server.config.settings import Settings
 from mintage.server.openapi import document
 
@@ -21,35 +21,35 @@ ROOT = Path(__file__).parents[2]
 ALIKE = {"ksuid_ms": "ksuid"}
 """Schemes whose IDs have the text of a likelier scheme."""
 
-each_scheme = pytest.mark.parametrize("scheme", SCHEMES.values(), ids=NAMES)
+each_scheme = pytest.mark.parametrize("scheme", KINDS.values(), ids=NAMES)
 
 
 @each_scheme
-def test_ids_of_a_scheme_are_read_back_from_their_text(scheme: Scheme) -> None:
+def test_ids_of_a_scheme_are_read_back_from_their_text(scheme: Kind) -> None:
     generator = scheme.generator({"store": "memory:"})
     try:
         minted = scheme.mint(generator, 3, scheme.max_meta)
         texts = scheme.lines(minted).decode("ascii").split()
         assert texts == list(map(str, minted))
-        assert [scheme.parse(text) for text in texts] == list(minted)
+        assert [scheme.read(text) for text in texts] == list(minted)
     finally:
         generator.close()
 
 
 @each_scheme
 @pytest.mark.parametrize("text", ["", "-1", "x", "9" * 25, "\u0661"])
-def test_invalid_id_of_a_scheme_is_refused(scheme: Scheme, text: str) -> None:
+def test_invalid_id_of_a_scheme_is_refused(scheme: Kind, text: str) -> None:
     with pytest.raises(ParseError):
-        scheme.parse(text)
+        scheme.read(text)
 
 
 def test_options_of_one_name_are_the_same_in_every_scheme() -> None:
-    options = {each for scheme in SCHEMES.values() for each in scheme.options}
+    options = {each for scheme in KINDS.values() for each in scheme.options}
     assert len({each.name for each in options}) == len(options)
 
 
 @each_scheme
-def test_row_of_a_scheme_is_complete(scheme: Scheme, capsys: pytest.CaptureFixture[str]) -> None:
+def test_row_of_a_scheme_is_complete(scheme: Kind, capsys: pytest.CaptureFixture[str]) -> None:
     name = scheme.name
     family = name.removesuffix("2").removesuffix("_ms")
     for written in (
@@ -66,27 +66,26 @@ def test_row_of_a_scheme_is_complete(scheme: Scheme, capsys: pytest.CaptureFixtu
         assert name in (ROOT / f"docs/{index}/index.md").read_text("utf-8")
     assert getattr(mintage, name) is scheme.module
     assert {"Generator", "new"} <= set(scheme.module.__all__)
-    assert catalogue.of_scheme(name) in catalogue.MINTED
+    assert name in {each.scheme for each in catalogue.MINTED}
     minted = scheme.module.new()
     assert mintage.inspect(minted)[0].scheme == name
     assert name == next(each.scheme for each in mintage.inspect(str(minted)) if each.scheme != ALIKE.get(name))
     assert main(["new", name, "--store", "memory:"]) == 0
-    assert scheme.parse(capsys.readouterr().out.strip())
+    assert scheme.read(capsys.readouterr().out.strip())
 
 
 @each_scheme
-def test_row_of_a_scheme_is_served_over_http(scheme: Scheme) -> None:
+def test_row_of_a_scheme_is_served_over_http(scheme: Kind) -> None:
     asked = document(Settings.load([]))["paths"]["/v1/ids/{scheme}"]["post"]["parameters"]
     (choice,) = [each["schema"] for each in asked if each["name"] == "scheme"]
     assert scheme.name in choice["enum"]
 
 
-def test_list_of_schemes_imports_no_scheme() -> None:
-    script = (
-        "import sys, mintage; before = set(sys.modules); import mintage.formats.rows; print(*set(sys.modules) - before)"
-    )
+def test_list_of_kinds_imports_no_scheme() -> None:
+    script = "import sys, mintage; old = set(sys.modules); import mintage.formats.kinds; print(*set(sys.modules) - old)"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert {name for name in done.stdout.split() if name.startswith("mintage")} == {
         "mintage.formats",
-        "mintage.formats.rows",
+        "mintage.formats.kinds",
+        "mintage.formats.values",
     }

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mintage.errors import MintError, StoreError
-from mintage.formats import rows
+from mintage.formats import kinds
 from mintage.lease import keeper
 from mintage.server.app import App
 from mintage.server.config.keys import Caller
@@ -218,8 +218,8 @@ def test_first_id_without_a_free_descriptor_is_refused_for_a_while(monkeypatch: 
         raise OSError(errno.EMFILE, os.strerror(errno.EMFILE), name)
 
     with serving() as tried:
-        monkeypatch.setattr(rows, "import_module", no_file)
-        monkeypatch.setattr(rows, "_module", rows._module.__wrapped__)
+        monkeypatch.setattr(kinds, "import_module", no_file)
+        monkeypatch.setattr(kinds, "_module", kinds._module.__wrapped__)
         assert tried.run(tried.service.mint(ANYBODY, "ksuid", 1)) == ["request.busy"]
         monkeypatch.undo()
         assert len(tried.run(tried.service.mint(ANYBODY, "ksuid", 1))[0][0]) == 27

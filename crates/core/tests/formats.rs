@@ -192,7 +192,7 @@ proptest! {
     fn a_layout_and_its_format_have_the_same_fields(time in 1_u32..41, node in 1_u32..12, id: u64) {
         let layout = snowflake::Layout::declare(&format!("time:{time} node:{node} sequence:10"), 1_000, 3).unwrap();
         let id = id >> (64 - layout.bits());
-        layout.with_format("mine", |format| {
+        layout.with_format(Some("mine"), |format| {
             let parts = layout.parse(id).unwrap();
             prop_assert_eq!(format.bits(), 64);
             prop_assert_eq!(format.time_ns(&id.to_be_bytes()), Some(parts.time.start_ns().0));
@@ -231,7 +231,7 @@ fn a_pattern_is_concise() {
     assert_eq!(letters.collect::<Vec<_>>(), expected);
     assert_eq!(
         snowflake::Layout::read("time:1 node:1 @0 1ms")
-            .map(|layout| layout.map(|layout| layout.with_format("", |format| format.pattern()))),
+            .map(|layout| layout.map(|layout| layout.with_format(None, |format| format.pattern()))),
         Ok(Some("[0-3]".into()))
     );
 }

@@ -15,8 +15,8 @@ pub struct Format(Declared);
 
 enum Declared {
     Here(&'static format::Format<'static>),
-    /// By a user: a snowflake layout, and its name.
-    Elsewhere(snowflake::Layout, String),
+    /// By a user: a snowflake layout, and its name if it has one.
+    Elsewhere(snowflake::Layout, Option<String>),
 }
 
 /// One field of a format, below the parts before it.
@@ -26,11 +26,13 @@ pub struct Part {
     name: String,
     /// Its width.
     bits: u32,
+    /// Its lowest bit; bit 0 is the least significant of the ID.
+    low: u32,
     /// ``time``, ``node``, ``sequence``, ``meta``, ``random`` or ``fixed``.
     role: &'static str,
     /// True if the format allows some values only.
     is_checked: bool,
-    /// The meaning of the field; ``None`` where that depends on its bits.
+    /// The meaning of the field; ``None`` if that depends on its bits.
     says: Option<String>,
 }
 
@@ -38,7 +40,7 @@ impl Format {
     fn with<R>(&self, then: impl FnOnce(&format::Format<'_>) -> R) -> R {
         match &self.0 {
             Declared::Here(format) => then(format),
-            Declared::Elsewhere(layout, name) => layout.with_format(name, then),
+            Declared::Elsewhere(layout, name) => layout.with_format(name.as_deref(), then),
         }
     }
 }
@@ -54,7 +56,7 @@ impl Format {
         self.with(|format| format.scheme.into())
     }
 
-    /// The name of the layout; ``None`` where the scheme has one only.
+    /// The name of the layout; ``None`` if the scheme has one only.
     #[getter]
     fn layout(&self) -> Option<String> {
         self.with(|format| format.layout.map(Into::into))
@@ -70,14 +72,15 @@ impl Format {
     #[getter]
     fn parts<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
         self.with(|format| {
-            let part = |part: &format::Part<'_>| Part {
+            let part = |(part, low): (&format::Part<'_>, u32)| Part {
                 name: part.name.into(),
                 bits: part.bits,
+                low,
                 role: part.role.as_str(),
                 is_checked: part.constraint != Constraint::Any,
                 says: format.describe(part),
             };
-            PyTuple::new(py, format.parts.iter().map(part).collect::<Vec<_>>())
+            PyTuple::new(py, format.placed().map(part).collect::<Vec<_>>())
         })
     }
 
@@ -86,7 +89,7 @@ impl Format {
         self.with(|format| format.bits())
     }
 
-    /// The unit and the epoch of its time, in words; ``None`` where it has no time.
+    /// The unit and the epoch of its time, in words; ``None`` if it has no time.
     #[getter]
     fn clock(&self) -> Option<String> {
         self.with(|format| format.clock.map(|clock| clock.to_string()))
@@ -128,7 +131,7 @@ impl Format {
         self.with(|format| format.source.into())
     }
 
-    /// The number of nodes that can mint at the same time; ``None`` where it does not tell nodes apart.
+    /// The number of nodes that can mint at the same time; ``None`` if it does not tell nodes apart.
     #[getter]
     fn nodes(&self) -> Option<u64> {
         self.with(|format| format.nodes())
@@ -140,7 +143,7 @@ impl Format {
         self.with(|format| format.ids_per_second())
     }
 
-    /// The first instant that it cannot hold; ``None`` where that is after year 9999, or it has no time.
+    /// The first instant that it cannot hold; ``None`` if that is after year 9999, or it has no time.
     #[getter]
     fn expires<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyDateTime>> {
         values::datetime_ns(py, UnixNs(self.with(|format| format.expires_ns())?))
@@ -187,7 +190,7 @@ impl Format {
         })
     }
 
-    /// Return the time of an ID in nanoseconds since 1970; ``None`` where the format has no time.
+    /// Return the time of an ID in nanoseconds since 1970; ``None`` if the format has no time.
     fn time_ns(&self, id: &Bound<'_, PyInt>) -> PyResult<Option<i128>> {
         self.with(|format| Ok(format.time_ns(&id_of(id, format)?)))
     }
@@ -230,9 +233,10 @@ pub fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("LAST_RESORTS", here(module.py(), schemes::fallback_formats())?)
 }
 
-/// Return a snowflake layout as a format of 64 bits, under a name.
+/// Return a snowflake layout as a format of 64 bits, under a name or none.
 #[pyfunction]
-pub fn of_layout(layout: &Bound<'_, Layout>, name: String) -> Format {
+#[pyo3(signature = (layout, name = None))]
+pub fn of_layout(layout: &Bound<'_, Layout>, name: Option<String>) -> Format {
     Format(Declared::Elsewhere((*layout.get().0).clone(), name))
 }
 

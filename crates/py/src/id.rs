@@ -7,14 +7,14 @@ use mintage_core::id::Id;
 use pyo3::call::PyCallArgs;
 use pyo3::exceptions::{PyAttributeError, PyImportError};
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyString};
+use pyo3::types::{PyBytes, PyDict, PyString, PyTuple};
 
 /// The ID of any text, or the error.
 pub fn parse<C: IdClass>(text: &Bound<'_, PyAny>) -> PyResult<C> {
     C::Id::parse(&values::text(text, "text")?).map(C::of).map_err(errors::value)
 }
 
-/// The ID of so many bytes.
+/// The ID of a value of exactly an ID's bytes.
 pub fn from_bytes<C: IdClass>(value: &Bound<'_, PyAny>) -> PyResult<C> {
     let size = C::Id::SIZE;
     if value.is_instance_of::<PyString>() {
@@ -34,7 +34,7 @@ pub fn from_int<C: IdClass>(value: &Bound<'_, PyAny>) -> PyResult<C> {
         .map(|bytes| C::of(C::Id::from_slice(&bytes)))
 }
 
-/// IDs packed in a buffer, as an array is made of them.
+/// The bytes of packed IDs, from which an array is made.
 pub fn packed<C: IdClass>(py: Python<'_>, data: &values::Defaulted<'_>) -> PyResult<Py<PyBytes>> {
     let size = C::Id::SIZE;
     let data =
@@ -89,6 +89,43 @@ pub fn adapter<'py>(
     arguments: impl PyCallArgs<'py>,
 ) -> PyResult<Bound<'py, PyAny>> {
     py.import(format!("mintage.ext.{framework}"))?.getattr(function)?.call1(arguments)
+}
+
+/// A marker in ``Annotated`` by which Pydantic reads and writes another type as IDs.
+#[pyclass(subclass, frozen, module = "mintage._core")]
+pub struct Annotation;
+
+#[pymethods]
+impl Annotation {
+    #[new]
+    #[pyo3(signature = (*_args, **_named))]
+    fn new(_args: &Bound<'_, PyTuple>, _named: Option<&Bound<'_, PyDict>>) -> Self {
+        Self
+    }
+
+    /// Return the schema by which Pydantic reads and writes such IDs: see :mod:`mintage.ext.pydantic`.
+    ///
+    /// :raises ModuleNotFoundError: pydantic is not installed.
+    #[pyo3(signature = (source, handler, /))]
+    fn __get_pydantic_core_schema__<'py>(
+        slf: &Bound<'py, Self>,
+        source: Bound<'py, PyAny>,
+        handler: Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        adapter(slf.py(), "pydantic", "core_schema_of", (slf, source, handler))
+    }
+
+    /// Return the JSON schema of the text of such IDs.
+    ///
+    /// :raises ModuleNotFoundError: pydantic is not installed.
+    #[pyo3(signature = (schema, handler, /))]
+    fn __get_pydantic_json_schema__<'py>(
+        slf: &Bound<'py, Self>,
+        schema: Bound<'py, PyAny>,
+        handler: Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        adapter(slf.py(), "pydantic", "json_schema_of", (slf, schema, handler))
+    }
 }
 
 /// The object by which a framework writes an ID that nothing describes; no attribute without the framework.

@@ -75,7 +75,7 @@ mod _core {
     }
 
     /// Return the kernel's clocks in nanoseconds, even if a test replaces Python's functions: real time, monotonic time,
-    /// monotonic time with the time that the machine slept (0 where that is not known); and the duration of the call.
+    /// monotonic time with the time that the machine slept (0 if that is not known); and the duration of the call.
     #[pyfunction]
     fn clocks() -> (i64, i64, i64, i64) {
         kernel::clocks().into()
@@ -97,7 +97,7 @@ mod _core {
     #[pymodule_export]
     use crate::locks::hold;
 
-    /// Return the time at which the file at ``path`` was created, in nanoseconds since the Unix epoch; None where that is
+    /// Return the time at which the file at ``path`` was created, in nanoseconds since the Unix epoch; None if that is
     /// not known. A copy that replaces the file was created later, even if it gets the same inode.
     #[pyfunction]
     #[pyo3(signature = (path, /))]
@@ -136,7 +136,7 @@ mod _core {
         PyBytes::new_with(py, count, |bytes| values::draw(py, bytes))
     }
 
-    /// Return the SHA-1 of bytes, for what depends on it already, as the serials that Redis computes.
+    /// Return the SHA-1 of bytes, for data that depends on it, such as the serials that Redis computes.
     #[pyfunction]
     #[pyo3(signature = (data, /))]
     fn sha1<'py>(py: Python<'py>, data: &[u8]) -> Bound<'py, PyBytes> {
@@ -177,10 +177,11 @@ mod _core {
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
-        // First, and classes only then: what is made for one interpreter stays when it ends.
+        // This comes first: classes that are made for a sub-interpreter would outlive it.
         hot::refuse_sub_interpreter(module.py())?;
         module.add_class::<clock::FollowingClock>()?;
         module.add_class::<clock::ManualClock>()?;
+        module.add_class::<id::Annotation>()?;
         module.add_class::<locks::Held>()?;
         module.add_class::<locks::Condition>()?;
         module.add_class::<locks::Turns>()?;

@@ -12,7 +12,7 @@ from mintage.cli.schemes import LAYOUT, layout_of
 from mintage.cli.screen import is_watched, progress
 from mintage.cli.stores import STORE, advised, opened
 from mintage.errors import LeaseError, StoreError
-from mintage.formats.rows import listed
+from mintage.formats.kinds import listed
 from mintage.tables.backfill import DATED_SCHEMES, NODE_SCHEMES, TIME_UNITS, Dated, Filled, SequenceIntegers, Table
 from mintage.tables.backfill import backfill as fill
 from mintage.tables.sources import connect

@@ -13,8 +13,8 @@ from mintage.cli.command import JSON, Option, UsageError, command, count, option
 from mintage.cli.screen import progress, write
 from mintage.cli.stores import STORE, advised
 from mintage.errors import LeaseError, StoreError
-from mintage.formats import anatomy, catalogue, rows, times
-from mintage.formats.rows import NAMES, SCHEMES, listed
+from mintage.formats import anatomy, catalogue, kinds, times
+from mintage.formats.kinds import KINDS, NAMES, listed
 
 if TYPE_CHECKING:
     import argparse
@@ -24,9 +24,9 @@ BATCH: Final = 65_536
 JSON_BATCH: Final = 1_024  # small, so that the first lines are printed soon, although a line costs more
 
 _OWNERS: Final = {
-    option: [scheme.name for scheme in SCHEMES.values() if option in scheme.options]
-    for scheme in SCHEMES.values()
-    for option in scheme.options
+    option: [kind.name for kind in KINDS.values() if option in kind.options]
+    for kind in KINDS.values()
+    for option in kind.options
 }
 """The schemes that have an option, by the option."""
 
@@ -56,29 +56,28 @@ def _opened(args: argparse.Namespace) -> Iterator[Mint]:
         with closing(typeid.Generator(args.prefix, uuid.Generator(store=args.store))) as typeids:
             yield Mint(
                 TYPEID,
-                catalogue.of_scheme("uuid"),
+                KINDS["uuid"].format,
                 lambda n: "".join(f"{each}\n" for each in typeids.batch(n)).encode(),
                 lambda n: map(str, typeids.batch(n)),
             )
         return
-    scheme = SCHEMES[args.scheme]
-    options = {each.name: getattr(args, each.name) for each in scheme.options}
+    kind = KINDS[args.scheme]
+    options = {each.name: getattr(args, each.name) for each in kind.options}
     given: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
     meta, batch = given.pop("meta", 0), BATCH
-    if scheme.has_layouts:
+    minted = kind.format
+    if kind.layout is not None:
         name, layout = _layout(given)
         batch = max(1, layout.ids_per_second // 10)
         # One batch may have to wait for the next tick, however long a tick is.
         given |= {"layout": layout, "max_wait_ms": max(1000, 2 * layout.unit_ms)}
         minted = catalogue.of_layout(layout, name)
-    else:
-        minted = catalogue.of_scheme(scheme.name)
-    with closing(scheme.generator({"store": args.store}, **given)) as generator:
+    with closing(kind.generator({"store": args.store}, **given)) as generator:
         yield Mint(
-            scheme.name,
+            kind.name,
             minted,
-            lambda n: scheme.lines(scheme.mint(generator, n, meta)),
-            lambda n: map(str, scheme.mint(generator, n, meta)),
+            lambda n: kind.lines(kind.mint(generator, n, meta)),
+            lambda n: map(str, kind.mint(generator, n, meta)),
             batch,
         )
 
@@ -100,7 +99,7 @@ def _layout(given: dict[str, Any]) -> tuple[str, snowflake.Layout]:
     return text, catalogue.LAYOUTS[text]
 
 
-def _flag(each: rows.Option) -> str:
+def _flag(each: kinds.Option) -> str:
     return f"--{each.name.replace('_', '-')}"
 
 
@@ -162,8 +161,8 @@ def _read(text: str, fmt: catalogue.Format) -> anatomy.Anatomy | None:
     """
     if not fmt.lengths:
         return anatomy.dissect(fmt, int(text))
-    of_scheme = (each for each in (*catalogue.FORMATS, *catalogue.LAST_RESORTS) if each.scheme == fmt.scheme)
-    return next((anatomy.dissect(each, found[0]) for each in of_scheme if (found := each.read(text))), None)
+    formats = KINDS[fmt.scheme].formats
+    return next((anatomy.dissect(each, found[0]) for each in formats if (found := each.read(text))), None)
 
 
 def _read_below(text: str, fmt: catalogue.Format) -> anatomy.Anatomy:

@@ -11,7 +11,7 @@ from mintage.cli.screen import ago, moment, open_screen, show_rows
 from mintage.cli.stores import STORE, in_pages, opened
 from mintage.errors import ConfigError
 from mintage.formats import catalogue, times
-from mintage.formats.rows import NAMES
+from mintage.formats.kinds import NAMES
 
 if TYPE_CHECKING:
     import argparse

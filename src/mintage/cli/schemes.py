@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from mintage.cli.command import COLOR, JSON, UsageError, command, option
 from mintage.cli.screen import open_screen, styles_of
 from mintage.formats import catalogue, times
-from mintage.formats.rows import SCHEMES
+from mintage.formats.kinds import KINDS
 
 if TYPE_CHECKING:
     import argparse
@@ -30,7 +30,7 @@ def layout_of(args: argparse.Namespace) -> snowflake.Layout | None:
     """
     if args.layout is None:
         return None
-    if not SCHEMES[args.scheme].has_layouts:
+    if KINDS[args.scheme].layout is None:
         raise UsageError(f"--layout belongs to snowflake, not to {args.scheme}")
     if (layout := catalogue.read_layout(args.layout)) is None:
         names = ", ".join(catalogue.LAYOUTS)

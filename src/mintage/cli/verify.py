@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final
 from mintage.cli.command import UsageError, command, option
 from mintage.cli.schemes import LAYOUT, layout_of
 from mintage.cli.screen import is_watched, progress
-from mintage.formats.rows import NAMES, listed
+from mintage.formats.kinds import NAMES, listed
 from mintage.tables import sources
 from mintage.tables.excerpts import printable
 from mintage.tables.verify import MIN_MEMORY_BYTES, Check

@@ -6,13 +6,13 @@ from typing import Any
 
 from mintage._core import defaults
 from mintage.errors import ArgumentError, ConfigError, FieldError
-from mintage.formats.rows import SCHEMES
+from mintage.formats.kinds import KINDS
 from mintage.formats.values import type_name
 
 
 def _default(name: str) -> Any:
     # The generator that `new` uses now: a test may have replaced it.
-    kind = SCHEMES[name].module.Generator
+    kind = KINDS[name].module.Generator
     return next(each for each in defaults() if isinstance(each, kind))
 
 
@@ -24,8 +24,8 @@ def generator_of(generator: object) -> Any:
     """
     name = generator if isinstance(generator, str) else _module_of(generator)
     if name is not None:
-        if name not in SCHEMES:
-            message = f"generator {name!a:.40} is not one of {', '.join(SCHEMES)}"
+        if name not in KINDS:
+            message = f"generator {name!a:.40} is not one of {', '.join(KINDS)}"
             raise ConfigError(message, code="config.policy")
         return _default(name)
     if type(generator).__module__.partition(".")[0] != "mintage" or not hasattr(generator, "batch"):

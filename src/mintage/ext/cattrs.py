@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from typing import Any, TypeVar
 
-from mintage.formats.kinds import find_kind, kind_of, read_object
+from mintage.formats.annotations import find_kind, kind_of, read_object
 from mintage.installation import missing
 
 try:

@@ -14,7 +14,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from mintage.errors import MintError
-from mintage.formats.kinds import NAMED, kind_of
+from mintage.formats.annotations import NAMED, kind_of
 from mintage.installation import missing
 
 try:

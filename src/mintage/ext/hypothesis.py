@@ -6,6 +6,7 @@ this module, so ``st.from_type(sno.ID)`` works, and ``st.builds`` of a class wit
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any, Final
@@ -14,8 +15,7 @@ from mintage import snowflake, typeid
 from mintage._core import ManualClock
 from mintage._core.typeid import check_prefix
 from mintage.errors import ArgumentError, FieldError
-from mintage.formats.kinds import KINDS, Kind
-from mintage.formats.rows import NAMES, listed
+from mintage.formats.kinds import KINDS, NAMES, Kind, listed
 from mintage.formats.times import stamp, unix_ns, utc
 from mintage.installation import missing
 
@@ -73,7 +73,7 @@ def ids(
     if scheme not in KINDS:
         raise ArgumentError(f"scheme {scheme!a:.40} is none of {listed(NAMES, 'and')}", code="argument.type")
     kind = KINDS[scheme]
-    if kind.scheme.is_text:
+    if kind.is_text:
         return _text_ids(kind, min_time, max_time, fields)
     return _numbers(kind, min_time, max_time, fields)
 
@@ -98,7 +98,7 @@ def snowflakes(
     :param fields: as for :func:`ids`, by the names of the layout.
     :raises MintError: as :func:`ids`.
     """
-    return _numbers(KINDS["snowflake"]._replace(layout=layout), min_time, max_time, fields)
+    return _numbers(replace(KINDS["snowflake"], layout=layout), min_time, max_time, fields)
 
 
 def typeids(
@@ -177,7 +177,7 @@ def _sample(kind: Kind) -> int:
     """Return one ID as a number, for the bits that are the same in all IDs."""
     if kind.layout:
         return 0
-    generator = kind.scheme.module.Generator(clock=ManualClock(_SOME_NS), **dict(kind.scheme.host))
+    generator = kind.module.Generator(clock=ManualClock(_SOME_NS), **dict(kind.host))
     return int.from_bytes(bytes(generator.new()), "big")
 
 
@@ -246,7 +246,7 @@ def _bounds(kind: Kind, first: int, unit: int, most: int, min_time: Any, max_tim
 def _text_ids(kind: Kind, min_time: Any, max_time: Any, fields: dict[str, Any]) -> SearchStrategy[str]:
     """Return a strategy for IDs that are text. They have no fields: each part is a time, fixed, or any characters."""
     _check_names(kind, set(), fields)
-    generator = kind.scheme.module.Generator()
+    generator = kind.module.Generator()
     digits = getattr(generator, "alphabet", _DIGITS)
     sample, parts = generator.new(), []
     has_time = any(part.role == "time" for part in kind.format.parts)

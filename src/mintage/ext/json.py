@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from mintage.formats.kinds import find_kind
+from mintage.formats.annotations import find_kind
 
 if TYPE_CHECKING:
     from collections.abc import Callable

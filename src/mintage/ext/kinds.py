@@ -12,7 +12,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from mintage.formats.kinds import TextID, TypeID, kind_of, read_text
+from mintage.formats.annotations import TextID, TypeID, kind_of, read_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -25,7 +25,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from mintage import snowflake
-from mintage.formats.kinds import KINDS, Kind, TypeIDs, find_kind, read_object
+from mintage.formats.annotations import find_kind, read_object
+from mintage.formats.kinds import KINDS, Kind, snowflakes
 from mintage.installation import missing
 
 try:
@@ -72,9 +73,9 @@ CUID2 = Annotated[str, _text("cuid2")]
 """A cuid2 of 24 characters, which msgspec checks without a hook."""
 
 
-def _find(of: object) -> Kind | TypeIDs | None:
+def _find(of: object) -> Kind | None:
     if isinstance(of, type) and issubclass(of, Snowflake):
-        return Kind(KINDS["snowflake"].scheme, of.layout)
+        return snowflakes(of.layout)
     return find_kind(of)
 
 

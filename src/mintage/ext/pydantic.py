@@ -41,7 +41,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from mintage import sno
 from mintage.errors import MintError
-from mintage.formats.kinds import TextID, TypeID, kind_of, read_text
+from mintage.formats.annotations import TextID, TypeID, kind_of, read_text
 from mintage.installation import missing
 from mintage.snowflake import Str
 

@@ -38,8 +38,9 @@ from mintage._core.typeid import check_prefix
 from mintage.errors import ArgumentError, ConfigError
 from mintage.ext._drivers import accept_ids
 from mintage.formats import storage
+from mintage.formats.annotations import TypeIDs
 from mintage.formats.catalogue import LAYOUTS, read_layout, write_layout
-from mintage.formats.kinds import KINDS, Kind, TypeIDs
+from mintage.formats.kinds import KINDS, Kind, snowflakes
 from mintage.formats.storage import StorageForm
 from mintage.formats.values import integer_of, type_name
 from mintage.installation import missing
@@ -183,7 +184,7 @@ class IDType(types.TypeDecorator[T]):
 
     impl: Any = types.LargeBinary
     comparator_factory: Callable[..., Comparator[T]] = Comparator
-    kind: Kind | TypeIDs
+    kind: Kind
     form: StorageForm
 
     @property
@@ -443,7 +444,7 @@ class SnowflakeType(IDType[int]):
         if not isinstance(found, snowflake.Layout):
             raise ConfigError(f"{layout!r:.80} is no layout, such as 'twitter'", code="config.layout")
         self.layout = found
-        self.kind = Kind(KINDS["snowflake"].scheme, found)
+        self.kind = snowflakes(found)
         if storage.column_of(self.kind, self.form, "").type == "numeric":
             self.impl = self.impl_instance = types.Numeric(20, 0)
 

@@ -19,7 +19,7 @@ from mintage._core import typeid
 from mintage.errors import ArgumentError, ParseError
 from mintage.formats import catalogue, times
 from mintage.formats.catalogue import Format
-from mintage.formats.rows import SCHEMES
+from mintage.formats.kinds import KINDS
 from mintage.formats.values import MAX_SHOWN_BITS, integer_of, lost_digits
 
 if TYPE_CHECKING:
@@ -174,8 +174,8 @@ def dissect(fmt: Format, number: int) -> Anatomy:
     """Return the fields of an ID of a known format, such as a new one; ``number`` must fit the format.
 
     >>> from mintage import sno
-    >>> from mintage.formats.catalogue import of_scheme
-    >>> anatomy = dissect(of_scheme("sno"), int(sno.new(meta=7)))
+    >>> from mintage.formats.kinds import KINDS
+    >>> anatomy = dissect(KINDS["sno"].format, int(sno.new(meta=7)))
     >>> [field.value for field in anatomy.fields if field.name == "meta"]
     [7]
     """
@@ -242,7 +242,7 @@ class _Table:
 
 
 _TABLES: Final = (_Table(catalogue.FORMATS), _Table(catalogue.LAST_RESORTS))
-_UUID: Final = catalogue.of_scheme("uuid").lengths[0]
+_UUID: Final = KINDS["uuid"].format.lengths[0]
 _LONGEST: Final = max(typeid.pattern(None)[2], *(length for table in _TABLES for length in table.texts))
 
 _Reading = tuple[Format, int, str]
@@ -271,7 +271,7 @@ def _readings(table: _Table, value: object) -> Iterator[_Reading]:
 def _scheme_of(value: object) -> str | None:
     """Return the scheme of an ``ID``, or ``None`` for any other value."""
     _, _, name = type(value).__module__.rpartition(".")
-    known = SCHEMES.get(name)
+    known = KINDS.get(name)
     return name if known and isinstance(value, getattr(known.module, "ID", ())) else None
 
 

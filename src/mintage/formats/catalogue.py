@@ -1,6 +1,7 @@
 """The formats that the core declares: the fields, texts and times of IDs.
 
->>> ulid = of_scheme("ulid")
+>>> from mintage.formats.kinds import KINDS
+>>> ulid = KINDS["ulid"].format
 >>> isinstance(ulid, Format) and ulid in FORMATS and ulid in MINTED and ulid not in LAST_RESORTS
 True
 >>> [part.name for part in ulid.parts if isinstance(part, Part)]
@@ -19,7 +20,6 @@ True
 
 from __future__ import annotations
 
-from functools import cache
 from typing import TYPE_CHECKING, Final
 
 from mintage._core.formats import (
@@ -32,7 +32,7 @@ from mintage._core.formats import (
     read_pool_layout,
     write_layout,
 )
-from mintage.formats.rows import SCHEMES
+from mintage.formats.kinds import KINDS
 
 if TYPE_CHECKING:
     from mintage import snowflake
@@ -45,7 +45,6 @@ __all__ = [
     "Format",
     "Part",
     "of_layout",
-    "of_scheme",
     "read_layout",
     "read_pool_layout",
     "write_layout",
@@ -55,7 +54,7 @@ MINTED: Final = tuple(
     {
         each.name: each
         for each in (*FORMATS, *LAST_RESORTS)
-        if (row := SCHEMES.get(each.scheme)) and (not row.layouts or each.layout in row.layouts)
+        if (kind := KINDS.get(each.scheme)) and (not kind.versions or each.layout in kind.versions)
     }.values()
 )
 """The formats of the IDs that mintage mints. A cuid has two widths, as its time grows: this has the last."""
@@ -66,10 +65,3 @@ LAYOUTS: Final[dict[str, snowflake.Layout]] = {
     if each.scheme == "snowflake" and each.layout and (layout := read_layout(each.layout))
 }
 """The named layouts of 64-bit integers."""
-
-
-@cache
-def of_scheme(name: str) -> Format:
-    """Return the usual format of a scheme that mintage mints."""
-    usual = SCHEMES[name].layouts[:1]
-    return next(each for each in MINTED if each.scheme == name and (not usual or each.layout in usual))

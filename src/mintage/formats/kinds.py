@@ -1,78 +1,148 @@
-"""Kinds of IDs, as adapters use them: class, text, JSON Schema and bounds by time. This imports no framework."""
+"""The kinds of IDs that mintage mints: one list, which the command line, client, service, adapters and documents read.
+
+To add a kind, add a row. The list imports no framework, and the module of a kind at its first use, so it is quick to
+import.
+"""
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from datetime import datetime
-from functools import partial
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
-from uuid import UUID
+from functools import cache
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from mintage import snowflake, typeid
-from mintage._core.typeid import check_prefix, pattern
-from mintage.annotation import Annotation
-from mintage.errors import ArgumentError, ConfigError, FieldError, ParseError
-from mintage.formats.cast import cast
-from mintage.formats.catalogue import FORMATS, LAST_RESORTS, Format, of_layout, of_scheme
-from mintage.formats.rows import SCHEMES, Scheme, listed
+from mintage._core import typeid
+from mintage._core.formats import FORMATS, LAST_RESORTS, Format, of_layout
+from mintage._core.snowflake import DEFAULT, Layout
+from mintage.errors import ArgumentError, FieldError, ParseError
 from mintage.formats.values import MAX_SHOWN_BITS, integer_of, lost_digits, type_name
-from mintage.rules import MAX_SAFE_INTEGER
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
+    from types import ModuleType
 
-_UUID_BYTES: Final = 16
+UUID_BYTES: Final = 16
 
 
-class Kind(NamedTuple):
-    """The IDs of one scheme, and of one layout if they are snowflakes, which adapters read, write and store."""
+def listed(names: Iterable[str], conjunction: str) -> str:
+    """Return names as part of a sentence: ``a, b or c``."""
+    *first, last = names
+    return f"{', '.join(first)} {conjunction} {last}" if first else last
 
-    scheme: Scheme
-    layout: snowflake.Layout | None = None
-    """The layout of snowflakes; ``None`` for all other schemes."""
+
+class Generator(Protocol):
+    """The methods of a generator of any kind of IDs."""
+
+    def batch(self, n: int, /) -> Iterable[Any]:
+        """Mint ``n`` IDs."""
+
+    def close(self) -> None:
+        """Release the lease. The generator mints no more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """One option of a generator, as the command line takes it."""
+
+    name: str
+    help: str
+    metavar: str | None = None
+    choices: tuple[str, ...] | None = None
+    """The accepted words; any text if this is empty, and an integer if it is ``None``."""
+
+
+# Adapters need these for each ID that they read, and a call of the import system takes most of a microsecond.
+@cache
+def _module(name: str) -> ModuleType:
+    return import_module(f"mintage.{name}")
+
+
+@cache
+def _class(name: str) -> type[Any]:
+    return str if _is_text(name) else _module(name).ID
+
+
+@cache
+def _is_text(name: str) -> bool:
+    formats = _formats(name)
+    return bool(formats) and not formats[0].raw
+
+
+@cache
+def _formats(name: str) -> tuple[Format, ...]:
+    return tuple(each for each in (*FORMATS, *LAST_RESORTS) if each.scheme == name)
+
+
+@cache
+def _usual(name: str, versions: tuple[str, ...]) -> Format:
+    return next(each for each in reversed(_formats(name)) if each.layout in (versions[:1] or (None,)))
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """The IDs of one scheme, and of one layout if they are snowflakes: how users mint, read, write and store them."""
+
+    name: str
+    """The scheme: the name in ``mintage.NAME``, ``mintage new NAME``, ``/v1/ids/NAME`` and ``MINT NAME``."""
+    title: str
+    """The beginning of class names, as in ``ULIDType`` and ``ULIDField``."""
+    example: str
+    """The text of an ID, for documentation."""
+    options: tuple[Option, ...] = ()
+    layout: Layout | None = None
+    """The layout of snowflakes; ``None`` for all other kinds."""
+    versions: tuple[str, ...] = ()
+    """The versions that the generators mint, the default one first; empty if the scheme has only one."""
+    leases: bool = False
+    """True if a generator without a number or a store leases a number from the machine-local registry. In other kinds
+    it draws the bits at random."""
+    node: str = ""
+    """The argument of generators for a node number, if every ID has one."""
+    host: tuple[tuple[str, object], ...] = ()
+    """Arguments of generators that replace properties of the host and the process, and a value for each."""
 
     @property
-    def name(self) -> str:
-        """The name of the scheme."""
-        return self.scheme.name
+    def module(self) -> ModuleType:
+        """The module of the scheme."""
+        return _module(self.name)
 
     @property
-    def title(self) -> str:
-        """The beginning of class names."""
-        return self.scheme.title
+    def formats(self) -> tuple[Format, ...]:
+        """All formats of a text: the versions of a UUID, the widths of a cuid; of snowflakes that of the layout."""
+        return _formats(self.name) if self.layout is None else (self.format,)
 
     @property
     def format(self) -> Format:
-        """The declaration of the core."""
-        return of_scheme(self.name) if self.layout is None else of_layout(self.layout, self.name)
+        """The format that the default generator mints: of cuids the last width, which a later time needs."""
+        if self.layout is not None:
+            return of_layout(self.layout)
+        return _usual(self.name, self.versions)
+
+    @property
+    def is_text(self) -> bool:
+        """True if IDs are text, have no bytes, and no node number: a generator leases nothing."""
+        return _is_text(self.name)
+
+    @property
+    def max_meta(self) -> int:
+        """The largest metabyte that ``batch`` accepts, or 0 if IDs have none."""
+        return (1 << sum(part.bits for part in self.format.parts if part.name == "meta")) - 1
 
     @property
     def python(self) -> type[Any]:
         """The class of an ID in Python: the scheme's ``ID``, ``int`` for snowflake, ``str`` if IDs are text."""
-        if self.layout is not None:
-            return int
-        return str if self.scheme.is_text else self.scheme.module.ID
+        return _class(self.name) if self.layout is None else int
 
     @property
     def size(self) -> int | None:
         """The number of bytes of an ID; ``None`` if IDs are text."""
-        if self.layout is not None:
-            return 8
-        return None if self.scheme.is_text else self.format.bits // 8
-
-    @property
-    def is_text(self) -> bool:
-        """True if IDs are text, and have no bytes."""
-        return self.scheme.is_text
-
-    @property
-    def leases(self) -> bool:
-        """True if a generator leases a node number, from the registry if there is no store."""
-        return self.scheme.leases
+        return None if self.is_text else self.format.bits // 8
 
     @property
     def has_uuid(self) -> bool:
         """True if an ID can be cast to a UUID, as all of 16 bytes can."""
-        return self.size == _UUID_BYTES or hasattr(self.python, "as_uuid")
+        return self.size == UUID_BYTES or hasattr(self.python, "as_uuid")
 
     @property
     def length(self) -> int:
@@ -84,31 +154,27 @@ class Kind(NamedTuple):
         """The least and the largest number of characters of a text that :meth:`read` accepts."""
         if self.layout is not None:
             return 1, self.length
-        found = [each.lengths[0] for each in self._formats]
+        found = [each.lengths[0] for each in self.formats]
         return min(found), max(found)
 
     @property
     def pattern(self) -> str:
         """The regular expression that matches exactly the texts that :meth:`read` accepts, in JSON Schema's dialect."""
-        return _anchored(each.pattern for each in self._formats)
-
-    @property
-    def _formats(self) -> list[Format]:
-        """All formats of a text: the versions of a UUID, the widths of a cuid."""
-        if self.layout is not None:
-            return [self.format]
-        return [each for each in (*FORMATS, *LAST_RESORTS) if each.scheme == self.name]
-
-    @property
-    def example(self) -> str:
-        """The text of an ID, for documentation."""
-        example = self.scheme.example
-        return example if self.layout is None else str(int(example) & self.max)
+        each, *others = dict.fromkeys(each.pattern for each in self.formats)
+        return f"^(?:{'|'.join((each, *others))})$" if others else f"^{each}$"
 
     @property
     def json_schema(self) -> dict[str, Any]:
         """The JSON Schema of the text, a new dict for each call."""
-        return _json_schema("int64" if self.layout else self.name, self)
+        least, most = self.lengths
+        return {
+            "type": "string",
+            "format": "int64" if self.layout else self.name,
+            "pattern": self.pattern,
+            "minLength": least,
+            "maxLength": most,
+            "examples": [self.example],
+        }
 
     @property
     def max(self) -> int:
@@ -120,12 +186,33 @@ class Kind(NamedTuple):
         """True if IDs sort by time, so that :meth:`min_at` and :meth:`max_at` return bounds."""
         if self.layout is not None:
             return self.layout.fields[0][0] == "time"
-        return hasattr(self.scheme.module, "min_at")
+        return hasattr(self.module, "min_at")
 
     @property
-    def mint(self) -> Callable[[], Any]:
+    def new(self) -> Callable[[], Any]:
         """The scheme's ``new``, a function that can be imported by its name."""
-        return self.scheme.module.new  # type: ignore[no-any-return]
+        return self.module.new  # type: ignore[no-any-return]
+
+    def generator(self, lease: Mapping[str, object], /, **options: object) -> Generator:
+        """Return a new generator.
+
+        :param lease: arguments for the lease of its node number; a kind of text ignores them.
+        :param options: the other arguments of the scheme's ``Generator``.
+        :raises MintError: as the scheme's ``Generator``.
+        """
+        made: Generator = self.module.Generator(**({} if self.is_text else lease), **options)
+        return made
+
+    def mint(self, generator: Generator, count: int, meta: int = 0) -> Any:
+        """Mint ``count`` IDs with a generator of this kind, with a metabyte if they have one."""
+        return generator.batch(count, meta) if self.max_meta else generator.batch(count)  # type: ignore[call-arg]
+
+    def lines(self, minted: Any) -> bytes:
+        """Return the text of IDs that :meth:`mint` returned, one a line."""
+        if self.is_text:
+            return "".join(f"{each}\n" for each in minted).encode("utf-8", "surrogateescape")
+        written: bytes = minted.to_lines()
+        return written
 
     def read(self, value: object) -> Any:
         """Return the ID of a value.
@@ -137,21 +224,33 @@ class Kind(NamedTuple):
         """
         if self.layout is not None:
             return self._read_integer(value)
-        if isinstance(value, self.python) and not self.scheme.is_text:
+        python: Any = _class(self.name)
+        if python is str:
+            return self._read_text(value)
+        if isinstance(value, python):
             return value
         if isinstance(value, str):
-            return self.scheme.parse(value)
-        if not self.scheme.is_text:
-            if isinstance(value, (bytes, bytearray, memoryview)):
-                return self.python.from_bytes(bytes(value))
-            if isinstance(binary := getattr(value, "binary", None), bytes) and len(binary) == self.size:
-                return self.python.from_bytes(binary)  # a bson.ObjectId
-            is_over_one = isinstance(value, typeid.ID) and self.size == _UUID_BYTES
-            if is_over_one or (isinstance(value, UUID) and self.has_uuid):
-                return cast(value, self.python)
-        wanted = "text" if self.scheme.is_text else f"{type_name(self.python)}, text or bytes"
-        message = f"{self.name} must be {wanted}, not {type_name(type(value))}"
-        raise ArgumentError(message, code="argument.type")
+            return python.parse(value)
+        if isinstance(value, (bytes, bytearray, memoryview)):
+            return python.from_bytes(bytes(value))
+        if isinstance(binary := getattr(value, "binary", None), bytes) and len(binary) == self.size:
+            return python.from_bytes(binary)  # a bson.ObjectId
+        from uuid import UUID
+
+        is_over_one = isinstance(value, typeid.ID) and self.size == UUID_BYTES
+        if is_over_one or (isinstance(value, UUID) and self.has_uuid):
+            from mintage.formats.cast import cast
+
+            return cast(value, python)
+        wanted = f"{type_name(python)}, text or bytes"
+        raise ArgumentError(f"{self.name} must be {wanted}, not {type_name(type(value))}", code="argument.type")
+
+    def _read_text(self, value: object) -> str:
+        if not isinstance(value, str):
+            raise ArgumentError(f"{self.name} must be text, not {type_name(type(value))}", code="argument.type")
+        if not any(each.read(value) for each in self.formats):
+            raise ParseError(f"{value[:40]!a} is no {self.name}", code="parse.unknown")
+        return value
 
     def _read_integer(self, value: object) -> int:
         if isinstance(value, str):
@@ -163,11 +262,10 @@ class Kind(NamedTuple):
         if number is None:
             message = f"{self.name} must be int or its digits, not {type_name(type(value))}"
             raise ArgumentError(message, code="argument.type")
-        value = number
-        if not 0 <= value <= self.max:
-            shown = f"of {value.bit_length():,} bits" if value.bit_length() > MAX_SHOWN_BITS else f"{value}"
+        if not 0 <= number <= self.max:
+            shown = f"of {number.bit_length():,} bits" if number.bit_length() > MAX_SHOWN_BITS else f"{number}"
             raise FieldError(f"{self.name} {shown} is outside 0..{self.max} of its layout", code="field.range")
-        return value
+        return number
 
     def write(self, id: Any) -> str:
         """Return the usual text of an ID."""
@@ -177,7 +275,7 @@ class Kind(NamedTuple):
         """Return the time of an ID, floored to its tick, as an aware UTC datetime; ``None`` if it has no time."""
         if self.layout is not None:
             return self.layout.parse(id).time
-        parse = getattr(self.scheme.module, "parse", None) if self.is_text else None
+        parse = getattr(self.module, "parse", None) if self.is_text else None
         time = getattr(parse(id) if parse else id, "time", None)
         return time if isinstance(time, datetime) else None
 
@@ -201,276 +299,96 @@ class Kind(NamedTuple):
             layout = f" of the layout {self.layout!r}" if self.layout else ""
             message = f"{self.name} IDs{layout} do not sort by time, so no time has a smallest or largest one"
             raise FieldError(message, code="time.order")
-        return self.layout or self.scheme.module
+        return self.layout or self.module
 
+
+_NODE: Final = Option("node", "the node number", "N")
 
 KINDS: Final = {
-    name: Kind(scheme, snowflake.DEFAULT if scheme.has_layouts else None) for name, scheme in SCHEMES.items()
+    each.name: each
+    for each in (
+        Kind(
+            "sno",
+            "Sno",
+            "brpk4q72xwf2m63l",
+            (
+                Option("meta", "the metabyte", "0..255"),
+                Option("partition", "where they are minted", "0..65535"),
+            ),
+            leases=True,
+            node="partition",
+        ),
+        Kind(
+            "snowflake",
+            "Snowflake",
+            "454947766275222906",
+            (
+                _NODE,
+                Option("layout", "one of 'mintage schemes', or name:bits pairs, high to low", "LAYOUT", ()),
+                Option("epoch_ms", "of a declared layout: Unix time of its start", "MS"),
+                Option("unit_ms", "of a declared layout: length of a tick (default: 1)", "MS"),
+            ),
+            layout=DEFAULT,
+            leases=True,
+            node="node",
+        ),
+        Kind(
+            "locality",
+            "Locality",
+            "54321000-1092-ba1b-2c3d-019b76daa800",
+            (Option("mode", "how counters are written (default: variable)", None, ("variable", "sequential")),),
+            leases=True,
+            node="pid",
+            host=(("mac", "0000000"),),
+        ),
+        Kind(
+            "uuid",
+            "UUID",
+            "017f22e2-79b0-7cc3-98c4-dc0c0c07398f",
+            (_NODE, Option("version", "1, 4, 6 or 7 (default: 7)", "VERSION")),
+            versions=("v7", "v4", "v1", "v6"),
+        ),
+        Kind("ulid", "ULID", "01ARZ3NDEKTSV4RRFFQ69G5FAV", (_NODE,)),
+        Kind("ksuid", "KSUID", "0ujtsYcgvSTl8PAuAdqWYSMnLOv", (_NODE,)),
+        Kind("ksuid_ms", "KSUIDMs", "0ujtsU1u9Ae0uKlDsA7IeGETNgN", (_NODE,)),
+        Kind("xid", "XID", "9m4e2mr0ui3e8a215n4g", (_NODE,), node="node"),
+        Kind(
+            "objectid",
+            "ObjectID",
+            "507f1f77bcf86cd799439011",
+            (Option("process", "what stands for the process", "N"),),
+            node="process",
+        ),
+        Kind(
+            "sandflake",
+            "Sandflake",
+            "05E4ECYW2G0G40R40000A1G710",
+            (Option("worker", "the worker's number", "N"),),
+            node="worker",
+        ),
+        Kind(
+            "nanoid",
+            "NanoID",
+            "V1StGXR8_Z5jdHi6B-myT",
+            (
+                Option("size", "how many characters (default: 21)", "N"),
+                Option("alphabet", "the characters, each once (default: the 64 of URLs)", "CHARACTERS", ()),
+            ),
+        ),
+        Kind("cuid", "CUID", "ch72gsb320000udocl363eofy", host=(("fingerprint", "0000"),)),
+        Kind(
+            "cuid2",
+            "CUID2",
+            "tz4a98xxat96iws9zmbrgj3a",
+            (Option("length", "how many characters, 2 to 32 (default: 24)", "N"),),
+        ),
+    )
 }
-"""The kind of each scheme, in the order of :data:`mintage.formats.rows.SCHEMES`; snowflake in its default layout."""
+NAMES: Final = tuple(KINDS)
+"""The names of all kinds, in the order of the list."""
 
 
-class TypeIDs(NamedTuple):
-    """The TypeIDs of one prefix, or of any: a view and no scheme, with the interface of a :class:`Kind`."""
-
-    prefix: str | None = None
-    """``None`` for any."""
-
-    @property
-    def name(self) -> str:
-        """The name of the view."""
-        return "typeid"
-
-    @property
-    def title(self) -> str:
-        """The beginning of class names."""
-        return "TypeID"
-
-    @property
-    def python(self) -> type[typeid.ID]:
-        """The class."""
-        return typeid.ID
-
-    @property
-    def layout(self) -> None:
-        """None, as these are no integers."""
-
-    @property
-    def size(self) -> int:
-        """The number of bytes of the ID below the prefix."""
-        return _UUID_BYTES
-
-    @property
-    def is_text(self) -> bool:
-        """False, as the ID below the prefix has bytes."""
-        return False
-
-    @property
-    def leases(self) -> bool:
-        """False, as :func:`mintage.typeid.new` mints over random UUIDs of version 7."""
-        return False
-
-    @property
-    def has_uuid(self) -> bool:
-        """True, as an ID can be cast to a UUID."""
-        return True
-
-    @property
-    def length(self) -> int:
-        """The largest number of characters of a text."""
-        return self.lengths[1]
-
-    @property
-    def lengths(self) -> tuple[int, int]:
-        """The least and the largest number of characters of a text."""
-        return pattern(self.prefix)[1:]
-
-    @property
-    def pattern(self) -> str:
-        """The regular expression that matches exactly the texts that :meth:`read` accepts, in JSON Schema's dialect."""
-        return _anchored([pattern(self.prefix)[0]])
-
-    @property
-    def example(self) -> str:
-        """The text of an ID, for documentation."""
-        one = KINDS["uuid"].read(SCHEMES["uuid"].example)
-        return str(typeid.ID("user" if self.prefix is None else self.prefix, one))
-
-    @property
-    def json_schema(self) -> dict[str, Any]:
-        """The JSON Schema of the text, a new dict for each call."""
-        return _json_schema(self.name, self)
-
-    def read(self, value: object) -> typeid.ID:
-        """Return the TypeID of a value.
-
-        :param value: a TypeID or its text, with the prefix. If the prefix is known, also the ID below it: an ID of
-            128 bits, a ``uuid.UUID`` or 16 bytes.
-        :raises ArgumentError: ``argument.type``: the value has none of these types.
-        :raises ParseError: the value has one of these types, and is no TypeID with the prefix.
-        """
-        if isinstance(value, str):
-            return typeid.ID.parse(value, self.prefix)
-        if isinstance(value, typeid.ID):
-            # If it has another prefix, raise the error that its text would raise.
-            return value if self.prefix in (None, value.prefix) else typeid.ID.parse(str(value), self.prefix)
-        if self.prefix is not None and _is_below_a_prefix(value):
-            return typeid.ID(self.prefix, value)
-        also = "" if self.prefix is None else ", an ID of 128 bits, a UUID or 16 bytes"
-        message = f"typeid must be typeid.ID or text{also}, not {type_name(type(value))}"
-        raise ArgumentError(message, code="argument.type")
-
-    def write(self, id: typeid.ID) -> str:
-        """Return the text of a TypeID."""
-        return str(id)
-
-    @property
-    def mint(self) -> Callable[[], typeid.ID]:
-        """The function that mints a TypeID over a UUID of version 7.
-
-        :raises ArgumentError: the prefix is not known.
-        """
-        return partial(typeid.new, self.prefix)  # type: ignore[arg-type]
-
-    @property
-    def has_time(self) -> bool:
-        """True if :meth:`min_at` and :meth:`max_at` return bounds: for one prefix, over UUIDs of version 7."""
-        return self.prefix is not None
-
-    def min_at(self, time: datetime | int) -> typeid.ID:
-        """Return the smallest TypeID of the millisecond that contains an instant.
-
-        :raises FieldError: ``time.order``: the prefix is not known; ``time.naive``, ``time.range``.
-        """
-        return typeid.ID(self._known, KINDS["uuid"].min_at(time))
-
-    def max_at(self, time: datetime | int) -> typeid.ID:
-        """Return the largest TypeID of that millisecond.
-
-        :raises FieldError: as :meth:`min_at`.
-        """
-        return typeid.ID(self._known, KINDS["uuid"].max_at(time))
-
-    @property
-    def _known(self) -> str:
-        if self.prefix is None:
-            raise FieldError("TypeIDs of several prefixes do not sort by time", code="time.order")
-        return self.prefix
-
-    def time_of(self, id: typeid.ID) -> datetime | None:
-        """Return the time of a TypeID over a UUID of version 7, as an aware UTC datetime; ``None`` for any other."""
-        below = cast(id, KINDS["uuid"].python)
-        return KINDS["uuid"].time_of(below) if below.version == 7 else None
-
-
-NAMED: Final[dict[str, Kind | TypeIDs]] = {**KINDS, "typeid": TypeIDs()}
-"""The kinds by name: the schemes, and ``typeid`` for TypeIDs of any prefix."""
-
-
-def _is_below_a_prefix(value: object) -> bool:
-    if isinstance(value, (bytes, bytearray, memoryview, UUID)):
-        return True
-    kind = BY_CLASS.get(type(value))
-    return kind is not None and kind.size == _UUID_BYTES
-
-
-def _anchored(patterns: Iterable[str]) -> str:
-    each, *others = dict.fromkeys(patterns)
-    return f"^(?:{'|'.join((each, *others))})$" if others else f"^{each}$"
-
-
-def _json_schema(format: str, of: Kind | TypeIDs) -> dict[str, Any]:
-    least, most = of.lengths
-    return {
-        "type": "string",
-        "format": format,
-        "pattern": of.pattern,
-        "minLength": least,
-        "maxLength": most,
-        "examples": [of.example],
-    }
-
-
-def read_text(of: Kind | TypeIDs, value: object) -> Any:
-    """Return the ID of a value of JSON: a text, and for snowflake an integer up to 2^53 - 1 too.
-
-    :raises ArgumentError: ``argument.type``: the value is no text, or JavaScript may have rounded the integer.
-    :raises ParseError: the text is no ID.
-    :raises FieldError: an integer is outside the layout.
-    """
-    if of.python is int and isinstance(value, int) and abs(value) > MAX_SAFE_INTEGER:
-        message = f"{of.name} above 2^53 - 1 must be text, as JSON's numbers are rounded"
-        raise ArgumentError(message, code="argument.type")
-    if isinstance(value, str) or (of.python is int and isinstance(value, int) and not isinstance(value, bool)):
-        return of.read(value)
-    raise ArgumentError(f"{of.name} must be text, not {type_name(type(value))}", code="argument.type")
-
-
-def read_object(of: Kind | TypeIDs, value: object) -> Any:
-    """Return the ID of a value that a converter of JSON passes: an ID, a ``UUID``, or what :func:`read_text` accepts.
-
-    :raises MintError: as :meth:`Kind.read` and :func:`read_text`.
-    """
-    is_id = isinstance(value, (typeid.ID, UUID)) or type(value) in BY_CLASS
-    return of.read(value) if is_id else read_text(of, value)
-
-
-class TextID(Annotation):
-    """An annotation: the ``str`` is an ID of a scheme whose IDs are text.
-
-    >>> from typing import Annotated
-    >>> from mintage.ext.kinds import TextID
-    >>> ShortID = Annotated[str, TextID("nanoid")]
-
-    :param scheme: ``nanoid``, ``cuid`` or ``cuid2``, of the usual alphabet and length.
-    :raises ConfigError: ``config.policy``: the scheme is another one.
-    """
-
-    __slots__ = ("kind",)
-
-    def __init__(self, scheme: str) -> None:
-        kind = KINDS.get(scheme)
-        if kind is None or not kind.scheme.is_text:
-            texts = [each.name for each in KINDS.values() if each.scheme.is_text]
-            raise ConfigError(f"scheme {scheme!a:.42} is not {listed(texts, 'or')}", code="config.policy")
-        self.kind = kind
-
-    def __repr__(self) -> str:
-        return f"TextID({self.kind.name!r})"
-
-
-class TypeID(Annotation):
-    """An annotation: the ``typeid.ID`` has this prefix.
-
-    >>> from typing import Annotated
-    >>> from mintage import typeid
-    >>> from mintage.ext.kinds import TypeID
-    >>> UserID = Annotated[typeid.ID, TypeID("user")]
-
-    :param prefix: up to 63 characters of ``a-z``, with ``_`` inside; it may be empty.
-    :raises ArgumentError: ``prefix`` is not str.
-    :raises FieldError: ``field.format``: the text cannot be a prefix.
-    """
-
-    __slots__ = ("prefix",)
-
-    def __init__(self, prefix: str) -> None:
-        check_prefix(prefix)
-        self.prefix = prefix
-
-    def __repr__(self) -> str:
-        return f"TypeID({self.prefix!r})"
-
-
-BY_CLASS: Final[dict[type[Any], Kind]] = {kind.python: kind for kind in KINDS.values() if kind.size and not kind.layout}
-"""The kind of each class of IDs. ``int`` and ``str`` are not here, as each is the class of several kinds."""
-
-
-def find_kind(of: object) -> Kind | TypeIDs | None:
-    """Return the kind of a type in a user's declaration, or ``None`` if it is no type of IDs.
-
-    :param of: a class of IDs, :class:`mintage.snowflake.Str`, :class:`TextID` or :class:`TypeID`, or a type with one of
-        these in its ``Annotated``.
-    """
-    match of:
-        case snowflake.Str():
-            return Kind(SCHEMES["snowflake"], of.layout)
-        case TextID():
-            return of.kind
-        case TypeID():
-            return TypeIDs(of.prefix)
-        case type():
-            return TypeIDs() if of is typeid.ID else BY_CLASS.get(of)
-    metadata: tuple[object, ...] = getattr(of, "__metadata__", ())
-    return next((found for each in metadata if (found := find_kind(each))), None)
-
-
-def kind_of(of: object) -> Kind | TypeIDs:
-    """Return the kind of a type in a user's declaration, as :func:`find_kind` does.
-
-    :raises ArgumentError: ``argument.type``: it is no type of IDs.
-    """
-    if (found := find_kind(of)) is None:
-        message = f"{of!a:.60} is no class of IDs, such as sno.ID, and no annotation, such as TextID('nanoid')"
-        raise ArgumentError(message, code="argument.type")
-    return found
+def snowflakes(layout: Layout) -> Kind:
+    """Return the kind of the snowflakes of a layout."""
+    made = replace(KINDS["snowflake"], layout=layout)
+    return replace(made, example=str(int(made.example) & made.max))

@@ -14,11 +14,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
 
 from mintage.errors import ArgumentError, ConfigError, FieldError
-from mintage.formats.bits import BitRange, SchemeName, Shape, bounds, layout_of, numbers
+from mintage.formats.bits import BitRange, SchemeName, bounds, field_bits, layout_of, node_bits, numbers, time_bits
 from mintage.formats.values import type_name
 
 if TYPE_CHECKING:
     from datetime import datetime
+
+    from mintage.formats.kinds import Kind
 
 Dialect: TypeAlias = Literal["postgresql", "mysql", "mariadb", "sqlite", "duckdb", "spark"]
 
@@ -63,9 +65,9 @@ def _quoted(column: str, dialect: _Dialect) -> str:
     return ".".join(f"{quote}{name.replace(quote, quote * 2)}{quote}" for name in column.split("."))
 
 
-def _sum(layout: Shape, runs: tuple[BitRange, ...], base: int, column: str, dialect: _Dialect) -> str:
+def _sum(kind: Kind, runs: tuple[BitRange, ...], base: int, column: str, dialect: _Dialect) -> str:
     terms = []
-    for low, mask, weight in numbers(layout, runs):
+    for low, mask, weight in numbers(kind, runs):
         term = dialect.shift.format(column, low) if low else column
         if mask is not None:
             term = f"({term} & {mask})"
@@ -93,7 +95,7 @@ def sql_time(layout: SchemeName, column: str, dialect: Dialect) -> str:
     :raises FieldError: ``field.format``: the layout has no time, or the column has no name.
     """
     words, found = _dialect(dialect), layout_of(layout)
-    time = found.time_bits()
+    time = time_bits(found.format)
     return words.time.format(_sum(found, time.runs, time.base, _quoted(column, words), words))
 
 
@@ -111,7 +113,7 @@ def sql_node(layout: SchemeName, column: str, dialect: Dialect) -> str:
     :raises FieldError: as :func:`sql_time`.
     """
     words, found = _dialect(dialect), layout_of(layout)
-    return _sum(found, found.nodes(), 0, _quoted(column, words), words)
+    return _sum(found, node_bits(found.format), 0, _quoted(column, words), words)
 
 
 def sql_field(layout: SchemeName, column: str, field: str, dialect: Dialect) -> str:
@@ -129,7 +131,7 @@ def sql_field(layout: SchemeName, column: str, field: str, dialect: Dialect) -> 
     :raises FieldError: ``field.format``: the layout has no such field, or the column has no name.
     """
     words, found = _dialect(dialect), layout_of(layout)
-    return _sum(found, found.field(field), 0, _quoted(column, words), words)
+    return _sum(found, field_bits(found.format, field), 0, _quoted(column, words), words)
 
 
 def sql_minted_between(

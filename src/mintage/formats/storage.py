@@ -11,12 +11,14 @@ from uuid import UUID
 
 from mintage import typeid
 from mintage.errors import ArgumentError, ConfigError
+from mintage.formats.annotations import BY_CLASS, TypeIDs, find_kind
 from mintage.formats.cast import cast
-from mintage.formats.kinds import BY_CLASS, Kind, TypeIDs, find_kind
 from mintage.formats.values import type_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping
+
+    from mintage.formats.kinds import Kind
 
 StorageForm = Literal["bytes", "uuid", "text", "integer"]
 """A storage form: the bytes of IDs, their UUID, or their usual text; of snowflakes always the integer."""
@@ -38,7 +40,7 @@ WRITERS: Final[dict[StorageForm, Callable[[Any], Any]]] = {
     "integer": int,
 }
 """The function that returns an ID in a storage form, by that form."""
-CLASSES: Final[dict[type[Any], Kind | TypeIDs]] = {**BY_CLASS, typeid.ID: TypeIDs()}
+CLASSES: Final[dict[type[Any], Kind]] = {**BY_CLASS, typeid.ID: TypeIDs()}
 """The kinds of IDs by their class, of the classes that no driver knows."""
 
 
@@ -49,7 +51,7 @@ def uuid_of(value: Any) -> UUID:
     return UUID(value) if isinstance(value, str) else UUID(bytes=bytes(value))
 
 
-def storage_forms(kind: Kind | TypeIDs) -> tuple[StorageForm, ...]:
+def storage_forms(kind: Kind) -> tuple[StorageForm, ...]:
     """Return the storage forms of a kind of IDs, the default one first.
 
     The default is ``uuid`` if the class has 16 bytes and an ``as_uuid`` (uuid, locality, typeid), else ``bytes``.
@@ -63,7 +65,7 @@ def storage_forms(kind: Kind | TypeIDs) -> tuple[StorageForm, ...]:
     return ("bytes", "uuid", "text") if kind.has_uuid else ("bytes", "text")
 
 
-def storage_form(kind: Kind | TypeIDs, form: str | None) -> StorageForm:
+def storage_form(kind: Kind, form: str | None) -> StorageForm:
     """Return a storage form by its name, or the default one for ``None``.
 
     :raises ConfigError: ``config.form``: IDs of this kind have no such form.
@@ -91,7 +93,7 @@ _WIDE_INTEGER: Final = {"mysql": "bigint unsigned", "mariadb": "bigint unsigned"
 """The type of unsigned 64-bit integers by database; ``numeric`` in any other. SQLite has none, so it stores digits."""
 
 
-def column_of(kind: Kind | TypeIDs, form: StorageForm, database: str) -> Column:
+def column_of(kind: Kind, form: StorageForm, database: str) -> Column:
     """Return the column for IDs of a kind in a storage form. It sorts as the IDs do.
 
     MariaDB's own ``UUID`` is never used, as it refuses some IDs and has another order.
@@ -112,7 +114,7 @@ def column_of(kind: Kind | TypeIDs, form: StorageForm, database: str) -> Column:
     return Column(_BINARY.get(database, "blob"), _UUID_BYTES if form == "uuid" else kind.size)
 
 
-def writer_of(kind: Kind | TypeIDs, form: StorageForm, database: str) -> Callable[[Any], Any]:
+def writer_of(kind: Kind, form: StorageForm, database: str) -> Callable[[Any], Any]:
     """Return the function that converts an ID to a value of its column: an int, ``bytes``, ``str`` or ``UUID``."""
     column = column_of(kind, form, database)
     if form == "integer" and column.type == "char":
@@ -122,7 +124,7 @@ def writer_of(kind: Kind | TypeIDs, form: StorageForm, database: str) -> Callabl
     return WRITERS[form]
 
 
-def reader_of(kind: Kind | TypeIDs, form: StorageForm | None = None) -> Callable[[Any], Any]:
+def reader_of(kind: Kind, form: StorageForm | None = None) -> Callable[[Any], Any]:
     """Return the function that converts a value of a driver to an ID.
 
     :param kind: the kind.
@@ -208,7 +210,7 @@ def readers(load: Mapping[str, Any] | None, types: Collection[str]) -> dict[str,
     return {name: reader_of(_loaded(name, of)) for name, of in (load or {}).items()}
 
 
-def _loaded(name: str, of: object) -> Kind | TypeIDs:
+def _loaded(name: str, of: object) -> Kind:
     kind = _kind_of(of)
     if kind == TypeIDs() and name in ("bytea", "uuid"):
         message = f'{name} holds no prefix of a TypeID: load TypeID("user") in place of typeid.ID'
@@ -216,7 +218,7 @@ def _loaded(name: str, of: object) -> Kind | TypeIDs:
     return kind
 
 
-def _kind_of(of: object) -> Kind | TypeIDs:
+def _kind_of(of: object) -> Kind:
     # int, of snowflakes, and str are not in CLASSES: every driver knows them.
     kind = find_kind(of)
     if kind is None or kind.python not in CLASSES:

@@ -28,8 +28,7 @@ from math import isfinite
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
 
 from mintage.errors import ConfigError, FieldError, LeaseError, StoreError
-from mintage.formats.catalogue import of_scheme
-from mintage.formats.rows import SCHEMES, listed
+from mintage.formats.kinds import KINDS, listed
 from mintage.formats.times import unix_ns
 from mintage.tables import InputError
 from mintage.tables.columns import Target, ignores_case
@@ -48,9 +47,9 @@ __all__ = ["DATED_SCHEMES", "NODE_SCHEMES", "TIME_UNITS", "Dated", "Filled", "Se
 
 TIME_UNITS: Final = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
 """Nanoseconds of each unit that a time column of numbers can have."""
-DATED_SCHEMES: Final = tuple(name for name, scheme in SCHEMES.items() if not scheme.is_text)
+DATED_SCHEMES: Final = tuple(name for name, kind in KINDS.items() if not kind.is_text)
 """The schemes of :class:`Dated`: their IDs have a node number, so that IDs of any time can be minted under it."""
-NODE_SCHEMES: Final = tuple(name for name in DATED_SCHEMES if (of_scheme(name).nodes or 0) < 2**32)
+NODE_SCHEMES: Final = tuple(name for name in DATED_SCHEMES if (KINDS[name].format.nodes or 0) < 2**32)
 """The schemes of which you can name the node number. A second run with the same node number gives IDs of deleted rows
 again, unless random bits keep them apart. The other schemes have so many node numbers that each run can lease one."""
 _QUERY_VALUES: Final = 1000
@@ -377,7 +376,7 @@ class Dated:
         kind = kind_of(scheme, layout)
         if scheme not in DATED_SCHEMES:
             raise InputError(f"{scheme} IDs have no node number; use {listed(DATED_SCHEMES, 'or')}")
-        term = kind.scheme.node or "node"
+        term = kind.node or "node"
         options: dict[str, object] = {"layout": kind.layout} if kind.layout else {}
         if meta is not None:
             if scheme != "sno":
@@ -391,7 +390,7 @@ class Dated:
         else:
             raise InputError("no node number is given; name one that nothing else mints with, or a store to lease one")
         writer = table.writer(kind)
-        with closing(kind.scheme.generator(lease, **options)) as generator:
+        with closing(kind.generator(lease, **options)) as generator:
             getattr(generator, term)  # leases it
             yield cls(table, generator, writer)
 

@@ -6,7 +6,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
 
-from mintage.formats.rows import listed
+from mintage.formats.kinds import listed
 from mintage.formats.storage import WRITERS, column_of, storage_forms
 from mintage.tables import InputError
 

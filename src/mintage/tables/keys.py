@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
 from mintage.errors import MintError, ParseError
-from mintage.formats.rows import listed
+from mintage.formats.kinds import listed, snowflakes
 from mintage.tables import InputError
 
 if TYPE_CHECKING:
@@ -38,16 +38,16 @@ def kind_of(scheme: str, layout: snowflake.Layout | None = None) -> Kind:
     :param layout: of snowflake; ``None`` for its default layout.
     :raises InputError: there is no such scheme, or it has no layouts.
     """
-    from mintage.formats.kinds import KINDS, Kind  # here, as it is slow to import and the command line needs it seldom
+    from mintage.formats.kinds import KINDS  # here, as it is slow to import and the command line needs it seldom
 
     if scheme not in KINDS:
         raise InputError(f"the scheme is {scheme!a:.80}; it must be {listed(KINDS, 'or')}")
     kind = KINDS[scheme]
     if layout is None:
         return kind
-    if not kind.scheme.has_layouts:
+    if kind.layout is None:
         raise InputError(f"a layout belongs to snowflake, not to {scheme}")
-    return Kind(kind.scheme, layout)
+    return snowflakes(layout)
 
 
 class Reader:
@@ -102,7 +102,7 @@ class Reader:
             return b"".join(map(self.key, texts))
         if lengths != {self.kind.length}:
             return None
-        keys: bytes = self.kind.scheme.module.Array.parse(joined).tobytes()
+        keys: bytes = self.kind.module.Array.parse(joined).tobytes()
         return keys
 
     def _of_integers(self, numbers: Sequence[int]) -> bytes | None:

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from mintage._core.formats import read_pool_layout
-from mintage.formats.rows import NAMES, SCHEMES
+from mintage.formats.kinds import KINDS, NAMES
 from mintage.store import open_store
 from mintage.store.memory import MemoryStore
 from tests.contract.clients import NAMESPACE, NODES, POOL, crowd, overlaps
@@ -31,7 +31,7 @@ def test_generators_of_every_scheme_have_different_node_numbers(url: str, scheme
     with ExitStack() as stack:
         store = stack.enter_context(open_store(url))
         new_pool(store, pool, layout=layout)
-        made = SCHEMES[scheme].module.Generator
+        made = KINDS[scheme].module.Generator
         generators = [stack.enter_context(made(store=store, pool=pool, max_wait_ms=30_000)) for _ in range(4)]
         ids = [one for generator in generators for one in generator.batch(500)]
         assert len(set(ids)) == 2000

@@ -45,7 +45,8 @@ from shop.models import ROWS, Coupon, Line, Order, Redemption, Refund, Tag, Twee
 from mintage import errors, locality, sno, snowflake, typeid, ulid, uuid
 from mintage.ext import django as ours
 from mintage.ext.django import rest
-from mintage.formats.kinds import KINDS, NAMED, TypeID
+from mintage.formats.annotations import NAMED, TypeID
+from mintage.formats.kinds import KINDS
 from mintage.store import open_store
 
 MAY, JUNE = datetime(2024, 5, 1, tzinfo=UTC), datetime(2024, 6, 1, tzinfo=UTC)
@@ -584,7 +585,7 @@ def test_django_ulid_151_json_encodes_ids(order):
     order.save()
     assert Order.objects.get(pk=order.pk).extra == {"id": str(order.pk), "ids": [str(order.extra["ids"][0])]}
     for kind in KINDS.values():
-        one = kind.mint()
+        one = kind.new()
         answer = JsonResponse({"id": one, "at": MAY}, encoder=ours.JSONEncoder)
         assert json.loads(answer.content) == {"id": one if kind.layout else str(one), "at": "2024-05-01T00:00:00Z"}
     user = typeid.new("user")
@@ -679,7 +680,7 @@ def test_every_field_has_a_form_field(row):
 
 @pytest.mark.parametrize("name", NAMED)
 def test_path_converter_yields_the_id(name):
-    id = KINDS[name].mint() if name in KINDS else typeid.new("user")
+    id = KINDS[name].new() if name in KINDS else typeid.new("user")
     found = resolve(reverse(name, args=[id]))
     assert found.kwargs["pk"] == (id.as_uuid() if name == "uuid" else id)
     assert reverse(name, args=[str(id)]) == reverse(name, args=[id]) == f"/{name}/{id}/"

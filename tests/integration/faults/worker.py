@@ -17,7 +17,7 @@ import numpy as np
 
 from mintage import Sequence
 from mintage.errors import MintError
-from mintage.formats.rows import SCHEMES
+from mintage.formats.kinds import KINDS
 
 
 class Clock:
@@ -57,7 +57,7 @@ class Minter:
             leased["clock"] = self._clock
         if self._scheme == "locality":
             leased["counter"] = 0  # only the lease keeps two apart
-        return SCHEMES[self._scheme].module.Generator(store=store, max_wait_ms=max_wait_ms, **leased)
+        return KINDS[self._scheme].module.Generator(store=store, max_wait_ms=max_wait_ms, **leased)
 
     def mint(self, count: int) -> bytes:
         """Return the IDs as bytes."""

@@ -244,13 +244,13 @@ impl Layout {
     }
 
     /// Calls a function with the layout as a format of 64 bits; the bits above the layout are 0.
-    pub fn with_format<R>(&self, name: &str, then: impl FnOnce(&Format<'_>) -> R) -> R {
+    pub fn with_format<R>(&self, name: Option<&str>, then: impl FnOnce(&Format<'_>) -> R) -> R {
         let unused = [64 - self.bits()].into_iter().filter(|&bits| bits > 0).map(unused);
         let fields = self.fields.iter().map(|(name, field)| part(name, field.bits));
         let parts: Vec<_> = unused.chain(fields).collect();
         let Timescale { epoch_ms, unit_ms } = self.timescale;
-        let format = Format::new("snowflake", &parts, 1.0, "").with_layout(name).integer();
-        then(&format.with_clock(Clock::of_ms(epoch_ms, unit_ms)))
+        let format = Format::new("snowflake", &parts, 1.0, "").integer();
+        then(&Format { layout: name, ..format.with_clock(Clock::of_ms(epoch_ms, unit_ms)) })
     }
 
     /// Returns the declaration of the fields: `time:41 node:10 sequence:12`.

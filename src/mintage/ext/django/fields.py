@@ -21,8 +21,9 @@ from mintage._core.typeid import check_prefix
 from mintage.errors import ConfigError, FieldError, MintError
 from mintage.ext.django import lookups
 from mintage.ext.django.forms import IDField as FormField
+from mintage.formats.annotations import TypeIDs
 from mintage.formats.catalogue import read_layout, write_layout
-from mintage.formats.kinds import KINDS, Kind, TypeIDs
+from mintage.formats.kinds import KINDS, Kind, snowflakes
 from mintage.formats.storage import Column, StorageForm, column_of, reader_of, storage_form, storage_forms, writer_of
 
 if TYPE_CHECKING:
@@ -120,7 +121,7 @@ def layout_of(layout: snowflake.Layout | str) -> snowflake.Layout:
 class Minted:
     """The base of these fields: reading of values, lookups by time, search by text, and the time of an ID."""
 
-    kind: Kind | TypeIDs
+    kind: Kind
     default_error_messages: Final = {"invalid": "%(error)s"}
 
     def get_lookup(self, lookup_name: str) -> Any:
@@ -200,7 +201,7 @@ class IDField(Minted, models.Field):  # type: ignore[misc]
     @property
     def mint(self) -> Callable[[], Any]:
         """The function that mints IDs, which migrations can import."""
-        return self.kind.mint
+        return self.kind.new
 
     @property
     def description(self) -> str:
@@ -337,7 +338,7 @@ class SnowflakeField(IDField):
     kind = KINDS["snowflake"]
 
     def __init__(self, *args: Any, layout: snowflake.Layout | str = snowflake.DEFAULT, **kwargs: Any) -> None:
-        self.kind = Kind(KINDS["snowflake"].scheme, layout_of(layout))
+        self.kind = snowflakes(layout_of(layout))
         super().__init__(*args, **kwargs)
 
     @property
@@ -449,7 +450,7 @@ class SnowflakeAutoField(Minted, models.BigAutoField):  # type: ignore[misc]
     @property
     def kind(self) -> Kind:  # type: ignore[override]
         """The kind of its IDs."""
-        return Kind(KINDS["snowflake"].scheme, layout_of(self.layout))
+        return snowflakes(layout_of(self.layout))
 
     def deconstruct(self) -> Any:
         """Return the name, public path and arguments of this field for a migration."""

@@ -10,7 +10,7 @@ from django.core.exceptions import ValidationError
 from mintage.errors import MintError
 
 if TYPE_CHECKING:
-    from mintage.formats.kinds import Kind, TypeIDs
+    from mintage.formats.kinds import Kind
 
 __all__ = ["IDField"]
 
@@ -32,7 +32,7 @@ class IDField(forms.CharField):  # type: ignore[misc]
     :param kind: the kind of IDs, of ``mintage.formats.kinds.KINDS``, or ``TypeIDs("user")``.
     """
 
-    def __init__(self, *, kind: Kind | TypeIDs, **kwargs: Any) -> None:
+    def __init__(self, *, kind: Kind, **kwargs: Any) -> None:
         self.kind = kind
         super().__init__(**{"empty_value": None, **kwargs})
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from django.core.serializers.json import DjangoJSONEncoder
 
-from mintage.formats.kinds import find_kind
+from mintage.formats.annotations import find_kind
 
 __all__ = ["JSONEncoder"]
 

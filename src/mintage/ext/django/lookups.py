@@ -12,7 +12,7 @@ from mintage.errors import ArgumentError, MintError
 from mintage.formats.values import type_name
 
 if TYPE_CHECKING:
-    from mintage.formats.kinds import Kind, TypeIDs
+    from mintage.formats.kinds import Kind
 
 __all__ = ["MintedAfter", "MintedBefore", "MintedBetween", "of_kind"]
 
@@ -153,7 +153,7 @@ _OF_TIME: Final = {each.lookup_name: each for each in (MintedAfter, MintedBefore
 _OF_TEXT: Final = frozenset({"contains", "icontains", "iexact", "startswith", "istartswith"})
 
 
-def of_kind(kind: Kind | TypeIDs, name: str) -> type[Lookup] | None:
+def of_kind(kind: Kind, name: str) -> type[Lookup] | None:
     """Return the lookup that replaces Django's for a kind of IDs, or ``None``.
 
     >>> from mintage.ext.django.lookups import of_kind

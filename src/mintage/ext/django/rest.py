@@ -30,7 +30,8 @@ from django.core.exceptions import FieldDoesNotExist
 
 from mintage.errors import MintError
 from mintage.ext.django.fields import FIELDS, Minted, SnowflakeAutoField, TypeIDField, end_of
-from mintage.formats.kinds import NAMED, Kind, TypeIDs, kind_of, read_text
+from mintage.formats.annotations import NAMED, kind_of, read_text
+from mintage.formats.kinds import Kind
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -65,7 +66,7 @@ class IDField(serializers.Field):  # type: ignore[misc]
         model's.
     """
 
-    kind: Kind | TypeIDs
+    kind: Kind
     default_error_messages: Final = {"invalid": "{error}"}
 
     def __init__(self, kind: object = None, **kwargs: Any) -> None:
@@ -73,7 +74,7 @@ class IDField(serializers.Field):  # type: ignore[misc]
         if isinstance(kind, str):
             self.kind = NAMED[kind]
         elif kind is not None:
-            self.kind = kind if isinstance(kind, (Kind, TypeIDs)) else kind_of(kind)
+            self.kind = kind if isinstance(kind, Kind) else kind_of(kind)
         super().__init__(**kwargs)
 
     def bind(self, field_name: str, parent: Any) -> None:
@@ -102,7 +103,7 @@ class IDField(serializers.Field):  # type: ignore[misc]
         return self.kind.write(value)
 
 
-def _of_kind(kind: Kind | TypeIDs) -> type[IDField]:
+def _of_kind(kind: Kind) -> type[IDField]:
     text = f"Text in JSON, an ID of :mod:`mintage.{kind.name}` in Python."
     return type(f"{kind.title}Field", (IDField,), {"__module__": __name__, "__doc__": text, "kind": kind})
 
@@ -111,7 +112,7 @@ SERIALIZER_FIELDS: Final = {name: _of_kind(kind) for name, kind in NAMED.items()
 """The field of each scheme and of TypeIDs, by its name."""
 
 
-def _kind_of(model: Any, path: str) -> Kind | TypeIDs | None:
+def _kind_of(model: Any, path: str) -> Kind | None:
     """Return the kind of IDs in a field of a model, by a path through relations; ``None`` if it has no IDs."""
     *relations_, last = path.split("__")
     try:
@@ -266,7 +267,7 @@ def lookup_regex(scheme: str) -> str:
     return NAMED[scheme].pattern.removeprefix("^").removesuffix("$")
 
 
-def schema(kind: Kind | TypeIDs) -> dict[str, Any]:
+def schema(kind: Kind) -> dict[str, Any]:
     """Return the OpenAPI schema of all texts of a kind of IDs that the field reads.
 
     >>> from mintage.ext.django.rest import schema

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from django.urls import converters
 
 from mintage.errors import ArgumentError
-from mintage.formats.kinds import NAMED, Kind, TypeIDs
+from mintage.formats.annotations import NAMED
+
+if TYPE_CHECKING:
+    from mintage.formats.kinds import Kind
 
 __all__ = ["register_converters"]
 
@@ -15,7 +18,7 @@ __all__ = ["register_converters"]
 class Converter:
     """A converter between the text in a path and an ID. A text that is no ID does not match the path."""
 
-    kind: Kind | TypeIDs
+    kind: Kind
     # Any text that an ID can have. The parser, which is stricter than a pattern, decides.
     regex = "[0-9A-Za-z_-]+"
 

@@ -11,13 +11,24 @@ import pyarrow.compute as pc
 
 from mintage.errors import ArgumentError, ConfigError, FieldError, MintError, ParseError
 from mintage.ext.pyarrow._filling import SIGNED, TEXT_MAX, is_array
-from mintage.formats.bits import BitRange, Shape, numbers, shape
+from mintage.formats.bits import (
+    BitRange,
+    field_bits,
+    fixed_bits,
+    kind_of_column,
+    node_bits,
+    numbers,
+    of_length,
+    time_bits,
+)
 from mintage.formats.values import type_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from mintage.ext.columns import Scheme
+    from mintage.formats.catalogue import Format
+    from mintage.formats.kinds import Kind
 
 WINDOW = 256
 """The number of rows that are parsed again if one of them is bad."""
@@ -71,14 +82,16 @@ def _plain(chunk: Any) -> Any:
     return chunk.cast(pa.large_string()) if kind == pa.string_view() else chunk
 
 
-def _wrong_type(chunk: Any, found: Shape, wanted: str) -> ArgumentError:
+def _wrong_type(chunk: Any, kind: Kind, wanted: str) -> ArgumentError:
     lost = " (missing values make pandas' int64 such a column: IDs beyond 2^53 are rounded; use Int64)"
-    hint = lost if pa.types.is_floating(chunk.type) and found.is_integer else ""
+    hint = lost if pa.types.is_floating(chunk.type) and kind.layout is not None else ""
     if wanted != "text" and (pa.types.is_string(chunk.type) or pa.types.is_large_string(chunk.type)):
         hint = ": read a column of text with parse first"
-    elif pa.types.is_decimal(chunk.type) and found.is_integer:
+    elif pa.types.is_decimal(chunk.type) and kind.layout is not None:
         hint = ": cast it to a type without decimal places first"
-    return ArgumentError(f"a column of {found.name} must be {wanted}, not {chunk.type}{hint}", code="argument.type")
+    return ArgumentError(
+        f"a column of {kind.format.name} must be {wanted}, not {chunk.type}{hint}", code="argument.type"
+    )
 
 
 def _null_mask(chunk: Any) -> Any:
@@ -99,60 +112,60 @@ def _first_other(lengths: Any, wanted: int, chunk: Any) -> int | None:
     return _first(pc.not_equal(lengths, wanted).fill_null(False).to_numpy(zero_copy_only=False), chunk)
 
 
-def _integers(chunk: Any, row: int, found: Shape) -> Any:
+def _integers(chunk: Any, row: int, kind: Kind) -> Any:
     """Return the bits of a column of integers, or of decimals without decimal places.
 
     :raises FieldError: ``field.range``: an integer is outside the layout.
     """
     chunk = _plain(chunk)
     if pa.types.is_decimal(chunk.type) and chunk.type.scale == 0:
-        chunk = _of_decimals(chunk, row, found)
+        chunk = _of_decimals(chunk, row, kind)
     if pa.types.is_integer(chunk.type) and chunk.type.bit_width < 64:
         chunk = chunk.cast(pa.int64())
     if not pa.types.is_integer(chunk.type) or chunk.type.bit_width != 64:
-        raise _wrong_type(chunk, found, "int64")
+        raise _wrong_type(chunk, kind, "int64")
     raw = chunk.buffers()[1]
     values = np.frombuffer(raw, np.uint64)[chunk.offset : chunk.offset + len(chunk)] if raw else np.empty(0, np.uint64)
-    most = found.kind.max
+    most = kind.max
     if most < (1 << 64) - 1 and len(values) and int(values.max()) > most:
         bad = _first(values > most, chunk)
         if bad is not None:
-            message = f"row {row + bad}: {chunk[bad]} is outside 0..{most} of {found.name}"
+            message = f"row {row + bad}: {chunk[bad]} is outside 0..{most} of {kind.format.name}"
             raise FieldError(message, code="field.range")
     return values
 
 
-def _of_decimals(chunk: Any, row: int, found: Shape) -> Any:
+def _of_decimals(chunk: Any, row: int, kind: Kind) -> Any:
     """Return the integers of a column of decimals, as ``NUMERIC`` and ``HUGEINT`` of databases become in Arrow.
 
     :raises FieldError: ``field.range``: one is outside the layout.
     """
     chunk = chunk.cast(pa.decimal256(76, 0))
-    most = pa.scalar(Decimal(found.kind.max), chunk.type)
+    most = pa.scalar(Decimal(kind.max), chunk.type)
     bad = pc.or_(pc.less(chunk, pa.scalar(Decimal(0), chunk.type)), pc.greater(chunk, most))
     at = _first(bad.fill_null(False).to_numpy(zero_copy_only=False), chunk)
     if at is not None:
-        message = f"row {row + at}: {chunk[at]} is outside 0..{found.kind.max} of {found.name}"
+        message = f"row {row + at}: {chunk[at]} is outside 0..{kind.max} of {kind.format.name}"
         raise FieldError(message, code="field.range")
     return chunk.cast(pa.uint64())
 
 
-def _fixed(chunk: Any, row: int, found: Shape) -> Any:
+def _fixed(chunk: Any, row: int, kind: Kind) -> Any:
     """Return a column of IDs of bytes, as fixed-size binary.
 
     :raises ParseError: ``parse.length``: an ID has another size.
     """
     chunk = _plain(chunk)
-    size = found.kind.size or 0
-    kind = chunk.type
-    if pa.types.is_fixed_size_binary(kind) and kind.byte_width == size:
+    size = kind.size or 0
+    stored = chunk.type
+    if pa.types.is_fixed_size_binary(stored) and stored.byte_width == size:
         return chunk
-    if not (pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or pa.types.is_fixed_size_binary(kind)):
-        raise _wrong_type(chunk, found, f"binary of {size} bytes")
-    if pa.types.is_fixed_size_binary(kind):
+    if not (pa.types.is_binary(stored) or pa.types.is_large_binary(stored) or pa.types.is_fixed_size_binary(stored)):
+        raise _wrong_type(chunk, kind, f"binary of {size} bytes")
+    if pa.types.is_fixed_size_binary(stored):
         chunk = chunk.cast(pa.binary())
     if (bad := _first_other(pc.binary_length(chunk), size, chunk)) is not None:
-        message = f"row {row + bad}: {found.name} has {size} bytes, not {len(chunk[bad].as_py())}"
+        message = f"row {row + bad}: {kind.format.name} has {size} bytes, not {len(chunk[bad].as_py())}"
         raise ParseError(message, code="parse.length")
     return chunk.cast(pa.binary(size))
 
@@ -221,18 +234,18 @@ def _summed(rows: int, terms: list[tuple[Callable[[slice], Any], int]], base: in
     return out.view(np.int64)
 
 
-def _check_fixed(chunk: Any, row: int, found: Shape, data: Any, size: int) -> None:
+def _check_fixed(chunk: Any, row: int, format: Format, data: Any, size: int) -> None:
     """Refuse an ID of another format, which its fixed bits tell.
 
     :raises ParseError: ``parse.unknown``.
     """
-    for run, value in found.fixed():
+    for run, value in fixed_bits(format):
         read = _bits(data, size, len(chunk), run)
         for start in range(0, len(chunk), BLOCK):
             bad = read(slice(start, start + BLOCK)) != value
             if bad.any() and (at := _first(bad, chunk[start : start + BLOCK])) is not None:
                 raise ParseError(
-                    f"row {row + start + at}: {_shown(chunk[start + at])} is no {found.name}", code="parse.unknown"
+                    f"row {row + start + at}: {_shown(chunk[start + at])} is no {format.name}", code="parse.unknown"
                 )
 
 
@@ -242,25 +255,25 @@ def _shown(value: Any) -> str:
 
 
 def _terms(
-    chunk: Any, row: int, found: Shape, runs: tuple[BitRange, ...]
+    chunk: Any, row: int, kind: Kind, format: Format, runs: tuple[BitRange, ...]
 ) -> tuple[Any, list[tuple[Callable[[slice], Any], int]]]:
     """Return the checked column, and a function and a weight for each bit range."""
-    if found.is_integer:
-        values = _integers(chunk, row, found)
-        return chunk, [(_words(values, number), number.weight) for number in numbers(found, runs)]
-    if found.is_text:
-        chunk, data, size = _text_rows(chunk, row, found)
+    if kind.layout is not None:
+        values = _integers(chunk, row, kind)
+        return chunk, [(_words(values, number), number.weight) for number in numbers(kind, runs)]
+    if kind.is_text:
+        chunk, data, size = _text_rows(chunk, row, kind, format)
         digits = _DIGITS[np.frombuffer(data, np.uint8).reshape(len(chunk), size)]
         bad = (digits == 255).any(axis=1)
         if bad.any() and (at := _first(bad, chunk)) is not None:
-            message = f"row {row + at}: {_shown(chunk[at])} is no {found.name}"
+            message = f"row {row + at}: {_shown(chunk[at])} is no {kind.format.name}"
             raise ParseError(message, code="parse.unknown")
-        _check_fixed(chunk, row, found, data, size)
+        _check_fixed(chunk, row, format, data, size)
         return chunk, [(_digit(digits, size, run), run.weight) for run in runs]
-    chunk = _fixed(chunk, row, found)
+    chunk = _fixed(chunk, row, kind)
     size = chunk.type.byte_width
     data = _packed(chunk, size)
-    _check_fixed(chunk, row, found, data, size)
+    _check_fixed(chunk, row, format, data, size)
     return chunk, [(_bits(data, size, len(chunk), run), run.weight) for run in runs]
 
 
@@ -287,20 +300,21 @@ def time_of(column: Any, scheme: Scheme) -> Any:
     :raises ParseError: ``parse.length``, ``parse.unknown``: a value is no such ID. The message names the first such
         row.
     """
-    found = shape(scheme)
-    found.time_bits()  # raises FieldError for any column if the IDs have no time
-    return _mapped(column, lambda chunk, row: _times(chunk, row, found))
+    kind = kind_of_column(scheme)
+    time_bits(kind.format)  # raises FieldError for any column if the IDs have no time
+    return _mapped(column, lambda chunk, row: _times(chunk, row, kind))
 
 
-def _times(chunk: Any, row: int, found: Shape) -> Any:
-    if found.is_text:
-        found = found.of_length(pc.max(pc.binary_length(_checked_text(chunk, found))).as_py() or 0)
-    time = found.time_bits()
-    checked, terms = _terms(chunk, row, found, time.runs)
+def _times(chunk: Any, row: int, kind: Kind) -> Any:
+    read = kind.format
+    if kind.is_text:
+        read = of_length(kind, pc.max(pc.binary_length(_checked_text(chunk, kind))).as_py() or 0)
+    time = time_bits(read)
+    checked, terms = _terms(chunk, row, kind, read, time.runs)
     values = _summed(len(checked), terms, time.base)
     if time.unit == "ns":
         # A time beyond 64 bits of nanoseconds has overflowed, so it differs from the time in units of 100 ns.
-        ticks = _summed(len(checked), [(read, weight // 100) for read, weight in terms], time.base // 100)
+        ticks = _summed(len(checked), [(of, weight // 100) for of, weight in terms], time.base // 100)
         bad = ticks != values // 100
         if bad.any() and (at := _first(bad, checked)) is not None:
             message = f"row {row + at}: {_shown(checked[at])} is of a time before 1677 or after 2262"
@@ -318,8 +332,8 @@ def node_of(column: Any, scheme: Scheme) -> Any:
     :raises FieldError: ``field.format``: the IDs have no node number; and as :func:`time_of`.
     :raises MintError: as :func:`time_of`.
     """
-    found = shape(scheme)
-    return _numbers(column, found, found.nodes())
+    kind = kind_of_column(scheme)
+    return _numbers(column, kind, node_bits(kind.format))
 
 
 def field_of(column: Any, scheme: Scheme, field: str) -> Any:
@@ -341,15 +355,15 @@ def field_of(column: Any, scheme: Scheme, field: str) -> Any:
         :func:`time_of`.
     :raises MintError: as :func:`time_of`.
     """
-    found = shape(scheme)
-    return _numbers(column, found, found.field(field))
+    kind = kind_of_column(scheme)
+    return _numbers(column, kind, field_bits(kind.format, field))
 
 
-def _numbers(column: Any, found: Shape, runs: tuple[BitRange, ...]) -> Any:
+def _numbers(column: Any, kind: Kind, runs: tuple[BitRange, ...]) -> Any:
     """Return the numbers in some bit ranges of a column."""
 
     def of_chunk(chunk: Any, row: int) -> Any:
-        checked, terms = _terms(chunk, row, found, runs)
+        checked, terms = _terms(chunk, row, kind, kind.format, runs)
         return _finished(_summed(len(checked), terms, 0), checked, pa.int64())
 
     return _mapped(column, of_chunk)
@@ -365,24 +379,24 @@ def text(column: Any, scheme: Scheme) -> Any:
 
     :raises MintError: as :func:`time_of`.
     """
-    found = shape(scheme)
+    kind = kind_of_column(scheme)
 
     def texts(chunk: Any, row: int) -> Any:
-        if found.is_text:
-            return _plain(_checked_text(chunk, found)).cast(pa.string())
-        if found.is_integer:
-            values = pa.array(_integers(chunk, row, found), mask=_null_mask(chunk))
+        if kind.is_text:
+            return _plain(_checked_text(chunk, kind)).cast(pa.string())
+        if kind.layout is not None:
+            values = pa.array(_integers(chunk, row, kind), mask=_null_mask(chunk))
             return values.cast(pa.string())
-        chunk = _fixed(chunk, row, found)
-        made = _texts(_written(found, _packed(chunk, chunk.type.byte_width)), len(chunk))
+        chunk = _fixed(chunk, row, kind)
+        made = _texts(_written(kind, _packed(chunk, chunk.type.byte_width)), len(chunk))
         return pc.if_else(chunk.is_valid(), made, None) if chunk.null_count else made
 
     return _mapped(column, texts)
 
 
-def _written(found: Shape, packed: memoryview) -> Any:
+def _written(kind: Kind, packed: memoryview) -> Any:
     """Return the packed texts of packed IDs."""
-    array, length = found.kind.scheme.module.Array, found.kind.length
+    array, length = kind.module.Array, kind.length
     rows = len(packed) // array.SIZE
     out = np.empty(rows * length, np.uint8)
     for start in range(0, rows, BLOCK):
@@ -407,20 +421,20 @@ def _texts(packed: Any, count: int) -> pa.Array:
 # Parsing.
 
 
-def _checked_text(chunk: Any, found: Shape) -> Any:
+def _checked_text(chunk: Any, kind: Kind) -> Any:
     chunk = _plain(chunk)
     if not (pa.types.is_string(chunk.type) or pa.types.is_large_string(chunk.type)):
-        raise _wrong_type(chunk, found, "text")
+        raise _wrong_type(chunk, kind, "text")
     return chunk
 
 
-def _text_rows(chunk: Any, row: int, found: Shape) -> tuple[Any, Any, int]:
+def _text_rows(chunk: Any, row: int, kind: Kind, format: Format) -> tuple[Any, Any, int]:
     """Return a column of a scheme of text, its packed texts, and their one length."""
-    chunk = _checked_text(chunk, found)
+    chunk = _checked_text(chunk, kind)
     lengths = pc.binary_length(chunk)
-    size = found.format.bits // 8
+    size = format.bits // 8
     if (bad := _first_other(lengths, size, chunk)) is not None:
-        message = f"row {row + bad}: {_shown(chunk[bad])} has {lengths[bad]} characters, {found.name} has {size}"
+        message = f"row {row + bad}: {_shown(chunk[bad])} has {lengths[bad]} characters, {kind.format.name} has {size}"
         raise ParseError(message, code="parse.length")
     return chunk, _packed_text(chunk, "0" * size), size
 
@@ -456,61 +470,61 @@ def parse(column: Any, scheme: Scheme, *, errors: Literal["raise", "null"] = "ra
     if errors not in ("raise", "null"):
         message = f"errors must be 'raise' or 'null', not {errors!a:.40}"
         raise ConfigError(message, code="config.policy")
-    found = shape(scheme)
+    kind = kind_of_column(scheme)
 
     def kept(chunk: Any, bad: Any, row: int) -> Any:
         """Return a chunk in which the bad texts are null."""
         if not bad.any():
             return chunk
         if errors == "raise":
-            raise _refusal(chunk, int(bad.argmax()), row, found)
+            raise _refusal(chunk, int(bad.argmax()), row, kind)
         return pc.if_else(pa.array(bad), None, chunk)
 
     def parsed(chunk: Any, row: int) -> Any:
-        chunk = _checked_text(chunk, found)
-        bad = _misfits(chunk, found)
+        chunk = _checked_text(chunk, kind)
+        bad = _misfits(chunk, kind)
         if errors == "raise" and bad.any():
             parsed(chunk[: int(bad.argmax())], row)  # one of these may be bad in another way
         chunk = kept(chunk, bad, row)
-        if found.is_text:
+        if kind.is_text:
             return chunk.cast(pa.string())
-        if found.is_integer:
+        if kind.layout is not None:
             return pa.array(chunk.fill_null("0").cast(pa.int64()).to_numpy(), mask=_null_mask(chunk))
-        filler = str(found.kind.read(bytes(found.kind.size or 0)))
-        data, bad = _read(found, _packed_text(chunk, filler), len(filler), len(chunk))
+        filler = str(kind.read(bytes(kind.size or 0)))
+        data, bad = _read(kind, _packed_text(chunk, filler), len(filler), len(chunk))
         chunk = kept(chunk, bad, row)
-        ids = _binary(data, found.kind.size or 0)
+        ids = _binary(data, kind.size or 0)
         return pc.if_else(chunk.is_valid(), ids, None) if chunk.null_count else ids
 
     return _mapped(column, parsed)
 
 
-def _misfits(chunk: Any, found: Shape) -> Any:
+def _misfits(chunk: Any, kind: Kind) -> Any:
     """Return a mask of the texts that a quick check finds to be no ID. Nulls are not marked."""
-    if found.is_text:
-        return np.array([each is not None and not _is_id(each, found) for each in chunk.to_pylist()], bool)
-    if found.is_integer:
-        most = str(min(found.kind.max, SIGNED))
+    if kind.is_text:
+        return np.array([each is not None and not _is_id(each, kind) for each in chunk.to_pylist()], bool)
+    if kind.layout is not None:
+        most = str(min(kind.max, SIGNED))
         digits = pc.match_substring_regex(chunk, f"^[0-9]{{1,{len(most)}}}$")
         # Texts of equally many digits are in the order of the numbers.
         large = pc.and_(pc.equal(pc.binary_length(chunk), len(most)), pc.greater(chunk, most))
         bad = pc.or_(pc.invert(digits), large)
     else:
-        bad = pc.not_equal(pc.binary_length(chunk), found.kind.length)
+        bad = pc.not_equal(pc.binary_length(chunk), kind.length)
     return bad.fill_null(False).to_numpy(zero_copy_only=False)
 
 
-def _is_id(value: str, found: Shape) -> bool:
+def _is_id(value: str, kind: Kind) -> bool:
     try:
-        found.kind.read(value)
+        kind.read(value)
     except MintError:
         return False
     return True
 
 
-def _read(found: Shape, packed: memoryview, length: int, rows: int) -> tuple[Any, Any]:
+def _read(kind: Kind, packed: memoryview, length: int, rows: int) -> tuple[Any, Any]:
     """Return the bytes of packed texts, and a mask of those that are no ID."""
-    array = found.kind.scheme.module.Array
+    array = kind.module.Array
     data, bad = np.empty(rows * array.SIZE, np.uint8), np.zeros(rows, bool)
     start, step = 0, BLOCK
     while start < rows:
@@ -527,11 +541,11 @@ def _read(found: Shape, packed: memoryview, length: int, rows: int) -> tuple[Any
     return data, bad
 
 
-def _refusal(chunk: Any, at: int, row: int, found: Shape) -> ParseError:
+def _refusal(chunk: Any, at: int, row: int, kind: Kind) -> ParseError:
     value = chunk[at].as_py()
-    code, position, why = "parse.unknown", None, f"is no {found.name} in the form that parse reads"
+    code, position, why = "parse.unknown", None, f"is no {kind.format.name} in the form that parse reads"
     try:
-        found.kind.read(value)
+        kind.read(value)
     except ParseError as error:
         code, position, why = error.code, error.position, str(error)
     except MintError as error:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from mintage.formats.bits import TimeBits, bounds, layout_of, numbers
+from mintage.formats.bits import TimeBits, bounds, layout_of, node_bits, numbers, time_bits
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 def _added(layout: Scheme, column: str, which: Literal["time", "node"]) -> tuple[Any, TimeBits]:
     found = layout_of(layout)
-    time = found.time_bits() if which == "time" else TimeBits("ms", 0, found.nodes())
+    time = time_bits(found.format) if which == "time" else TimeBits("ms", 0, node_bits(found.format))
     made = None
     for low, mask, weight in numbers(found, time.runs):
         term = pc.shift_right(pc.field(column), low) if low else pc.field(column)

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from mintage.errors import FieldError
 from mintage.ext._columns import check_name, generator_of, refused
-from mintage.formats.rows import SCHEMES
+from mintage.formats.kinds import KINDS
 
 SIGNED = (1 << 63) - 1
 """The largest signed integer of 64 bits."""
@@ -42,10 +42,10 @@ def new_ids_column(generator: object, count: int, *, as_text: bool = False) -> p
 
 def _column(batch: Any, source: Any, *, as_text: bool) -> pa.Array:
     name = type(source).__module__.removeprefix("mintage.")
-    scheme = SCHEMES.get(name)
+    scheme = KINDS.get(name)
     if name == "typeid" or (scheme is not None and scheme.is_text):
         return pa.array([str(each) for each in batch], pa.string())
-    if scheme is None or scheme.has_layouts:
+    if scheme is None or scheme.layout:
         if scheme is None:  # a batch of a sequence is a tuple of ranges
             parts = [np.arange(each.start, each.stop, each.step, dtype=np.int64) for each in batch]
             values = np.concatenate(parts) if parts else np.empty(0, np.int64)

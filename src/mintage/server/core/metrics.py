@@ -14,7 +14,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, disa
 
 from mintage import __version__
 from mintage.errors import CATALOGUE, MintError
-from mintage.formats.rows import NAMES
+from mintage.formats.kinds import NAMES
 from mintage.store import Forwarding, Store
 
 if TYPE_CHECKING:

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Final
 
 from mintage.errors import FieldError, RequestError, StoreError
 from mintage.formats import catalogue
-from mintage.formats.rows import NAMES, SCHEMES
+from mintage.formats.kinds import KINDS, NAMES
 from mintage.rules import MAX_INTEGER
 from mintage.server.core.threads import Shared, Threads, within
 
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from mintage.formats.rows import Generator
+    from mintage.formats.kinds import Generator
     from mintage.server.config.settings import Settings
     from mintage.server.core.metrics import Metrics
     from mintage.store import Store
@@ -37,7 +37,7 @@ class Minters:
         self._metrics = metrics
         # Apart from the threads of the store: minting in a layout with few IDs blocks a thread, of which each scheme
         # needs one at most.
-        self._threads = Threads(len(SCHEMES), "mintage-mint")
+        self._threads = Threads(len(KINDS), "mintage-mint")
         self._generators: dict[str, Generator] = {}
         self._opening: Shared[None] = Shared()
         self._minting: Counter[str] = Counter()
@@ -50,16 +50,13 @@ class Minters:
         """By scheme, the time at which the last slice failed, on a monotonic clock in seconds, and the reason."""
         # At most the IDs of one second, as a request that waits for more blocks a thread.
         a_second = max(1, settings.layout.ids_per_second)
-        self._most = {each.name: a_second for each in SCHEMES.values() if each.has_layouts}
+        self._most = {each.name: a_second for each in KINDS.values() if each.layout}
         """By scheme, the most IDs that may be minted at a time; schemes without a layout have no such limit."""
 
     def ends(self) -> dict[str, datetime | None]:
         """Return, by scheme, the last time that its layout can hold."""
-        chosen = catalogue.of_layout(self._settings.layout, "")
-        return {
-            each.name: (chosen if each.has_layouts else catalogue.of_scheme(each.name)).ends
-            for each in SCHEMES.values()
-        }
+        chosen = catalogue.of_layout(self._settings.layout)
+        return {each.name: (chosen if each.layout else each.format).ends for each in KINDS.values()}
 
     def generators(self) -> dict[str, Generator]:
         """Return the generators that have minted so far, by scheme."""
@@ -70,7 +67,7 @@ class Minters:
 
         :raises RequestError: ``request.malformed``.
         """
-        if scheme not in SCHEMES:
+        if scheme not in KINDS:
             raise RequestError(
                 f"scheme {scheme!r:.60} does not exist: use one of {', '.join(NAMES)}", code="request.malformed"
             )
@@ -91,7 +88,7 @@ class Minters:
                 code="request.busy",
                 retry_after_ms=1000,
             )
-        max_meta = SCHEMES[scheme].max_meta
+        max_meta = KINDS[scheme].max_meta
         if not 0 <= meta <= max_meta:
             bounds = f"outside 0..{max_meta}" if max_meta else f"not 0: {scheme} has no metabyte"
             raise FieldError(f"meta {meta} is {bounds}", code="field.range")
@@ -128,18 +125,18 @@ class Minters:
         return ids
 
     def _mint(self, scheme: str, count: int, meta: int) -> list[str]:
-        return list(map(str, SCHEMES[scheme].mint(self._generators[scheme], count, meta)))
+        return list(map(str, KINDS[scheme].mint(self._generators[scheme], count, meta)))
 
     def _make(self, scheme: str) -> None:
         """Make the generator of a scheme, and lease its node number."""
-        minted, settings = SCHEMES[scheme], self._settings
+        minted, settings = KINDS[scheme], self._settings
         lease = {
             "store": self._store,
             "span_ms": settings.span_ms,
             "on_lease_lost": "move",
             "max_wait_ms": settings.max_wait_ms,
         }
-        chosen = {"layout": settings.layout, "nodes": settings.nodes} if minted.has_layouts else {}
+        chosen = {"layout": settings.layout, "nodes": settings.nodes} if minted.layout else {}
         try:
             generator = minted.generator(lease, **chosen)
         except OSError as error:

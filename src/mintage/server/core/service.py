@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from mintage import Sequence
     from mintage._core.lane import Bucket
-    from mintage.formats.rows import Generator
+    from mintage.formats.kinds import Generator
     from mintage.server.config.settings import Settings
     from mintage.server.core.namespaces import ServedNamespace
     from mintage.server.loop.limits import Connection

@@ -8,7 +8,7 @@ from pydantic import BeforeValidator, Field
 from typing_extensions import TypedDict
 
 from mintage.formats import anatomy
-from mintage.formats.rows import NAMES
+from mintage.formats.kinds import NAMES
 from mintage.server.operation import Ask, operation
 from mintage.server.v1.schemas import Count, check_int
 

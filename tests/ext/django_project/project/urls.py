@@ -9,7 +9,7 @@ from shop import api
 
 from mintage.ext.django import JSONEncoder
 from mintage.ext.django.urls import register_converters
-from mintage.formats.kinds import NAMED
+from mintage.formats.annotations import NAMED
 
 register_converters()
 
