@@ -45,7 +45,7 @@ const YEAR_MS: u64 = 31_556_952_000;
 /// The most bits of a layout's sequence number.
 const MAX_SEQUENCE_BITS: u32 = 31;
 
-/// Returns the bits that as many values need.
+/// Returns the number of bits that this many values need.
 const fn bits_for(values: u64) -> u32 {
     u64::BITS - values.saturating_sub(1).leading_zeros()
 }

@@ -27,8 +27,8 @@ impl Cell {
         self.0.load(Ordering::Acquire)
     }
 
-    /// Returns the current word, in one order with all updates: an update that is not in it sees whatever this thread
-    /// wrote before.
+    /// Returns the current word, in one order with all updates: an update that is not in it sees all earlier writes of
+    /// this thread.
     #[must_use]
     pub fn load_in_order(&self) -> u64 {
         self.0.fetch_add(0, Ordering::AcqRel)

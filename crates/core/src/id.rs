@@ -42,7 +42,7 @@ pub trait Id: Copy + Ord + Hash + Debug + Display + Send + Sync + 'static {
     /// The position of the first wrong character.
     fn decode(text: &[u8]) -> Result<Self, usize>;
 
-    /// Returns in words what must stand at a position of the text.
+    /// Describes the characters that a position of the text allows.
     fn expected(at: usize) -> &'static str;
 
     /// Returns the error for the character at a position of a malformed text, or of many texts without separators.
@@ -68,14 +68,14 @@ pub trait Id: Copy + Ord + Hash + Debug + Display + Send + Sync + 'static {
         })
     }
 
-    /// Writes the texts of packed IDs. `text` has room for exactly as many.
+    /// Writes the texts of packed IDs. `text` has exactly their size.
     fn encode_many(ids: &[u8], text: &mut [u8]) {
         for (id, text) in ids.chunks_exact(Self::SIZE).zip(text.chunks_exact_mut(Self::TEXT)) {
             text.copy_from_slice(Self::from_slice(id).to_text().as_ref());
         }
     }
 
-    /// Reads packed texts. `ids` has room for exactly as many.
+    /// Reads packed texts. `ids` has exactly their size.
     ///
     /// # Errors
     /// The position of the first wrong character.

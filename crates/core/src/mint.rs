@@ -34,6 +34,6 @@ pub trait Mint: Send + Sync {
     /// Ends minting for good, and returns the end of the used ticks: no ID has this tick or a later one.
     fn close(&self) -> Tick;
 
-    /// Returns the tick that [`Mint::close`] would return. A thread that mints later sees whatever the caller wrote before.
+    /// Returns the tick that [`Mint::close`] would return. A thread that mints later sees all earlier writes of the caller.
     fn used_until(&self) -> Tick;
 }

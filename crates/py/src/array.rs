@@ -1,4 +1,4 @@
-//! Arrays of packed items: all that is the same whether the items are IDs of a class or integers.
+//! Arrays of packed items: the code that arrays of IDs and of integers share.
 
 use crate::arrow::Ids;
 use crate::{hot, values};
@@ -21,7 +21,7 @@ pub trait ArrayClass: hot::Lends {
     /// The text of the item of these bytes.
     fn text(bytes: &[u8]) -> String;
 
-    /// The bytes of a value that may be an item; `None` where it is none.
+    /// The bytes of a value that may be an item; `None` if it is none.
     fn bytes_of(value: &Bound<'_, PyAny>) -> Option<impl AsRef<[u8]>>;
 
     /// The items as a column of Arrow.
@@ -30,7 +30,7 @@ pub trait ArrayClass: hot::Lends {
     /// An array of these items, with the other properties of this one.
     fn with_data(&self, data: Py<PyBytes>) -> Self;
 
-    /// The result of a comparison with an object; `None` leaves the answer to that.
+    /// The result of a comparison with an object; `None` lets the object decide.
     fn equals(&self, other: &Bound<'_, PyAny>) -> PyResult<Option<bool>> {
         let (py, own) = (other.py(), self.bytes());
         Ok(Some(other.cast::<Self>().is_ok_and(|other| other.get().bytes().as_bytes(py) == own.as_bytes(py))))
@@ -42,7 +42,7 @@ fn packed<'py, A: ArrayClass>(array: &'py A, py: Python<'py>) -> impl ExactSizeI
     array.bytes().as_bytes(py).chunks_exact(A::SIZE)
 }
 
-/// The bytes of the item at an index; `None` behind the last one.
+/// The bytes of the item at an index; `None` after the last one.
 pub fn bytes_at<'py, A: ArrayClass>(array: &'py A, py: Python<'py>, index: usize) -> Option<&'py [u8]> {
     array.bytes().as_bytes(py).get(index * A::SIZE..)?.get(..A::SIZE)
 }

@@ -1,4 +1,4 @@
-//! Arrays as columns of Arrow: of the type that suits them, or another in which a consumer asks for the same values.
+//! Arrays as columns of Arrow, of their usual type or of another one that a consumer asks for.
 
 use crate::decimal::{DIGITS, decimals};
 use crate::hot::{Buffer, Data, Field, IdClass, room};
@@ -48,18 +48,18 @@ impl Kind {
 /// The layout in memory of values of any length.
 #[derive(Clone, Copy)]
 enum Width {
-    /// One behind the other, after places of 32 bits.
+    /// One after the other, with offsets of 32 bits.
     Small,
-    /// One behind the other, after places of 64 bits.
+    /// One after the other, with offsets of 64 bits.
     Large,
-    /// Behind views of 16 bytes, in which lie what is no longer than 12.
+    /// With views of 16 bytes, which hold values of up to 12 bytes themselves.
     View,
 }
 
 /// The type in which a column has its values.
 #[derive(Clone, Copy)]
 enum Form {
-    /// As it lies there.
+    /// As it is in memory.
     Plain,
     /// The same, where the integers would fit signed ones.
     Unsigned,
@@ -87,7 +87,7 @@ impl<'a> Ids<'a> {
         self.data.as_bytes(py).len() / self.kind.size()
     }
 
-    /// The type where the consumer asks for none.
+    /// The type if the consumer asks for none.
     pub fn schema<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         self.field(Form::Plain, None).capsule(py)
     }
@@ -114,9 +114,9 @@ impl<'a> Ids<'a> {
         Ok((self.field(form, requested.as_ref()), self.data(py, form)))
     }
 
-    /// The form that a request asks for; the plain one, if it is another type than these.
+    /// The form that a request asks for; the plain one for any other type.
     fn fit(&self, py: Python<'_>, requested: &Field) -> Form {
-        // A place of 32 bits is not enough for everything.
+        // Offsets of 32 bits are too small for large columns.
         let width = |letter, bytes: usize| match letter {
             b'v' => Width::View,
             b'Z' | b'U' => Width::Large,
@@ -176,7 +176,7 @@ impl<'a> Ids<'a> {
             (Form::Plain | Form::Unsigned, _) => vec![Buffer::absent(), lent(0)],
             (Form::Binary(Width::View), _) if size <= INLINE => {
                 let mut views = room(count);
-                // Copies of a size that is known are moves between registers.
+                // The compiler makes moves between registers of copies of a known size.
                 match size {
                     10 => views.extend(as_chunks::<_, 10>(ids).0.iter().map(|id| inline(id))),
                     12 => views.extend(as_chunks::<_, 12>(ids).0.iter().map(|id| inline(id))),
@@ -207,8 +207,8 @@ impl<'a> Ids<'a> {
     }
 }
 
-/// The buffers of values that lie one behind the other, each no longer than `longest`, which begin at `at(0)`, `at(1)` and so
-/// on; `part` is their memory from a place on.
+/// The buffers of values that lie one after the other. Each is no longer than `longest`; they begin at `at(0)`, `at(1)` and
+/// so on. `part` is their memory from an offset on.
 #[inline(always)]
 fn laid(
     width: Width,
@@ -231,7 +231,7 @@ fn laid(
         }
         Width::View => {}
     }
-    // A place within a buffer has 32 bits, so a buffer holds so many values.
+    // An offset within a buffer has 32 bits, so a buffer holds this many values.
     let most = i32::MAX as usize / longest;
     let (mut views, mut lengths, mut parts) = (room(count), Vec::new(), Vec::new());
     for first in (0..count).step_by(most) {

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// The seeded randomness of a test's clock: one stream, the same in each run, for every generator that has the clock.
 struct Seed {
-    /// The generation that it is for: a forked child would repeat the bits, so it draws random ones.
+    /// The generation in which the seed holds. A forked child draws random bits, as it would repeat these.
     generation: u64,
     stream: Mutex<Stream>,
 }
@@ -33,7 +33,7 @@ impl Seed {
         .transpose()
     }
 
-    /// Fills `bytes`; `false` where it is another process's.
+    /// Fills `bytes`; returns false if the seed belongs to another process.
     fn fill(&self, bytes: &mut [u8]) -> bool {
         if !fork::is_current(self.generation) {
             return false;
@@ -61,8 +61,8 @@ impl Seed {
 /// it forward to the time it waits for; with ``auto_advance=False`` it blocks until another thread moves the clock.
 /// Calling the clock gives its time.
 ///
-/// With a ``seed``, 0 to 2^64 - 1, a generator that has this clock also takes from it what it leaves to chance otherwise:
-/// the same bits in each run, which are easy to guess. In a forked child they are random.
+/// With a ``seed``, 0 to 2^64 - 1, the clock also gives its generators the bits that they would draw at random: the same
+/// bits in each run, which are easy to guess. In a forked child they are random.
 ///
 /// >>> from mintage import sno
 /// >>> from mintage.testing import ManualClock
@@ -167,9 +167,8 @@ impl ManualClock {
 /// FollowingClock(*, seed=None)
 ///
 /// When the clock goes back, its generators start over with the next node number: so their IDs have the time of the test,
-/// and no ID comes twice until all node numbers were used. A generator that has to wait while the clock stands still takes
-/// the time to be the one that it waits for.
-/// ``seed`` is as for :class:`ManualClock`. Calling the clock gives its time.
+/// and no ID repeats until all node numbers were used. If a generator has to wait while the clock stands still, the clock
+/// skips to the time that it waits for. ``seed`` is as for :class:`ManualClock`. Calling the clock gives its time.
 ///
 /// >>> from mintage.testing import FollowingClock
 /// >>> FollowingClock()() > 1_700_000_000 * 10**9
@@ -190,7 +189,7 @@ struct Reading {
     last: i128,
     /// The number of times that it went back.
     rewinds: u64,
-    /// Readings in this range are taken for its end.
+    /// A reading in this range counts as its end.
     waited: Range<i128>,
 }
 
@@ -210,7 +209,7 @@ impl FollowingClock {
                 reading.count += 1;
                 break (read, reading);
             }
-            // Another thread has read a later time since: that is no clock that went back.
+            // Another thread has read a later time since, so the clock did not go back.
         };
         if read < reading.last {
             reading.rewinds += 1;
@@ -317,7 +316,7 @@ impl Clock {
         if let Self::Following(clock) = self { Ok(clock.get().read(py)?.1) } else { Ok(0) }
     }
 
-    /// Bits that are the same each time; `false` where this clock has none, and chance is to be asked.
+    /// Fills `bytes` with bits of the seed; returns false if the clock has none, and the caller must draw random ones.
     fn seeded(&self, bytes: &mut [u8]) -> bool {
         let seed = match self {
             Self::System | Self::Callable(_) => None,
@@ -327,27 +326,27 @@ impl Clock {
         seed.is_some_and(|seed| seed.fill(bytes))
     }
 
-    /// Fills `bytes` with what is left to chance.
+    /// Fills `bytes` with seeded or random bits.
     ///
     /// `GenerationError`: `system.random`.
     pub fn fill(&self, py: Python<'_>, bytes: &mut [u8]) -> PyResult<()> {
         if self.seeded(bytes) { Ok(()) } else { entropy::fill(py, bytes) }
     }
 
-    /// An array of bytes that are left to chance.
+    /// An array of seeded or random bytes.
     pub fn bytes<const N: usize>(&self, py: Python<'_>) -> PyResult<[u8; N]> {
         let mut bytes = [0; N];
         self.fill(py, &mut bytes)?;
         Ok(bytes)
     }
 
-    /// A number left to chance, which the kernel draws.
+    /// A seeded number, or one that the kernel draws.
     pub fn random(&self, py: Python<'_>) -> PyResult<u64> {
         let mut bytes = [0; 8];
         if self.seeded(&mut bytes) { Ok(u64::from_ne_bytes(bytes)) } else { values::random(py) }
     }
 
-    /// The tick that it is.
+    /// The present tick.
     pub fn tick(&self, py: Python<'_>, scale: Timescale) -> PyResult<Tick> {
         let now = self.now(py)?.floor_ms();
         scale.tick(now).ok_or_else(|| {
@@ -373,7 +372,7 @@ impl Clock {
             if left <= 0 {
                 return Ok(());
             }
-            // Also when the clock went back meanwhile.
+            // Wait on even if the clock went back meanwhile.
             give_up(left)?;
             let left = Duration::from_nanos(u64::try_from(left).unwrap_or(u64::MAX));
             match self {
@@ -387,8 +386,8 @@ impl Clock {
 
 /// The longest sleep before a check of Ctrl-C.
 const SIGNAL_CHECK: Duration = Duration::from_millis(20);
-/// A sleep can end this much late, so the last bit of a wait spins. On a virtual machine it now and then costs a whole
-/// millisecond, which is all of a snowflake's tick: with less, one thread falls below 99 % of what the layout holds.
+/// A sleep can end this late, so a wait spins at its end. On a virtual machine a sleep is at times a millisecond late,
+/// a whole tick of a snowflake: with a shorter spin, one thread mints less than 99 % of the IDs of a layout.
 const OVERSLEEP: Duration = Duration::from_micros(500);
 
 fn system_now() -> UnixNs {
@@ -416,7 +415,7 @@ pub struct Patience {
     started: Option<UnixNs>,
 }
 
-/// Why a call has to wait, for the error if it waits in vain.
+/// The reason of a wait, for the error if the wait is refused.
 pub struct Reason {
     /// The error's code.
     pub code: &'static str,
@@ -425,7 +424,7 @@ pub struct Reason {
 }
 
 impl Reason {
-    /// The error of a caller that does not want to wait.
+    /// The error for a caller that must not wait.
     pub fn refuse(self, py: Python<'_>, clock: &Clock, until: UnixMs) -> PyErr {
         match clock.now(py) {
             Ok(now) => {
@@ -471,7 +470,7 @@ impl Patience {
             Err(errors::generation(py, code, &message, Some(retry)))
         };
         clock.pass_until(py, until.start_ns(), give_up)?;
-        // The next tick must not be read from before the wait.
+        // The cached tick is from before the wait.
         hot::forget_tick();
         Ok(())
     }

@@ -7,8 +7,8 @@ use crate::fork;
 use pyo3::prelude::*;
 use pyo3::{PyClass, PyTypeInfo};
 
-/// Returns the one that mints in place of a generator or a sequence: itself, or its double while a test's clock is in force.
-/// One that is not on the system's clock, or closed, has no double.
+/// Returns the generator or sequence that mints in place of this one: itself, or its double while a test's clock is in
+/// force. A generator that is closed, or has a clock of its own, has no double.
 pub fn acting<'py, T: PyClass + PyTypeInfo>(slf: &Bound<'py, T>, has_double: bool) -> PyResult<Bound<'py, T>> {
     if !has_double || !fork::are_gates_closed() {
         return Ok(slf.clone());

@@ -16,8 +16,8 @@ use std::time::{Duration, Instant};
 /// The longest wait for calls of other threads, which wait for a store.
 const LONGEST: Duration = Duration::from_secs(2);
 
-/// The number of calls that may run Python now, in the lower half; the upper one tells the process that counts them. No lock: a
-/// fork in C could copy it while it is held.
+/// The number of calls that may run Python now, in the lower half; the upper half identifies the process. It is no lock, as a
+/// fork in C could copy a lock that is held.
 static CALLS: AtomicU64 = AtomicU64::new(0);
 
 /// The thread that ends the interpreter, and the class of the error for all others.
@@ -44,7 +44,7 @@ impl Call {
             }
         }
         let none = none();
-        // The calls of a parent's other threads do not end here.
+        // A child does not end the calls of its parent's other threads.
         let begin = |calls: u64| Some(if calls >> 32 == none >> 32 { calls } else { none } + 1);
         let _ = CALLS.fetch_update(Ordering::Relaxed, Ordering::Relaxed, begin);
         Ok(Self { none })

@@ -1,8 +1,8 @@
 //! Random bytes for IDs and keys: one generator a process, which all threads share under the GIL; without it, one a thread.
 //!
-//! It is seeded by the kernel at first use and again in a later generation (a fork, or `mintage.after_restore()`), after so
-//! many bytes, and after a second: so a copy of the process that is not announced draws the same bytes for a second at most.
-//! The vDSO's `getrandom` is no way around it: its state is in this memory as well, and no call tells it of a restore.
+//! It is seeded by the kernel at first use and again in a later generation (a fork, or `mintage.after_restore()`), after 64
+//! KiB, and after a second. So a copy of the process that no call announces draws the same bytes for a second at most. The
+//! vDSO's `getrandom` has the same limit: its state is in this memory too, and no call tells it of a restore.
 
 use crate::{fork, hot, values};
 use mintage_core::entropy::Entropy;
@@ -21,7 +21,7 @@ hot::per_thread! {
     SOURCE: Source = Source { entropy: Entropy::new(), generation: fork::NEVER, seeded: UnixMs(0) }
 }
 
-/// Fills `bytes`; `false` where the kernel has to be asked first, or all gates are closed.
+/// Fills `bytes`; returns false if it needs a new seed of the kernel first, or all gates are closed.
 #[inline(always)]
 pub fn fill_fast(py: Python<'_>, bytes: &mut [u8]) -> bool {
     SOURCE.with(py, |source| {
@@ -42,7 +42,7 @@ pub fn fill(py: Python<'_>, bytes: &mut [u8]) -> PyResult<()> {
                 source.entropy.seed(seed);
                 (source.generation, source.seeded) = (fork::generation(), hot::now());
             });
-            // The clock may have been stepped in between: that ends no seed that is as new as this one.
+            // A clock that was set in between does not end a seed that is this new.
             let is_filled = SOURCE.with(py, |source| source.entropy.fill(part));
             assert!(is_filled, "a seed is good for more than that");
         }

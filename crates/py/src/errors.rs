@@ -42,12 +42,12 @@ pub fn argument(what: &str, expected: &str, got: &Bound<'_, PyAny>) -> PyErr {
     raise(got.py(), "ArgumentError", "argument.type", &format!("{what} must be {expected}, not {kind}"), None)
 }
 
-/// A field's value, in a form that the core has no words for.
+/// A field's value of a form that no error of the core describes.
 pub fn field(py: Python<'_>, code: &str, message: &str) -> PyErr {
     raise(py, "FieldError", code, message, None)
 }
 
-/// Text that is well formed, and is not what was asked for.
+/// A well-formed text of another kind than the caller asked for.
 pub fn parse(py: Python<'_>, code: &str, message: &str) -> PyErr {
     raise(py, "ParseError", code, message, None)
 }
@@ -62,12 +62,12 @@ pub fn generation(py: Python<'_>, code: &str, message: &str, retry_after_ms: Opt
     raise(py, "GenerationError", code, message, Some(("retry_after_ms", retry_after_ms)))
 }
 
-/// A store that cannot be asked now; another try after `retry_after_ms` may succeed.
+/// A store that is unavailable; another try after `retry_after_ms` may succeed.
 pub fn store(py: Python<'_>, code: &str, message: &str, retry_after_ms: u64) -> PyErr {
     raise(py, "StoreError", code, message, Some(("retry_after_ms", Some(retry_after_ms))))
 }
 
-/// Something that a lease does not allow.
+/// A request that the lease does not allow.
 pub fn lease(py: Python<'_>, code: &str, message: &str) -> PyErr {
     raise(py, "LeaseError", code, message, None)
 }

@@ -18,13 +18,13 @@ static FORK_GENERATION: AtomicU64 = AtomicU64::new(0);
 /// The process that started the generation. Compared only where the kernel wipes no pages.
 static STARTED_BY: AtomicU32 = AtomicU32::new(0);
 
-/// The bit of the word that closes all gates. It is outside every generation.
+/// The bit of the word that closes all gates. No generation has it.
 const CLOSED: u64 = 1 << 63;
 
 /// That bit while a test's clock is in force, or 0; outside the word, so that a fork copies it.
 static GATES: AtomicU64 = AtomicU64::new(0);
 
-/// No generation: a gate with it never opens. Not 0, which is what the word holds after a fork.
+/// No generation: a gate with it never opens. It is not 0, as the word is 0 after a fork.
 pub const NEVER: u64 = u64::MAX;
 
 /// The generation of this process: above 0, and of no ancestor when it was forked.
@@ -83,7 +83,7 @@ pub fn start_generation() -> u64 {
     start_after(generation())
 }
 
-/// Starts the first generation of a process. Where several threads of a child do, each learns the same one.
+/// Starts the first generation of a process. Several threads of a child that call it get the same generation.
 #[cold]
 fn start_first(before: u64) -> u64 {
     /// The process, one of whose threads starts its first generation; a child finds its parent here, or 0.
@@ -109,7 +109,7 @@ fn start_first(before: u64) -> u64 {
     current
 }
 
-/// Starts a later generation of this process. Where several threads do, the first of them decides.
+/// Starts a later generation of this process. If several threads do, the first one decides.
 #[cold]
 fn start_after(before: u64) -> u64 {
     let next = LAST.fetch_add(1, Ordering::AcqRel) + 1;
@@ -134,7 +134,8 @@ pub struct Gate {
     changes: hot::Changes,
 }
 
-/// A generation, and how often a generator was detached until then: what was asked for before another moment must not attach it.
+/// A generation, and the number of times that a generator was detached. A grant that was requested at another moment must not
+/// attach it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Moment(u64, u64);
 
@@ -173,7 +174,7 @@ impl Gate {
         self.changes.seen()
     }
 
-    /// Returns true if no other thread has changed the generator since: an ID that was minted meanwhile is discarded otherwise.
+    /// Returns true if no other thread has changed the generator since. Otherwise the caller discards its ID.
     #[inline(always)]
     pub fn is_still(&self, seen: u64) -> bool {
         self.changes.is_still(seen)
@@ -202,7 +203,8 @@ impl Gate {
         Moment(generation(), self.detach_count.load(Ordering::Acquire))
     }
 
-    /// Returns true if what was asked for at a moment may attach the generator: within a change, as other threads ask as well.
+    /// Returns true if a grant that was requested at this moment may attach the generator. Call it within a change, as other
+    /// threads request grants too.
     pub fn may_attach(&self, asked: Moment) -> bool {
         !self.is_closed() && self.entry() != Entry::Attached && self.moment() == asked
     }
@@ -240,7 +242,7 @@ impl Gate {
             return Err(errors::generation(py, "generator.closed", "the generator is closed", None));
         }
         match given {
-            // A given number belongs to the process that it was given in, whether or not it was used there.
+            // A given number belongs to the process that created the generator, even if no ID used it there.
             Some((name, value)) if self.created_in != generation() => {
                 let message = format!(
                     "this process is a fork or a copy of the one that made the generator for {name} {value}; both would mint the \
@@ -252,8 +254,8 @@ impl Gate {
         }
     }
 
-    /// Attaches the generator in this process; opens the hot path only if asked, as the clock is the system's. Where Linux
-    /// wipes no pages it stays closed: the slow path compares the process's number. Other systems fork by the C library alone.
+    /// Attaches the generator in this process; opens the hot path if the clock is the system's. A Linux that wipes no pages
+    /// keeps it closed, and the slow path compares the process id. Other systems fork by the C library alone.
     pub fn open(&self, is_hot: bool) {
         let generation = generation();
         self.attached_in.store(generation, Ordering::Release);
@@ -268,7 +270,7 @@ impl Gate {
         self.attached_in.store(NEVER, Ordering::Release);
     }
 
-    /// Closes the gate for good, and returns the entry until then; `None` where it was closed before.
+    /// Closes the gate for good, and returns its entry; `None` if it was closed already.
     pub fn close(&self) -> Option<Entry> {
         self.open_in.store(NEVER, Ordering::Release);
         (!self.closed.swap(true, Ordering::AcqRel)).then(|| self.entry())

@@ -70,8 +70,8 @@ impl<M: Mint> GeneratorState<M> {
     }
 
     /// The state of a generator's double: it has the node number that the user asked for; or, where IDs have one, the number
-    /// `node`, which counts from the largest on where it is negative. A child of the process that froze the time may use the
-    /// double only of a generator that it made itself, for a number of its own.
+    /// `node`, which counts from the largest on where it is negative. A child process may use the double only of a generator
+    /// that it made itself, with a node number of its own.
     pub fn double(&self, mint: M, (clock, generation): (Clock, u64), node: Option<i64>) -> Self {
         let mut state = Self::without_lease(mint, clock, self.max_wait_ms);
         let drawn = node.map(|node| i128::from(node).rem_euclid(self.nodes.into()) as u64);
@@ -113,8 +113,8 @@ impl<M: Mint> GeneratorState<M> {
     }
 
     /// Detaches the generator: it starts over with another grant at its next ID. Returns the first time, in Unix
-    /// milliseconds, that it did not mint in; `None` where it never minted in this process. It waits for no other thread but
-    /// for moments, and no ID is minted in between.
+    /// milliseconds, that it did not mint in; `None` if it never minted in this process. It waits for other threads for
+    /// moments only. No ID is minted in between.
     pub fn detach(&self) -> Option<i64> {
         self.gate.change(|| {
             let is_attached = self.gate.is_attached();
@@ -124,7 +124,7 @@ impl<M: Mint> GeneratorState<M> {
         })
     }
 
-    /// The first time, in Unix milliseconds, that it did not mint in; `None` where it never minted in this process.
+    /// The first time, in Unix milliseconds, that it did not mint in; `None` if it never minted in this process.
     pub fn minted_until(&self) -> Option<i64> {
         self.gate.is_attached().then(|| self.start(self.mint.used_until()).0)
     }
@@ -180,8 +180,8 @@ pub trait NodeGenerator: PyClass<Frozen = True> + PyTypeInfo + Sync {
     type Mint: Mint;
     /// An ID on its way to its object.
     type Minted;
-    /// The value that a generator needs beside its number when it attaches: read before that is known, as reading may run
-    /// Python.
+    /// The value that a generator needs beside its number when it attaches: it is read before the number is known, as the
+    /// reading may run Python.
     type Origin;
     /// The scheme's word for the node number that a user gives.
     const TERM: &'static str;
@@ -208,13 +208,13 @@ pub trait NodeGenerator: PyClass<Frozen = True> + PyTypeInfo + Sync {
     /// Reads the value that the generator needs beside its number when it attaches.
     fn origin(&self, py: Python<'_>) -> PyResult<Self::Origin>;
 
-    /// The number of a generator without a lease: the one it was given, or one that it draws.
+    /// Returns the number of a generator without a lease: the given one, or a random one.
     fn own_node(&self, py: Python<'_>) -> PyResult<u64>;
 
     /// Sets the node number, before the mint is reset; without an origin, the present one stays.
     fn set_node(&self, py: Python<'_>, node: u64, origin: Option<Self::Origin>);
 
-    /// Returns true if an ID of this generator has a node number, if only a drawn one.
+    /// Returns true if an ID of this generator has a node number, be it a random one.
     fn has_node(&self) -> bool {
         true
     }
@@ -297,7 +297,7 @@ pub fn double<G: NodeGenerator>(
     Ok(this.double(slf.py(), this.state().double(this.new_mint(), (clock, generation), node)))
 }
 
-/// Attaches a generator, unless it is attached: this process, and no parent of it, then has the node number.
+/// Attaches a generator that is not attached: its node number then belongs to this process, and not to a parent.
 pub fn attach<G: NodeGenerator>(slf: &Bound<'_, G>) -> PyResult<()> {
     let (this, py) = (slf.get(), slf.py());
     let state = this.state();
@@ -339,8 +339,8 @@ pub fn attach<G: NodeGenerator>(slf: &Bound<'_, G>) -> PyResult<()> {
     }
 }
 
-/// Resets a generator whose test clock went back: it mints IDs of the same instants again, under another node number. Where it
-/// leases its number, it keeps that.
+/// Resets a generator whose test clock went back: it mints IDs of the same instants again, under another node number. It keeps
+/// a leased number.
 #[cold]
 fn on_clock_rewind<G: NodeGenerator>(this: &G, py: Python<'_>, rewinds: u64) -> PyResult<()> {
     let state = this.state();
@@ -349,7 +349,7 @@ fn on_clock_rewind<G: NodeGenerator>(this: &G, py: Python<'_>, rewinds: u64) -> 
         Some(_) => None,
     };
     state.gate.change(|| {
-        // Of threads that notice it, the first resets the generator.
+        // If several threads notice it, the first one resets the generator.
         if state.rewinds.fetch_max(rewinds, Ordering::Relaxed) >= rewinds {
             return;
         }
@@ -405,7 +405,8 @@ pub fn acting<'py, G: NodeGenerator>(slf: &Bound<'py, G>) -> PyResult<Bound<'py,
     doubles::acting(slf, slf.get().state().has_double())
 }
 
-/// Takes up to `want` IDs of one tick, which `make` composes: again where another thread changes the generator meanwhile.
+/// Takes up to `want` IDs of one tick, which `make` composes. Starts again if another thread changes the generator
+/// meanwhile.
 pub fn take<G: NodeGenerator, T>(slf: &Bound<'_, G>, want: u32, mut make: impl FnMut(&G, Run) -> T) -> PyResult<T> {
     let slf = &acting(slf)?;
     let (this, py) = (slf.get(), slf.py());
@@ -461,7 +462,7 @@ pub fn write<G: NodeGenerator>(slf: &Bound<'_, G>, ids: &mut [u8], meta: u8) -> 
     Ok(())
 }
 
-/// The present tick, of a generator that is attached after the clock was read; and that generator.
+/// Returns the present tick, and the generator, which is attached after the clock was read.
 pub fn attached_now<'py, G: NodeGenerator>(slf: &Bound<'py, G>) -> PyResult<(Bound<'py, G>, Tick)> {
     let (slf, _call) = (acting(slf)?, Call::begin(slf.py())?);
     loop {
@@ -484,7 +485,7 @@ pub fn attach_to_read<'py, G: NodeGenerator>(slf: &Bound<'py, G>) -> PyResult<Bo
     Ok(slf)
 }
 
-/// Makes an ID of a given time, at which the generator must be the only holder that its number ever had.
+/// Makes an ID of a given time. No other generator may have held its node number at that time.
 pub fn mint_at<G: NodeGenerator, T>(
     slf: &Bound<'_, G>,
     time: UnixNs,
@@ -496,7 +497,7 @@ pub fn mint_at<G: NodeGenerator, T>(
     loop {
         let seen = gate.seen();
         attach_at(slf, time, tick)?;
-        // Attaching it may have changed it: then it is asked once more.
+        // To attach it may have changed it, so ask once more.
         let Some(seen) = seen.filter(|&seen| gate.is_still(seen)) else { continue };
         let made = make(slf.get());
         if gate.is_still(seen) {
@@ -547,14 +548,14 @@ pub fn fill<G: NodeGenerator>(slf: &Bound<'_, G>, buffer: &Bound<'_, PyAny>, met
     hot::fill(&target, |ids| write(slf, ids, meta))
 }
 
-/// Puts the raw methods in place, and the signature: what is the scheme's own, and the keywords of all.
+/// Sets the raw methods and the signature: the scheme's own arguments, then the keywords of all schemes.
 pub fn install<G: NodeGenerator>(py: Python<'_>, own: &str) -> PyResult<()> {
     hot::sign::<G>(py, &format!("({own}, {KEYWORDS})"))?;
     hot::install_generator::<G>(py)
 }
 
-/// Makes the class of a scheme's generators: what all of them have in common is written here, its own
-/// methods (among them its constructor and `new`) by the scheme.
+/// Makes the class of a scheme's generators. This macro writes the methods that all of them share; the scheme writes
+/// its own, among them the constructor and `new`.
 macro_rules! generator {
     (
         $(#[$doc:meta])*
@@ -610,7 +611,7 @@ macro_rules! generator {
         /// Any call that mints under a lease raises LeaseError ``lease.none_free``, ``lease.lost`` or ``lease.clock``,
         /// and StoreError ``store.unavailable`` or ``store.refused``.
         ///
-        /// Any call that reads ``clock`` raises ConfigError ``config.clock`` where what it returned is no int.
+        /// Any call that reads ``clock`` raises ConfigError ``config.clock`` if the clock returned no int.
         #[pyclass(frozen, weakref, module = $module)]
         pub struct $generator $($body)*
 
@@ -638,8 +639,8 @@ macro_rules! generator {
                 $crate::generator::NodeGenerator::state(self).minted_until()
             }
 
-            /// Return a generator like this one, with a test's clock, that counts as created in a generation. Where it needs a
-            /// node number and was given none, that is ``node``, or with a negative one counted from the largest on.
+            /// Return a generator like this one, with a test's clock, that counts as created in a generation. If it needs a
+            /// node number and was given none, it gets ``node``; a negative one counts from the largest on.
             fn _double(slf: &Bound<'_, Self>, clock: &Bound<'_, PyAny>, node: i64, generation: u64) -> PyResult<Self> {
                 $crate::generator::double(slf, clock, node, generation)
             }

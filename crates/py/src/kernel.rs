@@ -85,7 +85,7 @@ pub fn share_word() {
     }
 }
 
-/// One of the kernel's clocks, in nanoseconds; 0 where it has none of this number.
+/// One of the kernel's clocks, in nanoseconds; 0 if it has none of this number.
 #[cfg(unix)]
 #[allow(clippy::useless_conversion, reason = "the fields are 32 bits long where the processor is")]
 fn clock_ns(number: libc::clockid_t) -> i64 {
@@ -95,7 +95,7 @@ fn clock_ns(number: libc::clockid_t) -> i64 {
     if result == 0 { i64::from(time.tv_sec) * 1_000_000_000 + i64::from(time.tv_nsec) } else { 0 }
 }
 
-/// Real time, the time that never goes back, the same with the time that the machine slept (0 where the kernel does not count
+/// Real time, the time that never goes back, the same with the time that the machine slept (0 if the kernel does not count
 /// that), and how long the reading took.
 #[cfg(unix)]
 pub fn clocks() -> [i64; 4] {
@@ -126,7 +126,7 @@ pub fn monotonic_s() -> f64 {
     clocks()[1] as f64 / 1e9
 }
 
-/// The time at which the file at `path` was created, in nanoseconds since the Unix epoch; `None` where its file system or the
+/// The time at which the file at `path` was created, in nanoseconds since the Unix epoch; `None` if its file system or the
 /// kernel does not tell. Writes do not change it, and a copy of the file has its own.
 ///
 /// Asks by path: to open an SQLite file and close it again would end the locks that this process has on it.
@@ -135,7 +135,7 @@ pub fn created_ns(path: &Path) -> Option<i64> {
     i64::try_from(made.duration_since(std::time::UNIX_EPOCH).ok()?.as_nanos()).ok()
 }
 
-/// Fills `bytes` with randomness of the kernel's, drawn now.
+/// Fills `bytes` with random bits that the kernel draws now.
 ///
 /// Does not use the C library's `getrandom`: the state of its generator is in this process's memory, and a copy of the process
 /// that was made by a snapshot would draw the same.

@@ -1,5 +1,5 @@
-//! `mintage._core.lane`: the hot paths of the service. A session reads the bytes of a connection, answers at once the requests
-//! that buffered integers suffice for, and hands the first other one to Python, while it keeps the bytes after it.
+//! `mintage._core.lane`: the hot paths of the service. A session reads the bytes of a connection and answers the requests for
+//! which enough integers are buffered. It hands the first other request to Python, and keeps the bytes after it.
 
 use crate::hot::{self, Mints};
 use crate::sequence::Sequence;
@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-/// Bytes of requests and replies that a connection gets in one turn; then other connections have theirs.
+/// The bytes of requests and replies that a connection gets in one turn, before other connections.
 const MAX_REPLY_BATCH: usize = 64 * 1024;
 /// The most bytes of an integer in an answer, with quotes and comma.
 const INTEGER: usize = 22;
@@ -53,7 +53,7 @@ impl Bucket {
         Self(Arc::new(Rate::new(rate, burst)))
     }
 
-    /// Admit one request, and return 0; or return in how many milliseconds to try again.
+    /// Admit one request, and return 0; or return the milliseconds after which to try again.
     fn take(&self) -> u64 {
         self.passes().map_or_else(|ns| ns.div_ceil(1_000_000), |()| 0)
     }
@@ -109,7 +109,7 @@ impl Served {
     }
 }
 
-/// The namespaces that are served, and what all connections share.
+/// The served namespaces, and the state that all connections share.
 ///
 /// Lane(*, open, limit, most, trace_header)
 ///
@@ -136,10 +136,10 @@ impl Lane {
             .ok_or_else(|| PyKeyError::new_err(namespace.to_owned()))
     }
 
-    /// A trace id of 32 hexadecimal digits: no two of one process, and no two of a fleet but by chance.
+    /// A trace id of 32 hexadecimal digits. Two of one process never match, and two of a fleet only by chance.
     fn new_trace(&self) -> String {
         let count = self.traces.fetch_add(0x9E37_79B9_7F4A_7C15, Ordering::Relaxed);
-        // Two rounds of splitmix64, so that neighbours look nothing alike.
+        // Two rounds of splitmix64, so that consecutive numbers look unrelated.
         let mix = |mut z: u64| {
             z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
             z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
@@ -148,7 +148,7 @@ impl Lane {
         format!("{:016x}{:016x}", mix(count), mix(!count))
     }
 
-    /// Writes the answer to a hot request; returns false where Python must answer.
+    /// Writes the answer to a hot request; returns false if Python must answer.
     fn answer(
         &self,
         py: Python<'_>,
@@ -252,7 +252,7 @@ impl Lane {
         self.version.fetch_add(1, Ordering::Release);
     }
 
-    /// Take up to ``n`` buffered integers: a list, empty where none are buffered.
+    /// Take up to ``n`` buffered integers: a list, empty if none are buffered.
     fn take<'py>(&self, py: Python<'py>, namespace: &str, n: u32) -> PyResult<Bound<'py, PyList>> {
         let served = self.served(namespace)?;
         let mut taken = Vec::new();
@@ -263,7 +263,7 @@ impl Lane {
         PyList::new(py, taken)
     }
 
-    /// Take ``n`` buffered integers in a row: a range, or None where too few are buffered.
+    /// Take ``n`` buffered integers in a row: a range, or None if too few are buffered.
     fn row<'py>(&self, py: Python<'py>, namespace: &str, n: u32) -> PyResult<Option<Bound<'py, PyAny>>> {
         let row = self.served(namespace)?.sequence.get().take_row(py, n)?;
         row.map(|row| {
@@ -293,12 +293,13 @@ impl Lane {
         lock(&self.namespaces).get(namespace.as_bytes())?.end.load(Ordering::Relaxed).checked_sub(1)
     }
 
-    /// Answer no HTTP request from now on: the server behind ends the connections.
+    /// Answer no HTTP request from now on: the HTTP server ends the connections.
     fn drain(&self) {
         self.draining.store(true, Ordering::Release);
     }
 
-    /// Return the counts of what was answered since the start: (namespace, name of the key, operation, requests, integers).
+    /// Return the counts of the requests that were answered since the start: (namespace, name of the key, operation,
+    /// requests, integers).
     fn counts(&self) -> Vec<(String, String, &'static str, u64, u64)> {
         let read = |count: &AtomicU64| count.load(Ordering::Relaxed);
         let mut rows = Vec::new();
@@ -421,7 +422,8 @@ impl RespSession {
             break Some(PyList::new(py, words.iter().map(|word| PyBytes::new(py, word)))?.into_any());
         };
         if at < bytes.len() {
-            // What Python's answers interrupt again and again is not copied each time, but once half of it is done.
+            // Python's answers may interrupt this often, so the bytes move to the front only after half of them is
+            // done.
             let is_ours = std::ptr::eq(bytes, kept.as_slice());
             (self.pending, self.from) =
                 if is_ours && at <= kept.len() / 2 { (kept, at) } else { (bytes[at..].to_vec(), 0) };
@@ -434,7 +436,7 @@ impl RespSession {
     }
 }
 
-/// Answers a command; returns false where Python must answer.
+/// Answers a command; returns false if Python must answer.
 #[inline(always)]
 fn command(py: Python<'_>, lane: &Lane, access: &mut Access, words: &[&[u8]], reply: &mut Vec<u8>) -> PyResult<bool> {
     match resp::hot(words) {
@@ -494,14 +496,14 @@ impl RespSession {
         Self { lane, access, pending: Vec::new(), from: 0, is_queueing: false }
     }
 
-    /// Read bytes, and return the bytes to send. A tuple adds why the session stopped: the words of the first command that
-    /// Python must answer; a str that says what is malformed, which ends the connection; or None where the connection used up
-    /// its turn, and goes on in a later one.
+    /// Read bytes, and return the bytes to send. A tuple adds the reason why the session stopped: the words of the first
+    /// command that Python must answer; a str that describes malformed bytes, which end the connection; or None if the
+    /// connection used up its turn and continues in a later one.
     fn feed<'py>(&mut self, py: Python<'py>, data: &[u8]) -> PyResult<Bound<'py, PyAny>> {
         self.run(py, Some(data))
     }
 
-    /// Go on with the bytes that were kept, after Python has answered. Returns as :meth:`feed`.
+    /// Continue with the kept bytes, after Python has answered. Returns as :meth:`feed`.
     fn resume<'py>(&mut self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         self.run(py, None)
     }
@@ -516,14 +518,14 @@ impl RespSession {
         self.is_queueing = true;
     }
 
-    /// Queue no more commands, and read these bytes before those that are kept.
+    /// Queue no more commands, and read these bytes before the kept ones.
     fn replay(&mut self, data: &[u8]) {
         self.is_queueing = false;
         self.pending.splice(..self.from, data.iter().copied());
         self.from = 0;
     }
 
-    /// The number of bytes that are kept: the beginning of a command, or those after a command that Python answers.
+    /// The number of kept bytes: the beginning of a command, or those after a command that Python answers.
     #[getter]
     fn held(&self) -> usize {
         self.pending.len() - self.from
@@ -541,7 +543,7 @@ impl RespSession {
     }
 }
 
-/// A connection of HTTP/1, in front of the server behind.
+/// A connection of HTTP/1, in front of the HTTP server.
 ///
 /// HttpSession(lane)
 #[pyclass(module = "mintage._core.lane")]
@@ -572,8 +574,9 @@ impl HttpSession {
         Self { lane, access, key: None, pending: Vec::new(), asked: None, paused: false }
     }
 
-    /// Read bytes at the start of a request, and return the bytes to send. A tuple adds the bytes for the server behind; None
-    /// where the connection ends after the bytes to send. Where the connection used up its turn, ``paused`` is True, and those bytes are to be fed again.
+    /// Read bytes at the start of a request, and return the bytes to send. A tuple adds the bytes for the HTTP server, or None if
+    /// the connection ends after the bytes to send. If the connection used up its turn, ``paused`` is True, and the caller feeds
+    /// those bytes again.
     fn feed<'py>(&mut self, py: Python<'py>, data: &[u8]) -> PyResult<Bound<'py, PyAny>> {
         let mut kept = std::mem::take(&mut self.pending);
         let bytes = if kept.is_empty() {
@@ -599,7 +602,7 @@ impl HttpSession {
                 http::Parsed::Incomplete => break false,
                 _ => break true,
             };
-            // Before the answer, as one may be longer than a share; the first is given in any case.
+            // Compare before the answer, as one may be longer than a turn; the first one is always sent.
             self.paused = at > 0 && at + reply.len() + request.count as usize * INTEGER > MAX_REPLY_BATCH;
             if self.paused {
                 break true;
@@ -621,7 +624,7 @@ impl HttpSession {
             }
             at += request.used;
             if request.connection == Connection::Closed {
-                // Whatever the client sent after it is not answered.
+                // Later bytes of the client get no answer.
                 let reply = PyBytes::new(py, &reply).into_any();
                 return PyTuple::new(py, [reply, py.None().into_bound(py)]).map(Bound::into_any);
             }
@@ -634,12 +637,12 @@ impl HttpSession {
         Ok(reply)
     }
 
-    /// Return the beginning of a request, for the server behind, and keep it no more.
+    /// Return the beginning of a request, for the HTTP server, and drop it here.
     fn release<'py>(&mut self, py: Python<'py>) -> Bound<'py, PyBytes> {
         PyBytes::new(py, &std::mem::take(&mut self.pending))
     }
 
-    /// The number of bytes that are kept, of a request whose end was not read yet.
+    /// The number of kept bytes, of a request whose end was not read yet.
     #[getter]
     fn held(&self) -> usize {
         self.pending.len()

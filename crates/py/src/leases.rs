@@ -1,4 +1,5 @@
-//! A generator's lease, asked of Python: `mintage.lease.request` chooses the store, `mintage.lease.lease_client` keeps it.
+//! A generator's lease, which Python provides: `mintage.lease.request` chooses the store, `mintage.lease.lease_client`
+//! keeps it.
 
 use crate::clock::{Clock, Patience, Reason};
 use crate::ending::Call;
@@ -21,7 +22,7 @@ pub struct Terms<'py> {
     pub max_wait_ms: u64,
     /// True to lease only a number that was never leased.
     never_used: bool,
-    /// Those of [`OPTIONS`] that were given, as they were.
+    /// The given arguments of [`OPTIONS`], unchecked.
     given: Bound<'py, PyDict>,
 }
 
@@ -29,7 +30,7 @@ pub struct Terms<'py> {
 pub const KEYWORDS: &str = "store=None, nodes=None, never_used=False, pool=None, span_ms=None, on_lease_lost=None, \
                             clock=None, max_wait_ms=1000";
 
-/// The arguments of `mintage.lease.request.LeaseRequest` among them, as they were given.
+/// The arguments of `mintage.lease.request.LeaseRequest` among them.
 const OPTIONS: [&str; 5] = ["store", "nodes", "pool", "span_ms", "on_lease_lost"];
 
 impl<'py> Terms<'py> {
@@ -67,7 +68,7 @@ impl<'py> Terms<'py> {
 
 /// The node number that a generator asks for.
 pub struct Subject<'a> {
-    /// The scheme's name, and the pool's unless another is named.
+    /// The name of the scheme, and of the pool unless the user names another.
     pub scheme: &'static str,
     /// The layout of the pool's node numbers.
     pub layout: &'a str,
@@ -75,7 +76,7 @@ pub struct Subject<'a> {
     pub size: u64,
     /// The node number that the user asked for.
     pub node: Option<u64>,
-    /// The number of node numbers from that one on that will do.
+    /// The number of acceptable node numbers, from that one on.
     pub choices: u32,
     /// locality: the MAC fragment that was given.
     pub own_mac: Option<u32>,
@@ -84,14 +85,14 @@ pub struct Subject<'a> {
 /// The lease of a generator.
 pub struct Leases {
     arguments: Py<PyDict>,
-    /// Not one of PyO3's cells: those let go of the GIL while they are filled, and a child of a fork in between would wait for
-    /// ever.
+    /// This is no cell of PyO3: such a cell releases the GIL while it is filled, and a child that is forked in between would
+    /// wait for ever.
     lease_client: OnceLock<Py<PyAny>>,
-    /// True if its number may have had other holders; empty until that is asked.
+    /// True if its number may have had other holders; empty before the first check.
     may_have_prior_holders: OnceLock<bool>,
     /// True if it leases only a number that no generator ever had.
     pub never_used: bool,
-    /// True once a grant was asked for: there may be one to release.
+    /// True after the first request for a grant: there may be one to release.
     asked: AtomicBool,
     /// The grant that the generator mints under; 0 before the first.
     serial: AtomicU64,
@@ -103,18 +104,18 @@ pub struct Grant {
     serial: u64,
     /// The node number.
     pub node: u64,
-    /// Floor, until, and when it is worth asking for more; `None` where nothing but the layout ends it.
+    /// Floor, end, and the time to ask for more; `None` if only the layout ends the window.
     times: Option<(UnixMs, UnixMs, UnixMs)>,
 }
 
-/// The order of a grant and the one that a generator mints under.
+/// The order of a grant relative to the one that a generator mints under.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Age {
     /// A later one: the generator starts over.
     New,
     /// The same, whose window may have grown.
     Same,
-    /// An earlier one, that came late: it must not count any more.
+    /// An earlier one that came late: the generator ignores it.
     Stale,
 }
 
@@ -125,9 +126,9 @@ impl Grant {
     }
 }
 
-/// The module that knows stores; imported where no fork can cut that in two.
+/// The module that opens stores. No fork can happen in the middle of its import.
 ///
-/// `StoreError`: ``store.unavailable``: this very thread is in the middle of importing it, and a signal handler mints.
+/// `StoreError`: ``store.unavailable``: a signal handler mints while its thread imports the module.
 pub fn request_module(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
     let module = py.import("mintage.process.forks")?.call_method1("load", ("mintage.lease.request",))?;
     let is_half = module.getattr("__spec__")?.getattr_opt("_initializing")?.map_or(Ok(false), |it| it.is_truthy())?;
@@ -139,7 +140,7 @@ pub fn request_module(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
     Ok(module)
 }
 
-/// Refuses to go on from a leased snapshot where neither ``store`` nor the environment names a store.
+/// Refuses to continue from a leased snapshot if neither ``store`` nor the environment names a store.
 ///
 /// `ConfigError`: ``config.snapshot``.
 pub fn check_store(py: Python<'_>, store: Option<Bound<'_, PyAny>>) -> PyResult<()> {
@@ -182,7 +183,7 @@ impl Leases {
             serial: AtomicU64::new(0),
         };
         if terms.is_given() {
-            // What is wrong with the arguments is said at once; the store is asked at first use.
+            // Errors of the arguments are raised now; the store is asked at first use.
             leases.lease_client(py)?;
         }
         Ok(Some(leases))
@@ -213,7 +214,8 @@ impl Leases {
         Ok(Grant { serial, node, times })
     }
 
-    /// A grant to attach a generator with, and when it was asked for; `None` where the caller must read the gate again.
+    /// Returns a grant to attach a generator with, and the moment of its request; `None` if the caller must read the
+    /// gate again.
     pub fn attach(
         &self,
         py: Python<'_>,
@@ -229,8 +231,8 @@ impl Leases {
             // The thread that closed it did not know of the grant, and nothing was minted under it.
             self.release(py, UnixMs(0))?;
         }
-        // Others may have come in while this call waited: the first to be done decides. And the user's clock may have forked,
-        // or this process started over: what was granted before is the parent's, or given back.
+        // Other threads may have got a grant while this call waited: the first one decides. If the user's clock forked, or
+        // this process started over, the earlier grant belongs to the parent, or was released.
         let entry = gate.enter(py, None)?;
         Ok((entry != Entry::Attached && gate.moment() == asked && is_new).then_some((grant, asked)))
     }
@@ -240,7 +242,7 @@ impl Leases {
         grant.serial > self.serial.load(Ordering::Relaxed)
     }
 
-    /// Compares a grant with the one that the generator mints under, and makes it that one where it is later.
+    /// Compares a grant with the one that the generator mints under, and replaces that one if the grant is later.
     pub fn accept(&self, grant: &Grant) -> Age {
         let seen = self.serial.fetch_max(grant.serial, Ordering::Relaxed);
         match grant.serial.cmp(&seen) {
@@ -271,7 +273,7 @@ impl Leases {
         self.lease_client(py)?.call_method1("grow", (until.0, patience.max_wait_ms())).map(drop)
     }
 
-    /// Gives the node number back.
+    /// Releases the node number.
     pub fn release(&self, py: Python<'_>, used_until: UnixMs) -> PyResult<()> {
         match self.lease_client.get() {
             Some(lease_client) if self.asked.load(Ordering::Relaxed) => {
@@ -286,7 +288,7 @@ impl Leases {
     pub fn abandon(&self, used_until: UnixMs) {
         // While the interpreter ends, the keeper runs no more.
         Python::try_attach(|py| {
-            // It may be an error that ends the generator's life.
+            // An exception may be set while the generator is dropped.
             let pending = PyErr::take(py);
             if let Some(lease_client) = self.lease_client.get() {
                 if let Err(error) = lease_client.call_method1(py, "abandon", (used_until.0,)) {

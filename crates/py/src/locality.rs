@@ -236,7 +236,7 @@ impl Generator {
 }
 
 fn host_mac(py: Python<'_>) -> PyResult<u32> {
-    // The standard library knows how to ask every platform, and draws a random address where there is none.
+    // `uuid.getnode` reads the address on every platform, and draws a random one if there is none.
     let node: u64 = py.import("uuid")?.call_method0("getnode")?.extract()?;
     Ok((node & scheme::MAC.max()) as u32)
 }
@@ -420,7 +420,7 @@ generator! {
         if mode != this.mode() {
             let start = this.first_counter(py, mode)?;
             this.state.gate.change(|| {
-                // Of threads that ask for it, the first changes the mode.
+                // If several threads change the mode, the first one does.
                 if mode != this.mode() {
                     this.state.mint.restart();
                     this.start.store(start, Ordering::Relaxed);

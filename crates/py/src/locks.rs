@@ -1,8 +1,8 @@
 //! Python's locks, in objects that release them when they go away.
 //!
 //! A signal's handler, Ctrl-C or a trace function may raise between any two instructions of Python code: also between the call
-//! that takes a lock and the `with` or `try` that would release it, and before the call that releases it. So what is taken here
-//! is an object at once. An exception that ends a frame drops the object, and that releases the lock.
+//! that takes a lock and the `with` or `try` that would release it, and before the call that releases it. So an object holds
+//! each of these locks from the start. An exception that ends a frame drops the object, and that releases the lock.
 //!
 //! The locks are Python's, as gevent and eventlet replace them so that greenlets wait for each other.
 
@@ -37,7 +37,7 @@ fn release(lock: &Bound<'_, PyAny>) -> PyResult<()> {
     lock.call_method0(intern!(lock.py(), "release")).map(drop)
 }
 
-/// Runs what an object does when it goes away, which may be because of an error.
+/// Runs the clean-up of an object that goes away, perhaps because of an error.
 fn at_end(py: Python<'_>, end: impl FnOnce()) {
     let pending = PyErr::take(py);
     end();
@@ -65,7 +65,7 @@ impl Held {
     /// Release the lock. A second call does nothing.
     fn release(&self, py: Python<'_>) {
         if self.is_held.swap(false, Ordering::Relaxed) {
-            // It fails where a wait ended without the lock, which another thread has then.
+            // It fails if a wait ended without the lock: another thread holds it then.
             at_end(py, || drop(release(self.lock.bind(py))));
         }
     }
@@ -86,7 +86,7 @@ impl Drop for Held {
     }
 }
 
-/// Acquire a lock of Python's and return the object that holds it; None where it is not free within ``timeout_s`` seconds.
+/// Acquire a lock of Python's and return the object that holds it; None if it is not free within ``timeout_s`` seconds.
 #[pyfunction]
 #[pyo3(signature = (lock, timeout_s = f64::INFINITY, /))]
 pub fn hold(lock: &Bound<'_, PyAny>, timeout_s: f64) -> PyResult<Option<Held>> {
@@ -109,7 +109,7 @@ impl Waiters {
         self.locks.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds a waiter, whose lock cannot be had before the next [`wake`](Self::wake).
+    /// Adds a waiter, whose lock stays locked until the next [`wake`](Self::wake).
     fn join<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let lock = self.new_lock.bind(py).call0()?;
         acquire(&lock, -1.0)?;
@@ -149,7 +149,7 @@ impl Condition {
         Self { lock, waiters: Waiters::new(new_lock) }
     }
 
-    /// Acquire the lock and return the object that holds it; None where it is not free within ``timeout_s`` seconds.
+    /// Acquire the lock and return the object that holds it; None if it is not free within ``timeout_s`` seconds.
     #[pyo3(signature = (timeout_s, /))]
     fn hold(&self, py: Python<'_>, timeout_s: f64) -> PyResult<Option<Held>> {
         Held::take(self.lock.bind(py), timeout_s)
@@ -170,7 +170,7 @@ impl Condition {
         while depth > 0 {
             match acquire(lock, (until_s - kernel::monotonic_s()).max(0.0)) {
                 Ok(true) => depth -= 1,
-                // The handler of a signal that raises does not keep the lock from its owner.
+                // If the handler of a signal raises, the owner gets its lock back nevertheless.
                 Err(error) if kernel::monotonic_s() < until_s => interrupted = Some(error),
                 Ok(false) | Err(_) => break,
             }
@@ -215,12 +215,12 @@ impl Turns {
         Self { free: Mutex::new(limit), waiters: Waiters::new(new_lock) }
     }
 
-    /// Return a turn; None where there is none within ``timeout_s`` seconds.
+    /// Return a turn; None if none is free within ``timeout_s`` seconds.
     #[pyo3(signature = (timeout_s, /))]
     fn take(slf: &Bound<'_, Self>, timeout_s: f64) -> PyResult<Option<Turn>> {
         let (this, py, until_s) = (slf.get(), slf.py(), kernel::monotonic_s() + timeout_s);
         loop {
-            // Before the look at what is free: a turn that ends after that wakes it.
+            // Register first, then look for a free turn: a turn that ends in between wakes this caller.
             let waiter = this.waiters.join(py)?;
             let turn = this.take_one().then(|| Turn { turns: slf.clone().unbind(), is_over: AtomicBool::new(false) });
             let left_s = until_s - kernel::monotonic_s();

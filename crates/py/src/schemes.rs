@@ -248,7 +248,7 @@ fn hooks() -> impl Iterator<Item = &'static GeneratorHooks> {
     MODULES.iter().filter_map(|module| module.hooks.as_ref())
 }
 
-/// Makes a generator's bound method `new` a function of the module of this name; `None` where it is no generator.
+/// Makes a generator's bound method `new` a function of the module of this name; `None` if it is no generator.
 pub fn function_of<'py>(generator: &Bound<'py, PyAny>, module: &str) -> Option<PyResult<Bound<'py, PyAny>>> {
     hooks().find_map(|hooks| (hooks.as_function)(generator, module))
 }

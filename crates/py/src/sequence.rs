@@ -8,11 +8,11 @@ use mintage_core::buffer::{Buffer as Core, Segment};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyRange};
 
-/// The buffered integers of a sequence: the rest of its current segment, and the next segment.
+/// The buffered integers of a sequence: those of its current segment, and of the next one.
 #[pyclass(frozen, module = "mintage._core.sequence")]
 pub struct Buffer {
     core: Core,
-    /// One thread at a time puts segments in and out; all take integers meanwhile.
+    /// One thread at a time adds and removes segments; all threads take integers meanwhile.
     segments: hot::Exclusive<()>,
 }
 
@@ -44,12 +44,12 @@ impl Buffer {
         self.core.has_next()
     }
 
-    /// Return how many integers can be taken now, without and with the next segment.
+    /// Return the number of integers that can be taken now, without and with the next segment.
     fn level(&self) -> (u64, u64) {
         self.core.level()
     }
 
-    /// Empty the buffer, and return what is left of its segments as (first, count, stride), in their order.
+    /// Empty the buffer, and return the remaining integers as (first, count, stride), in their order.
     fn drain(&self, py: Python<'_>) -> Vec<(u64, u32, u32)> {
         let drained = self.segments.with(py, |()| self.core.drain());
         drained.into_iter().flatten().map(|rest| (rest.first, rest.count, rest.stride)).collect()
@@ -127,7 +127,7 @@ impl Sequence {
         }
     }
 
-    /// Takes up to `want` buffered integers; `None` where none are buffered.
+    /// Takes up to `want` buffered integers; `None` if none are buffered.
     #[inline]
     pub fn take_buffered(&self, py: Python<'_>, want: u32) -> PyResult<Option<Segment>> {
         let buffer = &self.buffer.get().core;
@@ -180,8 +180,8 @@ impl Sequence {
         &self.client
     }
 
-    /// Makes sure that this process fetched what is buffered, and no parent of it: the client empties the buffer once a
-    /// generation.
+    /// Makes sure that this process reserved the buffered integers, and not a parent: the client empties the buffer
+    /// once a generation.
     fn attach(&self, py: Python<'_>) -> PyResult<()> {
         while self.gate.enter(py, None)? != Entry::Attached {
             let generation = fork::generation();
@@ -196,7 +196,7 @@ impl Sequence {
 
 fn as_range<'py>(py: Python<'py>, first: u64, count: u64, stride: u64) -> PyResult<Bound<'py, PyAny>> {
     let stop = u128::from(first) + u128::from(count) * u128::from(stride);
-    // Past 2^63 only a plain call to the class can go.
+    // Only a plain call of the class goes past 2^63.
     py.get_type::<PyRange>().call1((first, stop, stride))
 }
 
@@ -341,7 +341,7 @@ impl Sequence {
         this.client.call_method1(py, "reserve_all", (n,)).map(|ranges| ranges.into_bound(py))
     }
 
-    /// End handing out integers. Those that are left go back to the store, if nothing was reserved after them. Closing twice
+    /// End handing out integers. The remaining ones go back to the store, if nothing was reserved after them. Closing twice
     /// does nothing.
     ///
     /// >>> from mintage import Sequence

@@ -25,14 +25,14 @@ pub const NONE: u64 = u64::MAX;
 pub struct Ticking<T: Ticked> {
     pub state: GeneratorState<Counting>,
     node: AtomicU64,
-    /// Of another key whenever the generator attaches: so no two processes count on from the same bits.
+    /// It gets another key whenever the generator attaches, so no two processes count on from the same bits.
     drawn: hot::TickBits,
     dated: GivenTimeCounter,
     of: PhantomData<fn() -> T>,
 }
 
 impl<T: Ticked> Ticking<T> {
-    /// A generator with the node number that it is given, leases on request, or draws.
+    /// A generator whose node number is given, leased on request, or random.
     pub fn new(
         py: Python<'_>,
         node: Option<&Bound<'_, PyAny>>,
@@ -56,7 +56,7 @@ impl<T: Ticked> Ticking<T> {
         }
     }
 
-    /// The node number, where it has one.
+    /// The node number, if it has one.
     #[inline(always)]
     pub fn node(&self) -> Option<u64> {
         Some(self.node.load(Ordering::Relaxed)).filter(|&node| node != NONE)
@@ -378,7 +378,7 @@ macro_rules! ticked {
                 generator::fill(slf, buffer, 0)
             }
 
-            /// The node number in its IDs, in place of random bits; None where it was neither given nor leased.
+            /// The node number in its IDs, in place of random bits; None if it was neither given nor leased.
             ///
             /// :raises GenerationError: ``fork.shared_node``.
             #[getter]

@@ -27,7 +27,7 @@ use std::sync::Arc;
 /// :raises ArgumentError: an argument of the wrong type.
 /// :raises FieldError: ``field.format``: the prefix is none.
 /// :raises ParseError: ``parse.length``: the ID has other than 16 bytes; or as :meth:`parse`.
-// As the text does: the separator is below every letter, and a digit follows it.
+// The order is that of the text: the separator is below every letter, and a digit follows it.
 #[pyclass(frozen, eq, ord, hash, name = "ID", module = "mintage.typeid")]
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TypeId {
@@ -171,7 +171,7 @@ impl TypeId {
     }
 }
 
-/// A prefix that is one.
+/// Reads a valid prefix.
 fn checked(prefix: &Bound<'_, PyAny>) -> PyResult<Arc<str>> {
     let prefix = values::text(prefix, "prefix")?;
     typeid::check(&prefix).map_err(errors::value)?;
@@ -195,7 +195,7 @@ fn sixteen(id: &Bound<'_, PyAny>) -> PyResult<[u8; 16]> {
 ///
 /// Generator(prefix, of=None)
 ///
-/// Threads may share one, if they may share the other.
+/// Threads may share it if they may share the other generator.
 ///
 /// >>> from mintage import typeid, ulid
 /// >>> with typeid.Generator("user", ulid.Generator()) as generator:

@@ -30,10 +30,10 @@ id! {
     UuidId(scheme::Id) in "mintage.uuid", "uuid", 16 bytes, 36 characters:
     "Parse 36 characters: hex digits of either case, hyphens where they belong. :meth:`parse_any` parses other spellings."
     {
-        /// The UUID of which all bits are 0.
+        /// The UUID with all bits 0.
         #[classattr]
         const NIL: Self = Self(scheme::Id::NIL);
-        /// The UUID of which all bits are 1.
+        /// The UUID with all bits 1.
         #[classattr]
         const MAX: Self = Self(scheme::Id::MAX);
 
@@ -101,7 +101,7 @@ id! {
             fields::replace(*self, unnamed, fields)
         }
 
-        /// The version, 0 to 15; None where the variant is not RFC 9562's.
+        /// The version, 0 to 15; None if the variant is not RFC 9562's.
         #[getter]
         fn version(&self) -> Option<u64> {
             self.0.version()
@@ -314,7 +314,7 @@ generator! {
         hot::fill(&target, |ids| write(slf, ids))
     }
 
-    /// The node number in its IDs, in place of random bits; None where it was neither given nor leased nor drawn.
+    /// The node number in its IDs, in place of random bits; None if it was neither given nor leased nor drawn.
     ///
     /// :raises GenerationError: ``fork.shared_node``.
     #[getter]
@@ -427,7 +427,7 @@ impl NodeGenerator for Generator {
     fn set_node(&self, py: Python<'_>, node: u64, key: Option<[u8; 16]>) {
         self.node.store(node, Ordering::Relaxed);
         if let Some(key) = key {
-            // Of v1 and v6 the key has no other use.
+            // Versions 1 and 6 use the key for nothing else.
             self.clock_seq.store(u64::from(u16::from_ne_bytes([key[0], key[1]])), Ordering::Relaxed);
             self.drawn.set_key(py, key);
             // The clock of a test went back.
@@ -580,7 +580,7 @@ fn of_name<'py>(
     };
     let made = match (name.cast::<PyBytes>(), name.cast::<PyString>()) {
         (Ok(bytes), _) => make(space, bytes.as_bytes()),
-        // A lone surrogate is the interpreter's own UnicodeEncodeError.
+        // A lone surrogate raises the interpreter's UnicodeEncodeError.
         (_, Ok(text)) => make(space, text.to_str()?.as_bytes()),
         _ => return Err(errors::argument("name", "str or bytes", name)),
     };

@@ -10,7 +10,7 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBytes, PyDateTime, PyDelta, PyDeltaAccess, PyInt, PyString, PyTzInfo, PyTzInfoAccess};
 
-/// An argument with a default, which None does not stand for.
+/// An argument with a default. None is a value, and not the default.
 pub struct Defaulted<'py>(Option<Bound<'py, PyAny>>);
 
 impl<'py> Defaulted<'py> {
@@ -96,7 +96,7 @@ where
     }
 }
 
-/// A node number within `0..=max`, under the scheme's own word for it.
+/// A node number within `0..=max`. Errors name it by the scheme's own term.
 pub fn node(value: &Bound<'_, PyAny>, term: &'static str, max: u64) -> PyResult<u64> {
     bounded(value, term, 0, max.into(), |value| Error::Node { term, value, max }).map(|n| n as u64)
 }
@@ -117,7 +117,7 @@ pub fn saturated(value: &Bound<'_, PyAny>, name: &str) -> PyResult<i128> {
     }
 }
 
-/// A whole number of 0 or more as so many bytes, 20 at most, big-endian.
+/// The big-endian bytes of a whole number of 0 or more; 20 bytes at most.
 pub fn unsigned_bytes(value: &Bound<'_, PyAny>, name: &str, size: usize) -> PyResult<Vec<u8>> {
     if size > 16 {
         let (py, wrong) = (value.py(), |value| Error::Wide { field: name.into(), value, bits: 8 * size as u32 });
@@ -132,7 +132,7 @@ pub fn unsigned_bytes(value: &Bound<'_, PyAny>, name: &str, size: usize) -> PyRe
         };
     }
     let max = u128::MAX >> (128 - 8 * size);
-    // No int of 128 bits is one of the machine's, as it has no sign to spare.
+    // An int of 128 bits does not fit `i128`, which needs one bit for the sign.
     let number = match value.extract::<u128>() {
         Ok(number) if number <= max => number,
         _ => field(value, name, max)?,
@@ -166,7 +166,7 @@ pub fn text<'a>(value: &'a Bound<'_, PyAny>, what: &str) -> PyResult<std::borrow
     Ok(String::from_utf8_lossy(bytes.cast::<PyBytes>()?.as_bytes()).into_owned().into())
 }
 
-/// The bytes of an object with such items.
+/// The bytes of a buffer with items of this kind.
 pub fn bytes(value: &Bound<'_, PyAny>, what: &str, items: hot::Items) -> PyResult<Vec<u8>> {
     if let Ok(bytes) = value.cast::<PyBytes>() {
         return Ok(bytes.as_bytes().to_vec());
@@ -220,7 +220,7 @@ pub fn datetime_ns(py: Python<'_>, ns: UnixNs) -> Option<Bound<'_, PyDateTime>> 
     PyDateTime::new(py, at.year(), month, day, hour, minute, second, micros, Some(&utc)).ok()
 }
 
-/// `datetime.max`, aware: the answer where time outlasts the calendar.
+/// `datetime.max`, aware: the result for an instant after the year 9999.
 pub fn datetime_or_max(py: Python<'_>, ms: UnixMs) -> PyResult<Bound<'_, PyDateTime>> {
     datetime(py, ms)
         .or_else(|_| PyDateTime::new(py, 9999, 12, 31, 23, 59, 59, 999_999, Some(&PyTzInfo::utc(py)?.to_owned())))
@@ -248,7 +248,7 @@ pub fn random(py: Python<'_>) -> PyResult<u64> {
     Ok(u64::from_ne_bytes(bytes))
 }
 
-/// Fills `bytes` with randomness of the kernel's.
+/// Fills `bytes` with random bits of the kernel.
 pub fn draw(py: Python<'_>, bytes: &mut [u8]) -> PyResult<()> {
     kernel::random(bytes).map_err(|error| {
         errors::generation(py, "system.random", &format!("the system has no randomness: {error}"), None)
@@ -269,7 +269,7 @@ pub fn count(value: &Bound<'_, PyAny>) -> PyResult<usize> {
     field(value, "n", i32::MAX as u128).map(|n| n as usize)
 }
 
-/// One of the known words; the first where none is given.
+/// Reads one of the known words; the default is the first.
 pub fn policy<T: Copy>(value: Option<&Bound<'_, PyAny>>, what: &str, known: &[(&str, T)]) -> PyResult<T> {
     let Some(value) = value else { return Ok(known[0].1) };
     let text = text(value, what)?;
@@ -281,8 +281,8 @@ pub fn policy<T: Copy>(value: Option<&Bound<'_, PyAny>>, what: &str, known: &[(&
     })
 }
 
-/// Packed text of so many characters an ID: a buffer of ASCII, or a str of which any other character becomes a question
-/// mark, which no alphabet has.
+/// Reads packed text: a buffer of ASCII, or a str. In a str any other character becomes a question mark, which no
+/// alphabet has.
 pub fn characters(value: &Bound<'_, PyAny>, size: usize) -> PyResult<Vec<u8>> {
     match value.cast::<PyString>() {
         Ok(_) => Ok(text(value, "text")?.chars().map(|c| if c.is_ascii() { c as u8 } else { b'?' }).collect()),
@@ -290,7 +290,7 @@ pub fn characters(value: &Bound<'_, PyAny>, size: usize) -> PyResult<Vec<u8>> {
     }
 }
 
-/// An index into `count` items, as a list takes it.
+/// Reads an index into `count` items. As in a list, a negative one counts from the end.
 pub fn index(index: &Bound<'_, PyAny>, count: usize) -> PyResult<usize> {
     let at = index.extract::<isize>();
     if let Err(error) = &at {

@@ -29,18 +29,18 @@ pub struct Request<'a> {
     pub trace: Option<&'a [u8]>,
     /// The client's key, from its bearer token.
     pub key: Option<&'a [u8]>,
-    /// The fate of the connection after the answer.
+    /// The handling of the connection after the answer.
     pub connection: Connection,
     /// The bytes that the request took.
     pub used: usize,
 }
 
-/// The fate of a connection after an answer.
+/// The handling of a connection after an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Connection {
-    /// HTTP/1.1 keeps it, which goes without saying.
+    /// HTTP/1.1 keeps it by default.
     Kept,
-    /// A client of HTTP/1.0 asked to keep it, and waits for the end of any other.
+    /// A client of HTTP/1.0 asked to keep it; by default it waits for the end.
     SaidKept,
     /// It ends.
     Closed,
@@ -235,7 +235,7 @@ pub struct ResponseContext<'a> {
     pub trace_header: &'a str,
     /// The trace id, of characters that JSON needs no escapes for.
     pub trace: &'a [u8],
-    /// The fate of the connection.
+    /// The handling of the connection.
     pub connection: Connection,
     /// The time in milliseconds since the Unix epoch.
     pub now_ms: i64,

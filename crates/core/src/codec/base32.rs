@@ -44,7 +44,7 @@ impl Base32 {
         id[8..].copy_from_slice(&(last as u16).to_be_bytes());
     }
 
-    /// Returns in words what must stand at a position of the text.
+    /// Describes the characters that a position of the text allows.
     #[must_use]
     pub fn expected(_: usize) -> &'static str {
         "one of 23456789abcdefghijklmnopqrstuvwx"

@@ -51,7 +51,7 @@ impl Hex {
         id[8..].copy_from_slice(&(c << 32 | d).to_be_bytes());
     }
 
-    /// Returns in words what must stand at a position of the text.
+    /// Describes the characters that a position of the text allows.
     #[must_use]
     pub fn expected(at: usize) -> &'static str {
         if HYPHENS.contains(&at) { "a hyphen" } else { "a hex digit" }

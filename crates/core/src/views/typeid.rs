@@ -17,7 +17,7 @@ pub const SUFFIX: usize = 26;
 pub const MAX_PREFIX: usize = 63;
 const TEXT: &str = "typeid text";
 
-/// Returns the position at which a prefix is invalid, and what must stand there.
+/// Returns the position at which a prefix is invalid, and the characters allowed there.
 fn invalid_at(prefix: &str) -> Option<(usize, &'static str)> {
     let last = prefix.chars().count().saturating_sub(1);
     prefix.chars().enumerate().find_map(|(at, character)| match character {

@@ -87,7 +87,7 @@ pub struct Field {
     /// [The letters](https://arrow.apache.org/docs/format/CDataInterface.html#data-type-description-format-strings) of its
     /// type.
     pub format: CString,
-    /// The name, where it is one of several.
+    /// The name, if it is one of several.
     pub name: CString,
     /// Pairs of a key and a value.
     pub metadata: Vec<(Vec<u8>, Vec<u8>)>,
@@ -194,7 +194,7 @@ unsafe fn free_all<T: Structure>(boxes: &[*mut T]) {
     }
 }
 
-/// A count, and so many keys and values, each after its length: in integers of 32 bits in native order.
+/// A count, then the keys and values, each after its length, as integers of 32 bits in native order.
 fn written_metadata(pairs: &[(Vec<u8>, Vec<u8>)]) -> Option<Vec<u8>> {
     let count = |n: usize| (n as i32).to_ne_bytes();
     let mut bytes = count(pairs.len()).to_vec();
@@ -209,7 +209,7 @@ fn written_metadata(pairs: &[(Vec<u8>, Vec<u8>)]) -> Option<Vec<u8>> {
 /// Unless it is null, metadata begins there as [`written_metadata`] writes it.
 unsafe fn read_metadata(mut at: *const u8) -> Vec<(Vec<u8>, Vec<u8>)> {
     /// # Safety
-    /// That many bytes begin there.
+    /// This many bytes begin there.
     unsafe fn take(at: &mut *const u8, bytes: usize) -> Vec<u8> {
         // SAFETY: the caller says so.
         unsafe {
@@ -254,7 +254,7 @@ impl Buffer {
         Self { at, keeps: Keeps::Bytes(Lent(ManuallyDrop::new(bytes.clone_ref(py)))) }
     }
 
-    /// Items that were made for this.
+    /// Items that were made for this column.
     pub fn made<T: Send + Sync + 'static>(items: Vec<T>) -> Self {
         Self::part(&Arc::new(items), 0)
     }
@@ -265,8 +265,8 @@ impl Buffer {
     }
 }
 
-/// Room for so many items. A large room asks for huge pages, where the kernel gives them on request: else finding a page for each
-/// 4 KiB costs several times what writing to it does.
+/// Room for a number of items. For a large one it asks the kernel for huge pages: otherwise to find a page for each 4 KiB costs
+/// several times as much as to write to it.
 pub fn room<T>(count: usize) -> Vec<T> {
     let room = Vec::<T>::with_capacity(count);
     #[cfg(target_os = "linux")]
@@ -284,7 +284,7 @@ pub fn room<T>(count: usize) -> Vec<T> {
     room
 }
 
-/// A reference to bytes that any thread may let go.
+/// A reference to bytes that any thread may drop.
 struct Lent(ManuallyDrop<Py<PyBytes>>);
 
 impl Drop for Lent {

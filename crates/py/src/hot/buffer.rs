@@ -11,13 +11,13 @@ use pyo3::types::{PyBytes, PyMemoryView};
 use pyo3::{Borrowed, PyClass, PyTypeInfo};
 use std::ffi::c_int;
 
-/// The items that a buffer must have. Anything may be written over plain bytes; but over items of a type only these, or an ID
-/// could overwrite an object's address.
+/// The items that a buffer must have. IDs may overwrite plain bytes of any kind, but no items of another type, such as the
+/// address of an object.
 #[derive(Clone, Copy)]
 pub enum Items {
-    /// Bytes, or void items of so many, an ID each.
+    /// Bytes, or void items of this size, one an ID.
     Ids(usize),
-    /// Bytes, or strings of so many, a text each.
+    /// Bytes, or strings of this size, one a text.
     Texts(usize),
     /// Integers of 64 bits in this machine's byte order, or bytes.
     Words {
@@ -127,7 +127,7 @@ impl Writable {
         Self::checked(object, items, items.size())
     }
 
-    /// A buffer of exactly so many bytes.
+    /// A buffer of exactly this many bytes.
     pub fn exactly(object: &Bound<'_, PyAny>, items: Items, bytes: usize) -> PyResult<Self> {
         let buffer = Self::checked(object, items, 1)?;
         if buffer.0.len_bytes() != bytes {
@@ -154,7 +154,7 @@ impl Writable {
 
 /// Fills a buffer with IDs that `write` mints, some thousands at a time, and returns how many.
 ///
-/// Minting may wait with the GIL released, and other threads then see the buffer: so it is written only in between.
+/// A generator may wait with the GIL released, and other threads then see the buffer: so it is written only in between.
 pub fn fill(target: &Writable, mut write: impl FnMut(&mut [u8]) -> PyResult<()>) -> PyResult<usize> {
     const IDS: usize = 2048;
     let (bytes, size) = (target.0.len_bytes(), target.1.size());

@@ -1,4 +1,4 @@
-//! Raw C functions in place of PyO3's methods, and how they are put there.
+//! Raw C functions in place of PyO3's methods, and the code that installs them.
 
 use super::READ_GENERATOR;
 use super::free::{Object, Recycled, object, recycle};
@@ -95,11 +95,11 @@ unsafe fn mint_slowly<G: Mints>(generator: &Bound<'_, G>, meta: u8) -> *mut ffi:
     unsafe { guarded(|py| G::slow(generator, meta).map(|minted| G::object(py, minted))) }
 }
 
-/// Runs Rust that may fail, or even panic, and leaves the exception to the interpreter.
+/// Runs Rust code that may fail or panic, and leaves the exception to the interpreter.
 ///
-/// Through a trampoline of PyO3's own, as its methods run: so PyO3 counts this thread as attached, and whatever runs below
-/// attaches no second time. `Python::attach` would ask for the thread state that the C library's thread was given first,
-/// which is not the one that runs in a sub-interpreter: it would wait for its own thread.
+/// It uses a trampoline of PyO3, as PyO3's methods do. So PyO3 counts this thread as attached, and inner code does not
+/// attach again. `Python::attach` would ask for the first thread state of this thread, which is not the one that runs in a
+/// sub-interpreter: it would wait for itself.
 ///
 /// # Safety
 /// Called by the interpreter while attached.
@@ -168,7 +168,7 @@ unsafe extern "C" fn new_of_module<G: OfModule>(
     unsafe { new::<G>(G::of_module().load(READ_GENERATOR), args, count, names) }
 }
 
-/// The argument of `method(meta=0)`, or the interpreter's usual complaint.
+/// The argument of `method(meta=0)`, or the interpreter's usual error.
 fn meta_argument<'a, 'py>(
     method: &str,
     args: &'a [Bound<'py, PyAny>],
@@ -214,7 +214,7 @@ unsafe extern "C" fn parse<C: IdClass>(_: *mut ffi::PyObject, text: *mut ffi::Py
     unsafe {
         if ffi::PyUnicode_CheckExact(text) != 0 && ffi::PyUnicode_GET_LENGTH(text) as usize == C::Id::TEXT {
             let mut bytes = 0;
-            // Of ASCII these are the str's own bytes; of anything else they are more than its characters.
+            // The str's own bytes if it is ASCII; otherwise more bytes than characters.
             let characters = ffi::PyUnicode_AsUTF8AndSize(text, &mut bytes);
             if characters.is_null() {
                 ffi::PyErr_Clear(); // a surrogate, or no memory: the slow path raises
@@ -238,7 +238,7 @@ unsafe extern "C" fn str<C: IdClass>(id: *mut ffi::PyObject) -> *mut ffi::PyObje
     }
 }
 
-/// A new str of ASCII bytes; null with an exception set when there is no memory.
+/// A new str of ASCII bytes; null with an exception set if there is no memory.
 ///
 /// # Safety
 /// The interpreter is attached and the bytes are ASCII.

@@ -8,8 +8,8 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// The largest age of a cached millisecond.
 ///
-/// It ends at the next millisecond anyway: so it is wrong only after the clock is stepped, and then for this long. The
-/// documented bound is 50 µs, and leaves room for the error of the calibration.
+/// A cached millisecond ends at the next one anyway. So it is wrong only after the clock was set, and for this long at
+/// most. The documented bound is 50 µs, which leaves room for the error of the calibration.
 const MAX_AGE_NS: u64 = 40_000;
 
 #[derive(Clone, Copy)]
@@ -25,7 +25,7 @@ thread_local! {
     static TICK: Cell<Cached> = const { Cell::new(Cached { since: 0, cycles: 0, ms: 0 }) };
 }
 
-/// The present millisecond, from the cache where that is younger than 50 µs.
+/// The present millisecond, from the cache if that is younger than 50 µs.
 #[inline(always)]
 pub fn now() -> UnixMs {
     let cycles = cycles();
@@ -51,8 +51,8 @@ fn read_clock(since: u64) -> UnixMs {
     UnixMs(ms)
 }
 
-/// Cycles a second, measured over the first milliseconds of use; 0, so that nothing is cached, until then and where the
-/// counter is not known to run at one speed.
+/// Cycles a second, measured over the first milliseconds of use; 0, so that nothing is cached, before that and if the
+/// counter may change its speed.
 fn cycles_per_second() -> u64 {
     static RATE: AtomicU64 = AtomicU64::new(0);
     static START: OnceLock<Option<(u64, Instant)>> = OnceLock::new();
@@ -75,7 +75,7 @@ fn cycles_per_second() -> u64 {
     rate as u64
 }
 
-/// Cycle counter and time of one moment: the closest of a few readings, so that a preemption in between does not count.
+/// Cycle counter and time of one moment: the closest of a few readings, so that a preemption does not disturb it.
 fn steady_pair() -> (u64, Instant) {
     let read = || {
         let before = cycles();

@@ -32,7 +32,7 @@ unsafe impl Send for UuidClass {}
 // SAFETY: as above.
 unsafe impl Sync for UuidClass {}
 
-/// Not one of PyO3's cells, which let go of the GIL while they are filled.
+/// This is no cell of PyO3, which would release the GIL while it is filled.
 static UUID_CLASS: OnceLock<UuidClass> = OnceLock::new();
 
 impl Slot {

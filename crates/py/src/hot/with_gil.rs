@@ -92,7 +92,7 @@ impl TickBits {
     }
 }
 
-/// Counts so many more.
+/// Adds to a count.
 #[inline(always)]
 pub fn count(counter: &AtomicU64, more: u64) {
     counter.store(counter.load(Ordering::Relaxed) + more, Ordering::Relaxed);
@@ -106,7 +106,7 @@ pub fn raise(number: &AtomicU64, least: u64) {
     }
 }
 
-/// The next of so many items, which no other caller gets; `None` behind the last one.
+/// The index of the next item, which no other caller gets; `None` after the last one.
 #[inline(always)]
 pub fn next_item(next: &AtomicUsize, items: usize) -> Option<usize> {
     let at = next.load(Ordering::Relaxed);
@@ -159,7 +159,7 @@ impl FreeList {
         }
     }
 
-    /// Takes a freed object out, with one reference; null where there is none.
+    /// Takes a freed object out, with one reference; null if there is none.
     ///
     /// # Safety
     /// The GIL is held.
@@ -178,7 +178,7 @@ impl FreeList {
         }
     }
 
-    /// Keeps an object, or frees it where there is no room.
+    /// Keeps an object, or frees it if there is no room.
     ///
     /// # Safety
     /// The GIL is held; the object is of the class, and its last reference is gone.
@@ -189,7 +189,7 @@ impl FreeList {
             let list = &mut *self.0.get();
             if list.count < Freed::MOST {
                 if list.is_collected {
-                    // Or code that asks the collector for all objects would get it, and let it die a second time.
+                    // Otherwise code that asks the collector for all objects would get it, and free it a second time.
                     ffi::PyObject_GC_UnTrack(object.cast());
                 }
                 list.objects[list.count] = object;

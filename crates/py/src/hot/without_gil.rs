@@ -83,7 +83,7 @@ impl Changes {
         Self(Version::new())
     }
 
-    /// Begins a call that reads the state; `None` where the state changes just now.
+    /// Begins a call that reads the state; `None` if the state is changing.
     #[inline(always)]
     pub fn seen(&self) -> Option<u64> {
         self.0.seen()
@@ -122,7 +122,7 @@ impl TickBits {
     }
 }
 
-/// Counts so many more.
+/// Adds to a count.
 pub fn count(counter: &AtomicU64, more: u64) {
     counter.fetch_add(more, Ordering::Relaxed);
 }
@@ -134,7 +134,7 @@ pub fn raise(number: &AtomicU64, least: u64) {
     }
 }
 
-/// The next of so many items, which no other caller gets; `None` behind the last one.
+/// The index of the next item, which no other caller gets; `None` after the last one.
 pub fn next_item(next: &AtomicUsize, items: usize) -> Option<usize> {
     if next.load(Ordering::Relaxed) >= items {
         return None;
@@ -183,7 +183,7 @@ pub struct FreeList {
 }
 
 unsafe extern "C" {
-    /// Makes a freed object one with a single reference, which this thread owns.
+    /// Gives a freed object a single reference, which this thread owns.
     fn _Py_NewReference(object: *mut ffi::PyObject);
 }
 
@@ -216,7 +216,7 @@ impl FreeList {
         self.class.store(index, Ordering::Release);
     }
 
-    /// Takes an object that this thread freed, with one reference; null where there is none.
+    /// Takes an object that this thread freed, with one reference; null if there is none.
     ///
     /// # Safety
     /// The interpreter is attached.
@@ -238,7 +238,8 @@ impl FreeList {
             list.count -= 1;
             let object = list.objects[list.count];
             if (*object).ob_tid == *thread && (*object).ob_ref_shared.load(Ordering::Relaxed) == 0 {
-                // All that `_Py_NewReference` would change of an object that no other thread had a reference to.
+                // The changes that `_Py_NewReference` would make, for an object that no other thread had a reference
+                // to.
                 (*object).ob_ref_local.store(1, Ordering::Relaxed);
             } else {
                 _Py_NewReference(object);
@@ -247,7 +248,7 @@ impl FreeList {
         }
     }
 
-    /// Keeps an object, or frees it where there is no room.
+    /// Keeps an object, or frees it if there is no room.
     ///
     /// # Safety
     /// The interpreter is attached; the object is of the class, and its last reference is gone.

@@ -149,7 +149,7 @@ impl Generator {
             waiting.callers += 1;
             let began = match waiting.told {
                 Some((unit, _)) if unit == until => None,
-                // The unit before overflowed as well: it is the same overflow.
+                // The unit before overflowed too, so it is the same overflow.
                 Some((unit, began)) if unit.0 + 1 == until.0 => Some(began),
                 _ => Some(now),
             };
@@ -293,15 +293,15 @@ generator! {
         Ok(made)
     }
 
-    /// Return a generator that goes on after a snapshot, in this process or another.
+    /// Return a generator that continues after a snapshot, in this process or another.
     ///
     /// With a store it leases the node number of the snapshot, and begins after the last unit of the snapshot, or when the
     /// lease begins, if that is later. A snapshot of a leased generator needs the store that its generator leased from, in
     /// ``store`` or in ``MINTAGE_STORE``. While that generator or another one has the number, the first ID raises LeaseError
     /// ``lease.none_free``.
     ///
-    /// A snapshot that is not leased needs no store. Then it goes on exactly where its generator stopped, and only one
-    /// generator may: two would mint the same IDs.
+    /// A snapshot that is not leased needs no store. The new generator continues exactly where the old one stopped.
+    /// Make only one: two would mint the same IDs.
     ///
     /// >>> from mintage import sno
     /// >>> snapshot = sno.Generator(7).snapshot()
@@ -463,7 +463,7 @@ generator! {
         generator::fill(slf, buffer, slf.get().meta_of(&meta)?)
     }
 
-    /// Return the state that a generator needs to go on elsewhere or later; see :meth:`restore`.
+    /// Return the state that a generator needs to continue elsewhere or later; see :meth:`restore`.
     ///
     /// >>> from mintage import sno
     /// >>> sno.Generator(7).snapshot().partition

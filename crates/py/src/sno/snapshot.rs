@@ -26,8 +26,8 @@ pub(super) fn shards_of(shards: Option<&Bound<'_, PyAny>>) -> PyResult<u32> {
 /// ``partition`` is 0 to 65535, or its two bytes, such as ``b"A\n"`` or ``(65, 10)``; the bounds are 0 to 65535,
 /// ``sequence`` 0 to 2^32 - 1 as in Go; ``now``, ``wall_hi`` (the highest unit seen) and ``wall_safe`` are units of 4 ms
 /// since 2010, 0 to 2^39 - 1; ``drifts``, 0 to 2^32 - 1, counts how often the clock went back. ``sequence`` is the number
-/// handed out last in ``wall_hi``. ``pool`` is the name of the pool that the partition was leased from, and ``shards`` into
-/// how many parts that divides a partition: these two the Go library does not know.
+/// handed out last in ``wall_hi``. ``pool`` is the name of the pool that the partition was leased from, and ``shards`` the
+/// number of parts into which that pool divides a partition. The Go library does not know these two.
 ///
 /// >>> from mintage import sno
 /// >>> sno.Snapshot(b"A\n", wall_hi=9).partition
@@ -57,7 +57,7 @@ struct Json {
     leased: Option<JsonLeased>,
 }
 
-/// A key of our own, which the Go library passes over.
+/// A key of mintage's, which the Go library ignores.
 #[derive(serde::Serialize, serde::Deserialize)]
 struct JsonLeased {
     pool: String,
@@ -220,7 +220,7 @@ impl Snapshot {
         self.0.leased.is_some()
     }
 
-    /// The pool that the partition was leased from; None where it was not.
+    /// The pool that the partition was leased from; None if it was not.
     #[getter]
     fn pool(&self) -> Option<&str> {
         self.0.leased.as_ref().map(|leased| leased.pool.as_str())

@@ -1,4 +1,4 @@
-//! Layouts of snowflakes, and what they read in an ID.
+//! Layouts of snowflakes, and the parts that they read in an ID.
 
 use crate::values::Defaulted;
 use crate::{errors, values};
@@ -66,8 +66,8 @@ impl Layout {
         scheme::Layout::declare(&text, epoch, unit).map(Self::of).map_err(errors::value)
     }
 
-    /// Return a layout that meets a need, and what each of its widths buys: it has the finest tick that fits, and gives the
-    /// bits that are left to the sequence number.
+    /// Return a layout that meets a need, and the effect of each width. It has the finest tick that fits; the remaining
+    /// bits go to the sequence number.
     ///
     /// ``ids_per_second`` is the most IDs that one node mints in a second, ``nodes`` the number of nodes that mint at the
     /// same time, 1 to 2^63 - 1 each; ``years``, 1 to 10,000, count from ``epoch_ms``, by default 2025-01-01. With
@@ -355,8 +355,8 @@ pub fn declared(index: usize) -> PyResult<Layout> {
 
 /// Return the node number that the Java class of the callicoder article derives from a host's MAC addresses, 0 to 1023.
 ///
-/// Each is 12 hex digits, optionally in pairs joined by ``:`` or ``-``, in the order of the interfaces. For reading a
-/// fleet that uses this rule: half of all fleets of 38 hosts have two with the same number.
+/// Each is 12 hex digits, optionally in pairs joined by ``:`` or ``-``, in the order of the interfaces. Use it to read
+/// the IDs of a fleet with this rule. In half of all fleets of 38 hosts, two hosts have the same number.
 ///
 /// >>> from mintage import snowflake
 /// >>> 0 <= snowflake.node_from_macs(["02:42:ac:11:00:03"]) < 1024
@@ -367,7 +367,7 @@ pub fn declared(index: usize) -> PyResult<Layout> {
 #[pyfunction]
 #[pyo3(signature = (macs, /))]
 pub fn node_from_macs(macs: &Bound<'_, PyAny>) -> PyResult<u16> {
-    // A single str is an iterable of str as well, but never meant.
+    // A str is an iterable of str too, but no list of addresses.
     if macs.is_instance_of::<pyo3::types::PyString>() {
         return Err(errors::argument("macs", "an iterable of str", macs));
     }

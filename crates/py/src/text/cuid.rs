@@ -31,7 +31,7 @@ texts! {
     /// Generator(*, fingerprint=None, clock=None)
     ///
     /// The fingerprint is made of the process id and the host name, **so every ID discloses both**. The counter begins at
-    /// random. No pair of time and counter comes twice: while the clock is behind, the time stays.
+    /// random. No pair of time and counter repeats: while the clock is behind, the time stays.
     ///
     /// >>> from mintage import cuid
     /// >>> cuid.Generator(fingerprint="k3v9").new()[13:17]
@@ -87,7 +87,7 @@ texts! {
 }
 
 impl Generator {
-    /// Makes sure that the state is this process's.
+    /// Makes sure that the state belongs to this process.
     fn enter(&self, py: Python<'_>) -> PyResult<()> {
         if self.is_closed.load(Ordering::Relaxed) {
             return Err(closed(py));
@@ -106,7 +106,7 @@ impl Generator {
         };
         let start = u64::from_ne_bytes(self.clock.bytes(py)?);
         self.state.with(py, |state| {
-            // Python ran meanwhile: another thread may have been here.
+            // Python ran in between, so another thread may have set the state.
             if !is_current(state) {
                 *state = State { generation: fork::generation(), rewinds, counted: Counter::new(start), fingerprint };
             }
@@ -125,7 +125,7 @@ impl Generator {
     }
 }
 
-/// Counts on: the time and the number of the next ID; `None` where the state is another process's.
+/// Returns the time and the counter of the next ID; `None` if the state belongs to another process.
 #[inline(always)]
 fn count(state: &mut State, now: UnixMs) -> Option<(u64, u32, [u8; 4])> {
     if !fork::is_current(state.generation) {
@@ -149,7 +149,7 @@ fn four_digits(value: &Bound<'_, PyAny>) -> PyResult<[u8; 4]> {
     })
 }
 
-/// A time that texts can have, below `end`.
+/// Reads a time that a cuid can hold, before `end`.
 fn unix_ms(time: &Bound<'_, PyAny>, end: u64) -> PyResult<u64> {
     let time = values::time(time)?.floor_ms();
     let ms = u64::try_from(time.0).ok().filter(|ms| (TIMES_MS[0]..end).contains(ms));

@@ -23,7 +23,7 @@ pub trait TextClass: PyClass<Frozen = True> + PyTypeInfo + Sync {
     /// A generator like this one, with a test's clock.
     fn double(&self, clock: Clock) -> Self;
 
-    /// Writes an ID of ASCII, and returns its length; `None` where it needs Python or the kernel.
+    /// Writes an ID of ASCII, and returns its length; `None` if it needs Python or the kernel.
     fn write_fast(&self, py: Python<'_>, text: &mut [u8; LONGEST_FAST]) -> Option<usize>;
 
     /// Appends an ID, or refuses.
@@ -98,8 +98,8 @@ pub fn closed(py: Python<'_>) -> PyErr {
     errors::generation(py, "generator.closed", "the generator is closed", None)
 }
 
-/// Makes the class of such generators: what all of them have in common is written here, its own methods (among them its
-/// constructor and `close`) by the format.
+/// Makes the class of such generators. This macro writes the methods that all of them share; the format writes its own,
+/// among them the constructor and `close`.
 macro_rules! texts {
     (
         $(#[$doc:meta])*

@@ -16,7 +16,7 @@ pub struct Snapshot {
     pub sequence: u32,
     /// The unit in which the snapshot was taken; informative.
     pub now: u64,
-    /// Returns the highest unit seen.
+    /// The highest unit seen.
     pub wall_hi: u64,
     /// The safe unit.
     pub wall_safe: u64,
