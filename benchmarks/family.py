@@ -8,7 +8,7 @@ from itertools import chain
 from statistics import median
 
 from benchmarks.record import Record
-from mintage._core.formats import FORMATS, LAST_RESORTS, Format, read_pool_layout
+from mintage._core.formats import AMBIGUOUS_FORMATS, FORMATS, Format, read_pool_layout
 
 HEADINGS = ("", "bytes", "characters", "sorts", "time, until", "node bits", "it tells", "store", "`new()`")
 
@@ -26,7 +26,7 @@ KEPT = "\u00a0"
 def formats() -> Iterator[Format]:
     """Return the formats that mintage mints, one for each row."""
     seen = set()
-    for each in chain(FORMATS, LAST_RESORTS):
+    for each in chain(FORMATS, AMBIGUOUS_FORMATS):
         is_shown = each.layout in SHOWN[each.scheme] if each.scheme in SHOWN else each.scheme not in seen
         if is_shown and find_spec(f"mintage.{each.scheme}"):
             seen.add(each.scheme)

@@ -21,7 +21,7 @@ BASE32_SNO = "23456789abcdefghijklmnopqrstuvwx"
 BASE62 = string.digits + string.ascii_uppercase + string.ascii_lowercase
 HYPHENS = "xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx"
 
-KNOWN = (*catalogue.FORMATS, *catalogue.LAST_RESORTS)
+KNOWN = (*catalogue.FORMATS, *catalogue.AMBIGUOUS_FORMATS)
 
 
 class Digits:

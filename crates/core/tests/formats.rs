@@ -3,14 +3,14 @@
 
 use mintage_core::format::{Clock, Constraint, Description, Format, Part, Rendering, Role, SECOND, Spelling, Value};
 use mintage_core::layout::Field;
-use mintage_core::schemes::{fallback_formats, formats, locality, read_pool_layout, sno, snowflake, ulid, uuid, xid};
+use mintage_core::schemes::{ambiguous_formats, formats, locality, read_pool_layout, sno, snowflake, ulid, uuid, xid};
 use mintage_core::units::UnixMs;
 use proptest::prelude::*;
 use std::collections::HashSet;
 use std::panic::catch_unwind;
 
 fn all() -> impl Iterator<Item = &'static Format<'static>> {
-    formats().chain(fallback_formats())
+    formats().chain(ambiguous_formats())
 }
 
 /// Returns the text of a scheme's file, or of all files in its folder.

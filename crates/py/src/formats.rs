@@ -230,7 +230,7 @@ pub fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("FORMATS", here(module.py(), schemes::formats())?)?;
     module.add("MAX_SHARDS", sno::MAX_SHARDS)?;
     module.add("MAC_FRAGMENTS", locality::MAC.max() + 1)?;
-    module.add("LAST_RESORTS", here(module.py(), schemes::fallback_formats())?)
+    module.add("AMBIGUOUS_FORMATS", here(module.py(), schemes::ambiguous_formats())?)
 }
 
 /// Return a snowflake layout as a format of 64 bits, under a name or none.

@@ -4,8 +4,8 @@ from typing import Final, Literal, final
 from .snowflake import Layout
 
 __all__ = [
+    "AMBIGUOUS_FORMATS",
     "FORMATS",
-    "LAST_RESORTS",
     "MAC_FRAGMENTS",
     "MAX_SHARDS",
     "Format",
@@ -76,7 +76,7 @@ class Format:
     def fields(self, id: int) -> list[tuple[str, str, tuple[int, int], int | str, str]]: ...
 
 FORMATS: Final[tuple[Format, ...]]
-LAST_RESORTS: Final[tuple[Format, ...]]
+AMBIGUOUS_FORMATS: Final[tuple[Format, ...]]
 MAX_SHARDS: Final[int]
 MAC_FRAGMENTS: Final[int]
 

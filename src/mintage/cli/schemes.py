@@ -50,7 +50,7 @@ def layout_of(args: argparse.Namespace) -> snowflake.Layout | None:
 def schemes(args: argparse.Namespace) -> int:
     """List the layouts: their fields, nodes, IDs a second for each node, and the date when each runs out."""
     # A cuid grows with its time; the last of its widths decides when cuids run out.
-    known = {each.name: each for each in (*catalogue.FORMATS, *catalogue.LAST_RESORTS)}
+    known = {each.name: each for each in (*catalogue.FORMATS, *catalogue.AMBIGUOUS_FORMATS)}
     if args.json:
         for each in known.values():
             print(json.dumps(_facts(each)))

@@ -187,7 +187,7 @@ def _judge(fmt: Format, number: int, spelling: str, now_ns: int) -> tuple[float,
     spelling_weight, spelling_text = SPELLINGS[spelling]
     time_weight, time_text = TIMES[_kind_of_time(fmt.epoch_ns, fmt.time_ns(number), now_ns)]
     likelihood = round(fmt.weight * spelling_weight * time_weight, 4)
-    if fmt in catalogue.LAST_RESORTS and spelling != "typeid":
+    if fmt in catalogue.AMBIGUOUS_FORMATS and spelling != "typeid":
         return likelihood, "Nothing else fits, though nearly any text of this length would."
     checked = [part.name for part in fmt.parts if part.is_checked and part.name != "unused"]
     structure = f"; {' and '.join(checked)} {'fit' if len(checked) > 1 else 'fits'}" if checked else ""
@@ -241,7 +241,7 @@ class _Table:
         self.widths = sorted(self.integers)
 
 
-_TABLES: Final = (_Table(catalogue.FORMATS), _Table(catalogue.LAST_RESORTS))
+_TABLES: Final = (_Table(catalogue.FORMATS), _Table(catalogue.AMBIGUOUS_FORMATS))
 _UUID: Final = KINDS["uuid"].format.lengths[0]
 _LONGEST: Final = max(typeid.pattern(None)[2], *(length for table in _TABLES for length in table.texts))
 

@@ -2,7 +2,7 @@
 
 >>> from mintage.formats.kinds import KINDS
 >>> ulid = KINDS["ulid"].format
->>> isinstance(ulid, Format) and ulid in FORMATS and ulid in MINTED and ulid not in LAST_RESORTS
+>>> isinstance(ulid, Format) and ulid in FORMATS and ulid in MINTED and ulid not in AMBIGUOUS_FORMATS
 True
 >>> [part.name for part in ulid.parts if isinstance(part, Part)]
 ['time', 'random']
@@ -23,8 +23,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from mintage._core.formats import (
+    AMBIGUOUS_FORMATS,
     FORMATS,
-    LAST_RESORTS,
     Format,
     Part,
     of_layout,
@@ -38,8 +38,8 @@ if TYPE_CHECKING:
     from mintage import snowflake
 
 __all__ = [
+    "AMBIGUOUS_FORMATS",
     "FORMATS",
-    "LAST_RESORTS",
     "LAYOUTS",
     "MINTED",
     "Format",
@@ -53,7 +53,7 @@ __all__ = [
 MINTED: Final = tuple(
     {
         each.name: each
-        for each in (*FORMATS, *LAST_RESORTS)
+        for each in (*FORMATS, *AMBIGUOUS_FORMATS)
         if (kind := KINDS.get(each.scheme)) and (not kind.versions or each.layout in kind.versions)
     }.values()
 )

@@ -13,7 +13,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from mintage._core import typeid
-from mintage._core.formats import FORMATS, LAST_RESORTS, Format, of_layout
+from mintage._core.formats import AMBIGUOUS_FORMATS, FORMATS, Format, of_layout
 from mintage._core.snowflake import DEFAULT, Layout
 from mintage.errors import ArgumentError, FieldError, ParseError
 from mintage.formats.values import MAX_SHOWN_BITS, integer_of, lost_digits, type_name
@@ -71,7 +71,7 @@ def _is_text(name: str) -> bool:
 
 @cache
 def _formats(name: str) -> tuple[Format, ...]:
-    return tuple(each for each in (*FORMATS, *LAST_RESORTS) if each.scheme == name)
+    return tuple(each for each in (*FORMATS, *AMBIGUOUS_FORMATS) if each.scheme == name)
 
 
 @cache

@@ -27,7 +27,7 @@ pub struct Scheme {
     /// Its formats with a structure of their own.
     pub formats: &'static [Format<'static>],
     /// Its formats that nearly any text of their length fits.
-    pub fallbacks: &'static [Format<'static>],
+    pub ambiguous: &'static [Format<'static>],
     /// The layouts of its pools.
     pub pools: Pools,
 }
@@ -44,11 +44,11 @@ pub enum Pools {
 }
 
 const fn scheme(formats: &'static [Format<'static>], pools: Pools) -> Scheme {
-    Scheme { formats, fallbacks: &[], pools }
+    Scheme { formats, ambiguous: &[], pools }
 }
 
-const fn with_fallbacks(scheme: Scheme, fallbacks: &'static [Format<'static>]) -> Scheme {
-    Scheme { fallbacks, ..scheme }
+const fn with_ambiguous(scheme: Scheme, ambiguous: &'static [Format<'static>]) -> Scheme {
+    Scheme { ambiguous, ..scheme }
 }
 
 /// Every scheme. Readings of equal weight keep this order.
@@ -59,7 +59,7 @@ pub static SCHEMES: [Scheme; 15] = [
         Pools::Parsed(|text| Ok(snowflake::Layout::of_pool(text)?.map(|layout| layout.pool_layout()))),
     ),
     scheme(&[locality::FORMAT], Pools::Named(&[locality::pool_layout])),
-    with_fallbacks(scheme(&uuid::FORMATS, Pools::Named(&uuid::POOL_LAYOUTS)), &[uuid::OTHER]),
+    with_ambiguous(scheme(&uuid::FORMATS, Pools::Named(&uuid::POOL_LAYOUTS)), &[uuid::OTHER]),
     scheme(&[ulid::FORMAT], Pools::Named(&[ulid::Id::pool_layout])),
     scheme(&[ksuid::FORMAT], Pools::Named(&[ksuid::Id::pool_layout])),
     scheme(&[ksuid_ms::FORMAT], Pools::Named(&[ksuid_ms::Id::pool_layout])),
@@ -69,8 +69,8 @@ pub static SCHEMES: [Scheme; 15] = [
     scheme(&[sandflake::FORMAT], Pools::Named(&[sandflake::Id::pool_layout])),
     scheme(&[tsid::FORMAT], Pools::None),
     scheme(&[randflake::FORMAT], Pools::None),
-    with_fallbacks(scheme(&[], Pools::None), &[cuid2::FORMAT]),
-    with_fallbacks(scheme(&[], Pools::None), &[nanoid::FORMAT]),
+    with_ambiguous(scheme(&[], Pools::None), &[cuid2::FORMAT]),
+    with_ambiguous(scheme(&[], Pools::None), &[nanoid::FORMAT]),
 ];
 
 /// Returns every format with a structure of its own.
@@ -79,8 +79,8 @@ pub fn formats() -> impl Iterator<Item = &'static Format<'static>> {
 }
 
 /// Returns the formats that are considered only where no other format fits.
-pub fn fallback_formats() -> impl Iterator<Item = &'static Format<'static>> {
-    SCHEMES.iter().flat_map(|scheme| scheme.fallbacks)
+pub fn ambiguous_formats() -> impl Iterator<Item = &'static Format<'static>> {
+    SCHEMES.iter().flat_map(|scheme| scheme.ambiguous)
 }
 
 /// Reads the text or the short name of a pool's layout: that of a scheme, or of a snowflake layout. `None` if it is
