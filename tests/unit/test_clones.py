@@ -24,7 +24,7 @@ from mintage import Sequence, _core, clones, locality, sno, snowflake
 from mintage.errors import GenerationError, StoreError
 from mintage.lease import keeper
 from mintage.lease.lease_client import LeaseClient
-from mintage.platform import announcements, machine
+from mintage.platform import machine, vm_generation
 from mintage.process.restore import JUMP_NS, Fingerprint, RestoreDetector, Verdict, judge
 from mintage.store.memory import MemoryStore
 from mintage.testing import ManualClock
@@ -97,9 +97,9 @@ def test_malformed_stat_line_gives_no_start_time(line: str) -> None:
 
 def test_only_uevents_of_the_kernel_count() -> None:
     path = b"change@/devices/platform/VMGENCTR:00\0ACTION=change\0"
-    assert announcements.is_announcement(path + b"NEW_VMGENID=1\0SEQNUM=2")
-    assert not announcements.is_announcement(path + b"SYNTH_ARG_NEW_VMGENID=1\0SEQNUM=2")
-    assert not announcements.is_announcement(path)
+    assert vm_generation.is_announcement(path + b"NEW_VMGENID=1\0SEQNUM=2")
+    assert not vm_generation.is_announcement(path + b"SYNTH_ARG_NEW_VMGENID=1\0SEQNUM=2")
+    assert not vm_generation.is_announcement(path)
 
 
 def test_running_process_is_no_restore() -> None:
@@ -132,10 +132,10 @@ def test_descriptor_that_replaced_the_uevent_socket_is_left_alone() -> None:
     ours, theirs = socket.socketpair()
     with ours, theirs:
         watch = RestoreDetector()
-        watch._announcements._socket = socket.socket(fileno=os.dup(ours.fileno()))
-        watch._announcements._inode = 1
+        watch._events._socket = socket.socket(fileno=os.dup(ours.fileno()))
+        watch._events._inode = 1
         theirs.send(b"theirs")
-        watch._announcements._is_impossible = True
+        watch._events._is_impossible = True
         watch.check()
         watch.close()
         ours.setblocking(False)
@@ -146,7 +146,7 @@ def test_uevent_socket_is_closed_when_nothing_is_held(inline: keeper.Keeper) -> 
     ours, theirs = socket.socketpair()
     with theirs:
         theirs.setblocking(False)
-        events = inline.detector._announcements
+        events = inline.detector._events
         events._socket, events._inode = ours, os.fstat(ours.fileno()).st_ino
         inline.release_all()
         assert theirs.recv(1) == b""
@@ -154,10 +154,10 @@ def test_uevent_socket_is_closed_when_nothing_is_held(inline: keeper.Keeper) -> 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="netlink")
 def test_uevent_socket_of_a_reference_cycle_ends_without_a_warning(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(announcements, "_DRIVER", Path("/"))
+    monkeypatch.setattr(vm_generation, "_DRIVER", Path("/"))
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        events: Any = announcements.Announcements()
+        events: Any = vm_generation.VmGenerationEvents()
         # Without a GIL the collector takes a thread's objects together, so it comes to the socket first.
         thread = threading.Thread(target=events.count)
         thread.start()

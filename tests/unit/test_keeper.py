@@ -837,10 +837,10 @@ if moment == "before":
     patch()
 from mintage import Sequence, sno
 from mintage.lease import request
-from mintage.platform import announcements
+from mintage.platform import vm_generation
 from pathlib import Path
 # As where the kernel has a driver for its virtual machine's generations.
-announcements._DRIVER = Path("/")
+vm_generation._DRIVER = Path("/")
 if moment == "after":
     patch()
 generator = sno.Generator(store=store or None, max_wait_ms=60_000)

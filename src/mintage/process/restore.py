@@ -11,8 +11,8 @@ from enum import Enum, auto
 from typing import Final
 
 from mintage._core import clocks
-from mintage.platform.announcements import Announcements
 from mintage.platform.machine import boot_id, start_of_process
+from mintage.platform.vm_generation import VmGenerationEvents
 
 JUMP_NS: Final = 200_000_000
 """The largest change of the difference of two clocks between two checks, in nanoseconds. Slewing and a smeared leap
@@ -94,7 +94,7 @@ class RestoreDetector:
 
     def __init__(self) -> None:
         self._before: Fingerprint | None = None
-        self._announcements = Announcements()
+        self._events = VmGenerationEvents()
 
     def check(self) -> Verdict:
         """Return the verdict on the time since the last check."""
@@ -103,10 +103,10 @@ class RestoreDetector:
 
     def fingerprint(self) -> Fingerprint:
         """Return the fingerprint of this process now."""
-        announced = self._announcements.count()
+        announced = self._events.count()
         real, monotonic, boot = _clocks()
         return Fingerprint(real, monotonic, boot, boot_id(), os.getpid(), start_of_process(), announced)
 
     def close(self) -> None:
         """Close the netlink socket until the next check, so that a checkpoint need not save it."""
-        self._announcements.close()
+        self._events.close()

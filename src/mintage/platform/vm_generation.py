@@ -24,7 +24,7 @@ def is_announcement(message: bytes) -> bool:
     return _NEW_GENERATION in message.split(b"\0")
 
 
-class Announcements:
+class VmGenerationEvents:
     """The number of restores that the kernel announced since the first question.
 
     Use it from one thread at a time; any thread may call :meth:`close`.
