@@ -16,8 +16,8 @@ from mintage import open_store, sno, snowflake, uuid
 from mintage.errors import FieldError, ParseError, StoreError
 from mintage.tables import InputError
 from mintage.tables.backfill import DATED_SCHEMES, NODE_SCHEMES, Dated, Filled, SequenceIntegers, Table, backfill
+from mintage.tables.duplicates import DuplicateFinder
 from mintage.tables.keys import Reader, kind_of
-from mintage.tables.repeats import Repeats
 from mintage.tables.sources import connect, open_csv, open_parquet, open_table, open_text
 from mintage.tables.verify import Check, verify
 
@@ -192,9 +192,9 @@ def test_keys_are_equal_if_the_ids_are_equal() -> None:
 
 
 def test_repeats_list_at_most_ten_keys_and_ten_rows_of_each() -> None:
-    with Repeats(width=1, limit=100) as repeats:
-        repeats.add(bytes(range(20)) * 12, range(240))
-        count, first = repeats.find()
+    with DuplicateFinder(width=1, limit=100) as finder:
+        finder.add(bytes(range(20)) * 12, range(240))
+        count, first = finder.find()
     assert count == 220
     assert [(each.row, each.key[0], len(each.rows), each.times) for each in first] == [
         (20 + n, n, 10, 12) for n in range(10)

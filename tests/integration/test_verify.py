@@ -29,7 +29,7 @@ from mintage.cli import main, screen
 from mintage.errors import ParseError
 from mintage.formats.catalogue import write_layout
 from mintage.formats.kinds import KINDS
-from mintage.tables.repeats import MAX_EXAMPLES, Repeats
+from mintage.tables.duplicates import MAX_EXAMPLES, DuplicateFinder
 from mintage.tables.sources import BATCH_ROWS, READ_BYTES, read_lines
 from tests.helpers.databases import DATABASES, engine_of
 
@@ -123,11 +123,11 @@ def test_result_does_not_depend_on_the_memory_limit(limit: int) -> None:
     chance = random.Random(5)
     numbers = [chance.randrange(30_000) for _ in range(20_000)]
     numbers[500:3_000] = [7] * 2_500  # more of one ID than are held at once
-    with Repeats(8, limit) as repeats:
+    with DuplicateFinder(8, limit) as finder:
         for at in range(0, len(numbers), 6_000):
             part = numbers[at : at + 6_000]
-            repeats.add(b"".join(each.to_bytes(8, "big") for each in part), range(at + 1, at + len(part) + 1))
-        count, first = repeats.find()
+            finder.add(b"".join(each.to_bytes(8, "big") for each in part), range(at + 1, at + len(part) + 1))
+        count, first = finder.find()
     times = Counter(numbers)
     assert count == len(numbers) - len(times)
     seen: set[int] = set()
@@ -156,22 +156,22 @@ def test_lower_memory_limit_means_more_files(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(tempfile, "TemporaryFile", counted)
     for limit, least, most in ((10**6, 128, 128), (100, 500, 14_000)):
         made.clear()
-        with Repeats(8, limit) as repeats:
-            repeats.add(b"".join(each.to_bytes(8, "big") for each in range(12_000)), range(12_000))
-            assert repeats.find() == (0, [])
+        with DuplicateFinder(8, limit) as finder:
+            finder.add(b"".join(each.to_bytes(8, "big") for each in range(12_000)), range(12_000))
+            assert finder.find() == (0, [])
         assert least <= len(made) <= most
 
 
 _FULL = """
-from mintage.tables import repeats as module
-from mintage.tables.repeats import Repeats
+from mintage.tables import duplicates as module
+from mintage.tables.duplicates import DuplicateFinder
 module.HASH_BITS = 0  # one file for all
-limit, width = Repeats.limit(128 << 20, WIDTH), WIDTH
-with Repeats(width, limit) as repeats:
+limit, width = DuplicateFinder.limit(128 << 20, WIDTH), WIDTH
+with DuplicateFinder(width, limit) as finder:
     for at in range(0, limit, 50_000):
         rows = range(at, min(at + 50_000, limit))
-        repeats.add(b"".join(row.to_bytes(width, "big") for row in rows), rows)
-    assert repeats.find() == (0, [])
+        finder.add(b"".join(row.to_bytes(width, "big") for row in rows), rows)
+    assert finder.find() == (0, [])
 peak = next(line for line in open("/proc/self/status") if line.startswith("VmHWM"))
 print(limit, int(peak.split()[1]) >> 10)
 """

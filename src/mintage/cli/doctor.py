@@ -21,7 +21,7 @@ from mintage.errors import ConfigError, LeaseError, MintError
 from mintage.formats import catalogue, times
 from mintage.installation import install_line
 from mintage.platform.limits import limits
-from mintage.tables.excerpts import printable
+from mintage.tables.display import printable
 
 if TYPE_CHECKING:
     import argparse

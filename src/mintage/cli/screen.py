@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 from mintage.cli.command import UsageError
 from mintage.formats import catalogue, times
-from mintage.tables.excerpts import printable
+from mintage.tables.display import printable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterable, Iterator, Sequence

@@ -12,7 +12,7 @@ from mintage.cli.schemes import LAYOUT, layout_of
 from mintage.cli.screen import is_watched, progress
 from mintage.formats.kinds import NAMES, listed
 from mintage.tables import sources
-from mintage.tables.excerpts import printable
+from mintage.tables.display import printable
 from mintage.tables.verify import MIN_MEMORY_BYTES, Check
 
 if TYPE_CHECKING:

@@ -3,7 +3,7 @@
 - :mod:`mintage.tables.verify` finds duplicates, values that are no IDs, and IDs outside a window or out of order.
 - :mod:`mintage.tables.backfill` gives existing rows of a database IDs of their own time, or integers.
 - :mod:`mintage.tables.sources` reads a column of text, CSV, Parquet or a database in batches.
-- :mod:`mintage.tables.repeats` finds duplicates exactly, in bounded memory.
+- :mod:`mintage.tables.duplicates` finds duplicates exactly, in bounded memory.
 - :mod:`mintage.tables.keys` turns values into bytes that compare as the IDs do.
 """
 

@@ -32,7 +32,7 @@ from mintage.formats.kinds import KINDS, listed
 from mintage.formats.times import unix_ns
 from mintage.tables import InputError
 from mintage.tables.columns import Target, ignores_case
-from mintage.tables.excerpts import excerpt
+from mintage.tables.display import shorten
 from mintage.tables.keys import kind_of
 
 if TYPE_CHECKING:
@@ -200,7 +200,7 @@ class Table:
         if isinstance(found, date) and not isinstance(found, datetime):
             found = datetime.combine(found, time())
         if not isinstance(found, datetime):
-            shown = "NULL" if value is None else repr(excerpt(value))
+            shown = "NULL" if value is None else repr(shorten(value))
             beside = ", a number in a column of times" if is_number and self._is_calendar else ""
             raise FieldError(
                 f"row {key!a:.80}: its time is {shown}{beside}, and an ID needs a time such as 2021-06-30T08:15:00Z",
@@ -277,9 +277,9 @@ class Table:
             if has == its:
                 continue
             if has is None or kept <= 0:
-                shown = "no ID" if has is None else excerpt(has)
+                shown = "no ID" if has is None else shorten(has)
                 raise StoreError(
-                    f"row {key!a:.80}: {excerpt(its)} was written, and the row has {shown} afterwards: a trigger, a "
+                    f"row {key!a:.80}: {shorten(its)} was written, and the row has {shown} afterwards: a trigger, a "
                     f"policy or the type of column {self.id.name!a:.80} changes what is written; this batch is undone",
                     code="store.refused",
                 )
@@ -522,7 +522,7 @@ class SequenceIntegers:
             ns = self.table.unix_ns(key, value)
             if before is not None and ns < before:
                 message = (
-                    f"row {key!a:.80}: its time is {excerpt(value)!a}, which the database sorts after a later time; "
+                    f"row {key!a:.80}: its time is {shorten(value)!a}, which the database sorts after a later time; "
                     "write all times of the column in one form"
                 )
                 raise FieldError(message, code="time.range")

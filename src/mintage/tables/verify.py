@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any, Final, Self
 from mintage.errors import FieldError, MintError
 from mintage.formats.times import stamp
 from mintage.tables import InputError
-from mintage.tables.excerpts import excerpt
+from mintage.tables.display import shorten
+from mintage.tables.duplicates import MAX_EXAMPLES, DuplicateFinder
 from mintage.tables.keys import Reader, kind_of
-from mintage.tables.repeats import MAX_EXAMPLES, Repeats
 from mintage.tables.sources import Source
 
 if TYPE_CHECKING:
@@ -145,7 +145,7 @@ class Check:
             raise OSError(f"{directory[:200]}: is not a directory")
         self._reader = reader = Reader(kind_of(scheme, layout))
         self._low, self._high = _window(reader, earliest, latest, is_sorted=is_sorted)
-        self._repeats = Repeats(reader.width, Repeats.limit(memory_bytes, reader.width), directory)
+        self._finder = DuplicateFinder(reader.width, DuplicateFinder.limit(memory_bytes, reader.width), directory)
         self._previous: bytes | None = None
         self._empty = 0
         self.rows = 0
@@ -162,7 +162,7 @@ class Check:
     @property
     def row_bytes(self) -> int:
         """Bytes that a row takes in the temporary directory."""
-        return self._repeats.row_bytes
+        return self._finder.row_bytes
 
     def add(self, values: Sequence[object]) -> None:
         """Read the next rows. ``None`` and empty text are rows without an ID."""
@@ -181,7 +181,7 @@ class Check:
         if not keys:
             return
         self.ids += len(rows)
-        self._repeats.add(keys, rows)
+        self._finder.add(keys, rows)
         if self._reader.kind.has_time:
             self._check_times(keys, rows)
 
@@ -190,7 +190,7 @@ class Check:
             return self._reader.key(value)
         except MintError as error:
             finding = self._layout if isinstance(error, FieldError) else self._unreadable
-            finding.add(row=row, value=excerpt(value), error=str(error))
+            finding.add(row=row, value=shorten(value), error=str(error))
         return None
 
     def _check_times(self, keys: bytes, rows: Sequence[int]) -> None:
@@ -222,7 +222,7 @@ class Check:
 
         :param report: a function that is called with the number of IDs that are compared so far.
         """
-        self._duplicates.count, first = self._repeats.find(report)
+        self._duplicates.count, first = self._finder.find(report)
         for each in first:
             example = {"id": self._reader.text(each.key), "rows": each.rows, "times": each.times}
             self._duplicates.examples.append(example)
@@ -233,7 +233,7 @@ class Check:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._repeats.__exit__()
+        self._finder.__exit__()
 
 
 def _window(

@@ -1,10 +1,10 @@
-"""Excerpts of values for messages and reports: short, on one line, and without control characters."""
+"""Values as messages and reports show them: short, on one line, and without control characters."""
 
 from __future__ import annotations
 
 from typing import Final
 
-EXCERPT_CHARACTERS: Final = 40
+SHORT_CHARACTERS: Final = 40
 
 
 def printable(text: str) -> str:
@@ -16,13 +16,13 @@ def printable(text: str) -> str:
     return "".join(char if char.isprintable() else ascii(char)[1:-1] for char in text)
 
 
-def excerpt(value: object) -> str:
+def shorten(value: object) -> str:
     """Return the first 40 characters of a value as printable text; bytes are written in hexadecimal.
 
-    >>> excerpt("ORD-17"), excerpt(bytes(3)), len(excerpt("9" * 5000))
+    >>> shorten("ORD-17"), shorten(bytes(3)), len(shorten("9" * 5000))
     ('ORD-17', '000000', 43)
     """
     text = value if isinstance(value, str) else value.hex() if isinstance(value, bytes) else str(value)
-    text = text[: EXCERPT_CHARACTERS + 1]
+    text = text[: SHORT_CHARACTERS + 1]
     shown = printable(text.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace"))
-    return shown if len(text) <= EXCERPT_CHARACTERS else f"{shown[:EXCERPT_CHARACTERS]}..."
+    return shown if len(text) <= SHORT_CHARACTERS else f"{shown[:SHORT_CHARACTERS]}..."

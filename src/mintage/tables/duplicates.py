@@ -2,11 +2,11 @@
 
 The number of repeated rows is exact, but the lists of examples are limited:
 
->>> from mintage.tables.repeats import MAX_EXAMPLES, Repeats
->>> with Repeats(width=1, limit=1000) as repeats:
-...     repeats.add(b"a" * 500, rows=range(500))
-...     total, [repeat] = repeats.find()
->>> total, repeat.times, len(repeat.rows) == MAX_EXAMPLES
+>>> from mintage.tables.duplicates import MAX_EXAMPLES, DuplicateFinder
+>>> with DuplicateFinder(width=1, limit=1000) as finder:
+...     finder.add(b"a" * 500, rows=range(500))
+...     total, [duplicate] = finder.find()
+>>> total, duplicate.times, len(duplicate.rows) == MAX_EXAMPLES
 (499, 500, True)
 """
 
@@ -24,10 +24,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from typing import BinaryIO
 
-__all__ = ["MAX_EXAMPLES", "Repeat", "Repeats"]
+__all__ = ["MAX_EXAMPLES", "Duplicate", "DuplicateFinder"]
 
 MAX_EXAMPLES: Final = 10
-"""The most keys that :meth:`Repeats.find` lists, and the most rows of each."""
+"""The most keys that :meth:`DuplicateFinder.find` lists, and the most rows of each."""
 BASE_BYTES: Final = 64 << 20
 """Memory of the interpreter and the package, with one batch of rows."""
 HASH_BITS: Final = 7
@@ -35,13 +35,13 @@ HASH_BITS: Final = 7
 _READ_BYTES: Final = 1 << 19
 
 
-class Repeat(NamedTuple):
+class Duplicate(NamedTuple):
     """A key that occurs more than once.
 
-    >>> with Repeats(width=2, limit=1000) as repeats:
-    ...     repeats.add(b"aabbaa", rows=[1, 2, 3])
-    ...     total, [repeat] = repeats.find()
-    >>> f"{repeat.key.decode()} is in {repeat.times} rows, such as {repeat.rows}"
+    >>> with DuplicateFinder(width=2, limit=1000) as finder:
+    ...     finder.add(b"aabbaa", rows=[1, 2, 3])
+    ...     total, [duplicate] = finder.find()
+    >>> f"{duplicate.key.decode()} is in {duplicate.times} rows, such as {duplicate.rows}"
     'aa is in 2 rows, such as [1, 3]'
     """
 
@@ -55,17 +55,17 @@ class Repeat(NamedTuple):
     """The number of rows with this key."""
 
 
-class Repeats:
+class DuplicateFinder:
     """A collector of keys that finds all that occur more than once.
 
     It writes each key, with its row, to one of several temporary files, which some bits of the key's hash choose. The
     keys of one file usually fit into memory. If they do not, that file is divided in the same way by the next bits. The
     files have no names, so they disappear with the process, however it ends.
 
-    >>> with Repeats(width=2, limit=1000) as repeats:
-    ...     repeats.add(b"aabbaa", rows=[1, 2, 3])
-    ...     repeats.find()
-    (1, [Repeat(row=3, key=b'aa', rows=[1, 3], times=2)])
+    >>> with DuplicateFinder(width=2, limit=1000) as finder:
+    ...     finder.add(b"aabbaa", rows=[1, 2, 3])
+    ...     finder.find()
+    (1, [Duplicate(row=3, key=b'aa', rows=[1, 3], times=2)])
 
     :param width: bytes of a key.
     :param limit: the number of different keys to hold in memory; see :meth:`limit`.
@@ -127,14 +127,14 @@ class Repeats:
             file.write(b"".join(part))
         self.rows += len(records) // self.row_bytes
 
-    def find(self, report: Callable[[int], None] | None = None) -> tuple[int, list[Repeat]]:
+    def find(self, report: Callable[[int], None] | None = None) -> tuple[int, list[Duplicate]]:
         """Return the number of rows whose key an earlier row has, and the first repeated keys.
 
         The collector is closed afterwards.
 
         :param report: a function that is called with the number of keys that are compared so far.
         """
-        total, first, done = 0, list[Repeat](), 0
+        total, first, done = 0, list[Duplicate](), 0
         with self:
             for file in self._files:
                 count, some = self._find_in(file)
@@ -146,7 +146,7 @@ class Repeats:
                     report(done)
         return total, first
 
-    def _find_in(self, file: BinaryIO) -> tuple[int, list[Repeat]]:
+    def _find_in(self, file: BinaryIO) -> tuple[int, list[Duplicate]]:
         seen: set[bytes] = set()
         rows = 0
         for records in self._read(file):
@@ -158,13 +158,13 @@ class Repeats:
                 return self._find_divided(file)
         return (rows - len(seen), self._first(file, seen)) if len(seen) < rows else (0, [])
 
-    def _find_divided(self, file: BinaryIO) -> tuple[int, list[Repeat]]:
-        with Repeats(self._width, self._limit, self._directory, depth=self._depth + 1) as parts:
+    def _find_divided(self, file: BinaryIO) -> tuple[int, list[Duplicate]]:
+        with DuplicateFinder(self._width, self._limit, self._directory, depth=self._depth + 1) as parts:
             for records in self._read(file):
                 parts._divide(records)
             return parts.find()
 
-    def _first(self, file: BinaryIO, seen: set[bytes]) -> list[Repeat]:
+    def _first(self, file: BinaryIO, seen: set[bytes]) -> list[Duplicate]:
         """Return the first repeated keys of a file whose different keys are ``seen``."""
         again: dict[bytes, int] = {}
         for key, row in self._pairs(file):
@@ -181,7 +181,7 @@ class Repeats:
                 counts[key] += 1
                 if len(rows[key]) < MAX_EXAMPLES:
                     rows[key].append(row)
-        return [Repeat(row, key, rows[key], counts[key]) for key, row in again.items()]
+        return [Duplicate(row, key, rows[key], counts[key]) for key, row in again.items()]
 
     def _pairs(self, file: BinaryIO) -> Iterator[tuple[bytes, int]]:
         for records in self._read(file):
