@@ -5,9 +5,9 @@ from contextlib import suppress
 
 def post_worker_init(worker):
     from mintage import sno, snowflake, ulid
-    from mintage.errors import PassingError
+    from mintage.errors import TransientError
 
     for scheme in (snowflake, sno, ulid):
         # A store that is away is asked again by the first request.
-        with suppress(PassingError):
+        with suppress(TransientError):
             scheme.new()

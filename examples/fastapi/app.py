@@ -17,7 +17,7 @@ from fastapi.responses import JSONResponse
 from pydantic import AwareDatetime, BaseModel, Field
 
 from mintage import sno, snowflake, typeid
-from mintage.errors import PassingError
+from mintage.errors import TransientError
 from mintage.ext.pydantic import TypeID
 
 DATABASE_URL = os.environ["DATABASE_URL"]
@@ -60,7 +60,7 @@ async def lease(generator: sno.Generator | snowflake.Generator) -> None:
         while True:
             try:
                 await asyncio.to_thread(generator.new)
-            except PassingError as error:
+            except TransientError as error:
                 await asyncio.sleep((error.retry_after_ms or 1000) / 1000)
             else:
                 return
@@ -84,8 +84,8 @@ async def lifespan(app: FastAPI) -> AsyncGenerator[None, None]:
 app = FastAPI(title="Orders", lifespan=lifespan)
 
 
-@app.exception_handler(PassingError)
-async def try_again(request: Request, error: PassingError) -> JSONResponse:
+@app.exception_handler(TransientError)
+async def try_again(request: Request, error: TransientError) -> JSONResponse:
     """No ID can be minted now, as the database is away for longer than a lease lasts."""
     wait_s = -(-(error.retry_after_ms or 1000) // 1000)
     return JSONResponse({"detail": str(error)}, 503, {"Retry-After": str(wait_s)})

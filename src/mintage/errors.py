@@ -22,9 +22,9 @@ __all__ = [
     "LeaseError",
     "MintError",
     "ParseError",
-    "PassingError",
     "RequestError",
     "StoreError",
+    "TransientError",
     "UniquenessWarning",
 ]
 
@@ -112,14 +112,14 @@ class ConfigError(MintError, ValueError):
     """
 
 
-class PassingError(MintError, RuntimeError):
-    """The base of errors that may pass without a change by the caller.
+class TransientError(MintError, RuntimeError):
+    """The base of errors that a later retry may not meet, without a change by the caller.
 
     ``retry_after_ms`` is the number of milliseconds after which a retry can succeed. It is ``None`` if waiting does not
     help, or if the time is unknown.
 
     >>> error = LeaseError("all 64 node numbers are leased", code="lease.none_free", retry_after_ms=1500)
-    >>> isinstance(error, PassingError), error.retry_after_ms
+    >>> isinstance(error, TransientError), error.retry_after_ms
     (True, 1500)
     """
 
@@ -130,7 +130,7 @@ class PassingError(MintError, RuntimeError):
         self.retry_after_ms = retry_after_ms
 
 
-class GenerationError(PassingError):
+class GenerationError(TransientError):
     """A generator cannot mint an ID now. Wait, or do what the message says.
 
     >>> from mintage.store import open_store
@@ -145,7 +145,7 @@ class GenerationError(PassingError):
     """
 
 
-class LeaseError(PassingError):
+class LeaseError(TransientError):
     """A store refuses to lease a node number, or a lease was lost.
 
     >>> from mintage.store import open_store
@@ -157,7 +157,7 @@ class LeaseError(PassingError):
     """
 
 
-class StoreError(PassingError):
+class StoreError(TransientError):
     """A store is unreachable, or answered with an error; the driver's error is the ``__cause__``.
 
     ``is_lasting`` is True if only a change of the configuration helps, such as another password.
@@ -173,7 +173,7 @@ class StoreError(PassingError):
     is_lasting: bool = False
 
 
-class RequestError(PassingError):
+class RequestError(TransientError):
     """The service refuses a request. Correct the request, send another key, or retry later.
 
     >>> error = RequestError("the key allows 60 requests a second", code="request.rate", retry_after_ms=250)

@@ -278,7 +278,7 @@ def test_caller_errors_are_400_and_transient_ones_429_or_503(code: str) -> None:
     if issubclass(entry.error, (errors.ArgumentError, errors.ParseError, errors.FieldError)):
         assert entry.http == 400
     assert (entry.http in {429, 503}) == (entry.resp == "TRYAGAIN") == (entry.exit == 75)
-    assert entry.exit != 75 or issubclass(entry.error, errors.PassingError)
+    assert entry.exit != 75 or issubclass(entry.error, errors.TransientError)
 
 
 SOURCES = [
@@ -323,7 +323,7 @@ def test_every_error_is_a_mint_error() -> None:
         (errors.ParseError, ValueError),
         (errors.FieldError, ValueError),
         (errors.ConfigError, ValueError),
-        (errors.PassingError, RuntimeError),
+        (errors.TransientError, RuntimeError),
         (errors.GenerationError, RuntimeError),
         (errors.LeaseError, RuntimeError),
         (errors.StoreError, RuntimeError),
@@ -371,8 +371,8 @@ def test_permanent_error_has_no_retry_delay(code: str) -> None:
     assert error.retry_after_ms is None
 
 
-@pytest.mark.parametrize("error", errors.PassingError.__subclasses__())
-def test_transient_error_has_a_retry_delay_or_says_unknown(error: type[errors.PassingError]) -> None:
+@pytest.mark.parametrize("error", errors.TransientError.__subclasses__())
+def test_transient_error_has_a_retry_delay_or_says_unknown(error: type[errors.TransientError]) -> None:
     assert error("later", code="request.busy", retry_after_ms=5).retry_after_ms == 5
     assert error("never", code="request.busy").retry_after_ms is None
     # One of a user's own may be made in another way.

@@ -8,14 +8,14 @@ from rest_framework.pagination import CursorPagination
 from rest_framework.response import Response
 from rest_framework.views import exception_handler
 
-from mintage.errors import MintError, PassingError
+from mintage.errors import MintError, TransientError
 
 from .models import Customer, Event, Invoice, Order
 
 
 def answer_errors(error, context):
     """Answer 503 where an ID cannot be minted now, as when the store is away for long: the client tries again."""
-    if isinstance(error, PassingError):
+    if isinstance(error, TransientError):
         wait_s = -(-(error.retry_after_ms or 1000) // 1000)
         return Response({"detail": str(error)}, 503, headers={"Retry-After": str(wait_s)})
     return exception_handler(error, context)

@@ -35,7 +35,7 @@ from typing import TYPE_CHECKING, Final, Never, TypeVar
 from weakref import ref
 
 from mintage._core import Condition, fork_generation, monotonic_s, start_generation
-from mintage.errors import GenerationError, MintError, PassingError, StoreError
+from mintage.errors import GenerationError, MintError, StoreError, TransientError
 from mintage.process import jitter
 from mintage.process.forks import fork_lock, give_way
 from mintage.process.generation import Generation
@@ -215,7 +215,7 @@ def _is_transient(failure: MintError, within_s: float) -> bool:
     """Return True if another attempt within so many seconds may succeed."""
     if failure.code == "store.unavailable":
         return True
-    wait_ms = failure.retry_after_ms if isinstance(failure, PassingError) else None
+    wait_ms = failure.retry_after_ms if isinstance(failure, TransientError) else None
     return wait_ms is not None and wait_ms <= within_s * 1000
 
 
@@ -224,7 +224,7 @@ def as_fresh_error(failure: MintError, pause_s: float) -> MintError:
     # As copy.copy does, which a process that cannot read Python's files any more cannot import.
     error: MintError = type(failure).__new__(type(failure), *failure.args)
     error.__dict__.update(failure.__dict__)
-    if isinstance(error, PassingError) and error.code == "store.unavailable":
+    if isinstance(error, TransientError) and error.code == "store.unavailable":
         error.retry_after_ms = max(1, round(pause_s * 1000))
     error.__cause__ = failure.__cause__
     return error

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, TypeVar
 from urllib.parse import urlencode
 
 from mintage._core import monotonic_s
-from mintage.errors import CATALOGUE, ConfigError, GenerationError, MintError, PassingError, RequestError, StoreError
+from mintage.errors import CATALOGUE, ConfigError, GenerationError, MintError, RequestError, StoreError, TransientError
 from mintage.protocol.members import AnswerError, Members
 from mintage.protocol.url import TLS_OPTIONS
 from mintage.rules import LATEST_MS, MAX_STRIDE, NamespaceRecord, Segment, check_name
@@ -250,7 +250,7 @@ class ServiceProtocol:
         if issubclass(entry.error, (StoreError, RequestError)):
             detail = f"{self.url}: {detail}"
         error = entry.error(detail, code=code)
-        if isinstance(error, PassingError):
+        if isinstance(error, TransientError):
             error.retry_after_ms = wait_ms
         # A service that is busy has not begun.
         is_busy = code == "request.busy"

@@ -13,7 +13,7 @@ from typing import Any, Final, TypeAlias
 
 import structlog
 
-from mintage.errors import CATALOGUE, MintError, PassingError, RequestError
+from mintage.errors import CATALOGUE, MintError, RequestError, TransientError
 
 Scope: TypeAlias = MutableMapping[str, Any]
 Message: TypeAlias = MutableMapping[str, Any]
@@ -75,7 +75,7 @@ class Exchange:
     def refused(self, error: MintError) -> Answer:
         """Record an error, and return the answer for it."""
         self.code, self.reason = error.code, str(error)
-        if isinstance(error, PassingError) and error.retry_after_ms is not None:
+        if isinstance(error, TransientError) and error.retry_after_ms is not None:
             self.headers["Retry-After"] = str(-(-error.retry_after_ms // 1000))
         if CATALOGUE[error.code].http == HTTPStatus.UNAUTHORIZED:
             self.headers["WWW-Authenticate"] = 'Bearer realm="mintage"'
@@ -137,7 +137,7 @@ def problem(exchange: Exchange, error: MintError) -> Answer:
         "code": error.code,
         "trace_id": exchange.trace_id,
     }
-    if isinstance(error, PassingError) and error.retry_after_ms is not None:
+    if isinstance(error, TransientError) and error.retry_after_ms is not None:
         body["retry_after_ms"] = error.retry_after_ms
     return answered(body, entry.http, media_type="application/problem+json")
 

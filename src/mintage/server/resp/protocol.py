@@ -19,7 +19,7 @@ import structlog
 
 from mintage import __version__
 from mintage._core.lane import MAX_REPLY_BATCH, MOST_WORDS, RespSession
-from mintage.errors import CATALOGUE, FieldError, MintError, PassingError, RequestError
+from mintage.errors import CATALOGUE, FieldError, MintError, RequestError, TransientError
 from mintage.server.loop.budget import COMMAND, FREE, HIGH_WATER, INTEGER, REQUEST
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ def encode_error(error: MintError) -> bytes:
     """Return an error reply: the catalogue's prefix, the message on one line, the time to wait if known, the code."""
     prefix = error.prefix if isinstance(error, _ProtocolError) else CATALOGUE[error.code].resp
     message = "".join(letter if letter.isprintable() else "?" for letter in str(error))
-    wait_ms = error.retry_after_ms if isinstance(error, PassingError) else None
+    wait_ms = error.retry_after_ms if isinstance(error, TransientError) else None
     retry = "" if wait_ms is None else f" [retry_after_ms={wait_ms}]"
     return f"-{prefix} {message}{retry} ({error.code})\r\n".encode()
 
