@@ -515,7 +515,7 @@ def test_copy_placed_before_the_marks_are_kept_repeats_no_integer(
     anywhere: Path, way: str, monkeypatch: pytest.MonkeyPatch, *, has_shared_memory: bool
 ) -> None:
     path = anywhere / "ids.db"
-    keep = marks.Witness.keep
+    keep = marks.Witness.write_marks
     during: list[int] = []
 
     def reserve_in_another_process() -> list[int]:
@@ -525,7 +525,7 @@ def test_copy_placed_before_the_marks_are_kept_repeats_no_integer(
 
     def late(kept_by: marks.Witness, kept: marks.Marks) -> None:
         if kept_by._path == str(path):  # The keeper of another test may extend its leases now.
-            monkeypatch.setattr(marks.Witness, "keep", keep)
+            monkeypatch.setattr(marks.Witness, "write_marks", keep)
             file_copies.WAYS[way](anywhere, copy)
             during.extend(reserve_in_another_process())
         keep(kept_by, kept)
@@ -533,7 +533,7 @@ def test_copy_placed_before_the_marks_are_kept_repeats_no_integer(
     with opened(path) as store:
         store.reserve("n", 1)  # After a takeover a namespace skips ten times as many.
         copy = copied(path)
-        monkeypatch.setattr(marks.Witness, "keep", late)
+        monkeypatch.setattr(marks.Witness, "write_marks", late)
         if not has_shared_memory:
             monkeypatch.setattr(marks, "_open_shared", lambda *_: None)
         ours = store.reserve("n", 100).as_range()

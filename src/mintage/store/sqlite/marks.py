@@ -156,7 +156,7 @@ class Witness:
         """True if the locked guard is still at its path, or if there is none."""
         return self._guard is None or _is_at(f"{self._path}{_ENDING}", os.fstat(self._guard.fileno()))
 
-    def recall(self, place: str) -> set[Marks]:
+    def read_marks(self, place: str) -> set[Marks]:
         """Return the marks of the file that is at this place now. Their places may differ.
 
         The guard is in the file's directory, so its marks belong to this file, as those of an attribute do. The other
@@ -168,7 +168,7 @@ class Witness:
         of_path = {_read(self._shared), _remembered.get(self._path)}
         return {replace(each, place=place) for each in of_file if each} | {each for each in of_path if each}
 
-    def keep(self, marks: Marks) -> None:
+    def write_marks(self, marks: Marks) -> None:
         """Keep the marks in all places.
 
         Call it after the commit: after a crash, the marks may be behind the file, but never ahead of it.
@@ -200,7 +200,7 @@ class Witness:
         while len(_used) > _MOST_USED:
             _used.pop(next(iter(_used))).close()
 
-    def follow(self) -> None:
+    def copy_mode(self) -> None:
         """Give the guard the owner and mode of the store's file."""
         if self._guard is not None:
             files.copy_access(self._guard.fileno(), self._path)

@@ -351,7 +351,7 @@ class File:
         place, created = place_of(path), created_ns(path)
         if place is None:
             raise ConflictError
-        witness.follow()
+        witness.copy_mode()
         self._place, self._created_ns = place, created
         self._written = _written(path)
         incarnations = _incarnations(connection)
@@ -363,7 +363,7 @@ class File:
         # elsewhere with the same name.
         is_new = not (self.incarnation.serial or self.incarnation.place)
         takes_over = witness.is_in_use if is_new else is_moved
-        known = [marks for marks in witness.recall(place) if takes_over or (not is_new and self._is_of_file(marks))]
+        known = [marks for marks in witness.read_marks(place) if takes_over or (not is_new and self._is_of_file(marks))]
         lost = [marks.with_log for marks in known if not _covers(incarnations, marks.with_log)]
         is_mixed = without_log is not None and any(
             marks.without_log is not None and not _covers(without_log, marks.without_log) for marks in known
@@ -458,7 +458,7 @@ class File:
         with_log = Mark(self.incarnation.name, self.incarnation.serial, self.incarnation.moved)
         without_log = self._mark_without_log if _has_log(self._path) else with_log
         origin = self._origin or self.incarnation.name
-        self._witness.keep(Marks(with_log, without_log, self._place, origin, root_id()))
+        self._witness.write_marks(Marks(with_log, without_log, self._place, origin, root_id()))
 
     def check_not_replaced(self) -> None:
         """Check that the file and its guard are at their paths once the marks are kept.
