@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from mintage.protocol.records import Record
     from mintage.rules import Lease, Segment
-    from mintage.store.ledger import Server, Transaction
+    from mintage.store.ledger import ServerIdentity, Transaction
     from tests.simulator.world import World
 
 T = TypeVar("T")
@@ -170,7 +170,7 @@ class VirtualStore(MemoryStore):
         finally:
             world.meanwhile()
 
-    def _new_pool(self, name: str, layout: str, span_ms: int, server: Server) -> PoolRecord:
+    def _new_pool(self, name: str, layout: str, span_ms: int, server: ServerIdentity) -> PoolRecord:
         made = rules.create_pool(name, layout, span_ms, server.identity)
         if not self.forgets_pools:
             return made

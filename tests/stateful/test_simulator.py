@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from mintage.rules import Lease, NamespaceRecord, NodeRecord, Segment
-    from mintage.store.ledger import Server, Transaction
+    from mintage.store.ledger import ServerIdentity, Transaction
     from tests.simulator.processes import Process
 
 SEEDS = range(1, 5)
@@ -239,7 +239,7 @@ def broken_count(patch: pytest.MonkeyPatch) -> None:
 def broken_note(patch: pytest.MonkeyPatch) -> None:
     """Do not record the server of an extension in the pool."""
 
-    def changes(_: Ledger, t: Transaction, name: str, __: Server) -> int:
+    def changes(_: Ledger, t: Transaction, name: str, __: ServerIdentity) -> int:
         pool = t.get_unlocked(PoolRecord, name)
         return pool.changes if pool else 0
 

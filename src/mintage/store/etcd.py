@@ -23,7 +23,7 @@ from mintage.protocol.records import columns, key_of, name_of, read
 from mintage.protocol.url import TLS_OPTIONS
 from mintage.rules import MAX_COUNT, NamespaceRecord, NodeRecord
 from mintage.store import LOST_HISTORY, Description
-from mintage.store.ledger import ConflictError, Ledger, Server
+from mintage.store.ledger import ConflictError, Ledger, ServerIdentity
 from mintage.store.per_process import PerProcess
 
 if TYPE_CHECKING:
@@ -230,7 +230,7 @@ class Keys:
     def __init__(self, connection: Connection, prefix: str) -> None:
         self._connection = connection
         self._prefix = prefix
-        self._server: Server | None = None
+        self._server: ServerIdentity | None = None
         self._cluster = ""
         self._now_ms = 0
         self._revision = "0"
@@ -267,7 +267,7 @@ class Keys:
         body = {"key": _encoded(first), "revision": self._revision, **options}
         return self._ask("kv/range", body if stop is None else {**body, "range_end": _encoded(stop)})
 
-    def server(self) -> Server:
+    def server(self) -> ServerIdentity:
         """Return the server of this transaction and its clock."""
         if self._server is None:
             key, identity = self._prefix + INCARNATION, ""
@@ -275,7 +275,7 @@ class Keys:
             for pair in self._range(key).get("kvs", []):
                 self._read[key] = pair["mod_revision"]
                 identity = _SEPARATOR + b64decode(pair.get("value", "")).decode(errors="replace")
-            self._server = Server(self._cluster + identity, self._now_ms)
+            self._server = ServerIdentity(self._cluster + identity, self._now_ms)
         return self._server
 
     def _key(self, kind: type[Record], *key: str | int) -> str:

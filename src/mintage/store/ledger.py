@@ -36,7 +36,7 @@ class ConflictError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Server:
+class ServerIdentity:
     """The server of a transaction."""
 
     identity: str
@@ -51,7 +51,7 @@ class Transaction(Protocol):
     All writes take effect when the transaction ends, or none of them.
     """
 
-    def server(self) -> Server:
+    def server(self) -> ServerIdentity:
         """Return the server that this transaction runs on, and its clock."""
 
     def get(self, kind: type[R], *key: str | int) -> R | None:
@@ -185,7 +185,7 @@ class Ledger(Store):
         return outcome
 
     def _pool(
-        self, t: Transaction, name: str, layout: str, span_ms: int, server: Server, *, never_used: bool = False
+        self, t: Transaction, name: str, layout: str, span_ms: int, server: ServerIdentity, *, never_used: bool = False
     ) -> PoolRecord:
         """Return the pool after it has noted this server; create a missing pool.
 
@@ -205,11 +205,11 @@ class Ledger(Store):
             t.put(record)
         return record
 
-    def _new_pool(self, name: str, layout: str, span_ms: int, server: Server) -> PoolRecord:
+    def _new_pool(self, name: str, layout: str, span_ms: int, server: ServerIdentity) -> PoolRecord:
         """Return a new pool. In a durable store, a pool without a record never existed."""
         return rules.create_pool(name, layout, span_ms, server.identity)
 
-    def _lost_pool(self, name: str, layout: str, span_ms: int, server: Server) -> PoolRecord:
+    def _lost_pool(self, name: str, layout: str, span_ms: int, server: ServerIdentity) -> PoolRecord:
         """Return a new pool in quarantine: a lost pool of its name may have granted leases that are in use."""
         ends_ms = rules.end_of_quarantine(server.now_ms, max(span_ms, rules.SPAN_MS), self.clock_limit_ms)
         return rules.create_pool(name, layout, span_ms, server.identity, quarantine_until_ms=ends_ms)
@@ -247,7 +247,7 @@ class Ledger(Store):
 
         return self._refused_after_commit(verb)
 
-    def _changes(self, t: Transaction, name: str, server: Server) -> int:
+    def _changes(self, t: Transaction, name: str, server: ServerIdentity) -> int:
         """Return the number of changes of the pool's server, including a change that this transaction finds."""
         pool = t.get_unlocked(PoolRecord, name)
         if pool is not None and pool.identity != server.identity:

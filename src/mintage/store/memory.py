@@ -18,7 +18,7 @@ from mintage.protocol.records import KEYS, key_of
 from mintage.protocol.url import StoreUrl
 from mintage.rules import MAX_COUNT, NamespaceRecord, NodeRecord
 from mintage.store import Description
-from mintage.store.ledger import Ledger, Server
+from mintage.store.ledger import Ledger, ServerIdentity
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -86,9 +86,9 @@ class Records:
         self.clock: Callable[[], int] = lambda: 0
         self.tables: dict[type[Record], dict[tuple[Any, ...], Any]] = {kind: {} for kind in KEYS}
 
-    def server(self) -> Server:
+    def server(self) -> ServerIdentity:
         """Return the server of this transaction and its clock."""
-        return Server(self.identity, self.clock())
+        return ServerIdentity(self.identity, self.clock())
 
     def get(self, kind: type[R], *key: str | int) -> R | None:
         """Return the record with this key, locked; ``None`` if there is none."""

@@ -17,7 +17,7 @@ from mintage.errors import ConfigError, MintError, StoreError
 from mintage.protocol.records import KEYS, key_of, name_of
 from mintage.rules import NamespaceRecord, NodeRecord
 from mintage.store import LOST_HISTORY, Description, load_driver, new_token
-from mintage.store.ledger import ConflictError, Ledger, Server
+from mintage.store.ledger import ConflictError, Ledger, ServerIdentity
 from mintage.store.per_process import PerProcess
 from mintage.store.sql.pool import BusyError, Connections
 from mintage.store.sql.statements import COUNTED, driver_statements, migrations, read_row
@@ -256,7 +256,7 @@ class Database(Ledger):
                 self._reached = ("", 0)
                 raise ConflictError
             sql = self._sql if version == newest else driver_statements(self.dialect, self.schema, is_old=True)
-            records = Records(self, transaction, sql, Server(identity, now_ms), deadline)
+            records = Records(self, transaction, sql, ServerIdentity(identity, now_ms), deadline)
             records.progress, records.is_old = progress, version < newest
             yield records
         if records.reached is not None:
@@ -275,7 +275,7 @@ class Database(Ledger):
                 raise ConflictError  # another process creates them
             if tables != "none":
                 raise StoreError(f"{self.url}: a table of mintage is missing: {RESTORE_ADVICE}", code="store.refused")
-            yield Records(self, transaction, self._sql, Server(identity, now_ms), deadline, is_new=True)
+            yield Records(self, transaction, self._sql, ServerIdentity(identity, now_ms), deadline, is_new=True)
 
     def _check_server(self, *, is_read_only: bool, forgets: bool) -> None:
         if is_read_only:
@@ -396,7 +396,7 @@ class Records:
         store: Database,
         transaction: Transaction,
         sql: Mapping[str, str],
-        server: Server,
+        server: ServerIdentity,
         deadline: float,
         *,
         is_new: bool = False,
@@ -434,7 +434,7 @@ class Records:
         """Execute a statement that returns nothing."""
         self._execute(statement, {})
 
-    def server(self) -> Server:
+    def server(self) -> ServerIdentity:
         """Return the server of this transaction and its clock."""
         return self._server
 

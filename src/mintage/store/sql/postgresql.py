@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import psycopg
 
     from mintage.protocol.url import StoreUrl
-    from mintage.store.ledger import Server
+    from mintage.store.ledger import ServerIdentity
     from mintage.store.sql.pool import Transaction
 
 T = TypeVar("T")
@@ -185,7 +185,7 @@ class PostgreSqlStore(Database):
             transaction.rows(f'CREATE SCHEMA IF NOT EXISTS "{self._schema}"')
 
     def _pool(
-        self, t: Any, name: str, layout: str, span_ms: int, server: Server, *, never_used: bool = False
+        self, t: Any, name: str, layout: str, span_ms: int, server: ServerIdentity, *, never_used: bool = False
     ) -> PoolRecord:
         # A node number whose row was loaded may be held by somebody of whom the row does not know.
         if any(is_loaded for (is_loaded,) in t.rows("is_loaded", pool=name)):

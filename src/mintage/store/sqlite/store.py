@@ -20,7 +20,7 @@ from mintage.protocol.records import KEYS, name_of
 from mintage.protocol.url import quoted
 from mintage.rules import NamespaceRecord, NodeRecord
 from mintage.store import Description
-from mintage.store.ledger import ConflictError, Ledger, Server
+from mintage.store.ledger import ConflictError, Ledger, ServerIdentity
 from mintage.store.sql.statements import migrations, read_row, statements
 from mintage.store.sqlite.marks import Mark, Marks, place_of, watched
 
@@ -202,7 +202,7 @@ class SqliteStore(Ledger):
         """Return the namespace; a namespace that is not in the file skips the integers that the file may have lost."""
         return namespace if records.has(namespace) else _skipped(namespace, records.incarnation.lost)
 
-    def _new_pool(self, name: str, layout: str, span_ms: int, server: Server) -> PoolRecord:
+    def _new_pool(self, name: str, layout: str, span_ms: int, server: ServerIdentity) -> PoolRecord:
         # The file may have lost this pool, so its windows may be in use.
         began_ms = server.began_ms if isinstance(server, FileServer) else None
         if began_ms is None:
@@ -213,7 +213,7 @@ class SqliteStore(Ledger):
 
 
 @dataclass(frozen=True, slots=True)
-class FileServer(Server):
+class FileServer(ServerIdentity):
     """The file in its role as the server of a transaction."""
 
     began_ms: int | None = None
@@ -235,7 +235,7 @@ class Records:
     def _rows(self, statement: str, /, **values: object) -> list[Any]:
         return self._connection.execute(SQL[statement], values).fetchall()
 
-    def server(self) -> Server:
+    def server(self) -> ServerIdentity:
         """Return the server of this transaction and its clock."""
         return FileServer(self.incarnation.name, system_ns() // 1_000_000, self.incarnation.began_ms)
 
