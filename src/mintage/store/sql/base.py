@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from mintage.protocol.records import R, Record
     from mintage.protocol.url import StoreUrl
-    from mintage.store.sql.pool import Transaction
+    from mintage.store.sql.pool import DriverTransaction
 
 CONNECTIONS: Final = 4
 """The most connections of a process at a time; half of them are kept open. More threads wait for their turn."""
@@ -125,7 +125,7 @@ class Database(Ledger):
     def find_schema(self) -> None:
         """Find the schema of the tables, in databases that have schemas, if an earlier call has not found it."""
 
-    def make_schema(self, transaction: Transaction) -> None:
+    def make_schema(self, transaction: DriverTransaction) -> None:
         """Create the schema that the tables belong to, if it is missing."""
 
     def lacks_transactions(self, identity: str) -> bool:  # noqa: ARG002
@@ -150,7 +150,7 @@ class Database(Ledger):
         )
 
     @contextmanager
-    def transaction(self, first: str) -> Iterator[tuple[Transaction, Sequence[Any], float]]:
+    def transaction(self, first: str) -> Iterator[tuple[DriverTransaction, Sequence[Any], float]]:
         """Yield a transaction, the rows of its first statement, and its deadline by the monotonic clock; then commit.
 
         :raises ConflictError: another transaction conflicted.
@@ -178,7 +178,7 @@ class Database(Ledger):
     def _limits(self) -> dict[str, object]:
         return {"timeout": str(self._timeout_ms), "seconds": self._seconds}
 
-    def _open(self, first: str, deadline: float) -> tuple[Transaction, Sequence[Any]]:
+    def _open(self, first: str, deadline: float) -> tuple[DriverTransaction, Sequence[Any]]:
         for is_last in (False, True):
             with ExitStack() as failed:
                 transaction = failed.enter_context(self._connections.get().begin())
@@ -310,7 +310,7 @@ class Database(Ledger):
         except MissingTableError as error:
             raise StoreError(f"{self.url}: {error}: {RESTORE_ADVICE}", code="store.refused") from error.__cause__
 
-    def _make_tables(self, transaction: Transaction) -> None:
+    def _make_tables(self, transaction: DriverTransaction) -> None:
         self.make_schema(transaction)
         transaction.rows(self._sql["create_schema"], {})
         [(version,)] = transaction.rows(self._sql["schema"], {})
@@ -394,7 +394,7 @@ class Records:
     def __init__(
         self,
         store: Database,
-        transaction: Transaction,
+        transaction: DriverTransaction,
         sql: Mapping[str, str],
         server: ServerIdentity,
         deadline: float,

@@ -49,7 +49,7 @@ class Connections:
         self._idle: list[Any] = []
         self._is_closed = False
 
-    def begin(self) -> Transaction:
+    def begin(self) -> DriverTransaction:
         """Return a transaction on a connection that nothing else uses.
 
         :raises BusyError: all connections are lent for longer than ``wait_s`` seconds.
@@ -62,7 +62,7 @@ class Connections:
                 connection = self._idle.pop()
             except IndexError:
                 connection = self._connect()
-            return Transaction(self, connection, turn)
+            return DriverTransaction(self, connection, turn)
         except BaseException:
             # The traceback would hold it.
             turn.end()
@@ -100,7 +100,7 @@ class Connections:
                 _close(self._idle.pop())
 
 
-class Transaction:
+class DriverTransaction:
     """One transaction. Leaving its block without a commit rolls it back."""
 
     def __init__(self, connections: Connections, connection: Any, turn: Turn) -> None:

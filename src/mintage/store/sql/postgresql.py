@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from mintage.protocol.url import StoreUrl
     from mintage.store.ledger import ServerIdentity
-    from mintage.store.sql.pool import Transaction
+    from mintage.store.sql.pool import DriverTransaction
 
 T = TypeVar("T")
 
@@ -160,7 +160,7 @@ class PostgreSqlStore(Database):
         self._read_statements()
         self._schema = schema  # last, as an exception at any instruction may leave the rest to the next call
 
-    def make_schema(self, transaction: Transaction) -> None:
+    def make_schema(self, transaction: DriverTransaction) -> None:
         """Create the schema that the tables belong to, if it is missing."""
         if self._is_implied:
             # Somebody may have created tables since, or moved those of this store.
