@@ -10,7 +10,7 @@ from pathlib import Path
 from subprocess import PIPE
 
 from benchmarks import render
-from benchmarks.facts import facts, slug, stolen_s
+from benchmarks.environment import environment, slug, stolen_s
 from benchmarks.record import HEADINGS, Record, Result
 from benchmarks.row import Row
 from benchmarks.rows import selected
@@ -58,7 +58,7 @@ def main() -> int:
     rows = selected(options.rows)
     results = [Result.of(row) for row in rows]
     date = datetime.now(UTC).isoformat(timespec="seconds")
-    machine = facts()
+    machine = environment()
     stolen = stolen_s()
     passes = 1 if options.quick else max((row.processes for row in rows), default=0)
     for number in range(1, passes + 1):

@@ -1,4 +1,4 @@
-"""Render the newest record and the table of the family into their pages, between two markers, and draw the pictures."""
+"""Render the newest record and the table of formats into their pages, between two markers, and draw the pictures."""
 
 import argparse
 import sys
@@ -7,7 +7,7 @@ from functools import partial
 from itertools import groupby
 from pathlib import Path
 
-from benchmarks import family, pictures
+from benchmarks import format_table, pictures
 from benchmarks.record import Record, Result
 
 ROOT = Path(__file__).parent.parent
@@ -111,7 +111,7 @@ def rows(record: Record | None) -> str:
 SECTIONS: tuple[tuple[str, str, Callable[[Record | None], str]], ...] = (
     ("docs/performance.md", "first", first),
     ("docs/performance.md", "rows", rows),
-    ("docs/how-to/choose.md", "family", partial(family.table, "../schemes/{}.md")),
+    ("docs/how-to/choose.md", "family", partial(format_table.table, "../schemes/{}.md")),
 )
 """A page, the name of its markers, and the content between them."""
 

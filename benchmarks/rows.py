@@ -10,9 +10,9 @@ from pkgutil import resolve_name
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from benchmarks.asking import ASKING
+from benchmarks.async_client import ASYNC_CLIENT
+from benchmarks.busy_worker import BUSY_WORKER
 from benchmarks.columns import COLUMNS
-from benchmarks.crowd import CROWDED
 from benchmarks.formats import FORMATS
 from benchmarks.frames import FRAMES
 from benchmarks.free_threaded import FREE_THREADED, WIDE
@@ -441,8 +441,8 @@ ROWS: tuple[Row, ...] = (
     *COLUMNS,
     *LEASES,
     *SERVICE,
-    *ASKING,
-    *CROWDED,
+    *ASYNC_CLIENT,
+    *BUSY_WORKER,
     # Without a bar: other peers, and the floors under any function that Python calls.
     *(
         Row("sno.Generator.new()", name, side_by_side(new(sno), side), note=BURSTS)

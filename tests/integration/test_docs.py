@@ -30,7 +30,7 @@ from sybil import Example, Sybil
 from sybil.parsers.myst import CodeBlockParser, PythonCodeBlockParser, SkipParser
 
 import mintage
-from benchmarks import family
+from benchmarks import format_table
 from mintage.formats.catalogue import FORMATS
 from mintage.lease import request
 from mintage.store import open_store
@@ -245,17 +245,17 @@ def test_each_cited_issue_is_in_the_name_of_a_test(page: str) -> None:
         assert re.search(rf"_{name}(_and|_\d+)*_{number}_", names), f"{project}#{number}"
 
 
-@pytest.mark.parametrize("scheme", dict.fromkeys(each.scheme for each in family.formats()))
+@pytest.mark.parametrize("scheme", dict.fromkeys(each.scheme for each in format_table.formats()))
 def test_generators_that_lease_by_default_need_a_store(scheme: str, tmp_path: Path) -> None:
     module = importlib.import_module(f"mintage.{scheme}")
     code = f"import mintage.{scheme}; mintage.{scheme}.{'Generator().new' if hasattr(module, 'Generator') else 'new'}()"
     environment = {**os.environ, "MINTAGE_HOME": str(tmp_path)}
     subprocess.run([sys.executable, "-c", code], check=True, env=environment, timeout=60)
-    assert bool(list(tmp_path.iterdir())) == (scheme in family.LEASING)
+    assert bool(list(tmp_path.iterdir())) == (scheme in format_table.LEASING)
 
 
 def test_ids_with_a_leading_ordered_time_sort_by_time() -> None:
-    sorting = {each.name: family.sorts_by_time(each) for each in FORMATS}
+    sorting = {each.name: format_table.sorts_by_time(each) for each in FORMATS}
     assert [name for name, sorts in sorting.items() if not sorts] == [
         "locality", "uuid v1", "uuid v2", "uuid v3", "uuid v4", "uuid v5", "uuid v8", "uuid nil", "uuid max",
         "randflake",

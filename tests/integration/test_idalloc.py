@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from benchmarks.flush import COUNT, MintageInBatches
+from benchmarks.flushall import COUNT, MintageInBatches
 from benchmarks.servers import Idalloc, Measured, Mintage, Place, alloc
 from benchmarks.timing import UnavailableError
 from tests.servers import MariaDB, Redis, RedisWithoutAOF

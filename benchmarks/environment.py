@@ -1,4 +1,4 @@
-"""The facts that figures depend on: machine, interpreter, compilers and packages; no host name and no path."""
+"""The environment that figures depend on: machine, interpreter, compilers and packages; no host name and no path."""
 
 import os
 import platform
@@ -92,8 +92,8 @@ def _extension() -> dict[str, object] | None:
     return {"build_profile": core.build_profile, "clock": core.clock_facts()}
 
 
-def facts() -> dict[str, object]:
-    """Return all facts that a record contains."""
+def environment() -> dict[str, object]:
+    """Return the facts of the environment that a record contains."""
     flags = set((_cpuinfo("flags") or _cpuinfo("Features") or "").split())
     return {
         "cpu": cpu(),

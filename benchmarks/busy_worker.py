@@ -1,4 +1,4 @@
-"""The rows of a crowd: how long a new connection waits while others keep the one worker busy."""
+"""The rows of a busy worker: how long a new connection waits while others keep the one worker busy."""
 
 import socket
 import subprocess
@@ -95,13 +95,13 @@ class Crowd:
         port = server.redis_port if self.is_redis else server.port
         words = [repr(each)[2:-1] for each in (self.request, self.mark)]
         command = [sys.executable, "-c", _PROGRAM, *map(str, (port, self.busy, self.ahead, self.marks)), *words]
-        with subprocess.Popen(command, stdout=subprocess.PIPE) as asking:
+        with subprocess.Popen(command, stdout=subprocess.PIPE) as waiting:
             try:
-                assert asking.stdout
-                asking.stdout.readline()
+                assert waiting.stdout
+                waiting.stdout.readline()
                 yield
             finally:
-                asking.kill()
+                waiting.kill()
 
 
 def _waiting(figure: Callable[[list[float]], float], ours: Crowd, beside: Crowd) -> Measure:
@@ -139,7 +139,7 @@ MINTING_NOTE = (
     f"application has as many requests for {COUNT:,} integers, and counts in memory."
 )
 
-CROWDED: tuple[Row, ...] = tuple(
+BUSY_WORKER: tuple[Row, ...] = tuple(
     Row(
         f"a new connection beside {what}, {which}",
         "uvicorn and Starlette",

@@ -1,7 +1,7 @@
 """FLUSHALL under load: idalloc and `mintage serve` in turn, each new, on the same MariaDB and Redis.
 
-`python -m benchmarks.flush` runs clients of idalloc against each server, flushes its Redis three times and counts the
-integers that were repeated. The exit code is 1 unless mintage repeated none.
+`python -m benchmarks.flushall` runs clients of idalloc against each server, flushes its Redis three times and counts
+the integers that were repeated. The exit code is 1 unless mintage repeated none.
 """
 
 import argparse
@@ -101,7 +101,7 @@ def flushed(kind: type[Measured], seconds: float) -> Outcome:
 
 def main() -> int:
     """Run both and print the table; return 1 if mintage repeated an integer or something is missing."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.flush", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.flushall", description=__doc__)
     parser.add_argument("--seconds", type=float, default=2, help="of load around each FLUSHALL (default: 2)")
     options = parser.parse_args()
     try:

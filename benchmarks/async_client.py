@@ -59,7 +59,7 @@ def _asking(rounds: int) -> Rounds:
     return result
 
 
-ASKING: tuple[Row, ...] = (
+ASYNC_CLIENT: tuple[Row, ...] = (
     Row(
         f"{MANY:,} gathered AsyncClient.next()",
         f"httpx.AsyncClient, {AT_ONCE} at a time",

@@ -1,4 +1,4 @@
-"""The table of the family, in Markdown: what IDs of each format contain and what one costs."""
+"""The table of formats, in Markdown: what IDs of each format contain and what one costs."""
 
 from collections.abc import Iterator
 from importlib import import_module
