@@ -55,6 +55,12 @@ const fn bits_for(values: u64) -> u32 {
 ///
 /// # Errors
 /// [`Error::Layout`]: no layout of so many bits meets the need.
+///
+/// ```
+/// use mintage_core::advice::{Need, advise};
+/// let need = Need { ids_per_second: 1000, nodes: 100, years: 50, bits: 53, epoch_ms: 1_735_689_600_000 };
+/// assert_eq!(advise(&need).unwrap().layout.bits(), 53);
+/// ```
 pub fn advise(need: &Need) -> Result<Advice, Error> {
     let node = bits_for(need.nodes);
     let span_ms = u64::from(need.years) * YEAR_MS;

@@ -88,6 +88,15 @@ impl Slot {
 
 /// A current segment and a next one. Any thread may take integers. One thread at a time may [`offer`](Self::offer),
 /// [`advance`](Self::advance) and [`drain`](Self::drain).
+///
+/// ```
+/// use mintage_core::buffer::{Buffer, Segment};
+/// let buffer = Buffer::new();
+/// buffer.offer(Segment { first: 1, count: 10, stride: 1 }).unwrap();
+/// assert!(buffer.advance(1));
+/// assert_eq!(buffer.take(3).map(|taken| (taken.first, taken.count)), Some((1, 3)));
+/// assert_eq!(buffer.level(), (7, 7));
+/// ```
 #[derive(Debug)]
 pub struct Buffer {
     word: AtomicU64,

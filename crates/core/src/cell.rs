@@ -48,6 +48,14 @@ impl Cell {
     ///
     /// # Errors
     /// The step's refusal; the word is unchanged.
+    ///
+    /// ```
+    /// use mintage_core::cell::Cell;
+    /// let cell = Cell::new(7);
+    /// assert_eq!(cell.update(|word| Ok::<_, ()>((word + 1, word))), Ok(7));
+    /// assert_eq!(cell.update(|_| Err::<(u64, ()), _>("refused")), Err("refused"));
+    /// assert_eq!(cell.load(), 8);
+    /// ```
     #[inline(always)]
     pub fn update<T, E>(&self, mut step: impl FnMut(u64) -> Result<(u64, T), E>) -> Result<T, E> {
         let mut word = self.load();

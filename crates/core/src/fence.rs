@@ -6,6 +6,13 @@ use crate::units::Tick;
 
 /// The first tick in which a generator may no longer mint. Every mint compares its tick with the fence, so a generator
 /// stops in time without a timer or a heartbeat, however long its process slept.
+///
+/// ```
+/// use mintage_core::{fence::Fence, units::Tick};
+/// let fence = Fence::new(Tick(5));
+/// assert!(fence.extend(Tick(9)) && !fence.extend(Tick(7)));
+/// assert_eq!(fence.until(), Tick(9));
+/// ```
 #[derive(Debug)]
 pub struct Fence(AtomicU64);
 

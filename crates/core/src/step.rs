@@ -24,6 +24,13 @@ impl Window {
     }
 
     /// Returns the ticks of this window that begin and end between two times. Windows of disjoint times share no tick.
+    ///
+    /// ```
+    /// use mintage_core::{step::Window, units::{Tick, Timescale, UnixMs}};
+    /// let (all, scale) = (Window { floor: Tick(0), until: Tick(100) }, Timescale { epoch_ms: 0, unit_ms: 4 });
+    /// let window = all.between(scale, UnixMs(5), UnixMs(11));
+    /// assert_eq!((window.floor, window.until), (Tick(2), Tick(2))); // no tick of 4 ms lies within
+    /// ```
     #[must_use]
     pub fn between(&self, scale: Timescale, floor: UnixMs, until: UnixMs) -> Self {
         let first = scale.tick(UnixMs(floor.0.saturating_add(i64::from(scale.unit_ms) - 1))).unwrap_or(Tick(0));

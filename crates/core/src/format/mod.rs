@@ -257,6 +257,12 @@ impl<'a> Format<'a> {
     }
 
     /// Returns the ID's time in nanoseconds since 1970; `None` if the format has no time.
+    ///
+    /// ```
+    /// use mintage_core::schemes::ulid;
+    /// let (id, _) = ulid::FORMAT.read("01ARZ3NDEKTSV4RRFFQ69G5FAV").unwrap();
+    /// assert_eq!(ulid::FORMAT.time_ns(&id), Some(1_469_922_850_259_000_000));
+    /// ```
     #[must_use]
     pub fn time_ns(&self, id: &[u8]) -> Option<i128> {
         let clock = self.clock?;

@@ -102,6 +102,11 @@ impl Mode {
     }
 
     /// Returns the counter as the mode writes it. The function is its own inverse.
+    ///
+    /// ```
+    /// use mintage_core::schemes::locality::Mode;
+    /// assert_eq!(Mode::Variable.written(0x0000_1234), 0x4321_0000);
+    /// ```
     #[inline(always)]
     #[must_use]
     pub fn written(self, counter: u32) -> u32 {

@@ -88,6 +88,12 @@ pub fn ambiguous_formats() -> impl Iterator<Item = &'static Format<'static>> {
 ///
 /// # Errors
 /// [`Error::Layout`]: it declares fields that do not fit.
+///
+/// ```
+/// use mintage_core::schemes::read_pool_layout;
+/// assert_eq!(read_pool_layout("twitter").unwrap().unwrap().nodes, 1024);
+/// assert!(read_pool_layout("no layout").unwrap().is_none());
+/// ```
 pub fn read_pool_layout(text: &str) -> Result<Option<PoolLayout>, Error> {
     for scheme in &SCHEMES {
         let found = match scheme.pools {

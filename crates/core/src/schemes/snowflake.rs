@@ -157,6 +157,12 @@ fn is_of_name(c: char) -> bool {
 }
 
 /// A layout of bit fields in at most 64 bits.
+///
+/// ```
+/// use mintage_core::schemes::snowflake::Layout;
+/// let parts = Layout::named("discord").unwrap().parse(175_928_847_299_117_063).unwrap();
+/// assert_eq!((parts.time.0, parts.node, parts.sequence), (1_462_015_105_796, 32, 7));
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Layout {
     /// The fields, high to low.
@@ -173,6 +179,13 @@ impl Layout {
     /// # Errors
     /// [`Error::Layout`] unless there is exactly one `time`, at most one sequence number, no name twice, at most 64
     /// bits in all, and at most 63 in time and sequence together.
+    ///
+    /// ```
+    /// use mintage_core::schemes::snowflake::Layout;
+    /// let layout = Layout::declare("time:41 node:10 sequence:12", 1_735_689_600_000, 1).unwrap();
+    /// assert_eq!((layout.max_node(), layout.ids_per_tick()), (1023, 4096));
+    /// assert!(Layout::declare("node:10 sequence:12", 0, 1).is_err());
+    /// ```
     pub fn declare(text: &str, epoch_ms: i64, unit_ms: u32) -> Result<Self, Error> {
         let shown = |text: &str| format!("{:?}", text.chars().take(40).collect::<String>());
         let wrong = |reason: String| Error::Layout { layout: text.chars().take(100).collect(), reason };

@@ -7,6 +7,12 @@ use crate::id::bytes_id;
 use crate::units::{Tick, UnixMs};
 
 /// An ID. Its order is that of its bytes, its text and its integer.
+///
+/// ```
+/// use mintage_core::{id::Id as _, schemes::sno::Id};
+/// let id = Id::parse("brpk4q72xwf2m63l").unwrap();
+/// assert_eq!((id.meta(), id.to_bytes().len()), (255, 10));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Id {
     /// Time, tick, meta and partition.

@@ -32,6 +32,11 @@ impl Bounds {
 
     /// Returns the bounds of one of `shards` equal parts of a partition's sequence numbers. `shards` is a power of two
     /// up to 8192.
+    ///
+    /// ```
+    /// use mintage_core::schemes::sno::Bounds;
+    /// assert_eq!(Bounds::shard(1, 4), Bounds::new(16_384, 32_767).unwrap());
+    /// ```
     #[must_use]
     pub fn shard(shard: u32, shards: u32) -> Self {
         let capacity = (1 << 16) / shards;
@@ -115,6 +120,15 @@ impl Drift {
 ///
 /// # Errors
 /// [`Refusal::Exhausted`], [`Refusal::Outside`]; [`Refusal::Rollback`] if [`tick_tock`] must decide.
+///
+/// ```
+/// use mintage_core::{schemes::sno::{self, Bounds, State}, step::Refusal, units::Tick};
+/// let (bounds, until) = (Bounds::new(0, 9).unwrap(), Tick(8));
+/// let state = State { timeline: 7 << 1, next: 0 };
+/// let (state, run) = sno::step(state, Tick(7), 100, bounds, until).unwrap();
+/// assert_eq!((run.first, run.count), (0, 10));
+/// assert_eq!(sno::step(state, Tick(7), 1, bounds, until), Err(Refusal::Exhausted { until: Tick(8) }));
+/// ```
 #[inline(always)]
 pub fn step(state: State, now: Tick, want: u32, bounds: Bounds, until: Tick) -> Result<(State, Run), Refusal> {
     let unit = state.unit();
