@@ -187,6 +187,11 @@ class IDType(types.TypeDecorator[T]):
     kind: Kind
     form: StorageForm
 
+    def __init_subclass__(cls, kind: str | None = None, **arguments: Any) -> None:
+        super().__init_subclass__(**arguments)
+        if kind is not None:
+            cls.kind, cls.cache_ok = KINDS[kind], True
+
     @property
     def python_type(self) -> type[Any]:
         """The class of an ID in Python: the scheme's ``ID``, ``int`` or ``str``."""
@@ -305,7 +310,7 @@ class _BinaryIDType(IDType[T]):
         if self.form == "text":
             self.impl = self.impl_instance = types.CHAR(self.kind.length)
         elif self.form == "uuid":
-            # So that a column of SQLAlchemy's own Uuid refuses an ID, rather than compare with another form.
+            # With this, a column of SQLAlchemy's own Uuid refuses an ID, and does not compare it with another form.
             self.impl = self.impl_instance = types.Uuid()
 
     def __repr__(self) -> str:
@@ -313,67 +318,40 @@ class _BinaryIDType(IDType[T]):
         return f"{type(self).__name__}({'' if usual else f'form={self.form!r}'})"
 
 
-class SnoType(_BinaryIDType[sno.ID]):
+class SnoType(_BinaryIDType[sno.ID], kind="sno"):
     """A column of ``mintage.sno.ID``: 10 bytes, or ``form="uuid"``, or ``form="text"`` of 16 characters."""
 
-    cache_ok = True
-    kind = KINDS["sno"]
 
-
-class LocalityType(_BinaryIDType[locality.ID]):
+class LocalityType(_BinaryIDType[locality.ID], kind="locality"):
     """A column of ``mintage.locality.ID``: a UUID in PostgreSQL, 16 bytes in other databases; or another form."""
 
-    cache_ok = True
-    kind = KINDS["locality"]
 
-
-class UUIDType(_BinaryIDType[uuid.ID]):
+class UUIDType(_BinaryIDType[uuid.ID], kind="uuid"):
     """A column of ``mintage.uuid.ID``: a UUID in PostgreSQL, 16 bytes in other databases; or another form."""
 
-    cache_ok = True
-    kind = KINDS["uuid"]
 
-
-class ULIDType(_BinaryIDType[ulid.ID]):
+class ULIDType(_BinaryIDType[ulid.ID], kind="ulid"):
     """A column of ``mintage.ulid.ID``: 16 bytes, or ``form="uuid"``, or ``form="text"`` of 26 characters."""
 
-    cache_ok = True
-    kind = KINDS["ulid"]
 
-
-class KSUIDType(_BinaryIDType[ksuid.ID]):
+class KSUIDType(_BinaryIDType[ksuid.ID], kind="ksuid"):
     """A column of ``mintage.ksuid.ID``: 20 bytes, or ``form="text"`` of 27 characters."""
 
-    cache_ok = True
-    kind = KINDS["ksuid"]
 
-
-class KSUIDMsType(_BinaryIDType[ksuid_ms.ID]):
+class KSUIDMsType(_BinaryIDType[ksuid_ms.ID], kind="ksuid_ms"):
     """A column of ``mintage.ksuid_ms.ID``: 20 bytes, or ``form="text"`` of 27 characters."""
 
-    cache_ok = True
-    kind = KINDS["ksuid_ms"]
 
-
-class XIDType(_BinaryIDType[xid.ID]):
+class XIDType(_BinaryIDType[xid.ID], kind="xid"):
     """A column of ``mintage.xid.ID``: 12 bytes, or ``form="text"`` of 20 characters."""
 
-    cache_ok = True
-    kind = KINDS["xid"]
 
-
-class ObjectIDType(_BinaryIDType[objectid.ID]):
+class ObjectIDType(_BinaryIDType[objectid.ID], kind="objectid"):
     """A column of ``mintage.objectid.ID``: 12 bytes, or ``form="text"`` of 24 characters."""
 
-    cache_ok = True
-    kind = KINDS["objectid"]
 
-
-class SandflakeType(_BinaryIDType[sandflake.ID]):
+class SandflakeType(_BinaryIDType[sandflake.ID], kind="sandflake"):
     """A column of ``mintage.sandflake.ID``: 16 bytes, or ``form="uuid"``, or ``form="text"`` of 26 characters."""
-
-    cache_ok = True
-    kind = KINDS["sandflake"]
 
 
 class TypeIDType(_BinaryIDType[typeid.ID]):
@@ -495,25 +473,16 @@ class _TextIDType(IDType[str]):
         return self.kind.read(super()._checked(value))
 
 
-class NanoIDType(_TextIDType):
+class NanoIDType(_TextIDType, kind="nanoid"):
     """A column of nanoids, which are ``str`` of 21 characters."""
 
-    cache_ok = True
-    kind = KINDS["nanoid"]
 
-
-class CUIDType(_TextIDType):
+class CUIDType(_TextIDType, kind="cuid"):
     """A column of cuids, which are ``str`` of 25 characters, or 26 from the year 2059 on."""
 
-    cache_ok = True
-    kind = KINDS["cuid"]
 
-
-class CUID2Type(_TextIDType):
+class CUID2Type(_TextIDType, kind="cuid2"):
     """A column of cuid2s, which are ``str`` of 24 characters."""
-
-    cache_ok = True
-    kind = KINDS["cuid2"]
 
 
 _EXAMPLE: Final = """
