@@ -45,7 +45,7 @@ T = TypeVar("T")
 #: Most integers of a request that callers share. If the service's ``max_count`` is lower, its refusal says so, and the
 #: next requests ask for fewer.
 _MOST_TOGETHER: Final = 1000
-#: For fewer integers, the answer may be another.
+#: For fewer integers, the answer may differ.
 _TOO_MANY: Final = frozenset({"field.range", "namespace.exhausted"})
 
 
@@ -345,7 +345,7 @@ class _Sharing:
         if found is None:
             queue = _Queue()
             task = loop.create_task(self._run(namespace, queue))
-            # Also where it is cancelled before it begins.
+            # Do this even if it is cancelled before it begins.
             task.add_done_callback(lambda _: self._end(namespace, queue))
             found = self._queues[namespace] = queue, task
         caller: asyncio.Future[int] = loop.create_future()
@@ -367,12 +367,12 @@ class _Sharing:
                     queue.put_back()
                     continue
                 if code == "namespace.exhausted":
-                    # Nor is any left for callers that came in the meantime.
+                    # No integer is left for callers that came in the meantime, either.
                     queue.take(count + len(queue.waiting))
                 queue.fail(error)
             else:
                 queue.answer(integers)
-        # Before another caller comes, which needs another task.
+        # Do this before another caller comes, which needs another task.
         del self._queues[namespace]
 
     def _end(self, namespace: str, queue: _Queue) -> None:

@@ -47,7 +47,7 @@ def _digits(base: str) -> str:
 def encode(value: int | Buffer | object, base: str = "base32", *, width: int | None = None) -> str:
     """Return the text of an int of 0 or more, of bytes, or of an ID.
 
-    Up to 24 bytes can be written. Their text is as long as that of the largest value of so many bytes. ``base64url``
+    Up to 24 bytes can be written. Their text is as long as that of the largest value of this many bytes. ``base64url``
     follows RFC 4648 and writes no ``=``.
 
     >>> from mintage import text, ulid
@@ -121,7 +121,7 @@ def decode_bytes(text: str, base: str, size: int) -> bytes:
     >>> text.decode_bytes("1119p", "base58", 3).hex()
     '0001ff'
 
-    :param text: as many digits as :func:`encode` writes of so many bytes.
+    :param text: as many digits as :func:`encode` writes for this many bytes.
     :param base: a name of :data:`BASES`.
     :param size: the number of bytes, 1 to 24.
     :raises ArgumentError: an argument of the wrong type.

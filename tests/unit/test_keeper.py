@@ -431,7 +431,7 @@ def test_failing_callback_does_not_stop_the_others(any_keeper: keeper.Keeper, ca
     assert Sequence("orders", store).next() == 6
     (record,) = caplog.records
     assert (record.getMessage(), record.exc_info and record.exc_info[0]) == (
-        "mintage: what was told of a segment failed",
+        "mintage: a callback about a segment failed",
         SystemExit,
     )
 

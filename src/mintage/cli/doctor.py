@@ -349,7 +349,7 @@ def _namespaces(records: Sequence[NamespaceRecord], server_id: str) -> Iterator[
     if not records:
         yield Finding("namespaces", "none", "no namespaces yet: the first integer creates one")
     if len(records) > MOST_NAMESPACES:
-        text = f"there are more than {MOST_NAMESPACES:,}, of which the first by name were examined"
+        text = f"there are more than {MOST_NAMESPACES:,}; only the first by name were examined"
         yield Finding("namespaces", "more", f"{text}; 'mintage namespaces list' shows all")
     for each in records[:MOST_NAMESPACES]:
         integers = left(each)

@@ -96,12 +96,19 @@ def _file(source: str) -> str | BinaryIO:
     option(
         "--order-by",
         metavar="NAMES",
-        help="the columns of a database whose order the rows are read in, such as made,number (then: the primary key)",
+        help="the columns of a database by which the rows are sorted, such as made,number (then: the primary key)",
     ),
     option("--sorted", action="store_true", help="report an ID that is smaller than the one before as a mistake"),
     option("--from", type=_instant, metavar="TIME", help="the earliest time that an ID may have"),
-    option("--until", type=_instant, metavar="TIME", help="the latest one (default: a minute from now)"),
-    option("--memory", type=_memory_bytes, default="256MB", metavar="SIZE", help="the most to use (default: 256MB)"),
+    option(
+        "--until",
+        type=_instant,
+        metavar="TIME",
+        help="the latest time that an ID may have (default: a minute from now)",
+    ),
+    option(
+        "--memory", type=_memory_bytes, default="256MB", metavar="SIZE", help="the most memory to use (default: 256MB)"
+    ),
     option("--directory", metavar="PATH", help="the directory of temporary files (default: the system's)"),
     option("--json", action="store_true", help="print JSON, one object"),
     examples="""

@@ -139,8 +139,8 @@ def _rdd(frame: Any) -> Any:
 
 
 def _of_rdd(frame: Any, rdd: Any) -> Any:
-    # As Dataset.checkpoint does. This RDD is the leaf of all plans on top of it, so Spark shuffles once, and adaptive
-    # execution, which would join or split partitions, has nothing to change.
+    # This does what Dataset.checkpoint does. The RDD is the leaf of all plans on top of it, so Spark shuffles once,
+    # and adaptive execution, which would join or split partitions, has nothing to change.
     session = frame.sparkSession
     return ClassicFrame(session._jsparkSession.internalCreateDataFrame(rdd, frame._jdf.schema(), False), session)
 
@@ -394,7 +394,7 @@ def _unused(name: str, names: Iterable[str]) -> str:
 
 
 def _sort_key(name: str, kind: Any) -> Any:
-    # By its bytes: in another collation, two strings can be equal and not the same.
+    # Compare bytes: in another collation, two strings can be equal and not the same.
     column = _column(name)
     return sql.collate(column, "UTF8_BINARY") if isinstance(kind, types.StringType) else column
 
@@ -460,7 +460,7 @@ def _ids_of(at: str, counts: list[int], ids: tuple[range, ...]) -> Any:
     integer = first + (number - index * size) * ids[0].step
     fits = (part <= len(counts)) & (row < sql.element_at(_array(counts), sql.least(part, sql.lit(len(counts)))))
     return sql.when(fits, integer).otherwise(
-        sql.raise_error("mintage: this partition has more rows than were counted: what it is read from has changed")
+        sql.raise_error("mintage: this partition has more rows than were counted: its source has changed")
     )
 
 

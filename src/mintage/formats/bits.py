@@ -194,7 +194,7 @@ def bounds(scheme: SchemeName, start: datetime | int, end: datetime | int) -> tu
     found = kind_of_column(scheme)
     name = found.format.name
     if not found.has_time or found.versions[:1] != KINDS[found.name].versions[:1]:
-        raise FieldError(f"{name} does not sort by time, so no range of IDs is one of time", code="field.format")
+        raise FieldError(f"{name} does not sort by time, so no range of IDs is a range of time", code="field.format")
     low, high = found.min_at(start), found.min_at(end)
     if low > high:
         raise FieldError(f"end {end} is before start {start}", code="time.range")

@@ -313,7 +313,7 @@ KINDS: Final = {
             "brpk4q72xwf2m63l",
             (
                 Option("meta", "the metabyte", "0..255"),
-                Option("partition", "where they are minted", "0..65535"),
+                Option("partition", "the number of the minting place", "0..65535"),
             ),
             leases=True,
             node="partition",
@@ -325,8 +325,8 @@ KINDS: Final = {
             (
                 _NODE,
                 Option("layout", "one of 'mintage schemes', or name:bits pairs, high to low", "LAYOUT", ()),
-                Option("epoch_ms", "of a declared layout: Unix time of its start", "MS"),
-                Option("unit_ms", "of a declared layout: length of a tick (default: 1)", "MS"),
+                Option("epoch_ms", "the Unix time at which a declared layout starts", "MS"),
+                Option("unit_ms", "the length of a tick of a declared layout (default: 1)", "MS"),
             ),
             layout=DEFAULT,
             leases=True,
@@ -336,7 +336,7 @@ KINDS: Final = {
             "locality",
             "Locality",
             "54321000-1092-ba1b-2c3d-019b76daa800",
-            (Option("mode", "how counters are written (default: variable)", None, ("variable", "sequential")),),
+            (Option("mode", "the way to write counters (default: variable)", None, ("variable", "sequential")),),
             leases=True,
             node="pid",
             host=(("mac", "0000000"),),
@@ -356,7 +356,7 @@ KINDS: Final = {
             "objectid",
             "ObjectID",
             "507f1f77bcf86cd799439011",
-            (Option("process", "what stands for the process", "N"),),
+            (Option("process", "the number of the process", "N"),),
             node="process",
         ),
         Kind(
@@ -371,7 +371,7 @@ KINDS: Final = {
             "NanoID",
             "V1StGXR8_Z5jdHi6B-myT",
             (
-                Option("size", "how many characters (default: 21)", "N"),
+                Option("size", "the number of characters (default: 21)", "N"),
                 Option("alphabet", "the characters, each once (default: the 64 of URLs)", "CHARACTERS", ()),
             ),
         ),
@@ -380,7 +380,7 @@ KINDS: Final = {
             "cuid2",
             "CUID2",
             "tz4a98xxat96iws9zmbrgj3a",
-            (Option("length", "how many characters, 2 to 32 (default: 24)", "N"),),
+            (Option("length", "the number of characters, 2 to 32 (default: 24)", "N"),),
         ),
     )
 }

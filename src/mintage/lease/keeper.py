@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 
     T = TypeVar("T")
 
-#: After a failure the keeper leaves a store alone for so long, then twice as long each time, up to the second value.
+#: After a failure the keeper leaves a store alone: for the first time, then twice as long each time, up to the second.
 FIRST_PAUSE_S: Final = 0.05
 LONGEST_PAUSE_S: Final = 1.0
 #: The time a process has to give its leases and segments back when it ends.
@@ -212,7 +212,7 @@ class Task(ABC):
 
 
 def _is_transient(failure: MintError, within_s: float) -> bool:
-    """Return True if another attempt within so many seconds may succeed."""
+    """Return True if another attempt within this number of seconds may succeed."""
     if failure.code == "store.unavailable":
         return True
     wait_ms = failure.retry_after_ms if isinstance(failure, TransientError) else None
@@ -221,7 +221,7 @@ def _is_transient(failure: MintError, within_s: float) -> bool:
 
 def as_fresh_error(failure: MintError, pause_s: float) -> MintError:
     """Return a copy of the failure for one caller, with the time that is left of the keeper's pause."""
-    # As copy.copy does, which a process that cannot read Python's files any more cannot import.
+    # Copy as copy.copy does: a process that can no longer read Python's files cannot import it.
     error: MintError = type(failure).__new__(type(failure), *failure.args)
     error.__dict__.update(failure.__dict__)
     if isinstance(error, TransientError) and error.code == "store.unavailable":
@@ -236,7 +236,7 @@ def _as_failure(store: Store, error: BaseException) -> MintError:
         return error
     try:
         said = f"{store.url}: {error!r}"
-    except Exception:  # noqa: BLE001 - neither need be fit to be shown
+    except Exception:  # noqa: BLE001 - either repr may fail
         said = f"{type(store).__name__}: {type(error).__name__}"
     failure = StoreError(said, code="store.refused")
     failure.__cause__ = error
@@ -259,7 +259,7 @@ class Keeper:
         """Callers wait on it for the keeper. Whatever tasks and the keeper share changes under its lock."""
         self._work = Condition(lock, threading.Lock)
         """The keeper waits on it for callers."""
-        # No WeakSet: its own callbacks may change it, in any thread, while it is walked through.
+        # Use no WeakSet: its callbacks may change it in any thread during an iteration.
         self._tasks: dict[ref[Task], None] = {}
         """In turn: the task that was worked on comes last, so that one that always has work keeps no other waiting."""
         self._pauses: dict[int, tuple[ref[Store | Task], float, float]] = {}
@@ -296,7 +296,7 @@ class Keeper:
 
         :raises StoreError: ``store.unavailable``: it is not free within :data:`LOCK_S`.
         """
-        # No variable: the traceback of an exception would hold it.
+        # Use no variable: the traceback of an exception would hold it.
         return self.condition.hold(LOCK_S) or _stuck()
 
     def wait(self, condition: Condition, timeout_s: float) -> None:
@@ -321,7 +321,7 @@ class Keeper:
             if self.inline or self._closing:
                 return
             if self._thread is None or not self._thread.is_alive():
-                # Kept before it starts, as an exception at any instruction may part the two: it ends if it is not kept.
+                # Keep it before it starts, as an exception may come between the two. A thread that is not kept ends.
                 self._thread = threading.Thread(target=self._run, name="mintage-keeper", daemon=True)
                 try:
                     self._thread.start()
@@ -340,7 +340,7 @@ class Keeper:
                 raise RuntimeError("an inline keeper has nothing to do, yet somebody waits for it")
             return
         self.wake()
-        # Wakes now and then, for a signal that must be seen.
+        # Wake now and then, to handle signals.
         self.wait(self.condition, min(timeout_s, 0.5))
 
     def pause_s(self, what: Store | Task) -> float:
@@ -377,19 +377,19 @@ class Keeper:
                         delay = self._scan_s - monotonic_s()
                         self.wait(self._work, max(0.0, min(delay, check_s) if self._is_holding else delay))
                         continue
-                # Before anything is asked, which may have been asked long ago.
+                # Check before the first request, which may have been due long ago.
                 if check_s <= 0 or not self._is_holding:
                     self._try_to_check()
                 self._let_go()
                 if task is not None:
                     self._do(task)
-            except BaseException as error:  # noqa: BLE001 - the keeper of all must not end because of one
+            except BaseException as error:  # noqa: BLE001 - one task must not end the keeper of all
                 if self._closing:
                     return
                 self._scan_s = 0.0
                 say("the keeper failed, and goes on", error)
                 time.sleep(LONGEST_PAUSE_S)
-        # A greenlet goes on in a forked child. It keeps nothing there, and must not end: threading does not know it.
+        # A greenlet continues in a forked child. It keeps nothing there, and must not end: threading does not know it.
         while True:
             time.sleep(_IDLE_S)
 
@@ -432,7 +432,7 @@ class Keeper:
         try:
             # A task of an earlier generation waits until a caller attaches it again.
             return None if task.closed or not task.generation.is_current() else task.due_s()
-        except BaseException:  # noqa: BLE001 - a clock of the user's own that fails now fails its caller as well
+        except BaseException:  # noqa: BLE001 - a clock of the user's own that fails here fails for its caller too
             return None
 
     def _kept(self) -> list[Task]:
@@ -462,14 +462,14 @@ class Keeper:
         """Start over if this process was restored from a snapshot since the last check, or may have been."""
         # The next check comes later, even if this one fails.
         self._check_s = monotonic_s() + RESTORE_CHECK_INTERVAL_S
-        # Without the condition: it asks the kernel, for which no caller may wait.
+        # Release the condition first: the check asks the kernel, and no caller may wait for that.
         verdict = self.detector.check()
         with self.hold():
             self._is_holding = self._has_resources()
             if verdict is Verdict.SAME or not self._is_holding:
                 return
             self.start_over(is_sure=verdict is Verdict.RESTORED)
-        say(f"this process {_RESTORED[verdict]}: it leaves what it held to others, and leases and reserves anew")
+        say(f"this process {_RESTORED[verdict]}: it abandons its leases and segments, and leases and reserves anew")
 
     def start_over(self, *, is_sure: bool = True) -> None:
         """Forget all leases and segments, which belong to another process that was restored from the same snapshot.
@@ -494,7 +494,7 @@ class Keeper:
         """
         deadline = monotonic_s() + SHUTDOWN_TIMEOUT_S
         with self.hold():
-            # A store that does not answer until then is not asked again.
+            # Do not ask a store again that has not answered by then.
             stuck = None if self.wait_for(None, deadline) else self._busy and self._busy.store
             tasks, backs, self._backs = self._kept(), self._backs, []
             for task in tasks:
@@ -514,7 +514,7 @@ class Keeper:
         """Return in how many seconds which task is to be done next, for an inline keeper."""
         soonest: tuple[float, Task | None] = (_IDLE_S, None)
         for task in self._kept():
-            # Pauses do not count: it is asked again by its caller, in whose hands time is.
+            # Ignore pauses: the caller of an inline keeper decides when to ask again.
             due_s = self._due_s(task)
             if due_s is not None and max(due_s, 0.0) < soonest[0]:
                 soonest = (max(due_s, 0.0), task)
@@ -555,19 +555,19 @@ class Keeper:
                     if error is None:
                         try:
                             take()
-                        except BaseException as caught:  # noqa: BLE001 - nor one in what it answered
+                        except BaseException as caught:  # noqa: BLE001 - nor a fault in its answer
                             error = caught
                     said += self._note(task, error)
                 task.after_attempt()
-            except BaseException as caught:  # noqa: BLE001 - nor one in whom the task tells
-                said.append(("what was told of a segment failed", caught))
+            except BaseException as caught:  # noqa: BLE001 - nor a fault in a callback of the task
+                said.append(("a callback about a segment failed", caught))
             finally:
                 if not self.inline:
                     self._is_holding = self._is_holding or task.has_resources()
                     if self._is_due(task):
                         self._ready.append(ref(task))
                 self.condition.notify_all()
-        # Not under the condition: a log handler may do anything.
+        # Log without the condition: a log handler may do anything.
         for what, why in said:
             say(what, why)
         if self.inline and error is not None and not isinstance(error, Exception):
@@ -594,7 +594,7 @@ class Keeper:
         pause = min(LONGEST_PAUSE_S, max(FIRST_PAUSE_S, 2 * last))
         for gone in [key for key, (of, *_) in self._pauses.items() if of() is None]:
             del self._pauses[gone]
-        # Jitter, so that the processes of a fleet do not come back all at once.
+        # Add jitter, so that the processes of a fleet do not return all at once.
         self._pauses[id(what)] = (ref(what), pause, monotonic_s() + pause * jitter.uniform(0.5, 1.0))
         return last == 0.0
 
@@ -616,7 +616,7 @@ class Keeper:
         """
         if deadline is None:
             deadline = monotonic_s() + SHUTDOWN_TIMEOUT_S
-        # Not where this thread is at work on it itself, and a user's clock, read for it, asks.
+        # Except if this thread works on the task itself, and a user's clock, read for that, asks for an ID.
         while (
             self._busy is not None
             and (task is None or task is self._busy)
@@ -680,7 +680,7 @@ class Keeper:
         with self.hold():
             self._closing = True
             self._work.notify_all()
-            # Those who wait get their error now, as Python waits for their calls to end.
+            # Waiting callers get their error now, as Python waits for their calls to end.
             self.condition.notify_all()
             thread = self._thread
         # CPython before 3.14 aborts where it ends a thread that waits in the extension.
@@ -704,7 +704,7 @@ def say(what: str, error: BaseException | None = None) -> None:
 
 
 def _log() -> logging.Logger:
-    # Not imported before it is needed: it breaks if that is while another thread forks.
+    # Import it only when it is needed: an import breaks while another thread forks.
     import logging
 
     return logging.getLogger("mintage")
@@ -720,7 +720,7 @@ def current() -> Keeper:
     keeper = _keepers.get(here)
     if keeper is None:
         made = Keeper()
-        # Of threads that come together the first decides.
+        # If several threads come at once, the first one decides.
         keeper = _keepers.setdefault(here, made)
         if keeper is made:
             _install()
@@ -743,12 +743,12 @@ def _install_at_exit() -> None:
 def _install() -> None:
     """Register the shutdown for each way in which this process may end in good order."""
     _install_at_exit()
-    # A child of multiprocessing forgets what its parent registered, and ends without what atexit has.
+    # A child of multiprocessing forgets its parent's handlers, and ends without those of atexit.
     process, util = sys.modules.get("multiprocessing.process"), sys.modules.get("multiprocessing.util")
     if process is not None and util is not None and process.parent_process() is not None:
-        # After those that flush queues and end a pool's workers.
+        # Run after the handlers that flush queues and end a pool's workers.
         util.Finalize(None, _shut_down, exitpriority=-1000)
-    # A worker of Celery's prefork pool ends without either.
+    # A worker of Celery's prefork pool runs neither.
     if (signals := sys.modules.get("celery.signals")) is not None:
         signals.worker_process_shutdown.connect(_shut_down, weak=False)
 

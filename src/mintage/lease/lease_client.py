@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     Window: TypeAlias = tuple[int, int, int, int, int]
 
-#: The age of a reading of the clock, in seconds, from which on a store's answer says nothing about that clock.
+#: The age in seconds at which a reading of the clock is too old to compare with a store's time.
 CLOCK_EVIDENCE_MAX_AGE_S: Final = 1.0
 #: A generator that runs ahead of its clock asks for this much more of a window at once.
 MIN_GROWTH_MS: Final = 100
@@ -254,7 +254,7 @@ class LeaseClient(Task):
         self._lease, self._lost, self._next_token = None, None, ""
         if lease is None or is_lost:
             return lambda: None
-        # A generator that does not know of its lease minted nothing under it.
+        # A generator that has not received its lease minted nothing under it.
         used = lease.floor_ms if used_until_ms is None else used_until_ms
         return lambda: self.store.release(lease, used_until_ms=used)
 

@@ -31,9 +31,9 @@ if TYPE_CHECKING:
 
     from mintage.lease.lease_client import Window
 
-#: For the machine-local registry, which other processes hold for moments only, but for as long as the disk needs.
+#: For the machine-local registry: other processes lock it for as long as one write to the disk takes.
 _PATIENCE_MS: Final = 30_000
-#: Longer names are cut, so that services take them.
+#: Longer names are cut, so that services accept them.
 _LONGEST_HOST: Final = 128
 _MOVES: Final = {"raise": False, "move": True}
 
@@ -250,7 +250,7 @@ class LeaseRequest:
             span_ms=span_ms,
             moves=moves,
             holder=holder,
-            # Not time.time_ns: a test that travels must not take the lease along.
+            # Do not use time.time_ns: a test that moves that clock must not move the lease.
             clock=self.clock or system_ns,
             patience_ms=_PATIENCE_MS if is_local else 0,
         )
@@ -295,7 +295,7 @@ class LeaseRequest:
 
 def lease_client(**arguments: Any) -> LeaseHandle:
     """Open the lease of a generator: the extension's way to a :class:`LeaseRequest`, whose fields these are."""
-    # For all of it: the core, too, imports modules when it first needs them.
+    # Hold it for the whole call: the core, too, imports modules when it first needs them.
     with fork_lock():
         return LeaseRequest(**arguments).open()
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from mintage.store import Store
 
-    #: Integers in a row: the first, how many, and how far apart.
+    #: Integers in a row: the first one, their number, and their distance.
     Part: TypeAlias = tuple[int, int, int]
 
 
@@ -156,7 +156,7 @@ class SegmentClient(Task):
         for callback in callbacks:
             try:
                 callback()
-            except BaseException as error:  # noqa: BLE001 - the other callbacks are called all the same
+            except BaseException as error:  # noqa: BLE001 - call the other callbacks nevertheless
                 failed = error
         if failed is not None:
             raise failed
@@ -254,7 +254,7 @@ class SegmentClient(Task):
             # A thread that takes meanwhile finds nothing, and waits for the condition.
             self._floor, self._began_s = segment.floor, None
             parts = [part for part in (above(self._floor, *each) for each in [*self._drain(), *parts]) if part]
-        # Also while it closes: `close` waits for this, and gives it back.
+        # Do this while it closes, too: `close` waits for it, and gives the segment back.
         self._waiting.extend(parts)
         self._sizes.extend(count for _, count, _ in parts)
         self._fill()
@@ -343,7 +343,7 @@ class SegmentClient(Task):
     def _tails(self) -> list[Segment]:
         """Take back the unused integers, as segments, in order."""
         serials, tails = dict(self._recent), []
-        # They may be granted again: given back from here or, after a fork, from the parent.
+        # The store may grant them again: this process or, after a fork, the parent gave them back.
         self._highest = -1
         for first, count, stride in self._drain():
             end = first + (count - 1) * stride
@@ -351,7 +351,7 @@ class SegmentClient(Task):
         return tails
 
     def _give_back(self, tails: list[Segment]) -> None:
-        # From the end: once a tail is given back, the segment before it is the tail.
+        # Begin at the end: after a tail is given back, the segment before it is the tail.
         for tail in reversed(tails):
             if not self.store.give_back(tail, tail.first):
                 return

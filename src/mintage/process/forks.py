@@ -74,7 +74,7 @@ def _before() -> None:
     here = fork_generation()
     _waiting.append(here)
     try:
-        # Where it cannot be had, the fork goes on without it.
+        # If the lock is not free in time, the fork continues without it.
         _forking[get_ident()] = hold(_lock(), _LONGEST_S)
     finally:
         _waiting.remove(here)

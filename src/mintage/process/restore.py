@@ -80,7 +80,7 @@ def _clocks() -> tuple[int, int, int]:
     """Return the three clocks at nearly the same time: the quickest of a few readings."""
     best, shortest = (0, 0, 0), -1
     for _ in range(_TRIES):
-        # Not the clocks of the module time: a test that patches them is not a restore.
+        # Do not use the clocks of the module time: a test that patches them is not a restore.
         *read, took = clocks()
         if shortest < 0 or took < shortest:
             best, shortest = (read[0], read[1], read[2]), took

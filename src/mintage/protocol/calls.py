@@ -240,7 +240,7 @@ class ServiceProtocol:
             )
             return _Failure(error, is_away=is_away)
         if code == "request.key":
-            # The service speaks of headers and commands, which a user of a URL does not send.
+            # The message of the service names headers and commands, which the user of a URL does not send.
             scheme = self.url.scheme
             detail = (
                 f"the service needs a key: put it into the URL, as {scheme}://:KEY@host"
@@ -252,7 +252,7 @@ class ServiceProtocol:
         error = entry.error(detail, code=code)
         if isinstance(error, TransientError):
             error.retry_after_ms = wait_ms
-        # A service that is busy has not begun.
+        # A busy service has not begun the request.
         is_busy = code == "request.busy"
         return _Failure(error, is_away=is_busy or code == "store.unavailable", is_undone=is_busy)
 

@@ -48,7 +48,9 @@ class StoreUrl:
             raise ArgumentError(f"store must be a URL or a Store, not {type(url).__name__}", code="argument.type")
         path = url.removeprefix("sqlite:///")
         if path != url and _PLAIN.issuperset(path):
-            return cls("sqlite", path=path)  # The registry's. The imports below would take a third of its first lease.
+            return cls(
+                "sqlite", path=path
+            )  # This is the registry's URL: the imports below would take a third of its first lease.
         import re
         from urllib.parse import parse_qsl, unquote, urlsplit
 

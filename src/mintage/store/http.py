@@ -51,7 +51,7 @@ LONGEST_LIST: Final = 2**26
 LONGEST_PAGE: Final = 1_000
 """The most namespaces that one request asks for."""
 _TOKEN: Final = r"[A-Za-z0-9._-]{1,64}"  # noqa: S105 - the form of one
-#: In seconds. Longer than a segment lasts as a rule, and shorter than the service keeps an idle connection.
+#: In seconds: longer than a segment usually lasts, and shorter than the service keeps an idle connection.
 _KEEP_S: Final = 60
 #: Pending requests at a time. Others wait before they are sent, so that no sent request waits for a connection.
 _MOST_AT_ONCE: Final = 64
@@ -114,7 +114,7 @@ class Sender:
     def _send(self, request: Request) -> Outcome:
         method, url, headers, content, _ = request
         with self._connections.get().room:
-            # From here on: what waited for its turn has all of its time left.
+            # Start the timeout here: a request that waited for its turn has all of its time left.
             body = Body(self._service, request.most_bytes)
             try:
                 with self._connections.get().client.stream(method, url, headers=headers, content=content) as response:
@@ -176,7 +176,7 @@ class AsyncSender:
         method, url, headers, content, _ = request
         async with self._room:
             self._check_open()
-            # From here on: what waited for its turn has all of its time left.
+            # Start the timeout here: a request that waited for its turn has all of its time left.
             body = Body(self._service, request.most_bytes)
             try:
                 async with self._client.stream(method, url, headers=headers, content=content) as response:
@@ -208,7 +208,7 @@ def _arguments(service: ServiceProtocol) -> dict[str, Any]:
     is_secure = service.url.scheme == "https"
     return {
         "timeout": httpx.Timeout(service.timeout_ms / 1000, pool=None),
-        # Without TLS no authority is needed, and reading the system's takes a while.
+        # Without TLS no authority is needed, and to read the system's takes a while.
         "verify": service.url.tls() if is_secure else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT),
         # Ignore proxies and passwords of the environment: the URL alone names the store.
         "trust_env": False,

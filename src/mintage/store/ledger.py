@@ -135,7 +135,7 @@ class Ledger(Store):
         )
 
     def _attempt(self, verb: Callable[[Transaction], T], begin: Callable[[], Any]) -> T:
-        # A frame of its own, which can be cleared.
+        # This has a frame of its own, which can be cleared.
         with begin() as transaction:
             return verb(transaction)
 

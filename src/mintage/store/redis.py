@@ -94,7 +94,7 @@ def _script(name: str) -> tuple[str, str]:
     """Return the text of a script, and its SHA-1, by which the server caches it."""
     folder = Path(__file__).parent / "lua"
     text = "\n".join((folder / f"{part}.lua").read_text(encoding="utf-8") for part in PARTS[name])
-    # On the same line, so that the server's errors name the lines of the parts.
+    # Keep it on the same line, so that the server's errors name the lines of the parts.
     text = f"local function answer() {text}\nend\n{_ECHO}"
     return text, sha1(text.encode(), usedforsecurity=False).hexdigest()
 
@@ -126,7 +126,7 @@ class Scripts:
             "ssl": self.url.scheme == "rediss" or self.url.flag("tls"),
             "protocol": 2,
             "decode_responses": True,
-            # For CLIENT LIST of the server. redis-py would read its own version, which takes longer than a connection.
+            # CLIENT LIST shows it. redis-py would read its own version, which takes longer than a connection.
             "driver_info": DriverInfo("mintage", None),
             **certificates,
         }
@@ -156,7 +156,7 @@ class Scripts:
         return service, int(database or 0)
 
     def _connect(self) -> Redis | RedisCluster:
-        # Each is imported for its own kind of store alone, as both take long.
+        # Import each for its own kind of store alone, as both take long.
         if self.url.scheme == "redis+cluster":
             from redis.cluster import ClusterNode, RedisCluster
 
@@ -224,7 +224,7 @@ class Scripts:
             except exceptions.NoScriptError:
                 found = self._ask(client, "EVAL", text, *script_arguments)
         if not isinstance(found, list) or found[:1] != [number]:
-            # No client that raised is lent again, so what mixes up answers is between here and the server.
+            # No client that raised is lent again, so something between here and the server mixes up answers.
             self.close()
             raise StoreError(f"{self.url}: the answer is for another request", code="store.unavailable")
         answer = found[1]

@@ -245,7 +245,7 @@ class Table:
 
     def taken(self, ids: Collection[Any]) -> set[Any]:
         """Return those of some IDs that rows have."""
-        # As the driver returns them: SQLAlchemy would round numbers of SQLite.
+        # Keep the driver's values: SQLAlchemy would round numbers of SQLite.
         return self._among(self._sa.select(self._sa.type_coerce(self.id, self._sa.types.NullType())), self.id, ids)
 
     def _among(self, select: Any, column: Any, values: Collection[Any]) -> set[Any]:

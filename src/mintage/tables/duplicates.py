@@ -102,7 +102,7 @@ class DuplicateFinder:
         if sys.byteorder == "little":
             numbers.byteswap()
         places, size = numbers.tobytes(), self.row_bytes
-        # Byte by byte of all rows at once, which is faster than row by row.
+        # Compare one byte of all rows at a time, which is faster than row by row.
         records = bytearray(len(numbers) * size)
         for at in range(self._width):
             records[at::size] = keys[at :: self._width]

@@ -339,7 +339,7 @@ def open_table(
     :param table: the name of the table.
     :param column: the name of the column of IDs.
     :param schema: the schema of the table, or ``None`` for the default one.
-    :param order_by: the column whose order the rows are read in, or several columns; rows that are equal in them follow
+    :param order_by: the column by which the rows are sorted, or several columns; rows that are equal in them follow
         the order of the primary key. ``None`` for any order.
     :param is_counted: True to ask the database for the number of rows first, which takes a while.
     :raises OSError: the file of SQLite does not exist.
@@ -363,7 +363,7 @@ def open_table(
         if connection.dialect.name == "sqlite":
             driver = connection.connection.driver_connection
             driver.text_factory = lambda text: text.decode("utf-8", "surrogateescape")
-        # As the driver returns them: SQLAlchemy would round numbers of SQLite.
+        # Keep the driver's values: SQLAlchemy would round numbers of SQLite.
         query = sa.select(sa.type_coerce(found.c[column], sa.types.NullType()))
         if order:
             query = query.order_by(*(found.c[each] for each in order), *found.primary_key)

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 MACHINE: Final = "/var/lib/mintage-registry"
 """The registry of all users of a machine. A process uses it if root owns it and the process may write it."""
 
-#: Errors that may pass, and that say nothing about a directory.
+#: Errors that may pass, and that tell nothing about a directory.
 TRANSIENT_ERRNOS: Final = frozenset(
     {errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOBUFS, errno.ENOLCK, errno.EINTR}
 )

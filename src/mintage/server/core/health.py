@@ -106,7 +106,7 @@ class StoreProbe:
 
     :param served: the function that returns the names of the namespaces that this worker serves.
     :param ends: by scheme, the last time that its layout can hold; ``None`` if it has no such limit.
-    :param patience_s: after so many seconds without an answer, the store counts as away.
+    :param patience_s: the seconds without an answer after which the store counts as away.
     """
 
     def __init__(

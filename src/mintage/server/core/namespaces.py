@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 #: A client holds a current and a next segment of each namespace.
 _MAX_LENT: Final = 16
-#: A count of the store's namespaces is used for so long, and at least for so many times as long as it took.
+#: A count of the store's namespaces is valid for this time, and at least for this multiple of the time that it took.
 _COUNT_MAX_AGE_S: Final = 1.0
 _COUNT_PAUSE: Final = 20.0
 

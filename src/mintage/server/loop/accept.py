@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 
 #: Most connections that all workers together accept in a row before open connections have their turn.
 _AT_ONCE: Final = 100
-#: If the process has no file or memory left, it accepts no connection for so long.
+#: If the process has no file or memory left, it accepts no connection for this time.
 _PAUSE_S: Final = 1.0
-#: For so long it leaves connections to workers that have fewer.
+#: The time for which it leaves connections to workers that have fewer.
 _LEAVE_S: Final = 0.001
 
 

@@ -66,7 +66,7 @@ _FLUSH_TIMEOUT_S: Final = 1.0
 _SHUTDOWN_TIMEOUT_S: Final = 2.0
 #: The service warns of a certificate with fewer days left.
 _CERTIFICATE_DAYS: Final = 14
-#: The supervisor replaces a worker whose loop has sent no beat for so long.
+#: The supervisor replaces a worker whose loop has sent no beat for this time.
 _SILENCE_S: Final = 30.0
 #: If a worker dies sooner than this after its start, the supervisor pauses before it starts the next one.
 _STARTUP_GRACE_S: Final = 5.0

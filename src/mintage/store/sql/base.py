@@ -250,7 +250,7 @@ class Database(Ledger):
             if writes and self.lacks_transactions(identity):
                 raise ConfigError(f"{self.url} can lose acknowledged writes: {ENGINE_ADVICE}", code="config.volatile")
             if writes and identity == known and progress is not None and progress < least:
-                # An older copy of its disk runs under the same id. From now on it has another for all processes.
+                # An older copy of its disk runs under the same id. From now on it has another id for all processes.
                 transaction.rows(self._sql["renew"], {"life": new_token()})
                 transaction.commit()
                 self._reached = ("", 0)

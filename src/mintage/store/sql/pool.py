@@ -143,7 +143,7 @@ class DriverTransaction:
         try:
             self._end(kind)
         finally:
-            # Also where the driver or a signal's handler raises; and a transaction that goes away ends its turn.
+            # End it even if the driver or a signal's handler raises. A transaction that goes away ends its turn, too.
             self._turn.end()
 
     def _end(self, kind: type[BaseException] | None) -> None:

@@ -158,7 +158,7 @@ class PostgreSqlStore(Database):
             )
         self.schema = f'"{schema}".'
         self._read_statements()
-        self._schema = schema  # last, as an exception at any instruction may leave the rest to the next call
+        self._schema = schema  # last, as an exception at any instruction may leave the remainder to the next call
 
     def make_schema(self, transaction: DriverTransaction) -> None:
         """Create the schema that the tables belong to, if it is missing."""
@@ -187,7 +187,7 @@ class PostgreSqlStore(Database):
     def _pool(
         self, t: Any, name: str, layout: str, span_ms: int, server: ServerIdentity, *, never_used: bool = False
     ) -> PoolRecord:
-        # A node number whose row was loaded may be held by somebody of whom the row does not know.
+        # A holder that the row does not name may have a node number whose row came from a dump.
         if any(is_loaded for (is_loaded,) in t.rows("is_loaded", pool=name)):
             if (known := t.get(PoolRecord, name)) is not None:
                 known = replace(known, identity="loaded")
@@ -252,7 +252,7 @@ def _bounded_connection() -> type[psycopg.Connection[Any]]:
         deadline = math.inf
 
         def __del__(self, *_: Any) -> None:
-            # An exception at any instruction, as of a signal's handler, may keep it from those who would close it.
+            # An exception at any instruction, such as a signal handler's, may leave it without an owner that closes it.
             self.close()
 
         def wait(self, gen: Generator[Any, Any, T], *args: Any, **kwargs: Any) -> T:

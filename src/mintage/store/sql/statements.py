@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from mintage.protocol.records import R, Record
     from mintage.protocol.url import StoreUrl
 
-# By the path, as importlib.resources imports the formats of archives, and the extension cannot be in one anyway.
+# Read by the path: importlib.resources imports the formats of archives, and the extension cannot be in one.
 _FOLDER: Final = os.path.join(os.path.dirname(__file__), "dialects")
 COUNTED: Final = (PoolRecord, NamespaceRecord)
 """The kinds of records that the store counts. No record is ever removed, so a lower number means lost records."""

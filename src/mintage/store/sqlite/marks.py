@@ -330,7 +330,7 @@ def _forget_oldest(own: str) -> None:
             users = f"{entry.path.removesuffix('marks')}users"
             with suppress(FileNotFoundError), FileIO(files.open_existing(users), "r+") as file:
                 if not _flock(file):
-                    continue  # A process that runs uses this store.
+                    continue  # A running process uses this store.
                 os.unlink(users)
             os.unlink(entry)
 
@@ -380,6 +380,6 @@ def _write(file: FileIO, marks: Marks) -> None:
     try:
         files.write_at_start(file.fileno(), _line(marks).ljust(_MARKS_BYTES))
     except OSError:
-        # No mark is better than an outdated one: an incarnation that ended would count as lost each time.
+        # Write no mark rather than an outdated one: an incarnation that ended would count as lost each time.
         with suppress(OSError):
             os.ftruncate(file.fileno(), 0)

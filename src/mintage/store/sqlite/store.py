@@ -79,7 +79,7 @@ class SqliteStore(Ledger):
         with fork_lock(), self._watched(path) as witness:
             try:
                 without_log = _incarnations_without_log(path) if _has_log(path) else None
-                # The connection's own block, in C, rolls back whatever ends it. A connection that goes away does not
+                # The connection's own block, in C, rolls back however it ends. A connection that goes away does not
                 # before the collector runs.
                 with closing(self._retried(self._connect)) as connection, connection:
                     self._retried(lambda: self._open(connection))
@@ -543,7 +543,7 @@ def _incarnations_without_log(path: str) -> list[Incarnation] | None:
 
 def _may_write(path: str) -> bool:
     """Return True if this user may write or create a file."""
-    # The separator at the end, as a file in the place of the directory may be written too.
+    # Add the separator, as a file in the place of the directory may be writable too.
     return os.access(os.path.join(os.path.dirname(path), ""), os.W_OK) and (
         not os.path.exists(path) or os.access(path, os.W_OK)
     )
