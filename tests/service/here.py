@@ -13,8 +13,9 @@ import uvloop
 from mintage.server.config.settings import Settings
 from mintage.server.core.service import Service
 from mintage.server.http import HttpProtocol
-from mintage.server.loop.accept import Handshake
-from mintage.server.process.run import BACKLOG, Listeners, listen
+from mintage.server.loop.tls import Handshake
+from mintage.server.process.listeners import BACKLOG, Listeners
+from mintage.server.process.worker import listen
 from mintage.server.resp.protocol import RespProtocol
 from mintage.store.memory import MemoryStore
 from tests.service.wire import PATIENCE_S

@@ -29,7 +29,8 @@ from mintage.formats.kinds import NAMES
 from mintage.server.config.keys import new_key
 from mintage.server.config.settings import Settings
 from mintage.server.core.service import Service
-from mintage.server.resp.protocol import COMMANDS, RespProtocol
+from mintage.server.resp.commands import COMMANDS
+from mintage.server.resp.protocol import RespProtocol
 from mintage.store import open_store
 from mintage.store.memory import MemoryStore
 from tests.servers import must_run

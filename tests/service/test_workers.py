@@ -163,9 +163,10 @@ def test_killed_worker_is_replaced_and_counted(serving: Serving) -> None:
 
 def test_hanging_worker_is_replaced(service: Serving) -> None:
     # Only once all have started, which may take long on a busy machine.
-    watch = "lambda self: (setattr(run, '_SILENCE_S', 4.0), watch(self))[1]"
+    watch = "lambda self: (setattr(supervisor, '_SILENCE_S', 4.0), watch(self))[1]"
     service.patch(
-        f"import mintage.server.process.run as run; watch = run._Supervisor._watch; run._Supervisor._watch = {watch}"
+        "from mintage.server.process import supervisor; Supervisor = supervisor.Supervisor; "
+        f"watch = Supervisor._watch; Supervisor._watch = {watch}"
     )
     service.start()
     hangs = service.workers()[0]

@@ -16,7 +16,7 @@ from mintage.platform.limits import limits
 
 ROOT = Path(__file__).parents[2]
 NAMES = {"macOS": "darwin", "Windows": "win32"}
-REFUSALS = {"cli/serve.py", "server/process/run.py"}
+REFUSALS = {"cli/serve.py", "server/process/__init__.py"}
 """The files that refuse Windows."""
 
 

@@ -124,6 +124,11 @@ def start_of_process() -> int:
     return 0
 
 
+def can_fork() -> bool:
+    """Return True if a forked child inherits no lock of a thread: on Linux, in a process of one thread."""
+    return sys.platform == "linux" and len(os.listdir("/proc/self/task")) == 1
+
+
 def flags_of_process() -> int:
     """Return the kernel's flags of this process; 0 if the system does not show them (not Linux).
 

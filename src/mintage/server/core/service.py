@@ -325,6 +325,10 @@ class Service:
         """Return the generators that have minted so far, by scheme."""
         return self._minters.generators()
 
+    def open_connections(self) -> list[Connection]:
+        """Return the open connections of all interfaces."""
+        return [each for connections in self.connections.values() for each in connections]
+
     async def close(self) -> None:
         """Release leases and give back the tails of segments, as far as the store answers."""
         owners: list[Sequence | Generator] = [*self.sequences().values(), *self._minters.generators().values()]

@@ -1,25 +1,18 @@
-"""Accept connections, many in a turn of the loop, with TLS or without.
+"""Accept connections, many in a turn of the loop.
 
 The event loop's own servers accept one connection in a turn, so a new connection would wait one turn for each that came
-before it. They also report a connection only after its TLS handshake, so strangers could keep as many connections half
-open as the process may open files. This module accepts connections itself, and counts, times and closes those with TLS
-from their first byte on.
+before it.
 """
 
 from __future__ import annotations
 
 import asyncio
-from contextlib import suppress
 from typing import TYPE_CHECKING, Final
-
-from mintage.server.loop.limits import ConnectionLimit
 
 if TYPE_CHECKING:
     import socket
-    import ssl
     from collections.abc import Callable
 
-    from mintage.server.loop.limits import Connection
     from mintage.server.loop.spread import Share
 
 #: Most connections that all workers together accept in a row before open connections have their turn.
@@ -90,87 +83,3 @@ class Server:
             self._share.end()
         self._loop.remove_reader(self._listener)
         self._listener.close()
-
-
-class TlsServer(Server):
-    """A server with TLS: at most ``most`` connections are open, half open ones among them.
-
-    :param connections: the connections of the interface.
-    :param timeout_s: the time limit of a handshake, in seconds.
-    """
-
-    def __init__(
-        self,
-        listener: socket.socket,
-        make: Callable[[], asyncio.Protocol],
-        workers: int,
-        share: Share | None,
-        connections: set[Connection],
-        most: int,
-        context: ssl.SSLContext,
-        timeout_s: float,
-    ) -> None:
-        super().__init__(listener, make, workers, share)
-        self._connections = connections
-        self._limit = ConnectionLimit(connections, most, timeout_s)
-        self._context = context
-        self._timeout_s = timeout_s
-
-    def _begin(self, connection: socket.socket) -> None:
-        if not self._limit.try_admit():
-            # No refusal is sent: it would need a handshake, which is the work to save.
-            connection.close()
-            return
-        Handshake(self._connections, self._make).begin(connection, self._context, self._timeout_s)
-
-
-class Handshake(asyncio.Protocol):
-    """The protocol of a connection during its handshake; the interface's own protocol then replaces it."""
-
-    def __init__(self, connections: set[Connection], make: Callable[[], asyncio.Protocol]) -> None:
-        self._connections = connections
-        self._make = make
-        self._task: asyncio.Task[None]
-
-    def begin(self, connection: socket.socket, context: ssl.SSLContext, timeout_s: float) -> None:
-        """Start the handshake on an accepted connection."""
-        self._connections.add(self)
-        self._task = asyncio.get_running_loop().create_task(self._shake_hands(connection, context, timeout_s))
-
-    async def _shake_hands(self, connection: socket.socket, context: ssl.SSLContext, timeout_s: float) -> None:
-        try:
-            # Failures are the client's: it does not speak TLS, has no certificate, or takes too long.
-            with suppress(OSError):
-                await asyncio.get_running_loop().connect_accepted_socket(
-                    lambda: self, connection, ssl=context, ssl_handshake_timeout=timeout_s
-                )
-        finally:
-            self._connections.discard(self)
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Hand the connection over to the interface's own protocol."""
-        self._connections.discard(self)
-        protocol = self._make()
-        transport.set_protocol(protocol)
-        protocol.connection_made(transport)
-
-    silent_s = 0.0
-    """Always 0, as a handshake has a time-out of its own."""
-
-    # --- as any connection ----------------------------------------------------------------------------------------
-
-    def check_timeouts(self, request_timeout_s: float, idle_timeout_s: float) -> None:
-        """Do nothing: the handshake has a time-out of its own."""
-
-    def finish(self) -> bool:
-        """End the handshake and return True: the client sent no request yet."""
-        self.abort()
-        return True
-
-    def close(self) -> None:
-        """End the handshake."""
-        self.abort()
-
-    def abort(self) -> None:
-        """End the handshake."""
-        self._task.cancel()

@@ -1,0 +1,244 @@
+"""The parent process of several workers.
+
+It binds the listeners and starts a process for each worker. They accept connections from the same sockets. No two
+workers share a segment or a lease, as each reserves its own.
+
+On Linux the parent imports what a worker needs and forks it, so that all of them share the memory of the modules. The
+parent has no thread, no event loop and no connection to a store, and so a worker inherits none.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import signal
+import socket
+import time
+from contextlib import suppress
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
+
+import structlog
+
+from mintage.platform.machine import can_fork
+from mintage.server.process.drain import FLUSH_TIMEOUT_S, SHUTDOWN_TIMEOUT_S
+from mintage.server.process.signals import IGNORED, STOPPING, log_ignored
+from mintage.server.process.worker import import_all, run_worker
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from multiprocessing.connection import Connection as Pipe
+
+    from mintage.server.config.settings import Settings
+    from mintage.server.loop.spread import Share, Shares
+    from mintage.server.process.listeners import Listeners
+
+_log = structlog.get_logger("mintage.server")
+
+#: The supervisor replaces a worker whose loop has sent no beat for this time.
+_SILENCE_S: Final = 30.0
+#: If a worker dies sooner than this after its start, the supervisor pauses before it starts the next one.
+_STARTUP_GRACE_S: Final = 5.0
+_PAUSE_S: Final = 1.0
+
+
+class _Worker:
+    """A worker process, and the pipe to it."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        listeners: Listeners,
+        inherited: Sequence[Pipe | socket.socket],
+        shares: Mapping[str, Share] | None,
+    ) -> None:
+        from multiprocessing import connection, get_context
+
+        self.pipe, theirs = connection.Pipe()
+        is_forked = can_fork()
+        context: Any = get_context("fork" if is_forked else "spawn")
+        ours = (self.pipe, *inherited) if is_forked else ()
+        self.process = context.Process(target=run_worker, args=(settings, listeners, theirs, ours, shares))
+        # Ctrl-C sends SIGINT to all processes of a terminal, but the parent stops its workers itself. The worker
+        # inherits these settings, so no signal but SIGTERM ends it while it starts.
+        ignored = (signal.SIGINT, signal.SIGQUIT, *IGNORED)
+        before = [signal.signal(number, signal.SIG_IGN) for number in ignored]
+        # A forked worker has the parent's handler of SIGTERM until it removes it: the signal waits for that.
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
+        try:
+            self.process.start()
+        finally:
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
+            for number, handler in zip(ignored, before, strict=True):
+                signal.signal(number, handler)
+            theirs.close()
+        self.serves = False
+        """True once it has sent a beat."""
+        self._started_s = self._last_beat_s = time.monotonic()
+
+    def is_responsive(self) -> bool:
+        """Return True if the process lives and its loop turns."""
+        with suppress(OSError, EOFError):
+            while self.pipe.poll():
+                self.pipe.recv_bytes(16)
+                self.serves = True
+                self._last_beat_s = time.monotonic()
+        return self.process.is_alive() and time.monotonic() - self._last_beat_s < _SILENCE_S
+
+    def in_startup_grace(self) -> bool:
+        """Return True if the process was started only just now."""
+        return time.monotonic() - self._started_s < _STARTUP_GRACE_S
+
+    def hurry(self) -> None:
+        """End its grace period: it then stops without waiting for its clients."""
+        with suppress(OSError):
+            self.pipe.send_bytes(b"!")
+
+    def end(self) -> int:
+        """Kill the process unless it has ended, and return its exit code."""
+        self.process.kill()
+        self.process.join()
+        self.pipe.close()
+        return self.process.exitcode or 0
+
+
+class Supervisor:
+    """The parent process: it starts workers, replaces those that die or hang, and stops them.
+
+    :param announce: called once all workers serve.
+    """
+
+    def __init__(self, settings: Settings, listeners: Listeners, announce: Callable[[], None]) -> None:
+        self._settings = settings
+        self._listeners = listeners
+        self._announce = announce
+        self._workers: list[_Worker] = []
+        self._shares: Shares | None = None
+        self._signals: list[int] = []
+        self._ignored: list[int] = []
+        # A signal writes to this pair, which wakes the thread in `_wait`.
+        self._wake, self._waker = socket.socketpair()
+        self._wake.setblocking(False)
+        self._waker.setblocking(False)
+
+    def run(self) -> int:
+        """Run until SIGTERM, SIGINT or SIGQUIT, and return the exit code."""
+        import shutil
+        import tempfile
+
+        # Set before any import of prometheus_client, which reads the variable once.
+        directory = os.environ["PROMETHEUS_MULTIPROC_DIR"] = tempfile.mkdtemp(prefix="mintage-metrics-")
+        signal.set_wakeup_fd(self._waker.fileno(), warn_on_full_buffer=False)
+        for numbers, kept in ((STOPPING, self._signals), (IGNORED, self._ignored)):
+            for number in numbers:
+                signal.signal(number, partial(_keep, kept))
+        if can_fork():
+            import_all()
+            from mintage.server.loop.spread import Shares
+
+            self._shares = Shares(self._settings.workers, ("http", "redis"))
+            # The collector would write to the memory that workers share.
+            gc.collect()
+            gc.freeze()
+        gc.enable()
+        try:
+            failed = self._start() or self._watch()
+        finally:
+            stopped = self._stop()
+            shutil.rmtree(directory, ignore_errors=True)
+        return failed or stopped
+
+    def _worker(self, at: int) -> _Worker:
+        """Start the worker with this index.
+
+        A forked one must close what the parent alone may have, to see the end of the parent.
+        """
+        pipes = [worker.pipe for worker in self._workers if not worker.pipe.closed]
+        shares = self._shares.of(at) if self._shares else None
+        return _Worker(self._settings, self._listeners, (*pipes, self._wake, self._waker), shares)
+
+    def _start(self) -> int:
+        """Start the workers. Return the exit code of one that cannot serve; 0 once all serve, or at a signal."""
+        while len(self._workers) < self._settings.workers:
+            self._workers.append(self._worker(len(self._workers)))
+        while not self._signals:
+            starting = [worker for worker in self._workers if not worker.serves]
+            if not starting:
+                self._announce()
+                break
+            self._wait([worker.pipe for worker in starting])
+            for worker in starting:
+                if not worker.is_responsive():
+                    return self._reap(worker) or 1
+        return 0
+
+    def _watch(self) -> int:
+        """Replace workers that die or hang, until a signal."""
+        from mintage.server.core.metrics import Workers
+
+        counted = Workers()
+        while not self._signals:
+            self._wait([worker.process.sentinel for worker in self._workers])
+            for at, worker in enumerate(self._workers):
+                if self._signals or worker.is_responsive():
+                    continue
+                self._reap(worker)
+                counted.gone(worker.process.pid or 0)
+                if worker.in_startup_grace():
+                    self._wait([])
+                if self._signals:
+                    break
+                try:
+                    self._workers[at] = self._worker(at)
+                except OSError as error:
+                    # Too many processes or too little memory: it tries again later.
+                    _log.error("worker not started", error=str(error))
+                    self._wait([])
+                else:
+                    counted.replaced()
+        return 0
+
+    def _wait(self, signs: list[Any]) -> None:
+        """Wait for one of these, for a signal, or for a pause."""
+        from multiprocessing import connection
+
+        connection.wait([self._wake, *signs], _PAUSE_S)
+        self._log_ignored()
+
+    def _log_ignored(self) -> None:
+        with suppress(BlockingIOError):
+            self._wake.recv(4096)
+        while self._ignored:
+            log_ignored(self._ignored.pop(0))
+
+    def _reap(self, worker: _Worker) -> int:
+        code = worker.end()
+        _log.error("worker died", pid=worker.process.pid, exit=code)
+        return code
+
+    def _stop(self) -> int:
+        """Stop all workers, and return 0 if all of them ended as they should."""
+        from multiprocessing import connection
+
+        for listener in self._listeners.bound().values():
+            listener.close()
+        deadline = time.monotonic() + self._settings.grace_ms / 1000 + FLUSH_TIMEOUT_S + SHUTDOWN_TIMEOUT_S + _PAUSE_S
+        for worker in self._workers:
+            worker.process.terminate()
+        hurried = False
+        while (left := [each for each in self._workers if each.process.is_alive()]) and time.monotonic() < deadline:
+            if len(self._signals) > 1 and not hurried:
+                hurried = True
+                for worker in left:
+                    worker.hurry()
+            connection.wait([worker.process.sentinel for worker in left], 0.1)
+            self._log_ignored()
+        for worker in left:
+            self._reap(worker)
+        # The signal may end a worker that was just starting, or that had just finished.
+        codes = {worker.end() for worker in self._workers}
+        return int(not codes <= {0, -signal.SIGTERM})
+
+
+def _keep(kept: list[int], number: int, _: object) -> None:
+    kept.append(number)

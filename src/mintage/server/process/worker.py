@@ -1,0 +1,212 @@
+"""One worker: the process that serves."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import os
+import signal
+import sys
+import time
+from contextlib import suppress
+from functools import partial
+from typing import TYPE_CHECKING
+
+import structlog
+import uvloop
+
+from mintage._core.lane import http_date
+from mintage.errors import CATALOGUE, MintError
+from mintage.server.core import logs
+from mintage.server.loop import tls
+from mintage.server.process.drain import drain, drop_unwritten_log, force_exit, give_all_back
+from mintage.server.process.signals import IGNORED, STOPPING, log_ignored
+
+if TYPE_CHECKING:
+    import socket
+    from collections.abc import Callable, Mapping, Sequence
+    from multiprocessing.connection import Connection as Pipe
+
+    from uvicorn.server import ServerState
+
+    from mintage.server.config.settings import Settings
+    from mintage.server.core.service import Service
+    from mintage.server.loop.accept import Server
+    from mintage.server.loop.spread import Share
+    from mintage.server.process.listeners import Listeners
+
+_log = structlog.get_logger("mintage.server")
+
+
+def import_all() -> None:
+    """Import all that a worker needs for its answers, so that none waits for an import.
+
+    The supervisor calls it once it has set the variable that the module of the metrics reads.
+    """
+    from mintage.lease import keeper, lease_client, request, segment_client  # noqa: F401
+    from mintage.server import app, http  # noqa: F401
+    from mintage.server.core import health, service  # noqa: F401
+    from mintage.server.loop import accept  # noqa: F401
+    from mintage.server.process import heap  # noqa: F401
+    from mintage.server.resp import protocol  # noqa: F401
+
+
+async def work(
+    settings: Settings,
+    listeners: Listeners,
+    announce: Callable[[], None],
+    parent: Pipe | None = None,
+    shares: Mapping[str, Share] | None = None,
+) -> None:
+    """Serve until a signal, or the parent process, stops the service."""
+    import_all()
+    from mintage.server.core.health import every
+    from mintage.server.core.service import Service
+    from mintage.server.process.heap import TRIM_INTERVAL_S, Heap
+
+    loop = asyncio.get_running_loop()
+    stop, hurry = asyncio.Event(), asyncio.Event()
+
+    def ask_to_stop() -> None:
+        # A second request to stop ends the grace period.
+        hurry.set() if stop.is_set() else stop.set()
+
+    if parent is None:
+        for number in STOPPING:
+            loop.add_signal_handler(number, ask_to_stop)
+    else:
+        # The parent sends SIGTERM once, and a service manager may send a signal to all processes. SIGINT is for the
+        # parent alone, and ignored here from the start.
+        loop.add_signal_handler(signal.SIGTERM, stop.set)
+        loop.add_signal_handler(signal.SIGQUIT, stop.set)
+        loop.add_reader(parent.fileno(), _read_parent, loop, parent, stop, hurry)
+    for number in IGNORED:
+        # Not a handler of the loop, which would restore the signal's default action at its end.
+        signal.signal(number, partial(_note_ignored, loop))
+    service = Service(settings, settings.open_store(), shares)
+    # Probed before the log says that it serves: it is then ready if the store answers.
+    probing = asyncio.create_task(service.probe.probe())
+    await asyncio.sleep(0)
+    servers, state = listen(service, listeners, shares)
+    await probing
+    service.probe.check()
+    tasks = [
+        asyncio.create_task(service.probe.run()),
+        asyncio.create_task(every(1.0, partial(_gather, service))),
+        asyncio.create_task(every(1.0, partial(_check_timeouts, service, state))),
+        asyncio.create_task(every(TRIM_INTERVAL_S, Heap(service, servers).trim)),
+    ]
+    if parent is not None:
+        tasks.append(asyncio.create_task(every(1.0, partial(_beat, parent))))
+    announce()
+    # All objects that exist by now stay: the collector need not visit them while clients wait.
+    gc.freeze()
+    gc.enable()
+    await stop.wait()
+    await drain(service, servers, hurry)
+    for task in tasks:
+        task.cancel()
+    await give_all_back(service)
+    _log.info("stopped", pid=os.getpid())
+
+
+def listen(
+    service: Service, listeners: Listeners, shares: Mapping[str, Share] | None = None
+) -> tuple[list[Server], ServerState]:
+    """Accept connections from now on. Return the servers, and the state that all of uvicorn's protocols share."""
+    from mintage.server.app import App
+    from mintage.server.http import HttpProtocol, configured
+    from mintage.server.loop.accept import Server
+    from mintage.server.resp.protocol import RespProtocol
+
+    config, state = configured(App(service))
+    makers: dict[str, Callable[[], asyncio.Protocol]] = {
+        "http": partial(HttpProtocol, service, config, state),
+        "redis": partial(RespProtocol, service),
+    }
+    settings = service.settings
+    context = tls.server_context(settings.tls_cert, settings.tls_key, settings.tls_client_ca)
+    most, timeout_s = settings.max_connections, settings.request_timeout_ms / 1000
+    servers: list[Server] = []
+    for name, listener in listeners.bound().items():
+        how = listener, makers[name], settings.workers, shares[name] if shares else None
+        if context is None:
+            servers.append(Server(*how))
+        else:
+            servers.append(tls.TlsServer(*how, service.connections[name], most, context, timeout_s))
+    return servers, state
+
+
+async def _gather(service: Service) -> None:
+    """Update the metrics, as another worker may be scraped."""
+    service.metrics.gather(service)
+
+
+async def _check_timeouts(service: Service, state: ServerState) -> None:
+    """Update the header Date of HTTP answers, and close connections that take too long."""
+    state.default_headers = [(b"date", http_date(int(time.time())).encode())]
+    for each in service.open_connections():
+        each.check_timeouts(service.settings.request_timeout_ms / 1000, service.settings.idle_timeout_ms / 1000)
+
+
+async def _beat(parent: Pipe) -> None:
+    """Send a beat to the parent: this loop turns."""
+    # The pipe is full if the parent was frozen for hours. `_read_parent` notices that the parent has ended.
+    with suppress(OSError):
+        parent.send_bytes(b".")
+
+
+def _read_parent(loop: asyncio.AbstractEventLoop, parent: Pipe, stop: asyncio.Event, hurry: asyncio.Event) -> None:
+    """End the grace period if the parent sends a byte, and stop if the parent has ended."""
+    try:
+        data = os.read(parent.fileno(), 16)
+    except BlockingIOError:
+        return
+    except OSError:
+        data = b""
+    if data:
+        hurry.set()
+    else:
+        loop.remove_reader(parent.fileno())
+        stop.set()
+
+
+def _note_ignored(loop: asyncio.AbstractEventLoop, number: int, _: object) -> None:
+    """Log a signal from the loop, as the handler may interrupt the writing of another line."""
+    # The loop is closed at the end of the process.
+    with suppress(RuntimeError):
+        loop.call_soon_threadsafe(log_ignored, number)
+
+
+def run_worker(
+    settings: Settings,
+    listeners: Listeners,
+    parent: Pipe,
+    inherited: Sequence[Pipe | socket.socket],
+    shares: Mapping[str, Share] | None,
+) -> None:
+    """Serve as a process that the supervisor has started.
+
+    :param parent: the pipe to the supervisor.
+    :param inherited: what a forked process must close, to see the end of the supervisor.
+    """
+    from multiprocessing import parent_process
+
+    signal.set_wakeup_fd(-1)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
+    for each in inherited:
+        each.close()
+    logs.configure(settings)
+    os.set_blocking(parent.fileno(), False)
+    try:
+        uvloop.run(work(settings, listeners, lambda: None, parent, shares))
+    except MintError as error:
+        _log.error("cannot serve", code=error.code, error=str(error))
+        sys.exit(CATALOGUE[error.code].exit)
+    if (supervisor := parent_process()) is not None and supervisor.pid != os.getppid():
+        import shutil
+
+        shutil.rmtree(os.environ["PROMETHEUS_MULTIPROC_DIR"], ignore_errors=True)
+    drop_unwritten_log()
+    force_exit()
