@@ -684,7 +684,7 @@ def test_copy_at_another_inode_is_noticed_after_a_restart(anywhere: Path, way: s
 
 @pytest.mark.parametrize("way", ["rm all, cp", "cp over it", "cp aside, mv"])
 def test_copy_is_noticed_without_a_creation_time(anywhere: Path, way: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mintage.store.sqlite.store.created_ns", lambda _: None)
+    monkeypatch.setattr("mintage.store.sqlite.file.created_ns", lambda _: None)
     path = anywhere / "ids.db"
     with opened(path) as store:
         segment = store.reserve("n", 100)
@@ -712,12 +712,12 @@ def test_creation_time_that_only_some_processes_see_changes_nothing(
     store: SqliteStore, path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as without:
-        without.setattr("mintage.store.sqlite.store.created_ns", lambda _: None)
+        without.setattr("mintage.store.sqlite.file.created_ns", lambda _: None)
         assert store.reserve("n", 1).first == 1
         before = store.describe().identity
     assert store.reserve("n", 1).first == 2
     with monkeypatch.context() as without:
-        without.setattr("mintage.store.sqlite.store.created_ns", lambda _: None)
+        without.setattr("mintage.store.sqlite.file.created_ns", lambda _: None)
         assert store.reserve("n", 1).first == 3
     assert store.describe().identity == before
     # Processes that see it agree from then on.
@@ -1007,7 +1007,7 @@ def test_file_of_schema_version_1_still_works(path: Path) -> None:
 DIES = """
 import os, sys
 from mintage.store import open_store
-from mintage.store.sqlite.store import File
+from mintage.store.sqlite.file import File
 File.check_place = lambda *_: os._exit(0)  # as killed after the commit, before its log is in the file
 open_store(sys.argv[1]).reserve(sys.argv[2], int(sys.argv[3]))
 """
@@ -1042,7 +1042,7 @@ def test_copy_beside_a_stale_write_ahead_log_is_noticed(
     with closing(sqlite3.connect(path)) as connection:
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     process = python(
-        "import os, sys, time; from mintage.store import open_store; from mintage.store.sqlite.store import File\n"
+        "import os, sys, time; from mintage.store import open_store; from mintage.store.sqlite.file import File\n"
         "File.check_place = lambda *_: os._exit(0)\n"
         "store = open_store(sys.argv[1]); store.acquire('q', nodes=range(1), layout='test', holder='it', "
         "now_ms=time.time_ns() // 10**6, span_ms=1000)",
