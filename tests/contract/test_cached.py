@@ -186,6 +186,8 @@ def test_cache_needs_no_append_only_file(database: str, redis_without_aof: Redis
         "sqlite:///ids.db?block=0&cache=redis://127.0.0.1",
         "sqlite:///ids.db?cache=redis://127.0.0.1?volatile=1",
         "redis://127.0.0.1/0?cache=redis://127.0.0.1",
+        "sqlite:///ids.db?cache=redis://127.0.0.1?cache=redis://127.0.0.1",
+        "sqlite:///ids.db" + "?cache=sqlite:///ids.db" * 10_000,
     ],
 )
 def test_unsuitable_cache_or_database_is_refused(url: str) -> None:

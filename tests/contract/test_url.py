@@ -56,7 +56,7 @@ def test_url_is_split_into_its_parts(
 )
 def test_cache_url_contains_a_database_url(url: str, cache: str) -> None:
     read = StoreUrl.parse(url)
-    assert (read.scheme, read.path, read.options["cache"]) == ("mysql", "d", cache)
+    assert (read.scheme, read.path, read.cache) == ("mysql", "d", StoreUrl.parse(cache))
 
 
 @pytest.mark.parametrize(

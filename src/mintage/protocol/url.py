@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from mintage.errors import ArgumentError, ConfigError
@@ -35,10 +35,12 @@ class StoreUrl:
     path: str = ""
     """The part after the hosts, without the slash that ends them."""
     options: dict[str, str] = field(default_factory=dict, repr=False)
+    cache: StoreUrl | None = None
+    """The value of the option ``cache``, which is a URL itself."""
 
     @classmethod
     def parse(cls, url: str) -> StoreUrl:
-        """Parse a URL, or a URL object of SQLAlchemy.
+        """Parse a URL and that of its cache, or a URL object of SQLAlchemy.
 
         :raises ArgumentError: it is not a str.
         :raises ConfigError: ``config.store``. The message does not repeat the URL, which may hold a password.
@@ -48,14 +50,23 @@ class StoreUrl:
             raise ArgumentError(f"store must be a URL or a Store, not {type(url).__name__}", code="argument.type")
         path = url.removeprefix("sqlite:///")
         if path != url and _PLAIN.issuperset(path):
-            return cls(
-                "sqlite", path=path
-            )  # This is the registry's URL: the imports below would take a third of its first lease.
+            # This is the registry's URL: the imports below would take a third of its first lease.
+            return cls("sqlite", path=path)
+        # The last option of some stores is a URL itself, without percent-encoding.
+        url, cache = _split_cache(url)
+        parsed = cls._parse(url)
+        if cache is None:
+            return parsed
+        try:
+            return replace(parsed, cache=cls._parse(cache))
+        except ConfigError as error:
+            raise ConfigError(f"option cache of the store's URL: {error}", code="config.store") from None
+
+    @classmethod
+    def _parse(cls, url: str) -> StoreUrl:
         import re
         from urllib.parse import parse_qsl, unquote, urlsplit
 
-        # The last option of some stores is a URL itself, without percent-encoding.
-        url, cache = _split_cache(url)
         if not re.match(_SCHEME, url):
             raise ConfigError("a store's URL begins with its kind, such as redis: or sqlite:", code="config.store")
         part = "host, in brackets,"
@@ -79,8 +90,6 @@ class StoreUrl:
             raise ConfigError("the store's URL has an option twice: give each once", code="config.store")
         if "#" in url:
             raise ConfigError("the store's URL has a #: write it as %23", code="config.store")
-        if cache is not None:
-            options["cache"] = cache
         return cls(
             scheme=_kind(parts.scheme),
             hosts=found,
@@ -109,12 +118,16 @@ class StoreUrl:
             return f"/{self.path}"
         return next((self.options[name] for name in ("host", "unix_socket") if self.options.get(name)), None)
 
+    @property
+    def _option_names(self) -> tuple[str, ...]:
+        return tuple(self.options) if self.cache is None else (*self.options, "cache")
+
     def check_options(self, *known: str, refused: Mapping[str, str] | None = None) -> None:
         """Refuse options that this kind of store does not have, and those in ``refused``, each for its reason.
 
         :raises ConfigError: ``config.store``.
         """
-        for name in self.options:
+        for name in self._option_names:
             if refused and name in refused:
                 raise ConfigError(
                     f"a store of kind {self.scheme} cannot have the option {name!r}: {refused[name]}",
@@ -192,7 +205,7 @@ class StoreUrl:
             (f"[{host}]" if ":" in host else host) + ("" if port is None else f":{port}") for host, port in self.hosts
         )
         authority = "" if self.scheme == "memory" and not hosts else f"//{user}{'@' if user else ''}{hosts}/"
-        options = "".join(f"{'&' if at else '?'}{name}=…" for at, name in enumerate(self.options))
+        options = "".join(f"{'&' if at else '?'}{name}=…" for at, name in enumerate(self._option_names))
         return f"{self.scheme}:{authority}{self.path}{options}"
 
 

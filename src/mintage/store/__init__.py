@@ -7,7 +7,7 @@ suite. Verbs are synchronous: a process needs one in thousands of IDs, so async 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Self
@@ -385,6 +385,8 @@ STORE_KINDS: Final[dict[str, tuple[str, str, str | None]]] = {
     "https": ("mintage.store.http", "HttpStore", "client"),
 }
 """The module, the class and the extra with the driver, for each scheme of a URL."""
+DATABASES: Final = ("mysql", "mariadb", "postgresql", "sqlite")
+"""The kinds of stores that may have a cache in front of them."""
 
 
 def kinds_like(scheme: str) -> str:
@@ -419,13 +421,28 @@ def open_store(url: str) -> Store:
             f"the store's URL names no host: for a server on this machine, begin with {parsed.scheme}://127.0.0.1/",
             code="config.store",
         )
-    if "cache" in parsed.options:
-        from mintage.store.cached import CachedStore
+    return _open(parsed) if parsed.cache is None else _open_pair(parsed, parsed.cache)
 
-        return CachedStore(parsed)
-    module, name, extra = STORE_KINDS[parsed.scheme]
+
+def _open(url: StoreUrl) -> Store:
+    module, name, extra = STORE_KINDS[url.scheme]
     make: Callable[[StoreUrl], Store] = getattr(load_driver(module, extra), name)
-    return make(parsed)
+    return make(url)
+
+
+def _open_pair(url: StoreUrl, cache: StoreUrl) -> Store:
+    if url.scheme not in DATABASES:
+        raise ConfigError(
+            f"a store of kind {url.scheme} has no cache; use one of {', '.join(DATABASES)}", code="config.store"
+        )
+    if STORE_KINDS.get(cache.scheme) != STORE_KINDS["redis"]:
+        raise ConfigError(f"a store of kind {cache.scheme} cannot be a cache; use redis", code="config.store")
+    segments = url.parse_int("block", 100, 1, 1_000_000)
+    options = {name: text for name, text in url.options.items() if name != "block"}
+    database = _open(replace(url, options=options, cache=None))
+    _, _, extra = STORE_KINDS[cache.scheme]
+    paired: Store = load_driver("mintage.store.cached", extra).CachedStore(url, database, cache, segments)
+    return paired
 
 
 def all_or_nothing(store: Store, segment: Segment, count: int) -> Segment:

@@ -30,18 +30,17 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 from mintage import rules
 from mintage._core import kernel_random, monotonic_s
-from mintage.errors import ConfigError, GenerationError, StoreError
+from mintage.errors import GenerationError, StoreError
 from mintage.platform.machine import host_name
-from mintage.protocol.url import StoreUrl
 from mintage.rules import Segment
-from mintage.store import STORE_KINDS, Description, Forwarding, load_driver, new_token
+from mintage.store import Description, Forwarding, new_token
+from mintage.store.redis import Scripts
 
 if TYPE_CHECKING:
+    from mintage.protocol.url import StoreUrl
     from mintage.rules import NamespaceRecord
     from mintage.store.ledger import Ledger
 
-DATABASES: Final = ("mysql", "mariadb", "postgresql", "sqlite")
-CACHES: Final = ("redis", "rediss", "redis+sentinel", "redis+cluster", "valkey", "unix")
 PAUSE_S: Final = 5.0
 """The time in seconds for which a client does not ask a cache that did not answer."""
 
@@ -84,28 +83,14 @@ class CachedStore(Forwarding):
     reached it before continues: only such a process knows the id of the database that owns the blocks.
     """
 
-    def __init__(self, url: StoreUrl) -> None:
-        if url.scheme not in DATABASES:
-            raise ConfigError(
-                f"a store of kind {url.scheme} has no cache; use one of {', '.join(DATABASES)}", code="config.store"
-            )
-        try:
-            cache = StoreUrl.parse(url.options["cache"])
-        except ConfigError as error:
-            raise ConfigError(f"option cache of the store's URL: {error}", code="config.store") from None
-        if cache.scheme not in CACHES:
-            raise ConfigError(f"a store of kind {cache.scheme} cannot be a cache; use redis", code="config.store")
-        self._segments = url.parse_int("block", 100, 1, 1_000_000)
-        options = {name: text for name, text in url.options.items() if name not in {"cache", "block"}}
-        module, name, extra = STORE_KINDS[url.scheme]
-        database: Ledger = getattr(load_driver(module, extra), name)(replace(url, options=options))
+    def __init__(self, url: StoreUrl, database: Ledger, cache: StoreUrl, segments: int) -> None:
         super().__init__(database)
+        self._segments = segments
         self.inner: Ledger = database
         # While the cache is unreachable, the database reserves above the block, which is used again afterwards.
         self.is_ascending = False
         self.url = url
-        module, _, extra = STORE_KINDS[cache.scheme]
-        self._cache: Any = load_driver(module, extra).Scripts(cache)
+        self._cache = Scripts(cache)
         self._database_id: str | None = None
         self._away_until_s = 0.0
 

@@ -55,12 +55,13 @@ def serve(settings: Settings) -> int:
     tls.server_context(settings.tls_cert, settings.tls_key, settings.tls_client_ca)
     if settings.tls_cert is not None:
         tls.check_certificate(settings.tls_cert, settings.tls_key)
-    _import_drivers(settings.store_url)
+    url = StoreUrl.parse(settings.store_url)
+    _import_drivers(url)
     _check_store(settings)
-    _refuse_itself(settings)
+    _refuse_itself(url, settings.http_address)
     listeners = Listeners.bind(settings)
     _allow_files(len(listeners.bound()) * settings.max_connections + _OWN_FILES)
-    announce = partial(_announce, settings, listeners)
+    announce = partial(_announce, settings, url, listeners)
     if settings.workers > 1:
         code = Supervisor(settings, listeners, announce).run()
         drop_unwritten_log()
@@ -86,12 +87,11 @@ def _check_store(settings: Settings) -> None:
         raise
 
 
-def _import_drivers(store: str) -> None:
+def _import_drivers(url: StoreUrl) -> None:
     """Import the drivers of a store and its cache, once for all workers. Opening the store says what is missing."""
-    url = StoreUrl.parse(store)
-    for scheme in (url.scheme, url.options.get("cache", "").partition(":")[0]):
-        module, _, extra = STORE_KINDS.get(scheme, ("", "", None))
-        if module:
+    for each in (url, url.cache):
+        if each is not None and each.scheme in STORE_KINDS:
+            module, _, extra = STORE_KINDS[each.scheme]
             with suppress(ConfigError):
                 load_driver(module, extra)
 
@@ -111,9 +111,8 @@ def _keep_standard_error() -> None:
     sys.stderr = open(2, "w", encoding="utf-8", closefd=False)  # noqa: SIM115 - until the process ends
 
 
-def _refuse_itself(settings: Settings) -> None:
+def _refuse_itself(url: StoreUrl, address: tuple[str, int] | None) -> None:
     """Refuse a service as its own store: it would ask itself for every integer, and never get one."""
-    url, address = StoreUrl.parse(settings.store_url), settings.http_address
     if url.scheme not in {"http", "https"} or address is None:
         return
     for host, port in url.hosts:
@@ -133,7 +132,7 @@ def _allow_files(needed: int) -> None:
         _log.info("few open files", allowed=limit, needed=needed)
 
 
-def _announce(settings: Settings, listeners: Listeners) -> None:
+def _announce(settings: Settings, url: StoreUrl, listeners: Listeners) -> None:
     """Log the addresses, and print commands to try on a terminal."""
     from mintage import __version__
 
@@ -143,7 +142,7 @@ def _announce(settings: Settings, listeners: Listeners) -> None:
         version=__version__,
         pid=os.getpid(),
         workers=settings.workers,
-        store=str(StoreUrl.parse(settings.store_url)),
+        store=str(url),
         keys=len(settings.keys),
         auto_create=settings.creates,
         **addresses,
@@ -151,10 +150,10 @@ def _announce(settings: Settings, listeners: Listeners) -> None:
     if not logs.is_console(settings):
         return
     scheme = "https" if settings.tls_cert is not None else "http"
-    url = f"{scheme}://{addresses.get('http', '')}"
+    service = f"{scheme}://{addresses.get('http', '')}"
     lines = []
     if "http" in addresses:
-        lines.append(f"""curl -d '{{"serviceName": "orders", "count": 3}}' {url}/alloc""")
+        lines.append(f"""curl -d '{{"serviceName": "orders", "count": 3}}' {service}/alloc""")
     if "redis" in addresses:
         host, _, port = addresses["redis"].rpartition(":")
         at = "" if host == "127.0.0.1" else f"-h {host.strip('[]')} "
@@ -164,7 +163,7 @@ def _announce(settings: Settings, listeners: Listeners) -> None:
 
         # The full path, as another terminal may not have activated the virtual environment.
         python = shlex.quote(sys.executable)
-        lines.append(f"""{python} -c 'import mintage; print(mintage.Client("{url}").next("orders"))'""")
+        lines.append(f"""{python} -c 'import mintage; print(mintage.Client("{service}").next("orders"))'""")
     print("\nTry it:", *lines, sep="\n  ", end="\n\n", flush=True)
     if "http" in addresses:
-        print(f"Or open {url}/ in a browser. Ctrl-C stops it.\n", flush=True)
+        print(f"Or open {service}/ in a browser. Ctrl-C stops it.\n", flush=True)
