@@ -1,8 +1,8 @@
 """Generate parts of the reference from the code, so that nobody copies a table by hand.
 
-Directives of reStructuredText: ``error-catalogue``, ``command-line``, ``layouts``; of Markdown: ``layout`` and
-``scheme-reference``. Autodoc takes the signatures of the extension's classes from their stubs, and links the errors in
-``:raises:``.
+Directives of reStructuredText: ``error-catalogue``, ``command-line``, ``layouts``; of Markdown: ``layout``,
+``scheme-reference`` and ``store-options``. Autodoc takes the signatures of the extension's classes from their stubs,
+and links the errors in ``:raises:``.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import copy
 import inspect
 import re
 import sys
+from dataclasses import fields
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -124,6 +125,26 @@ class Layout(Generated):
         """Return the first line of the docstring of a field that the declaration does not describe."""
         first, *_ = getattr(import_module(f"mintage.{scheme}").ID, name).__doc__.splitlines()
         return str(first[:1].lower() + first[1:].rstrip("."))
+
+
+class StoreOptions(Generated):
+    """A table of the options of a kind of store: ``{store-options} mintage.store.redis.RedisOptions``."""
+
+    required_arguments = 1
+
+    def lines(self) -> Iterator[str]:
+        module, _, name = self.arguments[0].rpartition(".")
+        yield from ("| option | values | default | meaning |", "| --- | --- | --- | --- |")
+        for each in fields(getattr(import_module(module), name)):
+            about, least, most, schemes = (each.metadata[key] for key in ("about", "least", "most", "schemes"))
+            values, default = "text", f"`{each.default}`"
+            if most:
+                values, default = f"{least:,} to {most:,}", f"{each.default or least:,}"
+            elif isinstance(each.default, bool):
+                values, default = "0 or 1", str(int(each.default))
+            only = f" ({', '.join(f'`{scheme}:`' for scheme in schemes)})" if schemes else ""
+            yield f"| `{each.name}`{only} | {values} | {'–' if each.default is None else default} | {about} |"
+        yield ""
 
 
 class SchemeReference(Generated):
@@ -366,6 +387,7 @@ def setup(app: Sphinx) -> dict[str, object]:
     app.add_directive("error-catalogue", ErrorCatalogue)
     app.add_directive("layouts", Layouts)
     app.add_directive("layout", Layout)
+    app.add_directive("store-options", StoreOptions)
     app.add_directive("scheme-reference", SchemeReference)
     app.add_directive("command-line", CommandLine)
     app.connect("autodoc-process-signature", signature)

@@ -10,8 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mintage.errors import ArgumentError, ConfigError, MintError
+from mintage.protocol.options import read_options
 from mintage.protocol.url import StoreUrl
 from mintage.store import STORE_KINDS, open_store
+from mintage.store.sql.mysql import MySqlOptions
 
 SECRET = "s3cr3t-w0rd"
 
@@ -176,6 +178,20 @@ def test_no_password_or_option_is_ever_shown(kind: str) -> None:
     read = StoreUrl.parse(f"{kind}://me:{SECRET}@h:1,h:2/x?token={SECRET}&cache=redis://:{SECRET}@r")
     assert SECRET not in f"{read} {read!r}"
     assert "me:***@h:1,h:2/x?token=…&cache=…" in str(read)
+
+
+def test_no_value_of_an_option_is_ever_shown() -> None:
+    url = StoreUrl.parse(f"mysql://h/d?ssl_key_password={SECRET}")
+    options = read_options(url, MySqlOptions)
+    assert options.ssl_key_password == SECRET
+    assert SECRET not in repr(options)
+
+
+@pytest.mark.parametrize("url", ["mysql://h/d?write_timeout=0", "mysql://h/d?read_timeout=soon", "redis://h?tls=yes"])
+def test_option_outside_its_limits_is_refused_before_any_connection(url: str) -> None:
+    with pytest.raises(ConfigError, match=url.partition("?")[2].partition("=")[0]) as caught:
+        open_store(url)
+    assert caught.value.code == "config.store"
 
 
 @pytest.mark.parametrize("kind", STORE_KINDS)

@@ -18,7 +18,7 @@ from urllib.parse import urlencode
 from mintage._core import monotonic_s
 from mintage.errors import CATALOGUE, ConfigError, GenerationError, MintError, RequestError, StoreError, TransientError
 from mintage.protocol.members import AnswerError, Members
-from mintage.protocol.url import TLS_OPTIONS
+from mintage.protocol.options import AUTHORITIES, CERTIFICATE, CERTIFICATE_KEY, option, read_options, timeout
 from mintage.rules import LATEST_MS, MAX_STRIDE, NamespaceRecord, Segment, check_name
 
 if TYPE_CHECKING:
@@ -137,6 +137,16 @@ class _Failure(NamedTuple):
     """True if nothing was done, for certain."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServiceOptions:
+    """The options of a service as a store."""
+
+    timeout_ms: int = timeout("The longest time of an HTTP request, in milliseconds")
+    ca: str | None = option(None, AUTHORITIES, schemes=("https",))
+    cert: str | None = option(None, CERTIFICATE, schemes=("https",))
+    cert_key: str | None = option(None, CERTIFICATE_KEY, schemes=("https",))
+
+
 class ServiceProtocol:
     """The hosts of a service, as an ``http://`` or ``https://`` URL names them.
 
@@ -144,8 +154,7 @@ class ServiceProtocol:
     """
 
     def __init__(self, url: StoreUrl) -> None:
-        is_secure = url.scheme == "https"
-        url.check_options("timeout_ms", *(TLS_OPTIONS if is_secure else ()))
+        options = read_options(url, ServiceOptions)
         if url.path:
             raise ConfigError(f"a store of kind {url.scheme} has no path: {url}", code="config.store")
         if not url.hosts:
@@ -158,7 +167,7 @@ class ServiceProtocol:
         if url.password is not None and not _KEY.fullmatch(url.password):
             raise ConfigError("the URL's key is not 1 to 512 printable characters of ASCII", code="config.store")
         self.url = url
-        self.timeout_ms = url.parse_int("timeout_ms", 2000, 1, 60_000)
+        self.timeout_ms = options.timeout_ms
         self._key = url.password
         # The host that answered last comes first.
         self._hosts = [

@@ -7,7 +7,7 @@ suite. Verbs are synchronous: a process needs one in thousands of IDs, so async 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Self
@@ -437,12 +437,11 @@ def _open_pair(url: StoreUrl, cache: StoreUrl) -> Store:
         )
     if STORE_KINDS.get(cache.scheme) != STORE_KINDS["redis"]:
         raise ConfigError(f"a store of kind {cache.scheme} cannot be a cache; use redis", code="config.store")
-    segments = url.parse_int("block", 100, 1, 1_000_000)
-    options = {name: text for name, text in url.options.items() if name != "block"}
-    database = _open(replace(url, options=options, cache=None))
     _, _, extra = STORE_KINDS[cache.scheme]
-    paired: Store = load_driver("mintage.store.cached", extra).CachedStore(url, database, cache, segments)
-    return paired
+    cached: Any = load_driver("mintage.store.cached", extra)
+    options, database = cached.split_options(url)
+    pair: Store = cached.CachedStore(url, _open(database), cache, options)
+    return pair
 
 
 def all_or_nothing(store: Store, segment: Segment, count: int) -> Segment:

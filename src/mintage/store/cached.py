@@ -24,7 +24,7 @@ memory.
 from __future__ import annotations
 
 import logging
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
@@ -32,6 +32,7 @@ from mintage import rules
 from mintage._core import kernel_random, monotonic_s
 from mintage.errors import GenerationError, StoreError
 from mintage.platform.machine import host_name
+from mintage.protocol.options import declared, option, read_options
 from mintage.rules import Segment
 from mintage.store import Description, Forwarding, new_token
 from mintage.store.redis import Scripts
@@ -74,18 +75,33 @@ class Reply(Enum):
 Answer: TypeAlias = Cut | NeedBlock | Reply
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PairOptions:
+    """The options of a pair, beside those of its database."""
+
+    block: int = option(100, "The number of segments in a block", least=1, most=1_000_000)
+
+
+def split_options(url: StoreUrl) -> tuple[PairOptions, StoreUrl]:
+    """Return the options of a pair, and the URL of its database alone."""
+    options = dict(url.options)
+    own = {name: options.pop(name) for name in declared(PairOptions, url.scheme) if name in options}
+    alone = replace(url, options=options, cache=None)
+    return read_options(replace(alone, options=own), PairOptions), alone
+
+
 class CachedStore(Forwarding):
     """A database with Redis in front of it.
 
     The URL is ``mysql://user:password@host/database?cache=redis://user:password@host:6379``.
-    The options of the cache follow its URL. The database has the option ``block``, the number of segments in a block
-    (100). To raise a floor, both servers must be reachable. While the database is unreachable, only a process that has
-    reached it before continues: only such a process knows the id of the database that owns the blocks.
+    The options of the cache follow its URL, and those of the pair are :class:`PairOptions`. To raise a floor, both
+    servers must be reachable. While the database is unreachable, only a process that has reached it before continues:
+    only such a process knows the id of the database that owns the blocks.
     """
 
-    def __init__(self, url: StoreUrl, database: Ledger, cache: StoreUrl, segments: int) -> None:
+    def __init__(self, url: StoreUrl, database: Ledger, cache: StoreUrl, options: PairOptions) -> None:
         super().__init__(database)
-        self._segments = segments
+        self._segments = options.block
         self.inner: Ledger = database
         # While the cache is unreachable, the database reserves above the block, which is used again afterwards.
         self.is_ascending = False

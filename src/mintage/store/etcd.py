@@ -12,15 +12,15 @@ import json
 import threading
 from base64 import b64decode, b64encode
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any, ClassVar, Final, cast
 
 import httpx
 
 from mintage.errors import ConfigError, StoreError
+from mintage.protocol.options import AUTHORITIES, CERTIFICATE, CERTIFICATE_KEY, option, read_options, timeout
 from mintage.protocol.records import columns, key_of, name_of, read
-from mintage.protocol.url import TLS_OPTIONS
 from mintage.rules import MAX_COUNT, NamespaceRecord, NodeRecord
 from mintage.store import LOST_HISTORY, Description
 from mintage.store.ledger import ConflictError, Ledger, ServerIdentity
@@ -47,13 +47,21 @@ INCARNATION: Final = "incarnation"
 """The key, after the prefix, of a text that is part of the server's id. It changes when the cluster went back."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EtcdOptions:
+    """The options of a store in etcd."""
+
+    prefix: str = option("mintage/", "The beginning of all keys")
+    timeout_ms: int = timeout("The longest time of an HTTP request, in milliseconds")
+    ca: str | None = option(None, AUTHORITIES, schemes=("etcds",))
+    cert: str | None = option(None, CERTIFICATE, schemes=("etcds",))
+    cert_key: str | None = option(None, CERTIFICATE_KEY, schemes=("etcds",))
+
+
 class EtcdStore(Ledger):
     """A store in etcd: ``etcd://host``, ``etcds://host`` with TLS, ``etcd://user:password@host1:2379,host2:2379``.
 
-    If the URL has several hosts, the store uses the first reachable one. Options: ``prefix`` of the keys
-    (``mintage/``), ``timeout_ms`` for each request (2000), and with TLS ``ca``, the file of the authority that signed
-    the servers' certificates (the system's authorities), and ``cert`` and ``cert_key``, the files of a client
-    certificate.
+    If the URL has several hosts, the store uses the first reachable one. Options: :class:`EtcdOptions`.
 
     etcd has no request for its time, so the store's clock is the ``Date`` of the member that answers, which has a
     resolution of one second: the check of a caller's clock is half a second less exact.
@@ -66,13 +74,12 @@ class EtcdStore(Ledger):
     promise: ClassVar[str] = "shared"
 
     def __init__(self, url: StoreUrl) -> None:
-        url.check_options("prefix", "timeout_ms", *(TLS_OPTIONS if url.scheme == "etcds" else ()))
+        options = read_options(url, EtcdOptions)
         if url.path:
             raise ConfigError(f"a store of kind {url.scheme} has no path: {url}", code="config.store")
         self.url = url
-        self._prefix = url.options.get("prefix", "mintage/")
-        self._timeout_ms = url.parse_int("timeout_ms", 2000, 1, 60_000)
-        self._connection = PerProcess(lambda: Connection(url, self._timeout_ms))
+        self._prefix = options.prefix
+        self._connection = PerProcess(lambda: Connection(url, options.timeout_ms))
 
     @contextmanager
     def _begin(self) -> Iterator[Keys]:

@@ -14,6 +14,7 @@ from __future__ import annotations
 import json
 import re
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import cache
 from hashlib import sha1
 from itertools import count, islice
@@ -28,6 +29,7 @@ from redis.retry import Retry
 
 from mintage import rules
 from mintage.errors import ConfigError, LeaseError, StoreError
+from mintage.protocol.options import AUTHORITIES, CERTIFICATE, CERTIFICATE_KEY, option, read_options, timeout
 from mintage.protocol.records import columns, name_of, read
 from mintage.rules import Lease, NamespaceRecord, NodeRecord, PoolRecord, Segment
 from mintage.store import PAGE, Description, Store, new_token
@@ -49,16 +51,28 @@ PARTS: Final = {
 }
 """The files of ``lua/`` that a script consists of."""
 
-OPTIONS: Final = (
-    "prefix",
-    "timeout_ms",
-    "wait_replicas",
-    "tls",
-    "ssl_ca_certs",
-    "ssl_certfile",
-    "ssl_keyfile",
-    "sentinel_password",
-)
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CacheOptions:
+    """The options of a server of Redis, also as a cache."""
+
+    prefix: str = option("mintage", "The beginning of all keys")
+    timeout_ms: int = timeout()
+    wait_replicas: int = option(0, "How many replicas must have a write before it counts; not in a cluster", most=100)
+    tls: bool = option(False, "Whether to use TLS, as with `rediss:`")
+    ssl_ca_certs: str | None = option(None, AUTHORITIES)
+    ssl_certfile: str | None = option(None, CERTIFICATE)
+    ssl_keyfile: str | None = option(None, CERTIFICATE_KEY)
+    sentinel_password: str | None = option(None, "The password of the Sentinels")
+    db: int = option(0, "The number of the database", most=999_999_999, schemes=("unix",))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RedisOptions(CacheOptions):
+    """The options of a store in Redis."""
+
+    volatile: bool = option(False, "Whether to use a server that may lose its data: integers of sequences repeat then")
+
 
 _REFUSED: Final = (exceptions.AuthenticationError, exceptions.AuthorizationError)
 _AWAY: Final = (
@@ -102,13 +116,14 @@ def _script(name: str) -> tuple[str, str]:
 class Scripts:
     """A client that runs the scripts of ``lua/`` on the server that a URL names."""
 
-    def __init__(self, url: StoreUrl, *more_options: str) -> None:
-        url.check_options(*OPTIONS, *(("db",) if url.scheme == "unix" else ()), *more_options)
+    def __init__(self, url: StoreUrl, options: CacheOptions | None = None) -> None:
+        options = options or read_options(url, CacheOptions)
         self.url = url
-        self.prefix = url.options.get("prefix", "mintage")
+        self.prefix = options.prefix
         rules.check_name(self.prefix, "prefix")
-        self.wait_replicas = url.parse_int("wait_replicas", 0, 0, 100)
-        self._timeout_ms = url.parse_int("timeout_ms", 2000, 1, 60_000)
+        self.wait_replicas = options.wait_replicas
+        self._timeout_ms = options.timeout_ms
+        self._options = options
         self._arguments = self._connection_arguments()
         self._service, self._database = self._path()
         self._idle: PerProcess[list[Any]] = PerProcess(list)
@@ -123,7 +138,7 @@ class Scripts:
             "retry": Retry(NoBackoff(), 0),
             "username": self.url.user,
             "password": self.url.password,
-            "ssl": self.url.scheme == "rediss" or self.url.flag("tls"),
+            "ssl": self.url.scheme == "rediss" or self._options.tls,
             "protocol": 2,
             "decode_responses": True,
             # CLIENT LIST shows it. redis-py would read its own version, which takes longer than a connection.
@@ -139,7 +154,7 @@ class Scripts:
                 raise ConfigError(
                     "unix: needs the absolute path of a socket: unix:///run/redis.sock", code="config.store"
                 )
-            return service, self.url.parse_int("db", 0, 0, 999_999_999)
+            return service, self._options.db
         if kind == "redis+sentinel":
             service, _, database = self.url.path.partition("/")
             if not service:
@@ -166,7 +181,7 @@ class Scripts:
         if self.url.scheme == "redis+sentinel":
             from redis.sentinel import Sentinel
 
-            own = self._arguments | {"username": None, "password": self.url.options.get("sentinel_password")}
+            own = self._arguments | {"username": None, "password": self._options.sentinel_password}
             sentinel: Any = Sentinel(self._addresses(26379), sentinel_kwargs=own)  # type: ignore[no-untyped-call]
             client: Redis = sentinel.master_for(self._service, **arguments)
         elif self.url.socket is not None:
@@ -366,10 +381,8 @@ class RedisStore(Store):
     URLs: ``redis://user:password@host:6379/0``, ``rediss://`` for TLS, ``valkey://``,
     ``redis+sentinel://host:26379,host:26379/service/0``, ``redis+cluster://host:6379,host:6379``.
 
-    The server must have an append-only file and must not evict keys. Options: ``volatile=1`` accepts a server that may
-    forget; ``wait_replicas`` is the number of replicas that must confirm a write (0; with failover, use more than half
-    of them, so that a master that is cut off from the others cannot continue alone); ``prefix`` of all keys (mintage);
-    ``timeout_ms`` (2000); ``tls=1``, ``ssl_ca_certs``, ``ssl_certfile``, ``ssl_keyfile``; ``sentinel_password``.
+    The server must have an append-only file and must not evict keys. Options: :class:`RedisOptions`. With failover,
+    ``wait_replicas`` must be more than half of the replicas, so that a master without them cannot continue alone.
     """
 
     promise: ClassVar[str] = "shared"
@@ -378,9 +391,10 @@ class RedisStore(Store):
 
     def __init__(self, url: StoreUrl) -> None:
         self.url = url
-        self._scripts = Scripts(url, "volatile")
+        options = read_options(url, RedisOptions)
+        self._scripts = Scripts(url, options)
         self._names = {kind: Names(self._scripts, kind) for kind in ("pool", "namespace")}
-        self._volatile = url.flag("volatile")
+        self._volatile = options.volatile
 
     def _run(self, script: str, kind: str, name: str, keys: Sequence[str], verb: str, **arguments: Any) -> Any:
         arguments |= {"verb": verb, "volatile": self._volatile}

@@ -57,8 +57,8 @@ class MissingTableError(Exception):
 class Database(Ledger):
     """A store in a database.
 
-    Options: ``timeout_ms``, the longest time of a verb (2000), and the options of its kind. The first verb that
-    writes creates the tables if the account may do so. Afterwards the account needs SELECT, INSERT and UPDATE on them.
+    The first verb that writes creates the tables if the account may do so. Afterwards the account needs SELECT, INSERT
+    and UPDATE on them.
     """
 
     promise: ClassVar[str] = "shared"
@@ -66,10 +66,6 @@ class Database(Ledger):
     """The folder of its statements, which is also the extra that installs the driver."""
     driver: ClassVar[str]
     """The driver's module, of :pep:`249`."""
-    options: ClassVar[tuple[str, ...]]
-    """Its own options, and those that it passes to the driver."""
-    refused: ClassVar[Mapping[str, str]]
-    """The driver's options that mintage sets itself, each with the reason."""
     forgets: ClassVar[str] = ""
     """The setting that makes the server lose acknowledged writes; empty if it has none."""
     advice: ClassVar[Mapping[str, str]]
@@ -81,8 +77,7 @@ class Database(Ledger):
     schema: str = ""
     """The prefix of a table's name; empty in a database without schemas, and before the schema is found."""
 
-    def __init__(self, url: StoreUrl) -> None:
-        url.check_options("timeout_ms", *self.options, refused=self.refused)
+    def __init__(self, url: StoreUrl, timeout_ms: int, *, is_volatile: bool = False) -> None:
         if len(url.hosts) > 1 or not url.path or "," in (url.socket or ""):
             raise ConfigError(
                 f"a store of kind {url.scheme} needs one host and a database: {url.scheme}://user:password@host/database",
@@ -91,8 +86,8 @@ class Database(Ledger):
         if url.hosts and url.socket:
             raise ConfigError(f"{url} names the server twice: by its host, and by an option", code="config.store")
         self.url = url
-        self._timeout_ms = url.parse_int("timeout_ms", 2000, 1, 60_000)
-        self._volatile = url.flag("volatile") if "volatile" in self.options else False
+        self._timeout_ms = timeout_ms
+        self._is_volatile = is_volatile
         self._seconds = math.ceil(self._timeout_ms / 1000)
         self._driver = load_driver(self.driver, self.dialect)
         self._read_statements()
@@ -283,7 +278,7 @@ class Database(Ledger):
                 f"{self.url}: the server is a replica, or set to read only: name the primary in the URL",
                 code="store.refused",
             )
-        if forgets and not self._volatile:
+        if forgets and not self._is_volatile:
             raise ConfigError(
                 f"{self.url} can lose acknowledged writes: {self.forgets}; correct that, or add volatile=1 to "
                 "the URL if repeated IDs are acceptable",
@@ -348,7 +343,7 @@ class Database(Ledger):
             for statement in () if t.is_old or self.lacks_transactions(server.identity) else self._sql:
                 if statement.startswith("may_"):
                     t.does(statement)
-            if self._volatile:
+            if self._is_volatile:
                 warnings.append("volatile=1: integers may repeat once this server has crashed")
             warnings += self._warnings(t)
             return Description(

@@ -2,45 +2,62 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from mintage.errors import ConfigError, StoreError
 from mintage.installation import install_line
+from mintage.protocol.options import CERTIFICATE, option, read_options, timeout
 from mintage.store.ledger import ConflictError
 from mintage.store.sql.base import ENGINE_ADVICE, PRIMARY_ADVICE, RIGHTS_ADVICE, Database, MissingTableError
 
 if TYPE_CHECKING:
     from mintage.protocol.url import StoreUrl
 
+_SSL_MODES: Final = ("DISABLED", "PREFERRED", "REQUIRED", "VERIFY_CA", "VERIFY_IDENTITY")
+_BOUNDED: Final = "in seconds; never more than `timeout_ms`"
+_MOST_S: Final = 31_536_000
+
 IDLE_S: Final = 15
 """The seconds after which the server ends an idle connection: fewer than remain of a lease when it is due."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MySqlOptions:
+    """The options of a store in MySQL or MariaDB."""
+
+    timeout_ms: int = timeout()
+    volatile: bool = option(False, "Whether to use a server that loses transactions when it crashes")
+    unix_socket: str | None = option(None, "The path of the server's socket, instead of a host")
+    ssl_mode: str | None = option(None, f"{', '.join(_SSL_MODES)}; PREFERRED by default, VERIFY_IDENTITY with `ssl_ca`")
+    ssl_ca: str | None = option(None, "The file of the authority that signed the server's certificate")
+    ssl_cert: str | None = option(None, CERTIFICATE)
+    ssl_key: str | None = option(None, "The file of the certificate's private key")
+    ssl_key_password: str | None = option(None, "The password of that file")
+    charset: str = option("utf8mb4", "`utf8mb4` alone, or its older names")
+    connect_timeout: int | None = option(None, f"To connect, {_BOUNDED}", least=1, most=_MOST_S)
+    read_timeout: int | None = option(None, f"To wait for an answer, {_BOUNDED}", least=1, most=_MOST_S)
+    write_timeout: int | None = option(None, f"To send, {_BOUNDED}", least=1, most=_MOST_S)
+    bind_address: str | None = option(None, "The own address of the connections")
+    program_name: str | None = option(None, "The name of the program that the server shows")
 
 
 class MySqlStore(Database):
     """A store in MySQL or MariaDB: ``mysql://user:password@host:3306/database``, or ``mariadb://…``.
 
-    Options: ``ssl_ca``, the file of the authority that signed the server's certificate; with it, the client encrypts
-    the connection and checks the certificate and its host name; ``ssl_mode``, with MySQL's values; ``ssl_cert`` and
-    ``ssl_key`` of the client; ``unix_socket``, the path of the server's socket, instead of a host. Each may be written
-    with ``-`` for ``_``. ``volatile=1`` accepts a server that loses transactions
-    when it crashes.
+    Options: :class:`MySqlOptions`; each may be written with ``-`` for ``_``. With ``ssl_ca``, the client encrypts the
+    connection and checks the certificate and its host name.
     """
 
     dialect = "mysql"
     driver = "pymysql"
-    options = (
-        "volatile", "unix_socket", "ssl_mode", "ssl_ca", "ssl_cert", "ssl_key", "ssl_key_password", "charset",
-        "connect_timeout", "read_timeout", "write_timeout", "bind_address", "program_name",
-    )  # fmt: skip
-    refused: ClassVar = {
+    _REFUSED: ClassVar = {
         "autocommit": "mintage commits its transactions",
         "init_command": "mintage sets up its sessions",
         "sql_mode": "mintage uses the strict mode",
         "isolation_level": "mintage uses READ COMMITTED",
         "local_infile": "mintage sends no file",
     }
-    _SSL_MODES: Final = ("DISABLED", "PREFERRED", "REQUIRED", "VERIFY_CA", "VERIFY_IDENTITY")
     forgets = "innodb_flush_log_at_trx_commit is 0"
     repeated = "1060"  # the column exists
     unseen = "1142"
@@ -59,20 +76,23 @@ class MySqlStore(Database):
 
     def __init__(self, url: StoreUrl) -> None:
         url = replace(url, options={name.replace("-", "_"): text for name, text in url.options.items()})
-        super().__init__(url)
-        mode = url.options.get("ssl_mode", "VERIFY_IDENTITY" if "ssl_ca" in url.options else "PREFERRED").upper()
-        if mode not in self._SSL_MODES:
+        options = read_options(url, MySqlOptions, refused=self._REFUSED)
+        super().__init__(url, options.timeout_ms, is_volatile=options.volatile)
+        default = "PREFERRED" if options.ssl_ca is None else "VERIFY_IDENTITY"
+        mode = (default if options.ssl_mode is None else options.ssl_mode).upper()
+        if mode not in _SSL_MODES:
             raise ConfigError(
-                f"option ssl_mode of the store's URL must be one of {', '.join(self._SSL_MODES)}", code="config.store"
+                f"option ssl_mode of the store's URL must be one of {', '.join(_SSL_MODES)}", code="config.store"
             )
-        if mode.startswith("VERIFY") and "ssl_ca" not in url.options:
+        if mode.startswith("VERIFY") and options.ssl_ca is None:
             raise ConfigError(
                 f"option ssl_mode={mode} of the store's URL needs ssl_ca, the file of the authority",
                 code="config.store",
             )
-        if url.options.get("charset", "utf8mb4") not in {"utf8", "utf8mb3", "utf8mb4"}:
+        if options.charset not in {"utf8", "utf8mb3", "utf8mb4"}:
             raise ConfigError("option charset of the store's URL: mintage sends utf8mb4 alone", code="config.store")
         self._ssl_mode = mode
+        self._options = options
 
     def _tls(self) -> dict[str, Any]:
         """Return the arguments for TLS."""
@@ -108,7 +128,9 @@ class MySqlStore(Database):
                 password=self.url.password or "",
                 database=self.url.path,
                 charset="utf8mb4",
-                **{f"{name}_timeout": self._bounded(f"{name}_timeout") for name in ("connect", "read", "write")},
+                connect_timeout=self._bounded(self._options.connect_timeout),
+                read_timeout=self._bounded(self._options.read_timeout),
+                write_timeout=self._bounded(self._options.write_timeout),
                 init_command=session,
                 **named,
                 **self._tls(),
@@ -123,9 +145,9 @@ class MySqlStore(Database):
         connection.query("SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED")
         return connection
 
-    def _bounded(self, option: str) -> float:
+    def _bounded(self, timeout_s: int | None) -> float:
         """Return a timeout in seconds, at most that of a verb."""
-        return min(self.url.parse_int(option, self._seconds, 1, 31_536_000), self._timeout_ms / 1000)
+        return min(timeout_s or self._seconds, self._timeout_ms / 1000)
 
     def is_usable(self, connection: Any) -> bool:
         """Return False if the server or the network has closed a connection."""

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar
 
 from mintage import rules
 from mintage._core import monotonic_s
 from mintage.errors import ConfigError, StoreError
+from mintage.protocol.options import option, read_options, timeout
 from mintage.rules import PoolRecord
 from mintage.store.ledger import ConflictError
 from mintage.store.sql.base import PRIMARY_ADVICE, RIGHTS_ADVICE, Database, MissingTableError
@@ -26,35 +27,53 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+_SSL_MODES: Final = ("disable", "allow", "prefer", "require", "verify-ca", "verify-full")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PostgreSqlOptions:
+    """The options of a store in PostgreSQL, beside those that mintage passes to libpq."""
+
+    timeout_ms: int = timeout()
+    schema: str | None = option(None, "The schema of the tables; if left out, the one of the `search_path` with them")
+    host: str | None = option(None, "The directory of the server's Unix socket")
+    port: str | None = option(None, "The server's port, if the URL has none")
+    user: str | None = option(None, "The account, if the URL has none")
+    password: str | None = option(None, "Its password, if the URL has none")
+    application_name: str = option("mintage", "The name of the program that the server shows")
+    connect_timeout: int = option(0, "To connect, in seconds; never more than `timeout_ms`", most=86_400)
+    sslmode: str | None = option(None, f"{', '.join(_SSL_MODES)}; prefer by default")
+    ssl: str | None = option(None, "The name of `sslmode` in asyncpg")
+
 
 class PostgreSqlStore(Database):
     """A store in PostgreSQL: ``postgresql://user:password@host:5432/database``.
 
-    Options: those of libpq, such as ``sslmode``, ``channel_binding``, and ``host`` for the directory of a Unix socket:
-    ``postgresql:///database?host=/run/postgresql``; ``schema``, the schema of the tables; by default, it is the one of
-    the account's ``search_path`` that has them, or the first one if none has. Commits wait for the disk, whatever the
+    Options: :class:`PostgreSqlOptions`, and those of libpq. Without ``schema``, the tables are in the schema of the
+    account's ``search_path`` that has them, or in the first one if none has. Commits wait for the disk, whatever the
     account's default is.
     """
 
     dialect = "postgresql"
     driver = "psycopg"
-    options = (
-        "schema", "host", "port", "user", "password", "hostaddr", "passfile", "application_name", "connect_timeout",
-        "options", "target_session_attrs", "channel_binding", "require_auth", "requirepeer", "sslmode", "ssl",
+    _PASSED: Final = (
+        "hostaddr", "passfile",
+        "options", "target_session_attrs", "channel_binding", "require_auth", "requirepeer",
         "sslnegotiation", "sslrootcert", "sslcert", "sslkey", "sslpassword", "sslcertmode", "sslcrl", "sslcrldir",
         "sslsni", "ssl_min_protocol_version", "ssl_max_protocol_version", "keepalives", "keepalives_idle",
         "keepalives_interval", "keepalives_count", "tcp_user_timeout", "gssencmode", "krbsrvname", "gsslib",
-        "gssdelegation", "load_balance_hosts", "pgbouncer", "connection_limit", "pool_timeout",
+        "gssdelegation", "load_balance_hosts",
     )  # fmt: skip
-    refused: ClassVar = {
+    """Options of libpq."""
+    _IGNORED: Final = ("pgbouncer", "connection_limit", "pool_timeout")
+    """Options of other clients' pools."""
+    _REFUSED: ClassVar = {
         "client_encoding": "mintage sends UTF8",
         "dbname": "the path of the URL names the database",
         "fallback_application_name": "use application_name",
         "replication": "mintage replicates nothing",
         "service": "the URL alone names the store",
     }
-    _OF_OTHERS: Final = ("schema", "ssl", "pgbouncer", "connection_limit", "pool_timeout")
-    """Options that libpq does not have: mintage's, asyncpg's ``sslmode``, and those of other clients' pools."""
     advice: ClassVar = {
         "28": "check user, password, TLS, and the server's pg_hba.conf",
         "3D": "create the database",
@@ -68,10 +87,10 @@ class PostgreSqlStore(Database):
         "authentication", "password", "pg_hba.conf", "does not exist", "not permitted", "permission denied",
         "certificate", "does not support SSL", "channel binding", "invalid ",
     )  # fmt: skip
-    _SSL_MODES: Final = ("disable", "allow", "prefer", "require", "verify-ca", "verify-full")
 
     def __init__(self, url: StoreUrl) -> None:
-        self._schema = url.options.get("schema")
+        options = read_options(url, PostgreSqlOptions, (*self._PASSED, *self._IGNORED), self._REFUSED)
+        self._schema = options.schema
         self._is_implied = self._schema is None
         if self._schema is not None:
             if not re.fullmatch(r"(?!pg_)[a-z_][a-z0-9_]{0,62}", self._schema):
@@ -81,33 +100,30 @@ class PostgreSqlStore(Database):
                     code="config.store",
                 )
             self.schema = f'"{self._schema}".'
-        super().__init__(url)
-        name = "sslmode" if "sslmode" in url.options else "ssl"
-        self._ssl_mode = url.options.get(name, "prefer")
-        if self._ssl_mode not in self._SSL_MODES:
+        super().__init__(url, options.timeout_ms)
+        name, mode = ("ssl", options.ssl) if options.sslmode is None else ("sslmode", options.sslmode)
+        self._ssl_mode = "prefer" if mode is None else mode
+        if self._ssl_mode not in _SSL_MODES:
             raise ConfigError(
-                f"option {name} of the store's URL must be one of {', '.join(self._SSL_MODES)}", code="config.store"
+                f"option {name} of the store's URL must be one of {', '.join(_SSL_MODES)}", code="config.store"
             )
+        self._options = options
 
     def connect(self) -> Any:
         """Return a new connection of the driver."""
-        url = self.url
+        url, options = self.url, self._options
         own: dict[str, Any] = {
             "host": url.socket or url.host,
-            "port": url.options.get("port", url.port(5432)),
-            "user": url.user or url.options.get("user"),
-            "password": url.options.get("password") if url.password is None else url.password,
+            "port": url.port(5432) if options.port is None else options.port,
+            "user": url.user or options.user,
+            "password": options.password if url.password is None else url.password,
             "dbname": url.path,
-            "connect_timeout": min(
-                url.parse_int("connect_timeout", self._seconds, 0, 86_400) or self._seconds, self._seconds
-            ),
+            "connect_timeout": min(options.connect_timeout or self._seconds, self._seconds),
             "client_encoding": "UTF8",
-            "application_name": url.options.get("application_name", "mintage"),
+            "application_name": options.application_name,
             "sslmode": self._ssl_mode,
         }
-        passed: dict[str, Any] = {
-            name: text for name, text in url.options.items() if name not in (*own, *self._OF_OTHERS, "timeout_ms")
-        }
+        passed: dict[str, Any] = {name: text for name, text in url.options.items() if name in self._PASSED}
         # A connection pooler may give each transaction another connection, which has no prepared statements.
         connection = _bounded_connection().connect(prepare_threshold=None, **own, **passed)
         connection.isolation_level = self._driver.IsolationLevel.READ_COMMITTED

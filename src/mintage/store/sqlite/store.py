@@ -13,6 +13,7 @@ from mintage._core import system_ns
 from mintage.errors import ConfigError, StoreError
 from mintage.platform import files
 from mintage.process.forks import fork_lock
+from mintage.protocol.options import read_options, timeout
 from mintage.protocol.records import KEYS, name_of
 from mintage.rules import NamespaceRecord, NodeRecord
 from mintage.store import Description
@@ -44,18 +45,24 @@ DENIED: Final = frozenset({sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY, sql
 """The codes of SQLite for a file that it may not open or write."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SqliteOptions:
+    """The options of a store in a file."""
+
+    timeout_ms: int = timeout("The longest wait for other processes, in milliseconds")
+
+
 class SqliteStore(Ledger):
     """A store in a file: ``sqlite:///ids.db`` in the working directory, ``sqlite:////var/lib/ids.db`` anywhere.
 
     The file is in WAL mode with ``synchronous=FULL``, so committed records survive a power failure. It must not be on a
-    network file system, whose locks are unreliable. Option: ``timeout_ms``, the longest wait for other processes
-    (2000).
+    network file system, whose locks are unreliable. Options: :class:`SqliteOptions`.
     """
 
     promise: ClassVar[str] = "host"
 
     def __init__(self, url: StoreUrl) -> None:
-        url.check_options("timeout_ms")
+        options = read_options(url, SqliteOptions)
         if url.hosts or not url.path:
             raise ConfigError(
                 "a store of kind sqlite needs a file: sqlite:///ids.db, or with an absolute path sqlite:////var/lib/ids.db",
@@ -71,7 +78,7 @@ class SqliteStore(Ledger):
             )
         self.url = url
         self.path = files.absolute(url.path)
-        self._timeout_ms = url.parse_int("timeout_ms", 2000, 1, 60_000)
+        self._timeout_ms = options.timeout_ms
 
     @contextmanager
     def _begin(self) -> Iterator[Records]:
