@@ -11,16 +11,15 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
-from mintage import rules
 from mintage._core import monotonic_s
 from mintage.errors import ConfigError, MintError, StoreError
-from mintage.protocol.records import KEYS, key_of, name_of
+from mintage.protocol.records import key_of, name_of
 from mintage.rules import NamespaceRecord, NodeRecord
 from mintage.store import LOST_HISTORY, Description, load_driver, new_token
 from mintage.store.ledger import ConflictError, Ledger, ServerIdentity
 from mintage.store.per_process import PerProcess
 from mintage.store.sql.pool import BusyError, Connections
-from mintage.store.sql.statements import COUNTED, driver_statements, migrations, read_row
+from mintage.store.sql.statements import COUNTED, RowRecords, driver_statements, migrations
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -342,7 +341,7 @@ class Database(Ledger):
             server = t.server()
             for statement in () if t.is_old or self.lacks_transactions(server.identity) else self._sql:
                 if statement.startswith("may_"):
-                    t.does(statement)
+                    t.rows(statement)
             if self._is_volatile:
                 warnings.append("volatile=1: integers may repeat once this server has crashed")
             warnings += self._warnings(t)
@@ -380,7 +379,7 @@ class Database(Ledger):
             connections.close()
 
 
-class Records:
+class Records(RowRecords):
     """The records in one transaction.
 
     The first write of a missing record is an INSERT, so if two transactions found no record, one of them fails.
@@ -396,7 +395,7 @@ class Records:
         *,
         is_new: bool = False,
     ) -> None:
-        self._store = store
+        super().__init__(store.url)
         self._transaction = transaction
         self._sql = sql
         self._server = server
@@ -411,79 +410,54 @@ class Records:
         self.reached: int | None = None
         """The least progress of the server after the commit; ``None`` if nothing was written."""
 
-    def _execute(self, statement: str, values: Mapping[str, object]) -> Sequence[Any]:
+    def rows(self, statement: str, /, **values: object) -> Sequence[Any]:
+        """Execute a statement and return its rows."""
         if monotonic_s() > self._deadline:
             raise StoreError(
-                f"{self._store.url}: the server takes too long to answer: try again, or raise timeout_ms",
+                f"{self._url}: the server takes too long to answer: try again, or raise timeout_ms",
                 code="store.unavailable",
             )
         if self.is_new and statement not in WITHOUT_TABLES:
             return ()
         return self._transaction.rows(self._sql[statement], values)
 
-    def rows(self, statement: str, /, **values: object) -> Sequence[Any]:
-        """Execute a statement and return its rows."""
-        return self._execute(statement, values)
-
-    def does(self, statement: str) -> None:
-        """Execute a statement that returns nothing."""
-        self._execute(statement, {})
-
     def server(self) -> ServerIdentity:
         """Return the server of this transaction and its clock."""
         return self._server
 
-    def _read(self, kind: type[R], rows: Sequence[Any]) -> list[R]:
-        return [read_row(self._store.url, kind, row) for row in rows]
-
     def get(self, kind: type[R], *key: str | int) -> R | None:
         """Return the record with this key, locked; ``None`` if there is none."""
-        found = self._read(kind, self.rows(f"get_{name_of(kind)}", **dict(zip(KEYS[kind], key, strict=True))))
-        if not found:
-            return None
-        self._locked.add((kind, *key))
-        return found[0]
+        found = self._find("get", kind, key)
+        if found is not None:
+            self._locked.add((kind, *key))
+        return found
 
     def get_unlocked(self, kind: type[R], *key: str | int) -> R | None:
         """Return the record with this key without a lock; ``None`` if there is none."""
-        found = self._read(kind, self.rows(f"get_unlocked_{name_of(kind)}", **dict(zip(KEYS[kind], key, strict=True))))
-        return found[0] if found else None
+        return self._find("get_unlocked", kind, key)
 
     def put(self, record: Record) -> None:
         """Write a record, new or not."""
         kind = type(record)
         key = (kind, *key_of(record))
         is_known = key in self._locked
-        written = self._execute(f"{'update' if is_known else 'insert'}_{name_of(kind)}", asdict(record))
+        written = self.rows(f"{'update' if is_known else 'insert'}_{name_of(kind)}", **asdict(record))
         self.reached = written[0][0] + 1 if written else self.progress
         if not is_known and isinstance(record, COUNTED):
             for statement in ("count", "keep_name"):
                 self.rows(f"{statement}_{name_of(kind)}", name=record.name)
         self._locked.add(key)
 
-    def page(self, kind: type[R], *after: str | int, limit: int = rules.MAX_COUNT) -> Sequence[R]:
-        """Return the first records of a kind whose keys sort after a key, at most ``limit``."""
-        values = dict(zip(KEYS[kind], after, strict=True))
-        return self._read(kind, self.rows(f"page_{name_of(kind)}", limit=limit, **values))
-
     def count_namespaces(self) -> int:
         """Return the number of namespaces ever created."""
         if self.is_old:  # tables of the first version have no counter
             return len(self.page(NamespaceRecord, ""))
-        rows = self.rows("count_namespaces")
-        return int(rows[0][0]) if rows else 0
+        return super().count_namespaces()
 
     def oldest(self, pool: str, nodes: range) -> NodeRecord | None:
         """Return the record in ``nodes`` whose window ended first, locked."""
-        found = self._read(NodeRecord, self.rows("oldest", pool=pool, first=nodes.start, stop=nodes.stop))
-        if not found:
-            return None
+        found = super().oldest(pool, nodes)
         # Its holder does not lock the pool, so the record may not be the oldest when this transaction has locked it.
-        if self.get(NodeRecord, pool, found[0].node) != found[0]:
+        if found is not None and self.get(NodeRecord, pool, found.node) != found:
             raise ConflictError
-        return found[0]
-
-    def unused(self, pool: str, nodes: range) -> int | None:
-        """Return the lowest of ``nodes`` without a record; ``None`` if all have one."""
-        rows = self.rows("unused", pool=pool, first=nodes.start, stop=nodes.stop)
-        return rows[0][0] if rows else None
+        return found

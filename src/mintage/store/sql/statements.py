@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from mintage.errors import StoreError
 from mintage.protocol.records import KEYS, columns, name_of, read
-from mintage.rules import NamespaceRecord, NodeRecord, PoolRecord
+from mintage.rules import MAX_COUNT, NamespaceRecord, NodeRecord, PoolRecord
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -101,6 +101,44 @@ def read_row(url: StoreUrl, kind: type[R], row: Sequence[Any]) -> R:
             f"{url}: the row of {name_of(kind)} {key} is damaged: {error}: restore it from a backup",
             code="store.refused",
         ) from None
+
+
+class RowRecords:
+    """The records in one transaction, which the statements of a dialect read."""
+
+    def __init__(self, url: StoreUrl) -> None:
+        self._url = url
+
+    def rows(self, statement: str, /, **values: object) -> Sequence[Any]:
+        """Execute a statement and return its rows."""
+        raise NotImplementedError
+
+    def _read(self, kind: type[R], rows: Sequence[Any]) -> list[R]:
+        return [read_row(self._url, kind, row) for row in rows]
+
+    def _find(self, statement: str, kind: type[R], key: tuple[str | int, ...]) -> R | None:
+        found = self.rows(f"{statement}_{name_of(kind)}", **dict(zip(KEYS[kind], key, strict=True)))
+        return read_row(self._url, kind, found[0]) if found else None
+
+    def page(self, kind: type[R], *after: str | int, limit: int = MAX_COUNT) -> Sequence[R]:
+        """Return the first records of a kind whose keys sort after a key, at most ``limit``."""
+        values = dict(zip(KEYS[kind], after, strict=True))
+        return self._read(kind, self.rows(f"page_{name_of(kind)}", limit=limit, **values))
+
+    def count_namespaces(self) -> int:
+        """Return the number of namespaces ever created."""
+        rows = self.rows("count_namespaces")
+        return int(rows[0][0]) if rows else 0
+
+    def oldest(self, pool: str, nodes: range) -> NodeRecord | None:
+        """Return the record in ``nodes`` whose window ended first, locked."""
+        found = self._read(NodeRecord, self.rows("oldest", pool=pool, first=nodes.start, stop=nodes.stop))
+        return found[0] if found else None
+
+    def unused(self, pool: str, nodes: range) -> int | None:
+        """Return the lowest of ``nodes`` without a record; ``None`` if all have one."""
+        rows = self.rows("unused", pool=pool, first=nodes.start, stop=nodes.stop)
+        return rows[0][0] if rows else None
 
 
 @cache

@@ -14,11 +14,11 @@ from mintage.errors import ConfigError, StoreError
 from mintage.platform import files
 from mintage.process.forks import fork_lock
 from mintage.protocol.options import read_options, timeout
-from mintage.protocol.records import KEYS, name_of
-from mintage.rules import NamespaceRecord, NodeRecord
+from mintage.protocol.records import name_of
+from mintage.rules import NamespaceRecord
 from mintage.store import Description
 from mintage.store.ledger import ConflictError, Ledger, ServerIdentity
-from mintage.store.sql.statements import read_row
+from mintage.store.sql.statements import RowRecords
 from mintage.store.sqlite.file import (
     ATTEMPTS,
     SQL,
@@ -230,11 +230,11 @@ class FileServer(ServerIdentity):
     """The start of its incarnation in milliseconds; ``None`` if the file lacks nothing since."""
 
 
-class Records:
+class Records(RowRecords):
     """The records in a transaction."""
 
     def __init__(self, url: StoreUrl, connection: sqlite3.Connection, incarnation: Incarnation) -> None:
-        self._url = url
+        super().__init__(url)
         self._connection = connection
         self.incarnation = incarnation
         self.has_written = False
@@ -242,22 +242,20 @@ class Records:
         """The number of integers by which this verb moved namespaces forward."""
         self._namespaces: dict[str, NamespaceRecord] = {}
 
-    def _rows(self, statement: str, /, **values: object) -> list[Any]:
+    def rows(self, statement: str, /, **values: object) -> Sequence[Any]:
+        """Execute a statement and return its rows."""
         return self._connection.execute(SQL[statement], values).fetchall()
 
     def server(self) -> ServerIdentity:
         """Return the server of this transaction and its clock."""
         return FileServer(self.incarnation.name, system_ns() // 1_000_000, self.incarnation.began_ms)
 
-    def _read(self, kind: type[R], rows: list[Any]) -> list[R]:
-        return [read_row(self._url, kind, row) for row in rows]
-
     def get(self, kind: type[R], *key: str | int) -> R | None:
         """Return the record with this key, locked; ``None`` if there is none."""
-        found = self._read(kind, self._rows(f"get_{name_of(kind)}", **dict(zip(KEYS[kind], key, strict=True))))
-        if found and isinstance(found[0], NamespaceRecord):
-            self._namespaces[found[0].name] = found[0]
-        return found[0] if found else None
+        found = self._find("get", kind, key)
+        if isinstance(found, NamespaceRecord):
+            self._namespaces[found.name] = found
+        return found
 
     get_unlocked = get
 
@@ -268,7 +266,7 @@ class Records:
     def skip(self, count: int) -> None:
         """Move all namespaces forward by ``count`` integers, which the file may have lost."""
         for namespace in self.page(NamespaceRecord, "") if count else ():
-            self._rows("put_namespace", **asdict(_skipped(namespace, count)))
+            self.rows("put_namespace", **asdict(_skipped(namespace, count)))
 
     def put(self, record: Record) -> None:
         """Write a record, new or not."""
@@ -281,27 +279,7 @@ class Records:
                 self.moved += record.largest + record.floor // record.stride
             else:
                 self.moved += max(0, record.high_water - known.high_water) // record.stride
-        self._rows(f"put_{name_of(type(record))}", **asdict(record))
-
-    def page(self, kind: type[R], *after: str | int, limit: int = rules.MAX_COUNT) -> Sequence[R]:
-        """Return the first records of a kind whose keys sort after a key, at most ``limit``."""
-        values = dict(zip(KEYS[kind], after, strict=True))
-        return self._read(kind, self._rows(f"page_{name_of(kind)}", limit=limit, **values))
-
-    def count_namespaces(self) -> int:
-        """Return the number of namespaces."""
-        rows = self._rows("count_namespaces")
-        return int(rows[0][0]) if rows else 0
-
-    def oldest(self, pool: str, nodes: range) -> NodeRecord | None:
-        """Return the record in ``nodes`` whose window ended first, locked."""
-        found = self._read(NodeRecord, self._rows("oldest", pool=pool, first=nodes.start, stop=nodes.stop))
-        return found[0] if found else None
-
-    def unused(self, pool: str, nodes: range) -> int | None:
-        """Return the lowest of ``nodes`` without a record; ``None`` if all have one."""
-        node: int | None = self._rows("unused", pool=pool, first=nodes.start, stop=nodes.stop)[0][0]
-        return node
+        self.rows(f"put_{name_of(type(record))}", **asdict(record))
 
 
 class UnmadeStore(SqliteStore):
@@ -316,11 +294,12 @@ class NoRecords(Records):
     """The records of a file that is not there yet."""
 
     def __init__(self, url: StoreUrl) -> None:
-        self._url = url
+        RowRecords.__init__(self, url)
         self.incarnation = Incarnation("none", 0)
 
-    def _rows(self, statement: str, /, **values: object) -> list[Any]:  # noqa: ARG002
-        return []
+    def rows(self, statement: str, /, **values: object) -> Sequence[Any]:  # noqa: ARG002
+        """Return no rows."""
+        return ()
 
 
 def _skipped(namespace: NamespaceRecord, count: int) -> NamespaceRecord:
