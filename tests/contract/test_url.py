@@ -208,17 +208,18 @@ def test_unknown_option_is_refused_with_the_known_ones(kind: str) -> None:
 @pytest.mark.parametrize("text", ["", "0", "60001", "-1", "1.5", "1e3", " 5", "+5", "٥", "9" * 10_000])
 def test_integer_option_is_checked_against_its_limits(text: str) -> None:
     with pytest.raises(ConfigError, match=r"timeout_ms .* 1\.\.60000") as caught:
-        StoreUrl("redis", options={"timeout_ms": text}).parse_int("timeout_ms", 2000, 1, 60_000)
+        read_options(StoreUrl("mysql", options={"timeout_ms": text}), MySqlOptions)
     assert caught.value.code == "config.store"
 
 
 def test_options_have_defaults() -> None:
-    url = StoreUrl("redis", options={"timeout_ms": "60000", "volatile": "1"})
-    assert (url.parse_int("timeout_ms", 5, 1, 60_000), url.parse_int("other", 5, 1, 9)) == (60_000, 5)
-    assert (url.flag("volatile"), url.flag("other")) == (True, False)
+    options = read_options(StoreUrl("mysql"), MySqlOptions)
+    assert (options.timeout_ms, options.volatile, options.connect_timeout) == (2000, False, None)
+    options = read_options(StoreUrl("mysql", options={"timeout_ms": "60000", "volatile": "1"}), MySqlOptions)
+    assert (options.timeout_ms, options.volatile) == (60_000, True)
     for text in ("", "2", "true", "01"):
-        with pytest.raises(ConfigError):
-            StoreUrl("redis", options={"volatile": text}).flag("volatile")
+        with pytest.raises(ConfigError, match=r"volatile .* is neither 0 nor 1"):
+            read_options(StoreUrl("mysql", options={"volatile": text}), MySqlOptions)
 
 
 def test_first_host_defaults_to_loopback() -> None:

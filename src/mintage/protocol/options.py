@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import field, fields
+from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+from mintage.errors import ConfigError
+from mintage.rules import is_number
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -53,12 +56,33 @@ def read_options(
     :raises ConfigError: ``config.store``: an option is unknown, refused or outside its limits.
     """
     options = declared(kind, url.scheme)
-    url.check_options(*options, *passed, refused=refused)
-    return kind(**{name: _value(url, options[name]) for name in options if name in url.options})
+    known = (*options, *passed)
+    for name in url.option_names:
+        if refused and name in refused:
+            raise ConfigError(
+                f"a store of kind {url.scheme} cannot have the option {name!r}: {refused[name]}", code="config.store"
+            )
+        if name not in known:
+            from difflib import get_close_matches
+
+            meant = get_close_matches(name, known, 1)
+            has = f"it has {', '.join(known)}" if known else "it has none"
+            has = f"did you mean {meant[0]}? {has[0].upper()}{has[1:]}" if meant else has
+            raise ConfigError(f"a store of kind {url.scheme} has no option {name!r}: {has}", code="config.store")
+    return kind(**{name: _value(options[name], url.options[name]) for name in options if name in url.options})
 
 
-def _value(url: StoreUrl, each: Field[Any]) -> int | bool | str:
-    least, most = each.metadata["least"], each.metadata["most"]
-    if most:
-        return url.parse_int(each.name, 0, least, most)
-    return url.flag(each.name) if isinstance(each.default, bool) else url.options[each.name]
+def _value(option: Field[Any], text: str) -> int | bool | str:
+    least, most = option.metadata["least"], option.metadata["most"]
+    if most and not (is_number(text, 10) and least <= int(text) <= most):
+        wrong = f"is not a whole number in {least}..{most}"
+    elif isinstance(option.default, bool) and text not in {"0", "1"}:
+        wrong = "is neither 0 nor 1"
+    else:
+        return int(text) if most else text == "1" if isinstance(option.default, bool) else text
+    raise ConfigError(f"option {option.name} of the store's URL {wrong}", code="config.store")
+
+
+@dataclass(frozen=True, slots=True)
+class NoOptions:
+    """The options of a store that has none."""

@@ -6,14 +6,11 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from mintage.errors import ArgumentError, ConfigError
-from mintage.rules import ALPHANUMERIC, is_number
+from mintage.rules import ALPHANUMERIC
 
 if TYPE_CHECKING:
     import ssl
-    from collections.abc import Mapping
 
-TLS_OPTIONS: Final = ("ca", "cert", "cert_key")
-"""The options that :meth:`StoreUrl.tls` reads."""
 _SCHEME: Final = r"[A-Za-z][A-Za-z0-9+.-]*:"
 _DATABASE: Final = r"(mariadb|mysql|postgres(?:ql)?|sqlite)\+[a-z0-9_]+|postgres"
 """A kind of store with a driver's name, as SQLAlchemy or hosting platforms (in ``DATABASE_URL``) write it."""
@@ -119,51 +116,9 @@ class StoreUrl:
         return next((self.options[name] for name in ("host", "unix_socket") if self.options.get(name)), None)
 
     @property
-    def _option_names(self) -> tuple[str, ...]:
+    def option_names(self) -> tuple[str, ...]:
+        """The names of all options."""
         return tuple(self.options) if self.cache is None else (*self.options, "cache")
-
-    def check_options(self, *known: str, refused: Mapping[str, str] | None = None) -> None:
-        """Refuse options that this kind of store does not have, and those in ``refused``, each for its reason.
-
-        :raises ConfigError: ``config.store``.
-        """
-        for name in self._option_names:
-            if refused and name in refused:
-                raise ConfigError(
-                    f"a store of kind {self.scheme} cannot have the option {name!r}: {refused[name]}",
-                    code="config.store",
-                )
-            if name not in known:
-                from difflib import get_close_matches
-
-                meant = get_close_matches(name, known, 1)
-                has = f"it has {', '.join(known)}" if known else "it has none"
-                has = f"did you mean {meant[0]}? {has[0].upper()}{has[1:]}" if meant else has
-                raise ConfigError(f"a store of kind {self.scheme} has no option {name!r}: {has}", code="config.store")
-
-    def parse_int(self, option: str, default: int, least: int, most: int) -> int:
-        """Return an option that is a whole number.
-
-        :raises ConfigError: ``config.store``.
-        """
-        text = self.options.get(option)
-        if text is None:
-            return default
-        if not is_number(text, 10) or not least <= int(text) <= most:
-            raise ConfigError(
-                f"option {option} of the store's URL is not a whole number in {least}..{most}", code="config.store"
-            )
-        return int(text)
-
-    def flag(self, option: str) -> bool:
-        """Return True if an option is 1; False if it is 0 or left out.
-
-        :raises ConfigError: ``config.store``.
-        """
-        text = self.options.get(option, "0")
-        if text not in {"0", "1"}:
-            raise ConfigError(f"option {option} of the store's URL is neither 0 nor 1", code="config.store")
-        return text == "1"
 
     def tls(self) -> ssl.SSLContext:
         """Return the TLS context for connections to the servers.
@@ -175,7 +130,7 @@ class StoreUrl:
         """
         import ssl
 
-        ca, cert, key = map(self.options.get, TLS_OPTIONS)
+        ca, cert, key = map(self.options.get, ("ca", "cert", "cert_key"))
         try:
             if ca == "":  # an unset variable, rather than a request for the system's authorities
                 raise ValueError
@@ -205,7 +160,7 @@ class StoreUrl:
             (f"[{host}]" if ":" in host else host) + ("" if port is None else f":{port}") for host, port in self.hosts
         )
         authority = "" if self.scheme == "memory" and not hosts else f"//{user}{'@' if user else ''}{hosts}/"
-        options = "".join(f"{'&' if at else '?'}{name}=…" for at, name in enumerate(self._option_names))
+        options = "".join(f"{'&' if at else '?'}{name}=…" for at, name in enumerate(self.option_names))
         return f"{self.scheme}:{authority}{self.path}{options}"
 
 

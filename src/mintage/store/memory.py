@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 from mintage._core import fork_generation, generation, hold, system_ns
 from mintage.errors import StoreError, UniquenessWarning
 from mintage.platform.machine import flags_of_process
+from mintage.protocol.options import NoOptions, read_options
 from mintage.protocol.records import KEYS, key_of
 from mintage.protocol.url import StoreUrl
 from mintage.rules import MAX_COUNT, NamespaceRecord, NodeRecord
@@ -45,7 +46,7 @@ class MemoryStore(Ledger):
 
     def __init__(self, url: StoreUrl | None = None, *, clock: Callable[[], int] | None = None) -> None:
         self.url = url or StoreUrl("memory")
-        self.url.check_options()
+        read_options(self.url, NoOptions)
         if url is not None and (child := _kind_of_child()):
             _warn(
                 f"{url} is a store of this process alone, and this process {child}: it and its siblings mint equal "
