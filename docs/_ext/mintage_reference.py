@@ -299,12 +299,21 @@ def _stubs() -> tuple[dict[str, tuple[str, str]], dict[str, str]]:
         def visit_arguments(self, node: ast.arguments) -> ast.AST:
             match node.kwarg:
                 case ast.arg(annotation=ast.Subscript(value=ast.Name(id="Unpack"), slice=ast.Name(id=name))):
-                    options = [each for each in bases[name].body if isinstance(each, ast.AnnAssign)]
-                    node.kwarg = None
-                    node.kwonlyargs += [ast.arg(ast.unparse(each.target), each.annotation) for each in options]
                     defaults = inspect.signature(ulid.Generator).parameters  # the same for every generator
-                    node.kw_defaults += [ast.Constant(defaults[ast.unparse(each.target)].default) for each in options]
+                    node.kwarg = None
+                    for each in options(name):
+                        key = ast.unparse(each.target)
+                        node.kwonlyargs.append(ast.arg(key, each.annotation))
+                        node.kw_defaults.append(ast.Constant(defaults[key].default if key in defaults else ...))
             return self.generic_visit(node)
+
+    def options(name: str) -> Iterator[ast.AnnAssign]:
+        """Yield the members of a typed dictionary of the stubs, those of its bases first."""
+        node = bases.get(name) or local[name]
+        for base in node.bases:
+            if isinstance(base, ast.Name) and base.id in bases:
+                yield from options(base.id)
+        yield from (each for each in copy.deepcopy(node.body) if isinstance(each, ast.AnnAssign))
 
     def variables(node: ast.ClassDef) -> list[str]:
         """The type variables of a class in the stubs, in the order of its parameters."""
@@ -312,8 +321,8 @@ def _stubs() -> tuple[dict[str, tuple[str, str]], dict[str, str]]:
         first = slices.get("Generic", next(iter(slices.values()), None))
         return [each.id for each in ast.walk(first) if isinstance(each, ast.Name)] if first else []
 
-    def members(node: ast.ClassDef) -> Iterator[ast.stmt]:
-        """Yield the members of a class and then those of its bases in the stubs, with ``Self`` replaced."""
+    def members(node: ast.ClassDef, own: str) -> Iterator[ast.stmt]:
+        """Yield the members of a class and then those of its bases in the stubs, with ``Self`` replaced by its name."""
         yield from node.body
         for base in node.bases:
             name, item = (base.value, base.slice) if isinstance(base, ast.Subscript) else (base, None)
@@ -321,14 +330,14 @@ def _stubs() -> tuple[dict[str, tuple[str, str]], dict[str, str]]:
                 items = item.elts if isinstance(item, ast.Tuple) else [item] if item else []
                 bound = zip(variables(bases[name.id]), items, strict=False)
                 known = {variable: each for variable, each in bound if ast.unparse(each) != variable}
-                spelled = Spelled(Self=ast.Name(node.name), **known)
-                for each in members(copy.deepcopy(bases[name.id])):
+                spelled = Spelled(Self=ast.Name(own), **known)
+                for each in members(copy.deepcopy(bases[name.id]), own):
                     yield spelled.visit(each)
 
     def visit(body: Iterable[ast.stmt], prefix: str) -> None:
         for node in body:
             if isinstance(node, ast.ClassDef):
-                visit(members(node), f"{prefix}.{node.name}")
+                visit(members(node, node.name), f"{prefix}.{node.name}")
             elif isinstance(node, ast.FunctionDef):
                 arguments = node.args
                 marks = {d.id for d in node.decorator_list if isinstance(d, ast.Name)}
@@ -344,6 +353,7 @@ def _stubs() -> tuple[dict[str, tuple[str, str]], dict[str, str]]:
                 found.setdefault(name, (f"({written})", "" if node.name == "__new__" else returns))
 
     for stem, tree in trees.items():
+        local = {node.name: node for node in tree.body if isinstance(node, ast.ClassDef)}
         spelled = Spelled().visit(copy.deepcopy(tree))
         visit(spelled.body, "mintage.testing" if stem == "__init__" else f"mintage.{stem}")
     # The default generators' bound methods.

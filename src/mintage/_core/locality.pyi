@@ -1,41 +1,27 @@
-from datetime import datetime
-from typing import Literal, TypeAlias, final
+from typing import Literal, TypeAlias, final, type_check_only
 from uuid import UUID
 
 from typing_extensions import Unpack
 
-from . import _ArrayIterator, _IDArray, _Lease, _NodeGenerator, _TimedID
+from . import _ArrayIterator, _IDArray, _Instant, _Lease, _LeasedGenerator, _TimedID
 
 __all__ = ["ID", "Array", "ArrayIterator", "Generator"]
 
 _Mode: TypeAlias = Literal["variable", "sequential"]
+
+@type_check_only
+class _Fields(_Instant, total=False):
+    counter: int
+    pid: int
+    mac: str
 
 @final
 class ID(_TimedID[ID]):
     @staticmethod
     def from_uuid(value: UUID, /) -> ID: ...
     @staticmethod
-    def from_parts(
-        *,
-        mode: _Mode = "variable",
-        time: datetime = ...,
-        timestamp_ms: int = ...,
-        timestamp_ns: int = ...,
-        counter: int = ...,
-        pid: int = ...,
-        mac: str = ...,
-    ) -> ID: ...
-    def replace(
-        self,
-        *,
-        mode: _Mode = "variable",
-        time: datetime = ...,
-        timestamp_ms: int = ...,
-        timestamp_ns: int = ...,
-        counter: int = ...,
-        pid: int = ...,
-        mac: str = ...,
-    ) -> ID: ...
+    def from_parts(*, mode: _Mode = "variable", **fields: Unpack[_Fields]) -> ID: ...
+    def replace(self, *, mode: _Mode = "variable", **fields: Unpack[_Fields]) -> ID: ...
     @property
     def version(self) -> str: ...
     @property
@@ -55,7 +41,7 @@ class Array(_IDArray[ID, Array, ArrayIterator]): ...
 class ArrayIterator(_ArrayIterator[ID]): ...
 
 @final
-class Generator(_NodeGenerator[ID, Array]):
+class Generator(_LeasedGenerator[ID, Array]):
     def __new__(
         cls,
         mode: _Mode = "variable",

@@ -1,34 +1,23 @@
 from datetime import datetime
-from typing import final
+from typing import final, type_check_only
 
 from typing_extensions import Unpack
 
-from . import _ArrayIterator, _IDArray, _Lease, _NodeGenerator, _TimedID
+from . import _ArrayIterator, _IDArray, _Instant, _Lease, _LeasedGenerator, _TimedID
 
 __all__ = ["ID", "Array", "ArrayIterator", "Generator", "max_at", "min_at"]
+
+@type_check_only
+class _Fields(_Instant, total=False):
+    worker: str | int
+    sequence: int
+    random: str | int
 
 @final
 class ID(_TimedID[ID]):
     @staticmethod
-    def from_parts(
-        *,
-        time: datetime = ...,
-        timestamp_ms: int = ...,
-        timestamp_ns: int = ...,
-        worker: str | int = ...,
-        sequence: int = ...,
-        random: str | int = ...,
-    ) -> ID: ...
-    def replace(
-        self,
-        *,
-        time: datetime = ...,
-        timestamp_ms: int = ...,
-        timestamp_ns: int = ...,
-        worker: str | int = ...,
-        sequence: int = ...,
-        random: str | int = ...,
-    ) -> ID: ...
+    def from_parts(**fields: Unpack[_Fields]) -> ID: ...
+    def replace(self, **fields: Unpack[_Fields]) -> ID: ...
     @property
     def worker(self) -> str: ...
     @property
@@ -43,7 +32,7 @@ class Array(_IDArray[ID, Array, ArrayIterator]): ...
 class ArrayIterator(_ArrayIterator[ID]): ...
 
 @final
-class Generator(_NodeGenerator[ID, Array]):
+class Generator(_LeasedGenerator[ID, Array]):
     def __new__(cls, worker: int | None = None, **lease: Unpack[_Lease]) -> Generator: ...
     @property
     def worker(self) -> int | None: ...

@@ -1,13 +1,13 @@
 from collections.abc import Callable
 from datetime import datetime
-from typing import ClassVar, Literal, TypeAlias, final
+from typing import ClassVar, Literal, TypeAlias, final, type_check_only
 from uuid import UUID
 
 from typing_extensions import Buffer, Unpack
 
 from mintage.store import Store
 
-from . import _ArrayIterator, _Clock, _Generator, _IDArray, _Lease, _TimedID
+from . import _ArrayIterator, _Clock, _Generator, _IDArray, _Instant, _Lease, _TimedID
 
 __all__ = [
     "ID",
@@ -25,6 +25,13 @@ __all__ = [
 # Two bytes, such as b"A\n" or (65, 10), name a partition as well as an int does.
 _Partition: TypeAlias = int | bytes | tuple[int, int]
 
+@type_check_only
+class _Fields(_Instant, total=False):
+    tick: int
+    meta: int
+    partition: _Partition
+    sequence: int
+
 @final
 class ID(_TimedID[ID]):
     ZERO: ClassVar[ID]
@@ -34,27 +41,8 @@ class ID(_TimedID[ID]):
     @staticmethod
     def from_json(value: str | None, /) -> ID: ...
     @staticmethod
-    def from_parts(
-        *,
-        time: datetime = ...,
-        timestamp_ms: int = ...,
-        timestamp_ns: int = ...,
-        tick: int = ...,
-        meta: int = ...,
-        partition: _Partition = ...,
-        sequence: int = ...,
-    ) -> ID: ...
-    def replace(
-        self,
-        *,
-        time: datetime = ...,
-        timestamp_ms: int = ...,
-        timestamp_ns: int = ...,
-        tick: int = ...,
-        meta: int = ...,
-        partition: _Partition = ...,
-        sequence: int = ...,
-    ) -> ID: ...
+    def from_parts(**fields: Unpack[_Fields]) -> ID: ...
+    def replace(self, **fields: Unpack[_Fields]) -> ID: ...
     @property
     def tick(self) -> int: ...
     @property

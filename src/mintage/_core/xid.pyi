@@ -1,34 +1,23 @@
 from datetime import datetime
-from typing import final
+from typing import final, type_check_only
 
 from typing_extensions import Unpack
 
-from . import _ArrayIterator, _IDArray, _Lease, _NodeGenerator, _TimedID
+from . import _ArrayIterator, _IDArray, _Instant, _NodeGenerator, _TimedID
 
 __all__ = ["ID", "Array", "ArrayIterator", "Generator", "max_at", "min_at"]
+
+@type_check_only
+class _Fields(_Instant, total=False):
+    machine: str | int
+    pid: int
+    counter: int
 
 @final
 class ID(_TimedID[ID]):
     @staticmethod
-    def from_parts(
-        *,
-        time: datetime = ...,
-        timestamp_ms: int = ...,
-        timestamp_ns: int = ...,
-        machine: str | int = ...,
-        pid: int = ...,
-        counter: int = ...,
-    ) -> ID: ...
-    def replace(
-        self,
-        *,
-        time: datetime = ...,
-        timestamp_ms: int = ...,
-        timestamp_ns: int = ...,
-        machine: str | int = ...,
-        pid: int = ...,
-        counter: int = ...,
-    ) -> ID: ...
+    def from_parts(**fields: Unpack[_Fields]) -> ID: ...
+    def replace(self, **fields: Unpack[_Fields]) -> ID: ...
     @property
     def machine(self) -> str: ...
     @property
@@ -43,10 +32,7 @@ class Array(_IDArray[ID, Array, ArrayIterator]): ...
 class ArrayIterator(_ArrayIterator[ID]): ...
 
 @final
-class Generator(_NodeGenerator[ID, Array]):
-    def __new__(cls, node: int | None = None, **lease: Unpack[_Lease]) -> Generator: ...
-    @property
-    def node(self) -> int | None: ...
+class Generator(_NodeGenerator[ID, Array]): ...
 
 def max_at(time: datetime | int, /) -> ID: ...
 def min_at(time: datetime | int, /) -> ID: ...
