@@ -6,7 +6,6 @@ wrong and what to write instead``), and exits with 1 if there is a fault. The ru
 - A docstring begins with a verb or with a noun phrase (:func:`docstrings`, :func:`rust_docs`).
 - A sentence names its actor (:func:`actors`).
 - The name of a test is one short claim (:func:`test_names`).
-- A word has one meaning; ``words.toml`` lists the words that are no longer used in another (:func:`words`).
 - A heading in Markdown is a short noun phrase or a task (:func:`headings`).
 - A test file says in one line what it tests, for ``checks.map`` (:func:`summaries`).
 """
@@ -17,7 +16,6 @@ import ast
 import re
 import subprocess
 import sys
-import tomllib
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -34,8 +32,6 @@ LONGEST_HEADING: Final = 70
 
 DOCUMENTED: Final = ("src/*", "tests/*", "benchmarks/*", "checks/*")
 """Where docstrings are checked."""
-OWN: Final = ("checks/*", "tests/unit/test_plain.py")
-"""These files name the words that they refuse."""
 
 _QUESTION: Final = re.compile(r"\s*(What|Whether|How|Who(?:ever)?)\b")
 _RUST_DOC: Final = re.compile(r"\s*(///|//!)(?![/!]) ?(.*)")
@@ -71,17 +67,6 @@ class Fault(NamedTuple):
         return f"{self.path}:{self.line}: {self.message}"
 
 
-class Word(NamedTuple):
-    """A pattern that no line may match, from ``words.toml``."""
-
-    pattern: re.Pattern[str]
-    instead: str
-    """The word or name to write."""
-    paths: tuple[str, ...] = ("*",)
-    unless: tuple[str, ...] = ()
-    """Shell patterns of paths where the word has another meaning."""
-
-
 def docstrings(file: File) -> Iterator[Fault]:
     """Yield the docstrings of a Python file, those of attributes included, that begin with a question word."""
     if not (file.is_in(DOCUMENTED) and file.path.endswith((".py", ".pyi"))):
@@ -113,7 +98,7 @@ def _question(file: File, line: int, text: str) -> Iterator[Fault]:
 
 def actors(file: File) -> Iterator[Fault]:
     """Yield the lines that say "who" and "ever" in one word."""
-    if file.is_in(OWN) or not _NO_ACTOR.search(file.text):
+    if not _NO_ACTOR.search(file.text):
         return
     for number, line in file.lines():
         if found := _NO_ACTOR.search(line):
@@ -130,18 +115,6 @@ def test_names(file: File) -> Iterator[Fault]:
                 if name.startswith("test_") and len(name) > LONGEST_TEST_NAME:
                     limit = f"has {len(name)} characters; at most {LONGEST_TEST_NAME} are allowed"
                     yield Fault(file.path, line, f"{name} {limit}. Make one plain claim of it, or two tests.")
-
-
-def words(file: File, refused: Sequence[Word]) -> Iterator[Fault]:
-    """Yield the lines that use a word in a meaning that it no longer has."""
-    if file.is_in(OWN):
-        return
-    mine = [word for word in refused if file.is_in(word.paths) and not file.is_in(word.unless)]
-    mine = [word for word in mine if word.pattern.search(file.text)]  # faster than line by line
-    for number, line in file.lines() if mine else ():
-        for word in mine:
-            if found := word.pattern.search(line):
-                yield Fault(file.path, number, f'"{found[0].strip()}" is an old word; write {word.instead}')
 
 
 def headings(file: File) -> Iterator[Fault]:
@@ -172,25 +145,10 @@ def summaries(file: File) -> Iterator[Fault]:
         yield Fault(file.path, 1, "the test file has no docstring; say in its first line what it tests")
 
 
-def faults(file: File, refused: Sequence[Word]) -> Iterator[Fault]:
+def faults(file: File) -> Iterator[Fault]:
     """Yield what is wrong with a file, by all rules."""
     for rule in (docstrings, rust_docs, actors, test_names, headings, summaries):
         yield from rule(file)
-    yield from words(file, refused)
-
-
-def read_words(path: Path = ROOT / "checks" / "words.toml") -> list[Word]:
-    """Return the words of a file such as ``words.toml``."""
-    table = tomllib.loads(path.read_text(encoding="utf-8"))
-    return [
-        Word(
-            re.compile(entry["pattern"], re.MULTILINE),
-            entry["instead"],
-            tuple(entry.get("paths", ["*"])),
-            tuple(entry.get("unless", [])),
-        )
-        for entry in table["words"]
-    ]
 
 
 def tracked(root: Path = ROOT) -> Iterator[File]:
@@ -204,8 +162,7 @@ def tracked(root: Path = ROOT) -> Iterator[File]:
 
 def main() -> int:
     """Print the faults of the repository. Return 1 if there are any, else 0."""
-    refused = read_words()
-    found = [fault for file in tracked() for fault in faults(file, refused)]
+    found = [fault for file in tracked() for fault in faults(file)]
     for fault in found:
         print(fault)
     if found:

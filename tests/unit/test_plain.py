@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 import pytest
@@ -76,60 +75,6 @@ def test_name_of_a_test_has_at_most_70_characters(keyword: str) -> None:
     assert messages(plain.test_names, "tests/a.py", f"{keyword} {longest}(): ...") == []
     [fault] = messages(plain.test_names, "tests/a.py", f"\n{keyword} {longest}a(): ...")
     assert fault.startswith(f"tests/a.py:2: {longest}a has 71 characters; at most 70 are allowed")
-
-
-@pytest.mark.parametrize(
-    ("path", "line"),
-    [
-        ("src/mintage/a.py", "here = _core.epoch()"),
-        ("src/mintage/a.py", "from mintage._core import birth, kernel_random"),
-        ("docs/a.md", "`mintage_pool_integers`"),
-        ("src/mintage/a.py", "class Tenancy(Task):"),
-        ("docs/a.md", "The tenancy of a generator"),
-        ("crates/py/src/a.rs", "use crate::generator::{self, Seat};"),
-        ("crates/py/src/a.rs", "gate.unseat();"),
-        ("src/mintage/lease/a.py", "def reborn(self) -> None:"),
-        ("src/mintage/lease/a.py", "with quiet():"),
-        ("tests/unit/a.py", "from mintage.store import SCHEMES"),
-        ("docs/a.md", "The quick way takes one compare."),
-        ("crates/wire/src/a.rs", "pub enum Heard<'a> {"),
-    ],
-)
-def test_old_word_is_refused_with_the_new_one(path: str, line: str) -> None:
-    refused = plain.read_words()
-    [fault] = plain.words(File(path, f"\n{line}\n"), refused)
-    assert (fault.path, fault.line) == (path, 2)
-    assert " is an old word; write " in fault.message
-
-
-@pytest.mark.parametrize(
-    ("path", "line"),
-    [
-        ("docs/a.md", "The epoch of a layout is the instant at which its time is 0."),
-        ("src/mintage/a.py", "layout.epoch_ms + generation()"),
-        ("docs/a.md", "A pool is a set of node numbers."),
-        ("docs/a.md", "`curl --quiet` and mintage schemes"),
-        ("crates/core/src/a.rs", "use crate::schemes::PoolLayout;"),
-        ("src/mintage/lease/a.py", "from mintage.process.forks import fork_lock"),
-        ("tests/unit/a.py", "from mintage.formats.kinds import KINDS"),
-        ("tests/ext/a.py", "import rest_framework"),
-        ("docs/a.md", "This is the right way to wait."),
-    ],
-)
-def test_word_in_its_own_meaning_passes(path: str, line: str) -> None:
-    assert list(plain.words(File(path, line), plain.read_words())) == []
-
-
-def test_every_entry_of_the_words_says_what_to_write_instead() -> None:
-    assert all(word.instead and word.paths for word in plain.read_words())
-
-
-def test_word_may_be_limited_to_paths() -> None:
-    refused = [plain.Word(re.compile("old"), '"new"', ("src/*",), ("src/old/*",))]
-    found = [
-        bool(list(plain.words(File(path, "old"), refused))) for path in ("src/a/b.py", "docs/a.md", "src/old/a.py")
-    ]
-    assert found == [True, False, False]
 
 
 @pytest.mark.parametrize("heading", ["# What is this?", "## It is done.", "### " + "a" * 71])
