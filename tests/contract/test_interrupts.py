@@ -103,5 +103,5 @@ def test_exception_at_any_instruction_keeps_no_other_from_minting(
         for _ in interrupted(getattr(scene, verb), every=EVERY):
             scene.mint_elsewhere()
     gc.collect()  # a store whose close was interrupted refers to itself
-    assert kind == "sqlite" or sockets() == before
+    assert kind == "sqlite" or sockets() <= before  # a store of an earlier test may have closed its own
     assert len(set(scene.given)) == len(scene.given) > 2

@@ -13,8 +13,10 @@ import subprocess
 import sys
 import tempfile
 from collections import Counter
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from importlib.util import find_spec
+from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
@@ -35,7 +37,6 @@ from tests.helpers.databases import DATABASES, engine_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
-    from pathlib import Path
 
     from mintage.formats.kinds import Kind
 
@@ -218,9 +219,11 @@ def test_no_temporary_file_remains(way: object, tmp_path: Path) -> None:
 
 
 def _holds_files(pid: int, directory: Path) -> bool:
-    descriptors = f"/proc/{pid}/fd"
-    links = [os.readlink(f"{descriptors}/{each}") for each in os.listdir(descriptors)]
-    return any(link.startswith(str(directory)) for link in links)
+    for each in Path(f"/proc/{pid}/fd").iterdir():
+        with suppress(FileNotFoundError):  # closed since it was listed
+            if os.readlink(each).startswith(str(directory)):
+                return True
+    return False
 
 
 # --- order, layout, window ----------------------------------------------------------------------------------------

@@ -24,18 +24,24 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
 
 
+def connections_in_memory() -> list[object]:
+    gc.collect()
+    # By its type: a lazy object of another package would be made by a look at its class.
+    return [each for each in gc.get_objects() if issubclass(type(each), (HttpProtocol, RespProtocol, Handshake))]
+
+
 class Here:
     """A service in this event loop."""
 
     def __init__(self, service: Service, ports: dict[str, int]) -> None:
         self.service = service
         self.ports = ports
+        self._earlier = connections_in_memory()
 
     def count(self) -> int:
-        """Return the number of connections in memory, whatever references them."""
-        gc.collect()
-        # By its type: a lazy object of another package would be made by a look at its class.
-        return sum(issubclass(type(each), (HttpProtocol, RespProtocol, Handshake)) for each in gc.get_objects())
+        """Return the number of connections in memory, whatever references them, without those of earlier tests."""
+        earlier = {id(each) for each in self._earlier}
+        return sum(id(each) not in earlier for each in connections_in_memory())
 
     async def until_closed(self) -> None:
         await until(lambda: not any(self.service.connections.values()))

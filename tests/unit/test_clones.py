@@ -155,6 +155,7 @@ def test_uevent_socket_is_closed_when_nothing_is_held(inline: keeper.Keeper) -> 
 @pytest.mark.skipif(sys.platform != "linux", reason="netlink")
 def test_uevent_socket_of_a_reference_cycle_ends_without_a_warning(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(vm_generation, "_DRIVER", Path("/"))
+    gc.collect()  # what earlier tests left open
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         events: Any = vm_generation.VmGenerationEvents()
