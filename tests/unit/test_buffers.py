@@ -12,6 +12,7 @@ import pytest
 
 from mintage import locality, sno, snowflake
 from mintage.errors import MintError
+from tests.helpers.cases import each_case
 from tests.helpers.outcomes import code_or_ok
 
 if TYPE_CHECKING:
@@ -125,8 +126,8 @@ CALLS: dict[str, tuple[Callable[[Any], object], set[str], str]] = {
 }
 
 
-@pytest.mark.parametrize("buffer", BUFFERS)
-@pytest.mark.parametrize("name", CALLS)
+@each_case("buffer", BUFFERS)
+@each_case("name", CALLS)
 def test_only_buffers_with_matching_items_are_used(name: str, buffer: str) -> None:
     call, takes, ends = CALLS[name]
     lent = BUFFERS[buffer]()

@@ -14,6 +14,7 @@ import pytest
 import mintage
 from mintage import _core
 from mintage.formats.kinds import NAMES
+from tests.helpers.cases import each_case
 from tests.helpers.optional import module_or_skip
 
 if TYPE_CHECKING:
@@ -79,7 +80,7 @@ def members() -> Iterator[tuple[str, Any]]:
 MEMBERS = dict(members())
 
 
-@pytest.mark.parametrize("name", MEMBERS)
+@each_case("name", MEMBERS)
 def test_an_example_of_the_extension_runs(name: str) -> None:
     text = inspect.getdoc(MEMBERS[name]) or ""
     test = doctest.DocTestParser().get_doctest(text, {}, name, None, None)
@@ -87,7 +88,7 @@ def test_an_example_of_the_extension_runs(name: str) -> None:
     assert doctest.DocTestRunner(optionflags=doctest.ELLIPSIS).run(test).failed == 0
 
 
-@pytest.mark.parametrize("name", MEMBERS)
+@each_case("name", MEMBERS)
 def test_a_docstring_of_the_extension_begins_with_a_verb_or_a_noun(name: str) -> None:
     first = (inspect.getdoc(MEMBERS[name]) or "").split()[0]
     assert first not in {"What", "Whether", "How", "Who", "Has"}

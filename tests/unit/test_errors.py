@@ -27,6 +27,7 @@ from mintage.server.config.settings import Settings
 from mintage.server.core.service import Service
 from mintage.store import load_driver
 from mintage.store.memory import MemoryStore
+from tests.helpers.cases import each_case
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -247,13 +248,13 @@ def test_every_code_is_raised_in_this_file() -> None:
     assert RAISES.keys() | BEYOND_REACH | OF_FRAMES | OF_CONNECTIONS == CATALOGUE.keys()
 
 
-@pytest.mark.parametrize("code", RAISES)
+@each_case("code", RAISES)
 def test_error_has_the_code_and_class_of_the_catalogue(code: str) -> None:
     error = raised(code)
     assert (error.code, type(error)) == (code, CATALOGUE[code].error)
 
 
-@pytest.mark.parametrize("code", CATALOGUE)
+@each_case("code", CATALOGUE)
 def test_entry_maps_to_http_resp_and_an_exit_code(code: str) -> None:
     entry = CATALOGUE[code]
     assert entry.http in {400, 401, 403, 404, 405, 409, 410, 413, 429, 500, 503}
@@ -261,18 +262,18 @@ def test_entry_maps_to_http_resp_and_an_exit_code(code: str) -> None:
     assert entry.exit == 2 or 64 <= entry.exit <= 78
 
 
-@pytest.mark.parametrize("code", CATALOGUE)
+@each_case("code", CATALOGUE)
 def test_catalogue_entry_states_cause_and_remedy(code: str) -> None:
     for sentence in (CATALOGUE[code].meaning, CATALOGUE[code].remedy):
         assert re.fullmatch(r"[A-Z`].{10,}\.", sentence)
 
 
-@pytest.mark.parametrize("code", CATALOGUE)
+@each_case("code", CATALOGUE)
 def test_code_is_two_lower_case_words_with_a_dot(code: str) -> None:
     assert re.fullmatch(r"[a-z]+\.[a-z_]+", code)
 
 
-@pytest.mark.parametrize("code", CATALOGUE)
+@each_case("code", CATALOGUE)
 def test_caller_errors_are_400_and_transient_ones_429_or_503(code: str) -> None:
     entry = CATALOGUE[code]
     if issubclass(entry.error, (errors.ArgumentError, errors.ParseError, errors.FieldError)):
@@ -334,7 +335,7 @@ def test_error_is_also_a_builtin_exception(error: type[MintError], builtin: type
     assert issubclass(error, builtin)
 
 
-@pytest.mark.parametrize("code", RAISES)
+@each_case("code", RAISES)
 def test_error_survives_pickle_and_copy(code: str) -> None:
     error = raised(code)
     pickled = [pickle.loads(pickle.dumps(error, protocol)) for protocol in range(pickle.HIGHEST_PROTOCOL + 1)]
@@ -342,7 +343,7 @@ def test_error_survives_pickle_and_copy(code: str) -> None:
         assert (type(twin), twin.args, twin.__dict__) == (type(error), error.args, error.__dict__)
 
 
-@pytest.mark.parametrize("code", RAISES)
+@each_case("code", RAISES)
 def test_message_is_one_short_line(code: str) -> None:
     message = str(raised(code))
     assert 10 < len(message) < 250

@@ -24,6 +24,7 @@ from mintage import locality, sno, snowflake
 from mintage.errors import ArgumentError, ParseError
 from mintage.formats import catalogue
 from mintage.formats.anatomy import FLOOR, Anatomy, Field, inspect
+from tests.helpers.cases import each_case
 from tests.helpers.vectors import named, vectors
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)  # after everything that was recorded live
@@ -70,7 +71,7 @@ def at(unix_s: float = 0, **rest: float) -> datetime:
 # --- recorded: the schemes that mintage mints ------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("case", recorded("sno.encode_decode") + recorded("sno.raw_decode"), ids=named)
+@each_case("case", recorded("sno.encode_decode") + recorded("sno.raw_decode"), ids=named)
 def test_sno_has_the_recorded_fields_in_every_form(case: dict[str, Any]) -> None:
     expected = {name: case[name] for name in ("tick", "meta", "partition", "sequence")} | {"time": case["units"]}
     raw = bytes.fromhex(case["hex"])
@@ -84,7 +85,7 @@ def test_sno_has_the_recorded_fields_in_every_form(case: dict[str, Any]) -> None
         assert values(reading(int.from_bytes(raw, "big"), "sno")) == expected
 
 
-@pytest.mark.parametrize("case", recorded("sno.invalid_decode.pure_go_386"), ids=named)
+@each_case("case", recorded("sno.invalid_decode.pure_go_386"), ids=named)
 def test_text_accepted_only_by_lenient_sno_decoders_is_no_sno(case: dict[str, Any]) -> None:
     raw = bytes.fromhex(case["input_hex"])
     valid = re.fullmatch(rb"[2-9a-x]{16}", raw) is not None
@@ -171,7 +172,7 @@ SNOWFLAKES = [
 ]
 
 
-@pytest.mark.parametrize(("layout", "decimal", "expected"), SNOWFLAKES)
+@each_case("layout, decimal, expected", SNOWFLAKES)
 def test_snowflake_has_the_recorded_fields_in_every_form(layout: str, decimal: str, expected: dict[str, int]) -> None:
     number = int(decimal)
     for form in (number, decimal, number.to_bytes(8, "big"), decimal.encode()):
@@ -200,7 +201,7 @@ def locality_cases() -> list[Any]:
     return parsed + [{"input": case["ruby"]["text"], **case} for case in recorded("locality_uuid.generate")]
 
 
-@pytest.mark.parametrize("case", locality_cases(), ids=named)
+@each_case("case", locality_cases(), ids=named)
 def test_locality_uuid_has_the_recorded_fields_in_every_form(case: dict[str, Any]) -> None:
     ruby = case["ruby"]
     uuid = UUID(case["input"])
@@ -231,7 +232,7 @@ def test_text_that_the_originals_refuse_is_no_locality_uuid(case: dict[str, Any]
 # --- recorded: other formats ------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("case", [case for case in recorded("ulid.oklog.generate") if not case.get("error")])
+@each_case("case", [case for case in recorded("ulid.oklog.generate") if not case.get("error")])
 def test_ulid_has_the_recorded_fields_in_every_form(case: dict[str, Any]) -> None:
     raw = bytes.fromhex(case["hex"])
     for form in (case["text"], case["text"].lower(), raw):
@@ -279,9 +280,7 @@ def test_python_ulid_agrees_about_integers_and_uuids(case: dict[str, Any]) -> No
         assert ("ulid" in readings(case["input"])) == (case["input"].translate(CROCKFORD) != case["input"])
 
 
-@pytest.mark.parametrize(
-    "case", [case for case in recorded("ksuid.segmentio.generate") if not case["error"]], ids=named
-)
+@each_case("case", [case for case in recorded("ksuid.segmentio.generate") if not case["error"]], ids=named)
 def test_ksuid_has_the_recorded_fields(case: dict[str, Any]) -> None:
     raw = bytes.fromhex(case["hex"])
     for form in (case["text"], raw):
@@ -297,7 +296,7 @@ def test_text_refused_by_a_strict_ksuid_parser_is_no_ksuid(case: dict[str, Any])
     assert ("ksuid" in readings(case["input"])) == ("ok" in case and len(case["input"]) == 27)
 
 
-@pytest.mark.parametrize("case", recorded("xid.rs_xid.generate") + recorded("xid.rs_xid.raw"), ids=named)
+@each_case("case", recorded("xid.rs_xid.generate") + recorded("xid.rs_xid.raw"), ids=named)
 def test_xid_has_the_recorded_fields(case: dict[str, Any]) -> None:
     raw = bytes.fromhex(case["hex"])
     for form in (case["text"], raw):
@@ -335,7 +334,7 @@ def test_text_refused_by_bson_is_no_objectid(case: dict[str, Any]) -> None:
         assert ("objectid" in readings(case["input"])) == case["result"]
 
 
-@pytest.mark.parametrize("case", recorded("sandflake.generate"), ids=named)
+@each_case("case", recorded("sandflake.generate"), ids=named)
 def test_sandflake_has_the_recorded_fields(case: dict[str, Any]) -> None:
     anatomy = reading(case["text"], "sandflake")
     # The original's time is wrong beyond the nanoseconds that 64 bits hold; its bits are not.
@@ -371,7 +370,7 @@ def cuids() -> list[tuple[str, int, int | None, str]]:
     ]
 
 
-@pytest.mark.parametrize(("text", "time_ms", "counter", "fingerprint"), cuids())
+@each_case("text, time_ms, counter, fingerprint", cuids())
 def test_cuid_has_the_recorded_fields(text: str, time_ms: int, counter: int | None, fingerprint: str) -> None:
     anatomy = reading(text, "cuid")
     found = values(anatomy)
@@ -399,7 +398,7 @@ def test_cuid2_of_default_length_is_read_only_if_nothing_else_fits(case: dict[st
     assert list(readings(case["id"])) == (["cuid2"] if case["length"] == 24 else [])
 
 
-@pytest.mark.parametrize("case", recorded("nanoid.python.vectors") + recorded("nanoid.js.custom_random"), ids=named)
+@each_case("case", recorded("nanoid.python.vectors") + recorded("nanoid.js.custom_random"), ids=named)
 def test_nanoid_of_default_length_is_read_last(case: dict[str, Any]) -> None:
     found = readings(case["id"])
     if len(case["id"]) != 21 or not set(case["id"]) <= set(string.ascii_letters + string.digits + "-_"):
@@ -414,7 +413,7 @@ def test_nanoid_of_default_length_is_read_last(case: dict[str, Any]) -> None:
 # --- recorded: UUIDs --------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("case", recorded("uuid.rfc9562.vectors") + recorded("uuid.python_decode_random"), ids=named)
+@each_case("case", recorded("uuid.rfc9562.vectors") + recorded("uuid.python_decode_random"), ids=named)
 def test_uuid_has_the_recorded_version_and_fields(case: dict[str, Any]) -> None:
     version = case["version"]
     uuid = UUID(case["uuid"])
@@ -437,7 +436,7 @@ def test_uuid_has_the_recorded_version_and_fields(case: dict[str, Any]) -> None:
             assert anatomy.time is None
 
 
-@pytest.mark.parametrize("case", recorded("uuid.npm_uuid.generate"), ids=named)
+@each_case("case", recorded("uuid.npm_uuid.generate"), ids=named)
 def test_uuid_has_the_time_it_was_made_from(case: dict[str, Any]) -> None:
     anatomy = reading(case["ok"], f"uuid v{case['version']}")
     if 0 <= case["options"].get("msecs", -1) < 103072857660684:  # the end of version 1, beyond which it wraps
@@ -719,7 +718,7 @@ HOSTILE: dict[str, object] = {
 }
 
 
-@pytest.mark.parametrize("name", HOSTILE)
+@each_case("name", HOSTILE)
 def test_unknown_input_is_one_short_printable_error(name: str) -> None:
     calls = 0
 
@@ -784,7 +783,7 @@ def test_integer_like_values_are_read_as_integers() -> None:
 # --- locks of others -------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("case", recorded("tsid.encode"), ids=named)
+@each_case("case", recorded("tsid.encode"), ids=named)
 def test_tsid_has_the_recorded_time_and_remainder(case: dict[str, Any]) -> None:
     tsid = reading(case["text"], "tsid")
     assert (tsid.int, tsid.text) == (int(case["number"]), case["text"])
@@ -802,7 +801,7 @@ def test_text_that_tsidpy_misreads_is_no_tsid(case: dict[str, Any]) -> None:
         assert found is None
 
 
-@pytest.mark.parametrize("case", recorded("randflake.encode"), ids=named)
+@each_case("case", recorded("randflake.encode"), ids=named)
 def test_randflake_is_read_as_opaque_bits(case: dict[str, Any]) -> None:
     if len(case["text"]) < 13:
         assert "randflake" not in readings(case["text"])
@@ -820,7 +819,7 @@ def test_typeid_is_read_as_the_uuid_after_its_prefix(case: dict[str, Any]) -> No
     assert "TypeID" in first.why
 
 
-@pytest.mark.parametrize("case", recorded("typeid.invalid"), ids=named)
+@each_case("case", recorded("typeid.invalid"), ids=named)
 def test_invalid_typeid_is_not_read_as_one(case: dict[str, Any]) -> None:
     assert all("TypeID" not in each.why for each in readings(case["typeid"]).values())
 

@@ -9,6 +9,7 @@ import pytest
 
 from mintage import ksuid
 from mintage.errors import FieldError, ParseError
+from tests.helpers.cases import each_case
 from tests.helpers.vectors import named, vectors
 
 RECORDED = vectors("ksuid")
@@ -33,7 +34,7 @@ def composed(time_s: int, payload: str) -> ksuid.ID:
 # --- as recorded -----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("case", [case for case in GO["generate"] if not case["error"]], ids=named)
+@each_case("case", [case for case in GO["generate"] if not case["error"]], ids=named)
 def test_time_and_a_payload_make_the_recorded_id(case: Case) -> None:
     one = ksuid.ID.parse(case["text"])
     assert bytes(one).hex() == case["hex"]
@@ -63,7 +64,7 @@ def test_ids_of_a_time_equal_those_of_svix(case: Case) -> None:
     assert one.timestamp_ms == case["ok"]["timestamp"] * 1000
 
 
-@pytest.mark.parametrize("case", SVIX["decode"] + CY["decode"] + NPM["parse"] + GO["parse"], ids=named)
+@each_case("case", SVIX["decode"] + CY["decode"] + NPM["parse"] + GO["parse"], ids=named)
 def test_text_is_read_as_in_every_library_or_refused(case: Case) -> None:
     text = case["input"]
     if not is_ksuid(text):

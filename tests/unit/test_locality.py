@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from mintage import errors, locality
 from mintage.store.memory import MemoryStore
 from mintage.testing import ManualClock
+from tests.helpers.cases import each_case
 from tests.helpers.vectors import vectors
 
 Case = dict[str, Any]
@@ -54,7 +55,7 @@ ids = st.binary(min_size=16, max_size=16).map(locality.ID)
 # ------------------------------------------------------------------------------------------------------------- parsing
 
 
-@pytest.mark.parametrize("case", PARSED, ids=text_of)
+@each_case("case", PARSED, ids=text_of)
 def test_any_uuid_parses_to_the_bytes_of_java_and_ruby(case: Case) -> None:
     one = locality.ID.parse(case["input"])
     assert bytes(one).hex() == case["java"]["hex"] == case["ruby"]["hex"]
@@ -62,17 +63,17 @@ def test_any_uuid_parses_to_the_bytes_of_java_and_ruby(case: Case) -> None:
     assert int(one) == halves[0] << 64 | halves[1]
 
 
-@pytest.mark.parametrize("case", PARSED, ids=text_of)
+@each_case("case", PARSED, ids=text_of)
 def test_text_is_lower_case_as_in_java_and_ruby(case: Case) -> None:
     assert str(locality.ID.parse(case["input"])) == case["java"]["text"] == case["ruby"]["text"]
 
 
-@pytest.mark.parametrize("case", PARSED, ids=text_of)
+@each_case("case", PARSED, ids=text_of)
 def test_version_is_the_13th_digit_as_in_java_and_ruby(case: Case) -> None:
     assert locality.ID.parse(case["input"]).version == case["java"]["version"] == case["ruby"]["version"]
 
 
-@pytest.mark.parametrize("case", VERSION_B, ids=text_of)
+@each_case("case", VERSION_B, ids=text_of)
 def test_fields_of_version_b_are_those_of_java_and_ruby(case: Case) -> None:
     one, java, ruby = locality.ID.parse(case["input"]), case["java"], case["ruby"]
     assert one.pid == java["pid"] == ruby["pid"]
@@ -80,7 +81,7 @@ def test_fields_of_version_b_are_those_of_java_and_ruby(case: Case) -> None:
     assert one.mac == java["mac_fragment_hex"][-7:] == ruby["mac"].removeprefix("_____")
 
 
-@pytest.mark.parametrize("case", VERSION_B, ids=text_of)
+@each_case("case", VERSION_B, ids=text_of)
 def test_time_is_the_timestamp_in_utc_as_in_ruby(case: Case) -> None:
     one, recorded = locality.ID.parse(case["input"]), case["ruby"]["timestamp_utc"]
     if len(recorded) == len("2012-10-15T18:58:18.450Z"):
@@ -91,8 +92,8 @@ def test_time_is_the_timestamp_in_utc_as_in_ruby(case: Case) -> None:
     assert caught.value.code == "time.range"
 
 
-@pytest.mark.parametrize("name", ["counter", "sequential_counter", "pid", "mac", "timestamp_ms", "time"])
-@pytest.mark.parametrize("case", OTHER_VERSIONS, ids=text_of)
+@each_case("name", ["counter", "sequential_counter", "pid", "mac", "timestamp_ms", "time"])
+@each_case("case", OTHER_VERSIONS, ids=text_of)
 def test_other_versions_have_no_fields_unlike_in_java(case: Case, name: str) -> None:
     assert (case["java"]["pid"], case["java"]["timestamp_ms"]) == (-1, None)
     with pytest.raises(errors.FieldError, match=case["ruby"]["text"]) as caught:
@@ -148,7 +149,7 @@ def right(case: Case) -> Case:
     return record
 
 
-@pytest.mark.parametrize("case", WITHIN_REACH, ids=lambda case: f"{case['mode']}-{case['counter_before']}")
+@each_case("case", WITHIN_REACH, ids=lambda case: f"{case['mode']}-{case['counter_before']}")
 def test_generator_mints_as_the_correct_original_does(case: Case) -> None:
     minted = locality.Generator(
         MODES[case["mode"]],
@@ -202,9 +203,7 @@ def test_java_and_ruby_differ_where_one_is_wrong() -> None:
     assert all(case["counter_before"] + STRIDE >= 2**32 - 1 for case in wrap)
 
 
-@pytest.mark.parametrize(
-    "case", RECORDED["generate_java_ruby_differences"], ids=lambda case: f"{case['counter_before']}"
-)
+@each_case("case", RECORDED["generate_java_ruby_differences"], ids=lambda case: f"{case['counter_before']}")
 def test_counter_grows_as_in_java_and_is_written_as_in_ruby(case: Case) -> None:
     mode = MODES[case["mode"]]
     minted = generator(mode, counter=case["counter_before"]).new()

@@ -24,6 +24,7 @@ from mintage import _core, errors, locality, sno, snowflake, testing
 from mintage.formats import anatomy
 from mintage.formats.kinds import NAMES
 from mintage.installation import install_line
+from tests.helpers.cases import each_case
 
 MODULES = [mintage, anatomy, errors, locality, sno, snowflake, testing]
 each_module = pytest.mark.parametrize("module", MODULES, ids=lambda module: module.__name__)
@@ -51,8 +52,8 @@ PROMISED = {
 }
 
 
-@pytest.mark.parametrize(
-    ("owner", "name"),
+@each_case(
+    "owner, name",
     [(owner, name) for owner, names in PROMISED.items() for name in names.split()],
     ids=lambda value: getattr(value, "__qualname__", getattr(value, "__name__", value)),
 )
@@ -325,16 +326,14 @@ MAKES = re.compile(r"mintage\.(sno|snowflake|locality|testing)\.(ID|Array|Genera
 CODE = re.compile(rf"``((?:{'|'.join({code.partition('.')[0] for code in errors.CATALOGUE})})\.\w+)``")
 
 
-@pytest.mark.parametrize("name", sorted(OBJECTS))
+@each_case("name", sorted(OBJECTS))
 def test_every_public_object_has_a_docstring(name: str) -> None:
     doc = inspect.getdoc(OBJECTS[name])
     assert doc
     assert doc.strip()
 
 
-@pytest.mark.parametrize(
-    "name", [name for name in OBJECTS if any(kind.fullmatch(name) for kind in (MINTS, READS, MAKES))]
-)
+@each_case("name", [name for name in OBJECTS if any(kind.fullmatch(name) for kind in (MINTS, READS, MAKES))])
 def test_docstrings_list_the_errors_raised(name: str) -> None:
     assert ":raises " in (inspect.getdoc(OBJECTS[name]) or "")
 
@@ -350,7 +349,7 @@ def test_docstrings_name_only_errors_that_exist() -> None:
     assert unknown == {}
 
 
-@pytest.mark.parametrize("name", sorted(name for name, value in OBJECTS.items() if inspect.isroutine(value)))
+@each_case("name", sorted(name for name, value in OBJECTS.items() if inspect.isroutine(value)))
 def test_every_function_and_method_has_a_signature(name: str) -> None:
     inspect.signature(OBJECTS[name])
 

@@ -9,6 +9,7 @@ import pytest
 from mintage import sandflake
 from mintage.errors import FieldError, ParseError
 from mintage.testing import ManualClock
+from tests.helpers.cases import each_case
 from tests.helpers.vectors import named, vectors
 
 GO = vectors("sandflake")
@@ -25,7 +26,7 @@ def wraps(case: Case) -> bool:
     )
 
 
-@pytest.mark.parametrize("case", [case for case in GO["generate"] if not wraps(case)], ids=named)
+@each_case("case", [case for case in GO["generate"] if not wraps(case)], ids=named)
 def test_time_worker_sequence_and_random_make_the_recorded_id(case: Case) -> None:
     # The original misreads a time beyond 2262; the bits contain the given time.
     time_ms = int(case["hex"][:12], 16)
@@ -34,7 +35,7 @@ def test_time_worker_sequence_and_random_make_the_recorded_id(case: Case) -> Non
     assert (bytes(one).hex(), str(one)) == (case["hex"], case["text"])
 
 
-@pytest.mark.parametrize("case", GO["generate"], ids=named)
+@each_case("case", GO["generate"], ids=named)
 def test_text_and_bytes_have_the_recorded_fields(case: Case) -> None:
     one = sandflake.ID.parse(case["text"])
     assert bytes(one).hex() == case["hex"]

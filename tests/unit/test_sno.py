@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from mintage import errors, sno, ulid
 from mintage.testing import ManualClock
+from tests.helpers.cases import each_case
 from tests.helpers.vectors import vectors
 
 Case = dict[str, Any]
@@ -63,14 +64,14 @@ units = st.integers(0, LAST_UNIT)
 # ------------------------------------------------------------------------------------------------------------- format
 
 
-@pytest.mark.parametrize("case", GO["encode_decode"])
+@each_case("case", GO["encode_decode"])
 def test_fields_compose_to_the_bytes_of_go(case: Case) -> None:
     fields = dict(case["input"])
     one = sno.ID.from_parts(timestamp_ns=ns(fields.pop("units")), **fields)
     assert bytes(one).hex() == case["hex"]
 
 
-@pytest.mark.parametrize("case", DECODED)
+@each_case("case", DECODED)
 def test_bytes_have_the_fields_of_go(case: Case) -> None:
     one = sno.ID(bytes.fromhex(case["hex"]))
     read = (unit_of(one), one.tick, one.meta, one.partition, f"{one.partition:04x}", one.sequence, one.is_zero)
@@ -78,34 +79,34 @@ def test_bytes_have_the_fields_of_go(case: Case) -> None:
     assert read == tuple(case[name] for name in names)
 
 
-@pytest.mark.parametrize("case", DECODED)
+@each_case("case", DECODED)
 def test_bytes_encode_to_the_text_of_go(case: Case) -> None:
     assert str(sno.ID(bytes.fromhex(case["hex"]))) == case["encoded"]
 
 
-@pytest.mark.parametrize("case", DECODED)
+@each_case("case", DECODED)
 def test_text_parses_to_the_bytes_of_go(case: Case) -> None:
     assert bytes(sno.ID.parse(case["encoded"])).hex() == case["hex"]
 
 
-@pytest.mark.parametrize("case", DECODED)
+@each_case("case", DECODED)
 def test_id_has_the_timestamp_of_go(case: Case) -> None:
     assert sno.ID(bytes.fromhex(case["hex"])).timestamp_ns == case["timestamp_ns"] == case["time_unix_nano"]
 
 
-@pytest.mark.parametrize("case", DECODED)
+@each_case("case", DECODED)
 def test_id_has_the_time_of_go(case: Case) -> None:
     time = sno.ID(bytes.fromhex(case["hex"])).time
     assert time.tzinfo is UTC
     assert f"{time:%Y-%m-%dT%H:%M:%S.%f}".rstrip("0").rstrip(".") + "Z" == case["time_rfc3339"]
 
 
-@pytest.mark.parametrize("case", DECODED)
+@each_case("case", DECODED)
 def test_json_equals_that_of_go_with_null_for_zero(case: Case) -> None:
     assert json.dumps(sno.ID(bytes.fromhex(case["hex"])).as_json()) == case["json"]
 
 
-@pytest.mark.parametrize("case", DECODED)
+@each_case("case", DECODED)
 def test_json_reads_back_as_the_same_id(case: Case) -> None:
     assert bytes(sno.ID.from_json(json.loads(case["json"]))).hex() == case["hex"]
 
@@ -128,7 +129,7 @@ def first_fault(text: str) -> int:
     return next(position for position, character in enumerate(text) if character not in ALPHABET)
 
 
-@pytest.mark.parametrize("case", [case for case in INVALID if "error" not in case])
+@each_case("case", [case for case in INVALID if "error" not in case])
 def test_invalid_text_is_refused_with_the_position_unlike_go(case: Case) -> None:
     text = bytes.fromhex(case["input_hex"]).decode("latin-1")
     if CANONICAL.fullmatch(text):
@@ -139,7 +140,7 @@ def test_invalid_text_is_refused_with_the_position_unlike_go(case: Case) -> None
     assert (caught.value.code, caught.value.position) == ("parse.character", first_fault(text))
 
 
-@pytest.mark.parametrize("case", [case for case in INVALID if "error" not in case])
+@each_case("case", [case for case in INVALID if "error" not in case])
 def test_bulk_decoder_refuses_at_the_same_position(case: Case) -> None:
     text = bytes.fromhex(case["input_hex"])
     if CANONICAL.fullmatch(text.decode("latin-1")):
@@ -574,7 +575,7 @@ def test_count_of_a_past_unit_is_forgotten() -> None:
 # ---------------------------------------------------------------------------------------------------------- the clock
 
 
-@pytest.mark.parametrize("case", [case for case in GO["encode_decode"] if case["units"] or case["sequence"]])
+@each_case("case", [case for case in GO["encode_decode"] if case["units"] or case["sequence"]])
 def test_generator_restored_from_a_snapshot_mints_as_go_does(case: Case) -> None:
     unit, sequence = case["units"], case["sequence"]
     # Sequence number 0 is the first of a new unit, any other follows the snapshot's.

@@ -19,6 +19,7 @@ from mintage import errors, snowflake
 from mintage.snowflake import DEFAULT, DISCORD, INSTAGRAM, JS_SAFE, SONYFLAKE, TWITTER, Generator, Layout
 from mintage.store.memory import MemoryStore
 from mintage.testing import ManualClock
+from tests.helpers.cases import each_case
 from tests.helpers.vectors import vectors
 
 Case = dict[str, Any]
@@ -71,14 +72,14 @@ def test_number_454947766275219456_of_the_article_lacks_the_sequence() -> None:
     assert composed(DEFAULT, example["time_ms"], example["node"], 0) == int(example["article_claims"])
 
 
-@pytest.mark.parametrize("case", JAVA["generate"])
+@each_case("case", JAVA["generate"])
 def test_fields_compose_to_the_number_that_java_mints(case: Case) -> None:
     layout = Layout("time:41 node:10 sequence:12", epoch_ms=case["custom_epoch_ms"])
     number = composed(layout, case["time_ms"], case["node"], case["sequence"])
     assert (number, f"{number:016x}") == (int(case["id"]), case["id_hex"])
 
 
-@pytest.mark.parametrize("case", JAVA["generate"])
+@each_case("case", JAVA["generate"])
 def test_number_parses_as_in_java(case: Case) -> None:
     layout = Layout("time:41 node:10 sequence:12", epoch_ms=case["custom_epoch_ms"])
     assert parsed(layout, int(case["id"])) == tuple(case["parse"].values())
@@ -247,14 +248,14 @@ def fits(layout: Layout, case: Case) -> bool:
     return utc(given["time_ms"]) < layout.expires and max(given[HIGH], given[LOW]) < 32 and given["increment"] < 4096
 
 
-@pytest.mark.parametrize(("layout", "case"), [(layout, case) for layout, case in SAPPHIRE if fits(layout, case)])
+@each_case("layout, case", [(layout, case) for layout, case in SAPPHIRE if fits(layout, case)])
 def test_fields_compose_as_in_sapphire(layout: Layout, case: Case) -> None:
     given = case["input"]
     node = given[HIGH] << 5 | given[LOW]
     assert composed(layout, given["time_ms"], node, given["increment"]) == int(case["id"])
 
 
-@pytest.mark.parametrize(("layout", "case"), [case for case in SAPPHIRE if int(case[1]["id"]) < 2 ** case[0].bits])
+@each_case("layout, case", [case for case in SAPPHIRE if int(case[1]["id"]) < 2 ** case[0].bits])
 def test_number_parses_as_in_sapphire(layout: Layout, case: Case) -> None:
     parts, recorded = layout.parse(int(case["id"])), case["deconstruct"]
     assert [layout.epoch_ms, parts.timestamp_ms] == [recorded["epoch"], recorded["timestamp_ms"]]
@@ -281,12 +282,12 @@ def test_time_before_the_epoch_is_refused_unlike_sapphire() -> None:
 BWMARRIN = RECORDED_TWITTER["bwmarrin"]
 
 
-@pytest.mark.parametrize("case", BWMARRIN["explode"] + BWMARRIN["live_node_786"], ids=lambda case: case["id"])
+@each_case("case", BWMARRIN["explode"] + BWMARRIN["live_node_786"], ids=lambda case: case["id"])
 def test_number_parses_as_in_bwmarrin(case: Case) -> None:
     assert parsed(TWITTER, int(case["id"])) == (case["time_ms"], case["node"], case["step"])
 
 
-@pytest.mark.parametrize("case", BWMARRIN["explode"] + BWMARRIN["live_node_786"], ids=lambda case: case["id"])
+@each_case("case", BWMARRIN["explode"] + BWMARRIN["live_node_786"], ids=lambda case: case["id"])
 def test_numbers_parsed_by_bwmarrin_compose_back(case: Case) -> None:
     number = composed(TWITTER, case["time_ms"], case["node"], case["step"])
     assert (str(number), number.to_bytes(8, "big").hex()) == (case["id"], case["int_bytes_hex"])
@@ -456,13 +457,13 @@ SONY_V1 = RECORDED_SONYFLAKE["v1"]
 SONY_V2 = Layout("time:39 sequence:8 machine:16", epoch_ms=1_735_689_600_000, unit_ms=10)
 
 
-@pytest.mark.parametrize("case", [case for case in SONY_V1 if not case["error"]])
+@each_case("case", [case for case in SONY_V1 if not case["error"]])
 def test_fields_compose_as_in_sonyflake(case: Case) -> None:
     number = composed(SONYFLAKE, case["time_unix_ns"] // 1_000_000, case["machine"], case["sequence"])
     assert (number, f"{number:016x}") == (int(case["id"]), case["id_hex"])
 
 
-@pytest.mark.parametrize("case", [case for case in SONY_V1 if not case["error"]])
+@each_case("case", [case for case in SONY_V1 if not case["error"]])
 def test_number_decomposes_as_in_sonyflake(case: Case) -> None:
     parts, recorded = SONYFLAKE.parse(int(case["id"])), case["decompose"]
     assert list(parts.fields.items()) == [
@@ -736,7 +737,7 @@ def test_times_are_floored_to_the_layouts_tick() -> None:
     )
 
 
-@pytest.mark.parametrize(
+@each_case(
     "fields",
     [
         "",

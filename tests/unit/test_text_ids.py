@@ -11,6 +11,7 @@ import pytest
 from mintage import clones, cuid, cuid2, nanoid
 from mintage.errors import ConfigError, FieldError, GenerationError, ParseError
 from mintage.testing import ManualClock
+from tests.helpers.cases import each_case
 from tests.helpers.outcomes import refusal
 from tests.helpers.processes import Child, in_child
 from tests.helpers.vectors import vectors
@@ -120,8 +121,8 @@ def test_nanoid_uses_the_characters_of_both_originals() -> None:
     assert seen == set(VECTORS["nanoid"]["js"]["url_alphabet"]) == set(VECTORS["nanoid"]["python"]["alphabet"])
 
 
-@pytest.mark.parametrize("alphabet", ["ab", "abc", "0123456789", "äöüß€𝄞", "".join(map(chr, range(256, 512)))])
-@pytest.mark.parametrize("size", [1, 21, 64, 65, 1024])
+@each_case("alphabet", ["ab", "abc", "0123456789", "äöüß€𝄞", "".join(map(chr, range(256, 512)))])
+@each_case("size", [1, 21, 64, 65, 1024])
 def test_any_alphabet_and_size_are_accepted(alphabet: str, size: int) -> None:
     generator = nanoid.Generator(size, alphabet)
     assert (generator.size, generator.alphabet) == (size, alphabet)

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from mintage import cast, locality, sandflake, sno, typeid, ulid
 from mintage import uuid as mintage_uuid
 from mintage.errors import FieldError, GenerationError, ParseError
+from tests.helpers.cases import each_case
 from tests.helpers.outcomes import refusal
 from tests.helpers.vectors import vectors
 
@@ -30,7 +31,7 @@ def test_valid_cases_of_the_specification_are_read_and_written(case: dict[str, s
     assert (str(written), written) == (case["typeid"], read)
 
 
-@pytest.mark.parametrize("case", VECTORS["invalid"], ids=lambda case: case["name"])
+@each_case("case", VECTORS["invalid"], ids=lambda case: case["name"])
 def test_invalid_cases_of_the_specification_are_refused(case: dict[str, str]) -> None:
     error = refusal(typeid.ID.parse, case["typeid"])
     assert isinstance(error, ParseError)

@@ -11,6 +11,7 @@ import pytest
 from mintage import ulid
 from mintage.errors import FieldError, GenerationError, ParseError
 from mintage.testing import ManualClock
+from tests.helpers.cases import each_case
 from tests.helpers.outcomes import refusal
 from tests.helpers.vectors import named, vectors
 
@@ -35,7 +36,7 @@ def parse_error(text: str) -> ParseError:
 # --- as recorded -----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("case", [case for case in GO["generate"] if "text" in case], ids=named)
+@each_case("case", [case for case in GO["generate"] if "text" in case], ids=named)
 def test_time_and_entropy_make_the_recorded_id(case: Case) -> None:
     one = ulid.ID.from_parts(timestamp_ms=case["time_ms"], random=case["entropy_hex"])
     assert (bytes(one).hex(), str(one)) == (case["hex"], case["text"])
@@ -152,7 +153,7 @@ def test_python_ulid_26_invalid_text_of_26_characters_is_refused(text: str, wron
     assert (error.code, error.position) == ("parse.character", wrong)
 
 
-@pytest.mark.parametrize("first", "89ABCDEFGHJKMNPQRSTVWXYZ")
+@each_case("first", "89ABCDEFGHJKMNPQRSTVWXYZ")
 def test_first_character_above_7_is_no_ulid(first: str) -> None:
     assert (parse_error(first + "0" * 25).code, parse_error(first + "0" * 25).position) == ("parse.character", 0)
 

@@ -22,6 +22,7 @@ from mintage import uuid
 from mintage.errors import GenerationError, LeaseError, ParseError
 from mintage.store.memory import MemoryStore
 from mintage.testing import ManualClock, freeze
+from tests.helpers.cases import each_case
 from tests.helpers.outcomes import code_of
 from tests.helpers.processes import Child, in_child
 from tests.helpers.vectors import vectors
@@ -87,14 +88,14 @@ def test_version_6_is_version_1_in_sortable_order(case: Any) -> None:
         assert uuid.ID.from_parts(version=other.version or 0, **fields) == other
 
 
-@pytest.mark.parametrize("case", VECTORS["python_decode_random"], ids=lambda case: case["hex"])
+@each_case("case", VECTORS["python_decode_random"], ids=lambda case: case["hex"])
 def test_random_bits_of_versions_1_and_6_are_read_as_recorded(case: Any) -> None:
     one = uuid.ID.parse(case["uuid"])
     assert (one.version, one.clock_seq, one.node) == (case["version"], case["clock_seq"], case["node_hex"])
     assert one.timestamp_ns == case["uuid6_time"] * 100 - GREGORIAN_NS
 
 
-@pytest.mark.parametrize("case", NPM, ids=str)
+@each_case("case", NPM, ids=str)
 def test_uuids_of_npm_are_composed_from_the_same_fields(case: Any) -> None:
     if "ok" not in case:
         return

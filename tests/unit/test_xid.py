@@ -9,6 +9,7 @@ import pytest
 from mintage import xid
 from mintage.errors import FieldError, ParseError
 from mintage.testing import ManualClock
+from tests.helpers.cases import each_case
 from tests.helpers.processes import Child
 from tests.helpers.vectors import named, vectors
 
@@ -28,7 +29,7 @@ def wraps(case: Case) -> bool:
     return any(case["input"][name] != case[name] for name in ("time_unix", "pid", "counter"))
 
 
-@pytest.mark.parametrize("case", [case for case in GO["generate"] if not wraps(case)], ids=named)
+@each_case("case", [case for case in GO["generate"] if not wraps(case)], ids=named)
 def test_time_machine_pid_and_counter_make_the_recorded_id(case: Case) -> None:
     fields = {"machine": case["machine_hex"], "pid": case["pid"], "counter": case["counter"]}
     one = xid.ID.from_parts(timestamp_ms=case["time_unix"] * 1000, **fields)
@@ -36,7 +37,7 @@ def test_time_machine_pid_and_counter_make_the_recorded_id(case: Case) -> None:
     assert one.replace(**fields) == one
 
 
-@pytest.mark.parametrize("case", GO["generate"] + GO["raw"], ids=named)
+@each_case("case", GO["generate"] + GO["raw"], ids=named)
 def test_text_and_bytes_have_the_recorded_fields(case: Case) -> None:
     one = xid.ID.parse(case["text"])
     assert bytes(one).hex() == case["hex"]
@@ -63,7 +64,7 @@ def test_text_refused_by_rs_xid_is_refused(case: Case) -> None:
     assert caught.value.code == ("parse.character" if len(case["input"]) == 20 else "parse.length")
 
 
-@pytest.mark.parametrize("last", "123456789abcdefhijklmnopqrstuv")
+@each_case("last", "123456789abcdefhijklmnopqrstuv")
 def test_last_character_with_extra_bits_is_refused(
     last: str,
 ) -> None:
