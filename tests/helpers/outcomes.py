@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import pytest
 
-from mintage.errors import MintError
+from mintage.errors import CATALOGUE, MintError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -33,6 +33,14 @@ def refusal(call: Callable[..., object], *args: Any, **kwargs: Any) -> MintError
     with pytest.raises(MintError) as caught:
         call(*args, **kwargs)
     return caught.value
+
+
+def documented_refusal(call: Callable[..., object], *args: Any) -> MintError:
+    """Return the error of a call, after a check that it has the class of its code and fits on a screen."""
+    error = refusal(call, *args)
+    assert type(error) is CATALOGUE[error.code].error
+    assert 0 < len(str(error).encode()) < 400
+    return error
 
 
 def code_of(call: Callable[[], object]) -> str:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import copy
 import pickle
 import threading
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta, timezone, tzinfo
 from functools import partial
 from typing import TYPE_CHECKING, Any
+from uuid import UUID
 
 import pytest
 from hypothesis import given
@@ -18,6 +19,7 @@ from mintage.errors import ArgumentError, FieldError, GenerationError, LeaseErro
 from mintage.formats.kinds import KINDS
 from mintage.store.memory import MemoryStore
 from mintage.testing import ManualClock
+from tests.helpers.outcomes import documented_refusal
 from tests.helpers.processes import Child, in_child
 
 if TYPE_CHECKING:
@@ -102,40 +104,6 @@ def test_text_is_an_id_or_an_error_with_the_position(scheme: Any, text: str) -> 
     assert refused.code == "parse.length" or 0 <= (refused.position or 0) < len(text)
 
 
-@each
-@given(data=st.data())
-def test_wrong_character_is_named_by_its_position(scheme: Any, data: st.DataObject) -> None:
-    text = list(str(scheme.new()))
-    at = data.draw(st.integers(0, len(text) - 1))
-    text[at] = data.draw(st.sampled_from("!~ é_"))
-    with pytest.raises(ParseError) as refused:
-        scheme.ID.parse("".join(text))
-    assert (refused.value.code, refused.value.position) == ("parse.character", at)
-
-
-@each
-def test_integers_outside_the_bits_are_refused(scheme: Any) -> None:
-    top = 1 << 8 * size_of(scheme)
-    assert bytes(scheme.ID.from_int(top - 1)) == b"\xff" * size_of(scheme)
-    for wrong in (-1, top, top << 200):
-        with pytest.raises(FieldError) as refused:
-            scheme.ID.from_int(wrong)
-        assert refused.value.code == "field.range"
-    for unfit in ("7", 1.0, None):
-        with pytest.raises(MintError) as refused_type:
-            scheme.ID.from_int(unfit)
-        assert refused_type.value.code == "argument.type"
-
-
-@each
-@pytest.mark.parametrize("length", [0, 1, 200])
-def test_bytes_of_another_length_are_no_id(scheme: Any, length: int) -> None:
-    for read, wrong in ((scheme.ID, b"x" * length), (scheme.ID.parse, "0" * length)):
-        with pytest.raises(ParseError) as refused:
-            read(wrong)
-        assert refused.value.code == "parse.length"
-
-
 # --- arrays ----------------------------------------------------------------------------------------------------------
 
 
@@ -157,16 +125,6 @@ def test_array_is_its_ids_in_order(scheme: Any) -> None:
     for wrong in (50, -51):
         with pytest.raises(IndexError):
             array[wrong]
-
-
-@each
-def test_error_in_packed_text_has_its_position(scheme: Any) -> None:
-    text = bytearray(scheme.Generator().batch(9).encode())
-    at = len(text) - 3
-    text[at : at + 1] = b"!"
-    with pytest.raises(ParseError) as refused:
-        scheme.Array.parse(text)
-    assert refused.value.position == at
 
 
 # --- generators ------------------------------------------------------------------------------------------------------
@@ -211,6 +169,289 @@ def test_forked_children_repeat_no_id(scheme: Any) -> None:
     children = [Child(mint) for _ in range(4)]
     ids = mint() + [one for child in children for one in child.result()]
     assert len(set(ids)) == 2000
+
+
+# --- wrong input ------------------------------------------------------------------------------------------------------
+
+GENERATORS = [*SCHEMES, snowflake]
+HUGE = 10**5000
+each_generator = pytest.mark.parametrize("scheme", GENERATORS, ids=lambda scheme: scheme.__name__.split(".")[-1])
+
+
+HEX, CROCKFORD = "0123456789abcdefABCDEF", "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
+UUID_TEXT = ["-" if at in (8, 13, 18, 23) else HEX for at in range(36)]
+KSUID_TEXT = ["0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"] * 27
+ALLOWED = {
+    sno: ["23456789abcdefghijklmnopqrstuvwx"] * 16,
+    locality: UUID_TEXT,
+    uuid: UUID_TEXT,
+    ulid: ["01234567OoIiLl", *[CROCKFORD + CROCKFORD.lower() + "OoIiLl"] * 25],  # read as 0 and 1
+    ksuid: KSUID_TEXT,
+    ksuid_ms: KSUID_TEXT,
+    xid: [*["0123456789abcdefghijklmnopqrstuv"] * 19, "0g"],
+    objectid: [HEX] * 24,
+    sandflake: [*[CROCKFORD] * 25, "048CGMRW"],
+}
+"""The characters that each place of a text may have. A KSUID is no more than that of the largest bytes, besides."""
+ODD_CHARACTERS = [
+    *("0", "1", "y", "z", "A", "X", "G", "O", "l", "I", "g", "-", "_", "+", "=", "/", "\\", '"', "'", "%", "{", "?"),
+    *(" ", "\t", "\n", "\r", "\v", "\0", "\x1f", "\x7f", "\x80", "\xa0", "\xff"),
+    *("é", "ß", "İ", "ı", "ſ", "K"),  # some fold to ASCII letters
+    *("２", "ａ", "а", "٣", "²", "①"),  # full-width, Cyrillic, Arabic, superscript, circled
+    *("\u200b", "\u2028", "\u202e", "\u0301", "\ufeff", "\ufffd", "\uffff"),
+    *("\ud800", "\udbff", "\udc00", "\udfff", "😀", "𝟚", "\U0010ffff"),
+]
+
+
+def good(scheme: ModuleType) -> str:
+    return str(scheme.ID(bytes(range(101, 101 + size_of(scheme)))))
+
+
+def odd_texts(scheme: ModuleType) -> dict[str, None]:
+    """Return texts that are unlike an ID in one way each; a few are one nevertheless."""
+    text = good(scheme)
+    swapped = [text[:at] + odd + text[at + 1 :] for odd in ODD_CHARACTERS for at in (0, 8, len(text) - 1)]
+    longer = [one for odd in ODD_CHARACTERS for one in (text + odd, odd + text, text[:-1] + odd + odd)]
+    shorter = [text[:size] for size in range(len(text))]
+    shouted = [text[:at] + text[at:].upper() for at in range(len(text))]
+    padded = [f" {text}", f'"{text}"', f"{{{text}}}", f"urn:uuid:{text}", text * 2, text * 1000]
+    emoji = ["😀" * len(text), "\ud83d\ude00" * (len(text) // 2)]
+    unlike = ["null", "None", "-" * len(text), "2" * 10**6, text.replace("-", "")[:32], text[::-1], *emoji]
+    return dict.fromkeys([*swapped, *longer, *shorter, *shouted, *padded, *unlike])
+
+
+def fault(scheme: ModuleType, text: str, count: int = 1) -> tuple[str, int | None] | None:
+    """Return the code and position of the error in the text of some IDs, by a check of one character at a time."""
+    allowed = ALLOWED[scheme]
+    if len(text) != count * len(allowed):
+        return "parse.length", None
+    for at, character in enumerate(text):
+        if character not in allowed[at % len(allowed)]:
+            return "parse.character", at
+    if scheme in (ksuid, ksuid_ms):
+        largest = str(scheme.ID(b"\xff" * size_of(scheme)))
+        for begin in range(0, len(text), len(largest)):
+            pairs = enumerate(zip(text[begin:], largest, strict=False), begin)
+            at, (character, most) = next((each for each in pairs if each[1][0] != each[1][1]), (0, ("", "")))
+            if character > most:
+                return "parse.character", at
+    return None
+
+
+def read_fault(read: Any, text: str) -> tuple[str, int | None] | None:
+    try:
+        read(text)
+    except MintError:
+        error = documented_refusal(read, text)
+        return error.code, getattr(error, "position", None)
+    return None
+
+
+@each
+def test_malformed_text_is_refused_with_the_position(scheme: Any) -> None:
+    expected = {text: fault(scheme, text) for text in odd_texts(scheme)}
+    assert sum(each is not None for each in expected.values()) >= 200
+    found = {text: read_fault(scheme.ID.parse, text) for text in expected}
+    unlike = {ascii(text)[:50]: (found[text], expected[text]) for text in expected if found[text] != expected[text]}
+    assert unlike == {}
+
+
+@each
+def test_array_error_has_the_position_in_the_whole_text(scheme: Any) -> None:
+    """In characters, not in bytes."""
+    whole = [good(scheme) * 3 + text for text in odd_texts(scheme)]
+    expected = {text: fault(scheme, text, len(text) // len(good(scheme)) or 1) for text in whole}
+    found = {text: read_fault(scheme.Array.parse, text) for text in whole}
+    unlike = {ascii(text)[-50:]: (found[text], expected[text]) for text in whole if found[text] != expected[text]}
+    assert unlike == {}
+
+
+@each
+def test_error_in_text_has_what_is_wrong_and_what_is_needed(scheme: Any) -> None:
+    text = good(scheme)
+    assert f"7 characters, needs {len(text)}" in str(documented_refusal(scheme.ID.parse, "x" * 7))
+    assert "'!' at position 5" in str(documented_refusal(scheme.ID.parse, text[:5] + "!" + text[6:]))
+    for value in (None, 5, 1.5, text.encode(), bytearray(16), [text], object()):
+        error = documented_refusal(scheme.ID.parse, value)
+        assert (error.code, str(error)) == ("argument.type", f"text must be str, not {type(value).__name__}")
+
+
+@each
+def test_bytes_of_another_length_are_no_id(scheme: Any) -> None:
+    right = size_of(scheme)
+    for size in {*range(65), 200} - {right}:
+        for read in (scheme.ID, scheme.ID.from_bytes):
+            error = documented_refusal(read, bytes(size))
+            assert (error.code, f"{size} bytes, needs {right}" in str(error)) == ("parse.length", True)
+        if size % right:
+            assert documented_refusal(scheme.Array, bytes(size)).code == "parse.length"
+        else:
+            assert len(scheme.Array(bytes(size))) == size // right
+
+
+@each
+def test_only_contiguous_buffers_are_read(scheme: Any) -> None:
+    for value in (None, 5, 1.5, "0123456789", [0] * 10, object()):
+        for read in (scheme.ID.from_bytes, scheme.Array):
+            assert documented_refusal(read, value).code == "argument.type"
+    with_gaps = memoryview(bytes(20 * size_of(scheme)))[::20]
+    for read in (scheme.ID, scheme.ID.from_bytes, scheme.Array):
+        assert documented_refusal(read, with_gaps).code == "config.buffer"
+
+
+@each
+def test_only_a_uuid_is_read_as_one(scheme: Any) -> None:
+    for value in (None, 5, str(UUID(int=7)), bytes(16), UUID) if hasattr(scheme.ID, "from_uuid") else ():
+        assert documented_refusal(scheme.ID.from_uuid, value).code == "argument.type"
+
+
+@each
+def test_integers_outside_the_bits_are_refused(scheme: Any) -> None:
+    top = 1 << 8 * size_of(scheme)
+    assert bytes(scheme.ID.from_int(top - 1)) == b"\xff" * size_of(scheme)
+    for wrong in (-1, top, -(2**63), top << 200, HUGE, -HUGE):
+        error = documented_refusal(scheme.ID.from_int, wrong)
+        limit = "2^160 - 1" if size_of(scheme) == 20 else top - 1
+        assert (error.code, f"..{limit}" in str(error)) == ("field.range", True)
+        assert abs(wrong) > top or f"{wrong} is outside" in str(error)
+    for unfit in ("7", b"7", 1.0, float("nan"), None, True, [1], 1 + 0j, object):
+        assert documented_refusal(scheme.ID.from_int, unfit).code == "argument.type"
+
+
+class Zoneless(tzinfo):
+    """A time zone without an offset: Python calls such a datetime naive too."""
+
+    def utcoffset(self, when: datetime | None) -> None:
+        return None
+
+    def tzname(self, when: datetime | None) -> str:
+        return "?"
+
+    def dst(self, when: datetime | None) -> None:
+        return None
+
+
+@each_generator
+def test_time_is_an_aware_datetime_or_nanoseconds_within_the_layout(scheme: Any) -> None:
+    generator = scheme.Generator(**{KINDS[scheme.__name__.split(".")[-1]].scheme.node or "node": 1})
+    bounds = snowflake.DEFAULT if scheme is snowflake else scheme
+    calls = [generator.new_at, lambda time: generator.nth_at(time, 0)]
+    calls += [getattr(bounds, name) for name in ("min_at", "max_at") if hasattr(bounds, name)]
+    naive = datetime(2020, 1, 1)  # noqa: DTZ001
+    for call in calls:
+        for time in (naive, naive.replace(year=1), naive.replace(year=9999), naive.replace(tzinfo=Zoneless())):
+            error = documented_refusal(call, time)
+            assert (error.code, "no time zone" in str(error)) == ("time.naive", True)
+        for unfit in (1.5, "2020-01-01T00:00:00Z", None, date(2020, 1, 1), timedelta(1)):
+            assert documented_refusal(call, unfit).code == "argument.type"
+        for outside in (datetime.min.replace(tzinfo=UTC), datetime.min.replace(tzinfo=timezone(timedelta(hours=2)))):
+            assert documented_refusal(call, outside).code == "time.range"
+        for count in (-1, 2**127, -(2**127), 2**128 - 1, 2**128, 2**200, -(2**200), HUGE, -HUGE):
+            assert documented_refusal(call, count).code == "time.range"
+
+
+@each_generator
+def test_number_of_ids_is_an_int_up_to_31_bits(scheme: Any) -> None:
+    generator = scheme.Generator()
+    for wrong in (-1, 2**31, -(2**63), 2**130, HUGE, -HUGE):
+        error = documented_refusal(generator.batch, wrong)
+        assert (error.code, f"..{2**31 - 1}" in str(error)) == ("field.range", True)
+        assert abs(wrong) > 2**31 or f"n {wrong} is outside" in str(error)
+    for unfit in ("7", b"7", 1.0, float("nan"), None, [1], 1 + 0j, object):
+        assert documented_refusal(generator.batch, unfit).code == "argument.type"
+
+
+@each_generator
+def test_only_writable_whole_contiguous_buffers_are_filled(scheme: Any) -> None:
+    fill, size = scheme.Generator().fill, scheme.Array.SIZE
+    for buffer in (bytes(size), memoryview(bytearray(size)).toreadonly()):
+        error = documented_refusal(fill, buffer)
+        assert (error.code, "read-only" in str(error)) == ("config.buffer", True)
+    error = documented_refusal(fill, memoryview(bytearray(4 * size))[::2])
+    assert (error.code, "contiguous" in str(error)) == ("config.buffer", True)
+    for length in range(3 * size + 1, 4 * size):
+        error = documented_refusal(fill, bytearray(length))
+        assert (error.code, f"{length} bytes" in str(error), f"{size}" in str(error)) == ("config.buffer", True, True)
+    for value in (None, 5, "x" * 80, [0] * 80):
+        assert documented_refusal(fill, value).code == "argument.type"
+    assert fill(bytearray()) == 0
+
+
+@each_generator
+def test_store_argument_is_a_url_of_a_known_store_or_a_store(scheme: Any) -> None:
+    for url in ("", "?", "nowhere://host", "redis", "memory:?x=1", "sqlite:", "memory:#"):
+        assert documented_refusal(partial(scheme.Generator, store=url)).code == "config.store"
+    for value in (0, False, object(), b"memory:"):
+        assert documented_refusal(partial(scheme.Generator, store=value)).code == "argument.type"
+
+
+@each_generator
+def test_password_of_a_store_url_is_never_repeated(scheme: Any) -> None:
+    for url in ("nowhere://root:hunter2@host/ids", "sqlite://root:hunter2@host/ids", "redis://:hunter2@host:port/"):
+        error = documented_refusal(partial(scheme.Generator, store=url))
+        assert error.code == "config.store"
+        assert "hunter2" not in str(error)
+
+
+@each_generator
+@pytest.mark.parametrize(
+    ("argument", "code"),
+    [
+        ({"nodes": [1, 2]}, "argument.type"),
+        ({"nodes": range(0)}, "config.node"),
+        ({"nodes": range(0, 10, 2)}, "config.node"),
+        ({"nodes": range(-1, 5)}, "config.node"),
+        ({"nodes": range(2**60)}, "config.node"),
+        ({"span_ms": 999}, "config.span"),
+        ({"span_ms": 86_400_001}, "config.span"),
+        ({"span_ms": "10"}, "argument.type"),
+        ({"pool": ""}, "config.name"),
+        ({"pool": "a\nb"}, "config.name"),
+        ({"pool": "x" * 129}, "config.name"),
+        ({"pool": 5}, "argument.type"),
+        ({"on_lease_lost": "ignore"}, "config.policy"),
+        ({"on_lease_lost": 1}, "argument.type"),
+        ({"max_wait_ms": -1}, "config.wait"),
+        ({"max_wait_ms": 2**32}, "config.wait"),
+        ({"max_wait_ms": "10"}, "argument.type"),
+        ({"clock": 5}, "argument.type"),
+        ({"clock": "now"}, "argument.type"),
+        ({"clock": object()}, "argument.type"),
+    ],
+    ids=repr,
+)
+def test_invalid_lease_arguments_are_refused_before_any_store_is_asked(scheme: Any, argument: Any, code: str) -> None:
+    assert documented_refusal(partial(scheme.Generator, **{"store": "memory:"} | argument)).code == code
+
+
+@each_generator
+def test_clock_returns_an_int_of_nanoseconds_within_the_layout(scheme: Any) -> None:
+    for reading in (None, 1.5e18, "now", datetime.now(UTC)):
+        error = documented_refusal(scheme.Generator(clock=lambda reading=reading: reading).new)
+        assert (error.code, type(reading).__name__ in str(error)) == ("config.clock", True)
+    for reading in (-1, 2**126, 2**127, 2**200, HUGE, -HUGE):
+        error = documented_refusal(scheme.Generator(clock=lambda reading=reading: reading).new)
+        assert error.code in {"clock.range", "config.clock"}
+
+
+@each_generator
+def test_exception_of_a_clock_reaches_the_caller(scheme: Any) -> None:
+    def broken() -> int:
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        scheme.Generator(clock=broken).new()
+
+
+@each_generator
+def test_closed_generator_refuses_to_mint(scheme: Any) -> None:
+    generator = scheme.Generator()
+    generator.close()
+    generator.close()
+    calls = [generator.new, partial(next, generator), partial(generator.batch, 1)]
+    calls += [partial(generator.fill, bytearray(240)), partial(generator.new_at, NOW_NS)]
+    for call in [*calls, partial(generator.nth_at, NOW_NS, 0)]:
+        assert documented_refusal(call).code == "generator.closed"
 
 
 # --- formats of a tick and bits that count ----------------------------------------------------------------------------

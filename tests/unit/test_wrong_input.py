@@ -1,10 +1,9 @@
-"""Tests of wrong input: the documented error, with the value and the limit in the message."""
+"""Tests of wrong arguments that not every scheme has: the documented error. ``test_laws`` has those that each has."""
 
 from __future__ import annotations
 
 import re
-from datetime import UTC, date, datetime, timedelta, timezone, tzinfo
-from types import SimpleNamespace
+from datetime import UTC, date, datetime, timedelta, timezone
 from typing import Any
 from uuid import UUID
 
@@ -12,7 +11,8 @@ import pytest
 
 import mintage
 from mintage import errors, testing
-from tests.helpers.outcomes import refusal
+from tests.helpers.cases import each_case
+from tests.helpers.outcomes import documented_refusal
 
 # Every call below is wrong on purpose, so types are left out of it.
 sno: Any = mintage.sno
@@ -26,187 +26,17 @@ HUGE = 10**5000
 NOT_INTS: list[Any] = [1.0, 1.5, float("nan"), "1", b"1", None, [1], 1 + 0j, object]
 
 
-def documented_refusal(call: Any, *arguments: Any) -> errors.MintError:
-    """Return the error of a call, after a check that it has the class of its code."""
-    error = refusal(call, *arguments)
-    assert type(error) is errors.CATALOGUE[error.code].error
-    return error
-
-
-def fits_on_a_screen(error: errors.MintError) -> bool:
-    return 0 < len(str(error).encode()) < 400
-
-
-# ------------------------------------------------------------------------------------------------------ malformed text
-
-HYPHENS = (8, 13, 18, 23)
-SCHEMES = {
-    "sno": SimpleNamespace(
-        parse=sno.ID.parse,
-        good="brpk4q72xwf2m63l",
-        allowed=["23456789abcdefghijklmnopqrstuvwx"] * 16,
-        array=sno.Array,
-    ),
-    "locality": SimpleNamespace(
-        parse=locality.ID.parse,
-        good="20be0ffc-314a-bd53-7a50-013a65ca76d2",
-        allowed=["-" if at in HYPHENS else "0123456789abcdefABCDEF" for at in range(36)],
-        array=locality.Array,
-    ),
-}
-ODD_CHARACTERS = [
-    *("0", "1", "y", "z", "A", "X", "G", "O", "l", "I", "g", "-", "_", "+", "=", "/", "\\", '"', "'", "%", "{", "?"),
-    *(" ", "\t", "\n", "\r", "\v", "\0", "\x1f", "\x7f", "\x80", "\xa0", "\xff"),
-    *("é", "ß", "İ", "ı", "ſ", "K"),  # some fold to ASCII letters
-    *("２", "ａ", "а", "٣", "²", "①"),  # full-width, Cyrillic, Arabic, superscript, circled
-    *("\u200b", "\u2028", "\u202e", "\u0301", "\ufeff", "\ufffd", "\uffff"),
-    *("\ud800", "\udbff", "\udc00", "\udfff", "😀", "𝟚", "\U0010ffff"),
-]
-
-
-def malformed(good: str) -> list[str]:
-    last = len(good) - 1
-    swapped = [good[:at] + odd + good[at + 1 :] for odd in ODD_CHARACTERS for at in (0, 8, last)]
-    longer = [text for odd in ODD_CHARACTERS for text in (good + odd, odd + good, good[:-1] + odd + odd)]
-    shorter = [good[:size] for size in range(len(good))]
-    shouted = [good[:at] + good[at:].upper() for at in range(len(good))]
-    padded = [
-        f" {good}",
-        f"{good}\n",
-        f"{good}\0",
-        f'"{good}"',
-        f"{{{good}}}",
-        f"urn:uuid:{good}",
-        good * 2,
-        good * 1000,
-    ]
-    unlike = ["null", "None", "-" * len(good), "2" * 10**6, "😀" * len(good), "\ud83d\ude00" * (len(good) // 2)]
-    return [*swapped, *longer, *shorter, *shouted, *padded, *unlike, good.replace("-", "")[:32], good[::-1]]
-
-
-def fault(text: str, allowed: list[str]) -> tuple[str, int | None] | None:
-    """Return the code and position of the error in a text, by a check of one character at a time."""
-    if len(text) != len(allowed):
-        return "parse.length", None
-    at = next((at for at, (character, fit) in enumerate(zip(text, allowed, strict=True)) if character not in fit), None)
-    return None if at is None else ("parse.character", at)
-
-
-MALFORMED = [
-    pytest.param(name, text, id=f"{name}-{ascii(text)[:50]}")
-    for name, scheme in SCHEMES.items()
-    for text in dict.fromkeys(malformed(scheme.good))
-    if fault(text, scheme.allowed)
-]
-
-
-def test_there_are_at_least_200_malformed_texts_for_each_parser() -> None:
-    assert all(sum(case.values[0] == name for case in MALFORMED) >= 200 for name in SCHEMES)
-
-
-@pytest.mark.parametrize(("name", "text"), MALFORMED)
-def test_malformed_text_is_refused_with_the_position(name: str, text: str) -> None:
-    scheme = SCHEMES[name]
-    error = documented_refusal(scheme.parse, text)
-    assert isinstance(error, errors.ParseError)
-    assert (error.code, error.position) == fault(text, scheme.allowed)
-    assert fits_on_a_screen(error)
-
-
-def check_packed(name: str, text: str) -> None:
-    """Check that an array reads this text behind good text, or refuses it with its own error."""
-    scheme = SCHEMES[name]
-    packed = scheme.good * 3 + text
-    expected = fault(packed, scheme.allowed * (len(packed) // len(scheme.good)))
-    if expected is None:
-        assert len(scheme.array.parse(packed)) == len(packed) // len(scheme.good)
-        return
-    error = documented_refusal(scheme.array.parse, packed)
-    assert isinstance(error, errors.ParseError)
-    assert (error.code, error.position) == expected
-    assert fits_on_a_screen(error)
-
-
-@pytest.mark.parametrize(("name", "text"), [case for case in MALFORMED if str(case.values[1]).isascii()])
-def test_array_error_has_the_position_in_the_whole_text(name: str, text: str) -> None:
-    check_packed(name, text)
-
-
-@pytest.mark.parametrize("odd", ["é", "２", "😀", "\ud800"], ids=ascii)
-@pytest.mark.parametrize("name", SCHEMES)
-def test_array_positions_count_characters_not_bytes(name: str, odd: str) -> None:
-    good = SCHEMES[name].good
-    for text in (odd + good[1:], good[:-1] + odd, odd + good, good[:-2] + odd, good[:-4] + odd):
-        check_packed(name, text)
-
-
-@pytest.mark.parametrize("name", SCHEMES)
-def test_wrong_length_error_has_both_lengths(name: str) -> None:
-    scheme = SCHEMES[name]
-    assert re.search(rf"7 characters, needs {len(scheme.good)}", str(documented_refusal(scheme.parse, "x" * 7)))
-
-
-@pytest.mark.parametrize("name", SCHEMES)
-def test_wrong_character_error_has_character_and_position(name: str) -> None:
-    scheme = SCHEMES[name]
-    assert "'!' at position 5" in str(documented_refusal(scheme.parse, scheme.good[:5] + "!" + scheme.good[6:]))
-
-
-@pytest.mark.parametrize("value", [None, 5, 1.5, b"brpk4q72xwf2m63l", bytearray(16), ["brpk4q72xwf2m63l"], object()])
-@pytest.mark.parametrize("name", SCHEMES)
-def test_non_str_is_no_text(name: str, value: Any) -> None:
-    error = documented_refusal(SCHEMES[name].parse, value)
-    assert (error.code, str(error)) == ("argument.type", f"text must be str, not {type(value).__name__}")
-
-
 def test_json_is_text_or_none() -> None:
     assert documented_refusal(sno.ID.from_json, 5).code == "argument.type"
 
 
-# ------------------------------------------------------------------------------------------------------ bytes and UUIDs
-
-SIZES = {"sno": (sno, 10), "locality": (locality, 16)}
+# ----------------------------------------------------------------------------------------------- texts, bytes and UUIDs
 
 
-@pytest.mark.parametrize("size", range(65))
-@pytest.mark.parametrize("name", SIZES)
-def test_bytes_of_a_wrong_length_are_no_id(name: str, size: int) -> None:
-    module, right = SIZES[name]
-    for read in (module.ID, module.ID.from_bytes):
-        if size != right:
-            error = documented_refusal(read, bytes(size))
-            assert (error.code, f"{size} bytes, needs {right}" in str(error)) == ("parse.length", True)
-
-
-@pytest.mark.parametrize("size", range(65))
-@pytest.mark.parametrize("name", SIZES)
-def test_partial_id_in_bytes_is_refused_by_an_array(name: str, size: int) -> None:
-    module, right = SIZES[name]
-    if size % right:
-        assert documented_refusal(module.Array, bytes(size)).code == "parse.length"
-    else:
-        assert len(module.Array(bytes(size))) == size // right
-
-
-@pytest.mark.parametrize(
-    "read", [sno.ID.from_bytes, sno.Array, locality.ID.from_bytes, locality.Array, snowflake.to_lines]
-)
-@pytest.mark.parametrize("value", [None, 5, 1.5, "0123456789", [0] * 10, object()], ids=type)
-def test_object_without_a_buffer_is_refused(read: Any, value: Any) -> None:
-    assert documented_refusal(read, value).code == "argument.type"
-
-
-@pytest.mark.parametrize("read", [sno.ID, sno.Array, locality.ID, locality.Array, snowflake.to_lines])
-def test_non_contiguous_buffer_is_refused(read: Any) -> None:
-    with_gaps = memoryview(bytes(160))[:: 160 // 16 if "locality" in repr(read) else 16]
-    assert not with_gaps.contiguous
-    assert documented_refusal(read, with_gaps).code in {"argument.type", "config.buffer"}
-
-
-@pytest.mark.parametrize("read", [sno.ID.from_uuid, locality.ID.from_uuid])
-@pytest.mark.parametrize("value", [None, 5, "20be0ffc-314a-bd53-7a50-013a65ca76d2", bytes(16), UUID], ids=str)
-def test_non_uuid_is_refused(read: Any, value: Any) -> None:
-    assert documented_refusal(read, value).code == "argument.type"
+def test_snowflakes_are_written_as_lines_from_contiguous_buffers_only() -> None:
+    for value in (None, 5, 1.5, "0123456789", [0] * 10, object()):
+        assert documented_refusal(snowflake.to_lines, value).code == "argument.type"
+    assert documented_refusal(snowflake.to_lines, memoryview(bytes(160))[::16]).code == "config.buffer"
 
 
 def test_uuid_without_sno_text_is_refused_with_the_position() -> None:
@@ -218,23 +48,6 @@ def test_uuid_without_sno_text_is_refused_with_the_position() -> None:
 # --------------------------------------------------------------------------------------------------------------- times
 
 PLUS_2 = timezone(timedelta(hours=2))
-NAIVE = datetime(2020, 1, 1)  # noqa: DTZ001
-
-
-class Zoneless(tzinfo):
-    """A time zone without an offset: Python calls such a datetime naive too."""
-
-    def __repr__(self) -> str:
-        return "Zoneless()"
-
-    def utcoffset(self, when: datetime | None) -> None:
-        return None
-
-    def tzname(self, when: datetime | None) -> str:
-        return "?"
-
-    def dst(self, when: datetime | None) -> None:
-        return None
 
 
 TIMES = {
@@ -254,7 +67,7 @@ COUNTED = {
 }
 
 
-@pytest.mark.parametrize("name", TIMES)
+@each_case("name", TIMES)
 def test_time_outside_the_layout_is_refused_with_both_limits(name: str) -> None:
     call, first, last = TIMES[name]
     before = datetime.fromisoformat(first).replace(tzinfo=UTC) - timedelta(seconds=1)
@@ -265,26 +78,16 @@ def test_time_outside_the_layout_is_refused_with_both_limits(name: str) -> None:
         assert (error.code, first in str(error), last in str(error)) == ("time.range", True, True)
 
 
-@pytest.mark.parametrize("name", [*TIMES, *COUNTED])
+@each_case("name", [*TIMES, *COUNTED])
 def test_count_outside_the_layout_is_refused_at_any_size(name: str) -> None:
     call = TIMES[name][0] if name in TIMES else COUNTED[name]
     for bits in (0, 1, 63, 64, 127, 128, 200, 16_610):
         for count in (2**bits, -(2**bits), 2**bits - 1):
-            error = documented_refusal(call, count)
-            assert (error.code, fits_on_a_screen(error)) == ("time.range", True)
-
-
-@pytest.mark.parametrize(
-    "time", [NAIVE, NAIVE.replace(year=1), NAIVE.replace(year=9999), NAIVE.replace(tzinfo=Zoneless())], ids=repr
-)
-@pytest.mark.parametrize("name", TIMES)
-def test_datetime_without_a_time_zone_is_refused(name: str, time: datetime) -> None:
-    error = documented_refusal(TIMES[name][0], time)
-    assert (error.code, "no time zone" in str(error)) == ("time.naive", True)
+            assert documented_refusal(call, count).code == "time.range"
 
 
 @pytest.mark.parametrize("time", [1.5, "2020-01-01T00:00:00Z", None, date(2020, 1, 1), timedelta(1)], ids=repr)
-@pytest.mark.parametrize("name", [*TIMES, *COUNTED])
+@each_case("name", [*TIMES, *COUNTED])
 def test_invalid_time_is_refused(name: str, time: Any) -> None:
     assert documented_refusal(TIMES[name][0] if name in TIMES else COUNTED[name], time).code == "argument.type"
 
@@ -369,23 +172,22 @@ NUMBERS: dict[str, tuple[Any, str, int]] = {
 NONE_HAS_A_MEANING = re.compile(r"Generator (partition|node|pid|counter)$")
 
 
-@pytest.mark.parametrize("name", NUMBERS)
+@each_case("name", NUMBERS)
 def test_number_out_of_range_is_refused_with_the_limit(name: str) -> None:
     call, code, largest = NUMBERS[name]
     for number in (-1, largest + 1, -(2**63), 2**130, HUGE, -HUGE):
         error = documented_refusal(call, number)
         assert (error.code, f"..{largest}" in str(error)) == (code, True)
-        assert fits_on_a_screen(error)
 
 
-@pytest.mark.parametrize("name", NUMBERS)
+@each_case("name", NUMBERS)
 def test_small_number_out_of_range_is_shown_in_the_message(name: str) -> None:
     call, _, largest = NUMBERS[name]
     for number in (-1, largest + 1):
         assert re.search(rf"(?<!\d){number} is outside", str(documented_refusal(call, number)))
 
 
-@pytest.mark.parametrize("name", NUMBERS)
+@each_case("name", NUMBERS)
 def test_non_int_is_no_number(name: str) -> None:
     call, _, _ = NUMBERS[name]
     for value in NOT_INTS:
@@ -394,7 +196,7 @@ def test_non_int_is_no_number(name: str) -> None:
             assert (error.code, "must be an int" in str(error)) == ("argument.type", True)
 
 
-@pytest.mark.parametrize("name", [name for name in NUMBERS if not NONE_HAS_A_MEANING.search(name)])
+@each_case("name", [name for name in NUMBERS if not NONE_HAS_A_MEANING.search(name)])
 def test_none_is_refused_as_a_number(name: str) -> None:
     assert documented_refusal(NUMBERS[name][0], None).code == "argument.type"
 
@@ -405,7 +207,7 @@ class Index:
 
 
 @pytest.mark.parametrize("value", [True, Index()], ids=["bool", "__index__"])
-@pytest.mark.parametrize("name", NUMBERS)
+@each_case("name", NUMBERS)
 def test_bools_and_objects_with_index_are_numbers(name: str, value: Any) -> None:
     if value is True and name.endswith((".parse", ".from_int")):
         assert documented_refusal(NUMBERS[name][0], value).code == "argument.type"  # no ID is a bool
@@ -413,7 +215,7 @@ def test_bools_and_objects_with_index_are_numbers(name: str, value: Any) -> None
         NUMBERS[name][0](value)
 
 
-@pytest.mark.parametrize("name", NUMBERS)
+@each_case("name", NUMBERS)
 def test_exception_of_an_index_method_reaches_the_caller(name: str) -> None:
     class Broken:
         def __index__(self) -> int:
@@ -426,7 +228,7 @@ def test_exception_of_an_index_method_reaches_the_caller(name: str) -> None:
 @pytest.mark.parametrize("number", [2**55 + 1, -(2**55) - 1, HUGE, -HUGE], ids=int.bit_length)
 def test_epoch_beyond_a_million_years_is_refused(number: int) -> None:
     error = documented_refusal(lambda: snowflake.Layout("time:41", epoch_ms=number))
-    assert (error.code, fits_on_a_screen(error)) == ("config.layout", True)
+    assert error.code == "config.layout"
 
 
 def test_tick_of_length_0_is_refused() -> None:
@@ -460,7 +262,7 @@ def test_malformed_mac_is_refused(mac: str) -> None:
         lambda: locality.Generator(mac=mac),
     ):
         error = documented_refusal(call)
-        assert (error.code, "12" in str(error), fits_on_a_screen(error)) == ("field.format", True, True)
+        assert (error.code, "12" in str(error)) == ("field.format", True)
 
 
 @pytest.mark.parametrize("mac", [5, b"0000000", None], ids=repr)
@@ -470,7 +272,6 @@ def test_mac_that_is_not_text_is_refused(mac: Any) -> None:
 
 # ------------------------------------------------------------------------------------------------------- configuration
 
-GENERATORS = [sno.Generator, snowflake.Generator, locality.Generator]
 POLICIES = {
     "on_rollback": (lambda word: snowflake.Generator(1, on_rollback=word), ["advance", "wait", "raise"]),
     "on_exhausted": (lambda word: snowflake.Generator(1, on_exhausted=word), ["wait", "advance", "raise"]),
@@ -488,87 +289,12 @@ def test_unknown_policy_is_refused_with_the_known_ones(name: str, word: str) -> 
     call, known = POLICIES[name]
     error = documented_refusal(call, word)
     assert (error.code, [policy for policy in known if f"'{policy}'" in str(error)]) == ("config.policy", known)
-    assert fits_on_a_screen(error)
 
 
 @pytest.mark.parametrize("word", [1, True, b"wait", ["wait"]], ids=repr)
 @pytest.mark.parametrize("name", POLICIES)
 def test_policy_that_is_not_text_is_refused(name: str, word: Any) -> None:
     assert documented_refusal(POLICIES[name][0], word).code == "argument.type"
-
-
-@pytest.mark.parametrize("store", ["", "?", "nowhere://host", "redis", "memory:?x=1", "sqlite:", "memory:#"], ids=repr)
-@pytest.mark.parametrize("make", GENERATORS)
-def test_url_of_no_known_store_is_refused(make: Any, store: str) -> None:
-    assert documented_refusal(lambda: make(store=store)).code == "config.store"
-
-
-@pytest.mark.parametrize("store", [0, False, object(), b"memory:"], ids=["0", "False", "object", "bytes"])
-@pytest.mark.parametrize("make", GENERATORS)
-def test_store_argument_is_a_url_or_a_store(make: Any, store: Any) -> None:
-    assert documented_refusal(lambda: make(store=store)).code == "argument.type"
-
-
-@pytest.mark.parametrize("make", GENERATORS)
-def test_password_of_a_store_url_is_never_repeated(make: Any) -> None:
-    for url in ["nowhere://root:hunter2@host/ids", "sqlite://root:hunter2@host/ids", "redis://:hunter2@host:port/"]:
-        error = documented_refusal(lambda url=url: make(store=url))
-        assert error.code == "config.store"
-        assert "hunter2" not in str(error)
-
-
-@pytest.mark.parametrize("make", GENERATORS)
-@pytest.mark.parametrize(
-    ("argument", "code"),
-    [
-        ({"nodes": [1, 2]}, "argument.type"),
-        ({"nodes": range(0)}, "config.node"),
-        ({"nodes": range(0, 10, 2)}, "config.node"),
-        ({"nodes": range(-1, 5)}, "config.node"),
-        ({"nodes": range(2**60)}, "config.node"),
-        ({"span_ms": 999}, "config.span"),
-        ({"span_ms": 86_400_001}, "config.span"),
-        ({"span_ms": "10"}, "argument.type"),
-        ({"pool": ""}, "config.name"),
-        ({"pool": "a\nb"}, "config.name"),
-        ({"pool": "x" * 129}, "config.name"),
-        ({"pool": 5}, "argument.type"),
-        ({"on_lease_lost": "ignore"}, "config.policy"),
-        ({"on_lease_lost": 1}, "argument.type"),
-    ],
-    ids=repr,
-)
-def test_invalid_lease_arguments_are_refused_before_any_store_is_asked(make: Any, argument: Any, code: str) -> None:
-    assert documented_refusal(lambda: make(store="memory:", **argument)).code == code
-
-
-@pytest.mark.parametrize("clock", [5, "now", 1.5, object()], ids=type)
-@pytest.mark.parametrize("make", GENERATORS)
-def test_uncallable_clock_is_refused(make: Any, clock: Any) -> None:
-    assert documented_refusal(lambda: make(clock=clock)).code == "argument.type"
-
-
-@pytest.mark.parametrize("reading", [None, 1.5e18, "now", datetime.now(UTC)], ids=type)
-@pytest.mark.parametrize("make", GENERATORS)
-def test_clock_that_returns_no_int_is_refused(make: Any, reading: Any) -> None:
-    error = documented_refusal(lambda: make(clock=lambda: reading).new())
-    assert (error.code, type(reading).__name__ in str(error)) == ("config.clock", True)
-
-
-@pytest.mark.parametrize("make", GENERATORS)
-def test_clock_with_absurd_readings_is_refused(make: Any) -> None:
-    for reading in (-1, 2**126, 2**127, 2**200, HUGE, -HUGE):
-        error = documented_refusal(lambda: make(clock=lambda: reading).new())  # noqa: B023
-        assert error.code in {"clock.range", "config.clock"}
-
-
-@pytest.mark.parametrize("make", GENERATORS)
-def test_exception_of_a_clock_reaches_the_caller(make: Any) -> None:
-    def broken() -> int:
-        raise ZeroDivisionError
-
-    with pytest.raises(ZeroDivisionError):
-        make(clock=broken).new()
 
 
 @pytest.mark.parametrize("value", ["1", 1.5, None, b"1"], ids=type)
@@ -602,43 +328,6 @@ def test_json_of_a_snapshot_must_be_text(text: Any) -> None:
 
 
 # ------------------------------------------------------------------------------------------------------------- buffers
-
-FILLS = {"sno": (SNO.fill, 10), "snowflake": (SNOWFLAKE.fill, 8), "locality": (LOCALITY.fill, 16)}
-
-
-@pytest.mark.parametrize("name", FILLS)
-def test_read_only_buffer_is_not_filled(name: str) -> None:
-    fill, size = FILLS[name]
-    for buffer in (bytes(size), memoryview(bytearray(size)).toreadonly()):
-        error = documented_refusal(fill, buffer)
-        assert (error.code, "read-only" in str(error)) == ("config.buffer", True)
-
-
-@pytest.mark.parametrize("name", FILLS)
-def test_non_contiguous_buffer_is_not_filled(name: str) -> None:
-    fill, size = FILLS[name]
-    error = documented_refusal(fill, memoryview(bytearray(4 * size))[::2])
-    assert (error.code, "contiguous" in str(error)) == ("config.buffer", True)
-
-
-@pytest.mark.parametrize("name", FILLS)
-def test_buffer_with_a_partial_id_is_not_filled(name: str) -> None:
-    fill, size = FILLS[name]
-    for short in range(1, size):
-        error = documented_refusal(fill, bytearray(3 * size + short))
-        message = str(error)
-        assert (error.code, f"{3 * size + short}" in message, f"{size}" in message) == ("config.buffer", True, True)
-
-
-@pytest.mark.parametrize("value", [None, 5, "x" * 80, [0] * 80], ids=type)
-@pytest.mark.parametrize("name", FILLS)
-def test_object_without_a_buffer_is_not_filled(name: str, value: Any) -> None:
-    assert documented_refusal(FILLS[name][0], value).code == "argument.type"
-
-
-@pytest.mark.parametrize("name", FILLS)
-def test_empty_buffer_holds_no_ids(name: str) -> None:
-    assert FILLS[name][0](bytearray()) == 0
 
 
 @pytest.mark.parametrize("size", [0, 15, 17, 31, 33, 48])
@@ -691,14 +380,11 @@ def test_bulk_codecs_refuse_read_only_targets_and_gaps() -> None:
 # --------------------------------------------------------------------------------------------------- closed, misspelled
 
 
-def test_closed_generator_refuses_to_mint() -> None:
-    sno_closed, snowflake_closed, locality_closed = sno.Generator(1), snowflake.Generator(1), locality.Generator()
-    for closed in (sno_closed, snowflake_closed, locality_closed):
-        closed.close()
-        closed.close()
-        for call in (closed.new, lambda: next(closed), lambda: closed.batch(1), lambda: closed.fill(bytearray(80))):  # noqa: B023
-            assert documented_refusal(call).code == "generator.closed"
-    for call in (sno_closed.snapshot, lambda: sno_closed.new_at(NOW), lambda: locality_closed.use_mode("sequential")):
+def test_closed_generator_has_no_state_to_show_or_change() -> None:
+    sno_closed, locality_closed = sno.Generator(1), locality.Generator()
+    for call in (sno_closed.close, locality_closed.close, locality_closed.close):
+        call()
+    for call in (sno_closed.snapshot, lambda: locality_closed.use_mode("sequential")):
         assert documented_refusal(call).code == "generator.closed"
 
 
