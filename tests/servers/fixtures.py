@@ -13,21 +13,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import pytest
 
-from tests.servers import (
-    KINDS,
-    Etcd,
-    MariaDB,
-    MySQL,
-    PostgreSQL,
-    Redis,
-    RedisCluster,
-    RedisSentinel,
-    RedisWithoutAOF,
-    Server,
-    Valkey,
-    missing,
-    must_run,
-)
+from tests.servers import KINDS, Server, missing, must_run
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -83,49 +69,16 @@ def servers() -> Iterator[Servers]:
         yield Servers(directory, stack)
 
 
-@pytest.fixture
-def mariadb(servers: Servers) -> MariaDB:
-    return servers.get(MariaDB)
+def _fixture(kind: type[Server]) -> object:
+    @pytest.fixture(name=kind.name)
+    def server(servers: Servers) -> Server:
+        return servers.get(kind)
+
+    return server
 
 
-@pytest.fixture
-def mysql(servers: Servers) -> MySQL:
-    return servers.get(MySQL)
-
-
-@pytest.fixture
-def postgresql(servers: Servers) -> PostgreSQL:
-    return servers.get(PostgreSQL)
-
-
-@pytest.fixture
-def redis(servers: Servers) -> Redis:
-    return servers.get(Redis)
-
-
-@pytest.fixture
-def redis_without_aof(servers: Servers) -> RedisWithoutAOF:
-    return servers.get(RedisWithoutAOF)
-
-
-@pytest.fixture
-def redis_sentinel(servers: Servers) -> RedisSentinel:
-    return servers.get(RedisSentinel)
-
-
-@pytest.fixture
-def redis_cluster(servers: Servers) -> RedisCluster:
-    return servers.get(RedisCluster)
-
-
-@pytest.fixture
-def valkey(servers: Servers) -> Valkey:
-    return servers.get(Valkey)
-
-
-@pytest.fixture
-def etcd(servers: Servers) -> Etcd:
-    return servers.get(Etcd)
+# pytest looks for fixtures among the names of this module.
+globals().update({f"{name}_server": _fixture(kind) for name, kind in KINDS.items()})
 
 
 @pytest.fixture

@@ -14,7 +14,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mintage import ksuid, ksuid_ms, locality, objectid, sandflake, sno, snowflake, typeid, ulid, uuid, xid
+from mintage import (
+    cuid,
+    cuid2,
+    ksuid,
+    ksuid_ms,
+    locality,
+    nanoid,
+    objectid,
+    sandflake,
+    sno,
+    snowflake,
+    typeid,
+    ulid,
+    uuid,
+    xid,
+)
 from mintage.errors import ArgumentError, FieldError, GenerationError, LeaseError, MintError, ParseError
 from mintage.formats.kinds import KINDS
 from mintage.store.memory import MemoryStore
@@ -32,6 +47,9 @@ NOW_NS = 1_700_000_000_123_456_789
 MS, SECOND = 1_000_000, 1_000_000_000
 
 each = pytest.mark.parametrize("scheme", SCHEMES, ids=lambda scheme: scheme.__name__.split(".")[-1])
+each_of_all = pytest.mark.parametrize(
+    "scheme", [*SCHEMES, snowflake, nanoid, cuid, cuid2], ids=lambda scheme: scheme.__name__.split(".")[-1]
+)
 each_ticked = pytest.mark.parametrize("scheme", TICKED, ids=lambda scheme: scheme.__name__.split(".")[-1])
 
 
@@ -143,7 +161,7 @@ def test_ids_minted_in_any_way_are_all_different(scheme: Any) -> None:
     assert refused.value.code == "generator.closed"
 
 
-@each
+@each_of_all
 def test_threads_that_share_a_generator_mint_no_id_twice(scheme: Any) -> None:
     generator, ids = scheme.Generator(), []
 
@@ -158,7 +176,7 @@ def test_threads_that_share_a_generator_mint_no_id_twice(scheme: Any) -> None:
     assert len(set(ids)) == 12_000
 
 
-@each
+@each_of_all
 def test_forked_children_repeat_no_id(scheme: Any) -> None:
     generator = scheme.Generator()
     generator.new()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pickle
-import threading
 from typing import Any
 
 import pytest
@@ -13,7 +12,7 @@ from mintage.errors import ConfigError, FieldError, GenerationError, ParseError
 from mintage.testing import ManualClock
 from tests.helpers.cases import each_case
 from tests.helpers.outcomes import refusal
-from tests.helpers.processes import Child, in_child
+from tests.helpers.processes import in_child
 from tests.helpers.vectors import vectors
 
 VECTORS = {name: vectors(name) for name in ("nanoid", "cuid")}
@@ -52,34 +51,6 @@ def test_module_function_can_be_pickled(scheme: Any) -> None:
     assert len({scheme.new() for _ in range(100)}) == 100
     with pytest.raises(TypeError):
         scheme.new(1)
-
-
-@each
-def test_threads_that_share_a_generator_mint_no_id_twice(scheme: Any) -> None:
-    generator, ids = scheme.Generator(), []
-
-    def mint() -> None:
-        ids.extend([generator.new() for _ in range(3000)])
-
-    threads = [threading.Thread(target=mint) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert len(set(ids)) == 12_000
-
-
-@each
-def test_forked_children_repeat_no_id(scheme: Any) -> None:
-    generator = scheme.Generator()
-    generator.new()
-
-    def mint() -> list[str]:
-        return [generator.new() for _ in range(200)] + [scheme.new() for _ in range(200)]
-
-    children = [Child(mint) for _ in range(4)]
-    ids = mint() + [one for child in children for one in child.result()]
-    assert len(set(ids)) == 2000
 
 
 def test_cuid_generator_first_used_in_children_has_their_fingerprints() -> None:
