@@ -894,8 +894,13 @@ def counting(**how: int) -> tuple[AsyncClient, Callable[[], Counting]]:
         made.append(Counting(service, **how))
         return made[-1]
 
+    def service() -> Counting:
+        if not made:
+            client._of_loop()
+        return made[-1]
+
     client._make = make
-    return client, lambda: made[-1]
+    return client, service
 
 
 async def started(*coroutines: Any) -> list[asyncio.Task[int]]:
@@ -919,7 +924,6 @@ def test_gathered_callers_share_requests_and_are_served_in_order() -> None:
 def test_caller_during_a_request_shares_the_next_one() -> None:
     async def run() -> None:
         client, service = counting()
-        client._of_loop()
         service().gate.clear()
         first = await started(client.next("n"))
         others = await started(*(client.next("n") for _ in range(5)))
@@ -934,7 +938,6 @@ def test_caller_during_a_request_shares_the_next_one() -> None:
 def test_namespaces_share_no_request() -> None:
     async def run() -> None:
         client, service = counting()
-        client._of_loop()
         service().gate.clear()
         tasks = await started(*(client.next(name) for name in "abab"))
         assert service().counts == [2, 2]
@@ -973,7 +976,6 @@ def test_last_integers_of_a_namespace_go_to_the_first_callers() -> None:
 def test_each_caller_of_a_failed_request_gets_its_own_error() -> None:
     async def run() -> None:
         client, service = counting()
-        client._of_loop()
         error = StoreError("away", code="store.unavailable", retry_after_ms=7)
         error.__cause__ = OSError()
         service().error = error
@@ -993,7 +995,6 @@ def test_each_caller_of_a_failed_request_gets_its_own_error() -> None:
 def test_cancelled_caller_cancels_no_other(gone: set[int]) -> None:
     async def run() -> None:
         client, service = counting()
-        client._of_loop()
         service().gate.clear()
         under_way = await started(*(client.next("n") for _ in range(4)))
         waiting = await started(*(client.next("n") for _ in range(4)))
@@ -1017,7 +1018,6 @@ def test_cancelled_caller_cancels_no_other(gone: set[int]) -> None:
 def test_closing_client_refuses_waiting_callers() -> None:
     async def run() -> None:
         client, service = counting()
-        client._of_loop()
         service().gate.clear()
         under_way = await started(*(client.next("n") for _ in range(3)))
         waiting = await started(*(client.next("n") for _ in range(3)))
@@ -1034,7 +1034,6 @@ def test_closing_client_refuses_waiting_callers() -> None:
 def test_nobody_waits_for_a_cancelled_task() -> None:
     async def run() -> None:
         client, service = counting()
-        client._of_loop()
         service().gate.clear()
         tasks = await started(*(client.next("n") for _ in range(3)))
         for task in asyncio.all_tasks() - {asyncio.current_task(), *tasks}:
@@ -1083,7 +1082,6 @@ def test_event_loops_of_two_threads_share_no_request() -> None:
 def test_no_two_callers_get_the_same_integer(events: list[str], most: int) -> None:
     async def run() -> None:
         client, service = counting(most=most)
-        client._of_loop()
         service().gate.clear()
         tasks: list[asyncio.Task[int]] = []
         for event in events:
