@@ -12,7 +12,7 @@ import uvloop
 
 from mintage.server.config.settings import Settings
 from mintage.server.core.service import Service
-from mintage.server.http import HttpProtocol
+from mintage.server.http.protocol import HttpProtocol
 from mintage.server.loop.tls import Handshake
 from mintage.server.process.listeners import BACKLOG, Listeners
 from mintage.server.process.worker import listen

@@ -15,7 +15,7 @@ from mintage._core.lane import MAX_REPLY_BATCH
 from mintage.server.app import App
 from mintage.server.config.keys import digest
 from mintage.server.core.minters import SLICE
-from mintage.server.http import HttpProtocol
+from mintage.server.http.protocol import HttpProtocol
 from mintage.server.loop.budget import COMMAND, HIGH_WATER, INTEGER, RECORD, REQUEST, TURN, Turns
 from mintage.server.resp.protocol import RespProtocol
 from mintage.server.v1 import sequences

@@ -20,7 +20,7 @@ from uvicorn.server import ServerState
 from mintage.server.app import App
 from mintage.server.config.settings import Settings
 from mintage.server.core.service import Service
-from mintage.server.http import HttpProtocol
+from mintage.server.http.protocol import HttpProtocol
 from mintage.store.memory import MemoryStore
 from tests.service.wire import PATIENCE_S, head
 
