@@ -14,15 +14,11 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 NAMESPACE = "/v1/sequences/orders"
-IDENTITIES = "/delta/v1/catalogs/main/schemas/sales/tables/orders/identities"
-SPEC = {"sequence-id": "s", "start": 5, "step": 1}
 CHANGES: list[tuple[str, str, Any, dict[str, Any]]] = [
     ("PUT", NAMESPACE, {"start": "5", "stride": 2, "offset": 1}, {"start": 5, "stride": 2, "offset": 1}),
     ("PUT", NAMESPACE, {"floor": "5000"}, {"floor": 5000}),
     ("DELETE", NAMESPACE, None, {}),
     ("PUT", "/v1/pools/sno", {"layout": "sno/1", "never_used": True}, {"layout": "sno/1", "never_used": True}),
-    ("POST", IDENTITIES, {"sequences": [SPEC]}, {"sequence": "s", "start": 5, "step": 1}),
-    ("DELETE", IDENTITIES, {"sequence-ids": ["s"]}, {"sequence": "s"}),
 ]
 
 
@@ -30,7 +26,7 @@ def test_each_change_is_logged_with_key_and_address(tmp_path: Path) -> None:
     key = new_key()
     with running(tmp_path / "service", toml=key_toml("ops", key, {"*": ["admin"]})) as service:
         with httpx.Client(base_url=service.url, headers={"Authorization": f"Bearer {key}", "X-Trace-Id": "t"}) as ops:
-            for method, path, body, _ in [*CHANGES, CHANGES[-1]]:  # the second drop changes nothing
+            for method, path, body, _ in CHANGES:
                 assert ops.request(method, path, json=body).is_success
             with snowflake.Generator(store=f"http://:{key}@{service.url[7:]}") as generator:
                 generator.new()

@@ -27,7 +27,7 @@ def requests_with(key: str) -> list[bytes]:
         for value in (key, f"Bearer {key}x", f"Basic {key}", f"orders_{key}"):
             said.append(head("POST /v1/sequences/orders:next", f"{name}: {value}", "Connection: close"))
     bodies = [{"serviceName": key}, {"serviceName": f"orders_{key}", "count": key}, {key: 1}, key]
-    for path in ("POST /alloc", "PUT /v1/sequences/orders", "POST /v1/leases/pool", "POST /delta/v1/catalogs/c"):
+    for path in ("POST /alloc", "PUT /v1/sequences/orders", "POST /v1/leases/pool"):
         for body in (json.dumps(each).encode() for each in bodies):
             said.append(head(path, f"Authorization: Bearer {key}", "Connection: close", length=len(body)) + body)
     return said

@@ -61,7 +61,6 @@ def test_document_has_no_dangling_references() -> None:
 def test_every_route_is_described_and_every_description_routed() -> None:
     service = Service(Settings.load([]), MemoryStore())
     routed = {f"{operation.method} {operation.path}" for operation in OPERATIONS}
-    # The draft of Delta's describes itself, elsewhere.
     for path, methods in (App(service).pages | openapi.pages(service)).items():
         # Balancers ask the probes by OPTIONS, with the answer of GET.
         routed |= {f"{method} {path}" for method in methods if method != "OPTIONS"}

@@ -9,7 +9,6 @@ import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-import httpx
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -17,7 +16,6 @@ from hypothesis import strategies as st
 from mintage.errors import MintError, StoreError
 from mintage.formats import kinds
 from mintage.lease import keeper
-from mintage.server.app import App
 from mintage.server.config.keys import Caller
 from mintage.server.config.settings import Settings
 from mintage.server.core.service import FALLBACK_FLOOR, Service
@@ -290,25 +288,3 @@ def test_failed_request_creates_no_usable_namespace() -> None:
             ]
         assert tried.run(use(tried, "n")) == ["request.namespace"]
         assert are_refused(tried.run(put(tried, "a"), put(tried, "b"), put(tried, "c"))) == [False] * 3
-
-
-def test_identity_column_counts_as_three_namespaces() -> None:
-    with serving("--max-namespaces", "7") as tried:
-        app = App(tried.service)
-
-        async def post(sequence: str) -> httpx.Response:
-            transport = httpx.ASGITransport(app, raise_app_exceptions=False)
-            async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as client:
-                spec = {"sequence-id": sequence, "start": 1, "step": 1}
-                return await client.post(
-                    "/delta/v1/catalogs/c/schemas/s/tables/t/identities", json={"sequences": [spec]}
-                )
-
-        answers = tried.run(*(post(f"s{at}") for at in range(5)))
-        assert sorted(each.status_code for each in answers) == [200, 200, 429, 429, 429]
-        error = next(each.json()["error"] for each in answers if each.status_code == 429)
-        assert error["type"] == "ResourceExhaustedException"
-        assert len(tried.names()) == 6
-        # Creating an existing namespace again has no effect.
-        made = next(at for at, each in enumerate(answers) if each.status_code == 200)
-        assert tried.run(post(f"s{made}"))[0].status_code == 200

@@ -15,7 +15,7 @@ import structlog
 
 from mintage._core.lane import is_trace
 from mintage.errors import MintError, RequestError
-from mintage.server import delta, openapi, v1
+from mintage.server import openapi, v1
 from mintage.server.alloc import Alloc
 from mintage.server.config.values import is_loopback
 from mintage.server.exchange import Answer, Exchange, allow, wrong_method
@@ -59,7 +59,7 @@ class App:
             **openapi.pages(service),
         }
         """The endpoints of single paths."""
-        self._finders = {"/v1/": v1.finder(service), "/delta/": delta.finder(service)}
+        self._finders = {"/v1/": v1.finder(service)}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request."""
