@@ -11,12 +11,12 @@ import httpx
 from mintage import snowflake
 from mintage.errors import CATALOGUE, RequestError
 from mintage.server.config.keys import Caller
-from mintage.server.exchange import Answer, Exchange
+from mintage.server.http.answers import Answer, Exchange
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from mintage.server.exchange import Endpoints, Receive, Scope, Send
+    from mintage.server.http.answers import Endpoints, Receive, Scope, Send
 
 
 def with_keys(service: Any, /, has_keys: bool = True, **rights: Iterable[str]) -> None:

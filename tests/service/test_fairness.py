@@ -12,13 +12,13 @@ from uvicorn import Config
 from uvicorn.server import ServerState
 
 from mintage._core.lane import MAX_REPLY_BATCH
-from mintage.server.app import App
 from mintage.server.config.keys import digest
 from mintage.server.core.minters import SLICE
+from mintage.server.http.app import App
 from mintage.server.http.protocol import HttpProtocol
+from mintage.server.http.v1 import sequences
 from mintage.server.loop.budget import COMMAND, HIGH_WATER, INTEGER, RECORD, REQUEST, TURN, Turns
 from mintage.server.resp.protocol import RespProtocol
-from mintage.server.v1 import sequences
 from tests.service.here import Here, here, run
 from tests.service.wire import PATIENCE_S, command, connect, head
 

@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 from uvicorn import Config
 from uvicorn.server import ServerState
 
-from mintage.server.app import App
 from mintage.server.config.settings import Settings
 from mintage.server.core.service import Service
+from mintage.server.http.app import App
 from mintage.server.http.protocol import HttpProtocol
 from mintage.store.memory import MemoryStore
 from tests.service.wire import PATIENCE_S, head

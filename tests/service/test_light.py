@@ -77,5 +77,5 @@ def test_forked_worker_inherits_modules_and_nothing_else(service: Serving, tmp_p
     for worker in workers:
         frozen, threads, modules, files = json.loads((tmp_path / f"{worker}.json").read_text("utf-8"))
         assert (frozen > 10_000, threads) == (True, 1)
-        assert {"mintage.server.app", "mintage.server.resp.protocol", "mintage.store.sqlite.store"} <= set(modules)
+        assert {"mintage.server.http.app", "mintage.server.resp.protocol", "mintage.store.sqlite.store"} <= set(modules)
         assert not [file for file in files if "ids.db" in file or "eventpoll" in file]

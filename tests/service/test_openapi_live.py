@@ -8,8 +8,8 @@ import sys
 from pathlib import Path
 
 from mintage.server.config.keys import new_key
-from mintage.server.openapi import PAGES
-from mintage.server.v1 import OPERATIONS
+from mintage.server.http.openapi import PAGES
+from mintage.server.http.v1 import OPERATIONS
 from tests.service.running import key_toml, running
 
 PROGRAM = Path(sys.executable).with_name("schemathesis")

@@ -19,10 +19,10 @@ import uvloop
 
 from mintage.errors import CATALOGUE, ConfigError, MintError, RequestError, StoreError
 from mintage.rules import NamespaceRecord, Segment
-from mintage.server import pages
 from mintage.server.core import health, profile
 from mintage.server.core.health import Pace, StoreProbe, days_left, is_ready, next_pace
 from mintage.server.core.metrics import Metrics
+from mintage.server.http import pages
 from mintage.store.memory import MemoryStore
 from tests.helpers.pages import answer, bearer, client, with_keys
 

@@ -20,13 +20,13 @@ from mintage.errors import CATALOGUE, MintError, StoreError
 from mintage.formats.catalogue import LAYOUTS, write_layout
 from mintage.formats.kinds import NAMES
 from mintage.rules import MAX_COUNT, MAX_INTEGER
-from mintage.server.app import App
 from mintage.server.config.keys import digest, new_key
 from mintage.server.config.settings import Settings
 from mintage.server.core.logs import Sampled
 from mintage.server.core.service import FALLBACK_FLOOR, Service
-from mintage.server.openapi import document
-from mintage.server.v1 import OPERATIONS
+from mintage.server.http.app import App
+from mintage.server.http.openapi import document
+from mintage.server.http.v1 import OPERATIONS
 from mintage.store.memory import MemoryStore
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from mintage.rules import NamespaceRecord, Segment
-    from mintage.server.operation import Operation
+    from mintage.server.http.v1.operation import Operation
 
 Ask = dict[str, Any]
 T = TypeVar("T")
@@ -267,7 +267,7 @@ LISTS = {
 
 @pytest.mark.parametrize("what", LISTS)
 def test_list_without_limit_is_refused_if_it_is_too_long(what: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mintage.server.v1.schemas.LONGEST_PAGE", 2)
+    monkeypatch.setattr("mintage.server.http.v1.schemas.LONGEST_PAGE", 2)
     path, _, _ = LISTS[what]
     with serving("--max-wait-ms", "60000") as ask:
         three_of_each(ask)

@@ -16,8 +16,8 @@ from prometheus_client.parser import text_string_to_metric_families
 import mintage
 from mintage import Sequence, __version__, sno
 from mintage.errors import ConfigError, GenerationError
-from mintage.server import pages
 from mintage.server.core.metrics import OPERATIONS, Metered, Metrics
+from mintage.server.http import pages
 from mintage.store import Store, new_token
 from mintage.store.memory import MemoryStore
 from tests.helpers.pages import answer, with_keys

@@ -10,18 +10,18 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from mintage.errors import CATALOGUE
-from mintage.server import openapi
-from mintage.server.app import App
 from mintage.server.config.settings import Settings
 from mintage.server.core.service import Service
-from mintage.server.openapi import COMMON, codes_of, document
-from mintage.server.v1 import OPERATIONS
+from mintage.server.http import openapi
+from mintage.server.http.app import App
+from mintage.server.http.openapi import COMMON, codes_of, document
+from mintage.server.http.v1 import OPERATIONS
 from mintage.store.memory import MemoryStore
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from mintage.server.operation import Operation
+    from mintage.server.http.v1.operation import Operation
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs/reference/http.md").read_text(encoding="utf-8")

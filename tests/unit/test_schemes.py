@@ -15,7 +15,7 @@ from mintage.errors import ParseError
 from mintage.formats import catalogue
 from mintage.formats.kinds import KINDS, NAMES, Kind
 from mintage.server.config.settings import Settings
-from mintage.server.openapi import document
+from mintage.server.http.openapi import document
 
 ROOT = Path(__file__).parents[2]
 ALIKE = {"ksuid_ms": "ksuid"}

@@ -24,14 +24,14 @@ from uvicorn.server import ServerState
 
 from mintage._core.lane import MAX_REPLY_BATCH, HttpSession
 from mintage.errors import RequestError
-from mintage.server.exchange import Exchange
+from mintage.server.http.answers import Exchange
 from mintage.server.loop.budget import FREE, HIGH_WATER, REQUEST
 
 if TYPE_CHECKING:
     import asyncio
 
-    from mintage.server.app import App
     from mintage.server.core.service import Service
+    from mintage.server.http.app import App
 
 MOST_HEADERS: Final = 100
 """The most headers of a request."""

@@ -44,9 +44,9 @@ def import_all() -> None:
     The supervisor calls it once it has set the variable that the module of the metrics reads.
     """
     from mintage.lease import keeper, lease_client, request, segment_client  # noqa: F401
-    from mintage.server import app  # noqa: F401
-    from mintage.server.http import protocol as http  # noqa: F401
     from mintage.server.core import health, service  # noqa: F401
+    from mintage.server.http import app  # noqa: F401
+    from mintage.server.http import protocol as http  # noqa: F401
     from mintage.server.loop import accept  # noqa: F401
     from mintage.server.process import heap  # noqa: F401
     from mintage.server.resp import protocol  # noqa: F401
@@ -115,7 +115,7 @@ def listen(
     service: Service, listeners: Listeners, shares: Mapping[str, Share] | None = None
 ) -> tuple[list[Server], ServerState]:
     """Accept connections from now on. Return the servers, and the state that all of uvicorn's protocols share."""
-    from mintage.server.app import App
+    from mintage.server.http.app import App
     from mintage.server.http.protocol import HttpProtocol, configured
     from mintage.server.loop.accept import Server
     from mintage.server.resp.protocol import RespProtocol

@@ -7,7 +7,7 @@ from typing import Annotated, Final
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from mintage.server.operation import Ask, operation
+from mintage.server.http.v1.operation import Ask, operation
 
 
 class StoreFacts(TypedDict):

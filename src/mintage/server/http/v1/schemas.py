@@ -9,12 +9,12 @@ from pydantic import AfterValidator, BeforeValidator, Field
 
 from mintage.errors import FieldError
 from mintage.rules import MAX_COUNT, check_name
-from mintage.server.operation import Limit
+from mintage.server.http.v1.operation import Limit
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from mintage.server.operation import Ask
+    from mintage.server.http.v1.operation import Ask
 
 T = TypeVar("T")
 F = TypeVar("F")

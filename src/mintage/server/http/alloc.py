@@ -14,11 +14,11 @@ from mintage._core.lane import MOST_ALLOC, MOST_ALLOC_NAME
 from mintage.errors import CATALOGUE, FieldError, MintError, RequestError
 from mintage.rules import check_name
 from mintage.server.config.keys import token_of
-from mintage.server.exchange import Answer, Exchange, answered, read_body, read_json
+from mintage.server.http.answers import Answer, Exchange, answered, read_body, read_json
 
 if TYPE_CHECKING:
     from mintage.server.core.service import Service
-    from mintage.server.exchange import Receive, Scope
+    from mintage.server.http.answers import Receive, Scope
 
 _INT64: Final = range(-(2**63), 2**63)
 _CODES: Final = {

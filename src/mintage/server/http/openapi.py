@@ -15,14 +15,14 @@ from pydantic import TypeAdapter
 from mintage import __version__
 from mintage._core.lane import MOST_ALLOC, MOST_ALLOC_NAME
 from mintage.errors import CATALOGUE
-from mintage.server.exchange import Answer
-from mintage.server.operation import Limit, Operation, Parameter, adapter
-from mintage.server.v1 import OPERATIONS
+from mintage.server.http.answers import Answer
+from mintage.server.http.v1 import OPERATIONS
+from mintage.server.http.v1.operation import Limit, Operation, Parameter, adapter
 
 if TYPE_CHECKING:
     from mintage.server.config.settings import Settings
     from mintage.server.core.service import Service
-    from mintage.server.exchange import Endpoints, Exchange, Receive, Scope
+    from mintage.server.http.answers import Endpoints, Exchange, Receive, Scope
 
 COMMON: Final = (
     "request.malformed",
@@ -322,7 +322,7 @@ PAGES: Final[dict[tuple[str, str], dict[str, Any]]] = {
 @cache
 def _try() -> tuple[str, str]:
     """Return the page, and the policy that lets a browser run only the page's own script and style."""
-    text = files("mintage.server").joinpath("try.html").read_text("utf-8")
+    text = files("mintage.server.http").joinpath("try.html").read_text("utf-8")
 
     def allowed(tag: str) -> str:
         inside = text.partition(f"<{tag}>")[2].partition(f"</{tag}>")[0]

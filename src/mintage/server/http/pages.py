@@ -9,11 +9,11 @@ from urllib.parse import parse_qsl
 from mintage.errors import RequestError
 from mintage.server.config.keys import token_of
 from mintage.server.core.health import is_ready
-from mintage.server.exchange import Answer, answered
+from mintage.server.http.answers import Answer, answered
 
 if TYPE_CHECKING:
     from mintage.server.core.service import Service
-    from mintage.server.exchange import Endpoint, Endpoints, Exchange, Receive, Scope
+    from mintage.server.http.answers import Endpoint, Endpoints, Exchange, Receive, Scope
 
 _FRESH = {"Cache-Control": "no-store"}
 

@@ -10,9 +10,9 @@ from typing_extensions import TypedDict
 from mintage.errors import ConfigError, FieldError
 from mintage.protocol.records import to_json
 from mintage.rules import LATEST_MS, MAX_COUNT, MAX_INTEGER, MAX_STRIDE, Segment
+from mintage.server.http.v1.operation import Ask, Body, Limit, operation
+from mintage.server.http.v1.schemas import NAME, NAMED, Count, PageLimit, check_int, named, page
 from mintage.server.loop.budget import INTEGER
-from mintage.server.operation import Ask, Body, Limit, operation
-from mintage.server.v1.schemas import NAME, NAMED, Count, PageLimit, check_int, named, page
 
 if TYPE_CHECKING:
     from mintage.rules import NamespaceRecord

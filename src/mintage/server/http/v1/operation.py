@@ -19,7 +19,7 @@ from urllib.parse import parse_qsl
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
 from mintage.errors import FieldError, MintError, RequestError
-from mintage.server.exchange import Answer, log_change, read_body, read_json, write_json
+from mintage.server.http.answers import Answer, log_change, read_body, read_json, write_json
 from mintage.server.loop.budget import INTEGER, RECORD
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from mintage.server.config.keys import Caller
     from mintage.server.core.service import Service
-    from mintage.server.exchange import Receive, Scope
+    from mintage.server.http.answers import Receive, Scope
     from mintage.server.loop.budget import Turns
 
 T = TypeVar("T")

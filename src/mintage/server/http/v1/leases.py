@@ -9,8 +9,8 @@ from typing_extensions import TypedDict
 
 from mintage.protocol.records import to_json
 from mintage.rules import MAX_INTEGER, MAX_NODES, MAX_SPAN_MS, MIN_SPAN_MS, SPAN_MS, Lease, check_nodes, check_span
-from mintage.server.operation import Ask, Body, Header, operation
-from mintage.server.v1.schemas import LATEST_MS, NAME, NAMED, Ms, PageLimit, check_int, named, page
+from mintage.server.http.v1.operation import Ask, Body, Header, operation
+from mintage.server.http.v1.schemas import LATEST_MS, NAME, NAMED, Ms, PageLimit, check_int, named, page
 
 if TYPE_CHECKING:
     from mintage.rules import NodeRecord, PoolRecord

@@ -9,8 +9,8 @@ from typing_extensions import TypedDict
 
 from mintage.formats import anatomy
 from mintage.formats.kinds import NAMES
-from mintage.server.operation import Ask, operation
-from mintage.server.v1.schemas import Count, check_int
+from mintage.server.http.v1.operation import Ask, operation
+from mintage.server.http.v1.schemas import Count, check_int
 
 # --- parameters and bodies ------------------------------------------------------------------------------------------
 

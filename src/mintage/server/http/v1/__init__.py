@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Final
 
 from mintage.errors import RequestError
 from mintage.server.config.keys import token_of
-from mintage.server.exchange import Answer, Exchange, wrong_method
-from mintage.server.v1 import ids, leases, sequences, store
+from mintage.server.http.answers import Answer, Exchange, wrong_method
+from mintage.server.http.v1 import ids, leases, sequences, store
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
 
     from mintage.server.core.service import Service
-    from mintage.server.exchange import Endpoints, Receive, Scope
-    from mintage.server.operation import Operation
+    from mintage.server.http.answers import Endpoints, Receive, Scope
+    from mintage.server.http.v1.operation import Operation
 
 OPERATIONS: Final[tuple[Operation, ...]] = (
     *sequences.OPERATIONS,

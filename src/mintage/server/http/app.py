@@ -15,15 +15,15 @@ import structlog
 
 from mintage._core.lane import is_trace
 from mintage.errors import MintError, RequestError
-from mintage.server import openapi, v1
-from mintage.server.alloc import Alloc
 from mintage.server.config.values import is_loopback
-from mintage.server.exchange import Answer, Exchange, allow, wrong_method
-from mintage.server.pages import pages
+from mintage.server.http import openapi, v1
+from mintage.server.http.alloc import Alloc
+from mintage.server.http.answers import Answer, Exchange, allow, wrong_method
+from mintage.server.http.pages import pages
 
 if TYPE_CHECKING:
     from mintage.server.core.service import Service
-    from mintage.server.exchange import Endpoints, Receive, Scope, Send
+    from mintage.server.http.answers import Endpoints, Receive, Scope, Send
 
 log: Any = structlog.get_logger("mintage.server")
 
