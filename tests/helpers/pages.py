@@ -7,16 +7,19 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import httpx
+from starlette.applications import Starlette
+from starlette.responses import PlainTextResponse
 
 from mintage import snowflake
 from mintage.errors import CATALOGUE, RequestError
 from mintage.server.config.keys import Caller
-from mintage.server.http.answers import Answer, Exchange
+from mintage.server.http.pages import ROUTES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable
 
-    from mintage.server.http.answers import Endpoints, Receive, Scope, Send
+    from starlette.requests import Request
+    from starlette.responses import Response
 
 
 def with_keys(service: Any, /, has_keys: bool = True, **rights: Iterable[str]) -> None:
@@ -35,16 +38,15 @@ def with_keys(service: Any, /, has_keys: bool = True, **rights: Iterable[str]) -
     service.settings = SimpleNamespace(has_keys=has_keys, layout=snowflake.TWITTER, fallback="none")
 
 
-def client(pages: Mapping[str, Endpoints]) -> httpx.AsyncClient:
-    """Return a client of an application with these pages, whose errors are answered with their codes."""
+def client(service: Any) -> httpx.AsyncClient:
+    """Return a client of an application with the pages of a service, whose errors are answered with their codes."""
 
-    async def app(scope: Scope, receive: Receive, send: Send) -> None:
-        try:
-            answer = await pages[scope["path"]][scope["method"]](Exchange("trace"), scope, receive)
-        except RequestError as error:
-            answer = Answer(error.code, CATALOGUE[error.code].http, headers={"Detail": ascii(str(error))})
-        await answer.send(send)
+    async def refuse(_: Request, error: Exception) -> Response:
+        assert isinstance(error, RequestError)
+        return PlainTextResponse(error.code, CATALOGUE[error.code].http, {"Detail": ascii(str(error))})
 
+    app = Starlette(routes=ROUTES, exception_handlers={RequestError: refuse})
+    app.state.service = service
     return httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://test")
 
 
@@ -52,9 +54,9 @@ def bearer(key: str) -> dict[str, str]:
     return {"Authorization": f"Bearer {key}"} if key else {}
 
 
-def answer(pages: Mapping[str, Endpoints], path: str, *, key: str = "") -> httpx.Response:
+def answer(service: Any, path: str, *, key: str = "") -> httpx.Response:
     async def ask() -> httpx.Response:
-        async with client(pages) as http:
+        async with client(service) as http:
             return await http.get(path, headers=bearer(key))
 
     return asyncio.run(ask())

@@ -14,7 +14,7 @@ from uvicorn.server import ServerState
 from mintage._core.lane import MAX_REPLY_BATCH
 from mintage.server.config.keys import digest
 from mintage.server.core.minters import SLICE
-from mintage.server.http.app import App
+from mintage.server.http.app import create_app
 from mintage.server.http.protocol import HttpProtocol
 from mintage.server.http.v1 import sequences
 from mintage.server.loop.budget import COMMAND, HIGH_WATER, INTEGER, RECORD, REQUEST, TURN, Turns
@@ -291,7 +291,7 @@ def test_answers_to_a_client_that_does_not_read_are_bounded(name: str) -> None:
     async def test() -> None:
         async with here("--min-step", "1000000") as service:
             await warm(service)
-            config = Config(App(service.service), lifespan="off", ws="none", log_config=None, access_log=False)
+            config = Config(create_app(service.service), lifespan="off", ws="none", log_config=None, access_log=False)
             config.load()
             protocol = (
                 HttpProtocol(service.service, config, ServerState())

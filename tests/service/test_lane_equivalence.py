@@ -19,7 +19,7 @@ from uvicorn.server import ServerState
 
 from mintage.server.config.settings import Settings
 from mintage.server.core.service import Service
-from mintage.server.http.app import App
+from mintage.server.http.app import create_app
 from mintage.server.http.protocol import HttpProtocol
 from mintage.store.memory import MemoryStore
 from tests.service.wire import PATIENCE_S, head
@@ -144,7 +144,8 @@ class Way:
         try:
             # From now on the lane can answer.
             await service.next(service.caller(None), "orders", 1)
-            config = Config(App(service), lifespan="off", interface="asgi3", log_config=None, server_header=False)
+            app = create_app(service)
+            config = Config(app, lifespan="off", interface="asgi3", log_config=None, server_header=False)
             config.load()
             state = ServerState()
             state.default_headers = [(b"date", b"now")]

@@ -60,7 +60,9 @@ def test_bundle_has_every_file_read_at_run_time() -> None:
     others = {".py", ".pyc", ".pyi", ".so", ".pyd", ".typed"}
     read = {path for path in PACKAGE.rglob("*.*") if path.is_file() and path.suffix not in others}
     assert {Path(path) for path, _ in _pyinstaller.data_files()} == read
-    assert {"mintage/server", "mintage/store/lua"} < {folder for _, folder in _pyinstaller.data_files()}
+    assert {"mintage/store/lua", "mintage/store/sql/dialects/sqlite"} < {
+        folder for _, folder in _pyinstaller.data_files()
+    }
 
 
 def test_pyinstaller_finds_the_hook_by_itself() -> None:

@@ -22,7 +22,6 @@ from mintage.rules import NamespaceRecord, Segment
 from mintage.server.core import health, profile
 from mintage.server.core.health import Pace, StoreProbe, days_left, is_ready, next_pace
 from mintage.server.core.metrics import Metrics
-from mintage.server.http import pages
 from mintage.store.memory import MemoryStore
 from tests.helpers.pages import answer, bearer, client, with_keys
 
@@ -101,18 +100,18 @@ def test_readyz_is_degraded_if_only_the_last_resort_works(code: str, status: int
     service = make(Failing(code))
     service.settings.fallback = "random"
     watched(service, StoreProbe.probe)
-    response = answer(pages.pages(service), "/readyz")
+    response = answer(service, "/readyz")
     assert (response.status_code, response.json()["degraded"]) == (status, status == 200)
     service.settings.fallback = "none"
-    assert answer(pages.pages(service), "/readyz").status_code == 503
+    assert answer(service, "/readyz").status_code == 503
 
 
 def test_ended_namespace_does_not_make_the_service_unready() -> None:
     service = make(orders=7, ended=0)
     service.ended = lambda: {"ended"}
-    assert answer(pages.pages(service), "/readyz").status_code == 200
+    assert answer(service, "/readyz").status_code == 200
     service.ended = set
-    assert answer(pages.pages(service), "/readyz").status_code == 503
+    assert answer(service, "/readyz").status_code == 503
 
 
 def test_survey_reads_a_bounded_number_of_namespaces_in_turn() -> None:
@@ -136,7 +135,7 @@ def test_stopping_service_is_not_ready() -> None:
 
 
 def test_healthz_is_ok_while_the_event_loop_runs() -> None:
-    response = answer(pages.pages(make()), "/healthz")
+    response = answer(make(), "/healthz")
     assert (response.status_code, response.json()) == (200, {"status": "ok"})
 
 
@@ -145,7 +144,7 @@ def test_readyz_gives_the_reason() -> None:
 
     async def look_and_ask() -> httpx.Response:
         await service.probe.probe()
-        async with client(pages.pages(service)) as http:
+        async with client(service) as http:
             return await http.get("/readyz")
 
     response = asyncio.run(look_and_ask())
@@ -160,14 +159,14 @@ def test_readyz_gives_the_reason() -> None:
         "sequences": {"orders": {"held": 7}},
     }
     service.draining = True
-    response = answer(pages.pages(service), "/readyz")
+    response = answer(service, "/readyz")
     assert response.status_code == 503
     assert response.json()["draining"] is True
     assert response.headers["cache-control"] == "no-store"
 
 
 def test_readyz_is_503_until_the_store_has_answered() -> None:
-    response = answer(pages.pages(make()), "/readyz")
+    response = answer(make(), "/readyz")
     assert response.status_code == 503
     assert response.json()["store"] == "down"
 
@@ -175,7 +174,7 @@ def test_readyz_is_503_until_the_store_has_answered() -> None:
 def test_readyz_names_no_namespace_if_there_are_keys() -> None:
     service = make(secret=1)
     with_keys(service)
-    response = answer(pages.pages(service), "/readyz")
+    response = answer(service, "/readyz")
     assert response.status_code == 200
     assert "secret" not in response.text
 
@@ -296,7 +295,7 @@ def test_store_that_would_refuse_every_request_is_not_up(error: MintError) -> No
     (line,) = watched(service, StoreProbe.probe)
     assert (line["event"], line["code"]) == ("store away", error.code)
     assert gauge(service.metrics, "mintage_store_up") == 0
-    assert answer(pages.pages(service), "/readyz").status_code == 503
+    assert answer(service, "/readyz").status_code == 503
 
 
 def test_service_behind_this_one_is_up_whatever_our_key_allows() -> None:
@@ -304,7 +303,7 @@ def test_service_behind_this_one_is_up_whatever_our_key_allows() -> None:
     store.error = RequestError("no right", code="request.rights")
     service = make(store)
     assert watched(service, StoreProbe.probe) == []
-    assert answer(pages.pages(service), "/readyz").status_code == 200
+    assert answer(service, "/readyz").status_code == 200
 
 
 def test_probe_changes_nothing() -> None:
@@ -339,7 +338,7 @@ def test_hanging_store_is_unavailable_and_probed_only_once() -> None:
         assert hasty.store_up is False
         assert store.asked == 1
         # Other requests are served meanwhile.
-        async with client(pages.pages(service)) as http:
+        async with client(service) as http:
             assert (await http.get("/healthz")).status_code == 200
             assert (await http.get("/readyz")).status_code == 503
         store.may.set()
@@ -480,7 +479,7 @@ def test_profile_shows_the_running_loop_without_stopping_it(form: str, media_typ
 
     async def ask() -> httpx.Response:
         working = asyncio.create_task(work())
-        async with client(pages.pages(service)) as http:
+        async with client(service) as http:
             response = await http.get(f"/debug/profile?seconds=60&format={form}", headers=bearer("boss"))
         working.cancel()
         return response
@@ -500,7 +499,7 @@ def test_one_profile_runs_at_a_time_and_does_not_delay_a_stop(monkeypatch: pytes
     service = profiled()
 
     async def ask() -> tuple[str, str]:
-        async with client(pages.pages(service)) as http:
+        async with client(service) as http:
             first = asyncio.create_task(http.get("/debug/profile?seconds=900&format=text", headers=bearer("boss")))
             while sys.getprofile() is None:
                 await asyncio.sleep(0.001)
@@ -519,7 +518,7 @@ def test_disconnected_caller_leaves_no_profile_running() -> None:
     service = profiled()
 
     async def ask() -> httpx.Response:
-        async with client(pages.pages(service)) as http:
+        async with client(service) as http:
             first = asyncio.create_task(http.get("/debug/profile?seconds=60", headers=bearer("boss")))
             while sys.getprofile() is None:
                 await asyncio.sleep(0.001)
@@ -534,22 +533,22 @@ def test_disconnected_caller_leaves_no_profile_running() -> None:
 
 def test_profiles_are_for_admins() -> None:
     service = profiled()
-    assert answer(pages.pages(service), "/debug/profile?seconds=1", key="other").text == "request.rights"
-    assert answer(pages.pages(service), "/debug/profile?seconds=1").text == "request.key"
+    assert answer(service, "/debug/profile?seconds=1", key="other").text == "request.rights"
+    assert answer(service, "/debug/profile?seconds=1").text == "request.key"
 
 
 def test_without_keys_no_profile_is_given() -> None:
-    response = answer(pages.pages(make()), "/debug/profile?seconds=1")
+    response = answer(make(), "/debug/profile?seconds=1")
     assert (response.status_code, response.text) == (403, "request.rights")
     assert "mintage keys new" in response.headers["detail"]
 
 
 @pytest.mark.parametrize("seconds", ["0", "61", "-1", "1.5", "", "٣", "0000000015000000", "000000001" + "1" * 5000])
 def test_profile_takes_an_integer_of_1_to_60_seconds(seconds: str) -> None:
-    response = answer(pages.pages(profiled()), f"/debug/profile?seconds={seconds}", key="boss")
+    response = answer(profiled(), f"/debug/profile?seconds={seconds}", key="boss")
     assert (response.status_code, response.text) == (400, "request.malformed")
 
 
 def test_profile_has_three_forms() -> None:
-    response = answer(pages.pages(profiled()), "/debug/profile?seconds=1&format=svg", key="boss")
+    response = answer(profiled(), "/debug/profile?seconds=1&format=svg", key="boss")
     assert (response.status_code, response.text) == (400, "request.malformed")

@@ -24,7 +24,7 @@ from mintage.server.config.keys import digest, new_key
 from mintage.server.config.settings import Settings
 from mintage.server.core.logs import Sampled
 from mintage.server.core.service import FALLBACK_FLOOR, Service
-from mintage.server.http.app import App
+from mintage.server.http.app import create_app
 from mintage.server.http.openapi import document
 from mintage.server.http.v1 import OPERATIONS
 from mintage.store.memory import MemoryStore
@@ -51,7 +51,7 @@ class Asked:
 
     async def _made(self, settings: Settings) -> tuple[Service, httpx.AsyncClient]:
         service = Service(settings, self.store)
-        transport = httpx.ASGITransport(App(service), raise_app_exceptions=False)
+        transport = httpx.ASGITransport(create_app(service), raise_app_exceptions=False)
         return service, httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1")
 
     def __call__(self, method: str, path: str, *, key: str = "", **how: Any) -> httpx.Response:
@@ -605,6 +605,11 @@ WRONG: list[tuple[str, str, Ask, str]] = [
     ),
     ("DELETE", "/v1/leases/mine/x?used_until_ms=0", {"headers": {"Lease-Token": "a"}}, "request.malformed"),
     ("DELETE", "/v1/leases/mine/0", {"headers": {"Lease-Token": "a"}}, "request.malformed"),
+    ("PUT", "/v1/pools/mine", {"content": rb'{"layout":"\ud800"}'}, "request.malformed"),
+    ("PUT", "/v1/pools/mine", {"content": rb'{"\ud800":1}'}, "request.malformed"),
+    ("PUT", "/v1/pools/mine", {"content": b'{"layout":"a","x` - at `$.y":1}'}, "request.malformed"),
+    ("PUT", "/v1/pools/mine", {"content": b'{"layout":"a","x - at `$.y":1}'}, "request.malformed"),
+    ("PUT", "/v1/pools/mine", {"json": {"layout": "a\n"}}, "request.malformed"),
     ("POST", "/v1/leases/mine/0:revoke", {}, "request.rights"),
     ("GET", "/debug/profile", {}, "request.rights"),
     ("GET", "/v1/nothing", {}, "request.path"),
@@ -727,7 +732,7 @@ def test_without_keys_cross_origin_requests_are_refused(ask: Asked, origin: str)
 
 
 @pytest.mark.parametrize("origin", ["http://127.0.0.1:8080", "http://localhost:8080", "http://[::1]:8080"])
-def test_without_keys_the_try_it_page_may_send_requests(ask: Asked, origin: str) -> None:
+def test_without_keys_a_page_of_this_machine_may_send_requests(ask: Asked, origin: str) -> None:
     assert ask("POST", "/v1/sequences/orders:next", headers={"Origin": origin}).status_code == 200
 
 

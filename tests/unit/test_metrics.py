@@ -17,7 +17,6 @@ import mintage
 from mintage import Sequence, __version__, sno
 from mintage.errors import ConfigError, GenerationError
 from mintage.server.core.metrics import OPERATIONS, Metered, Metrics
-from mintage.server.http import pages
 from mintage.store import Store, new_token
 from mintage.store.memory import MemoryStore
 from tests.helpers.pages import answer, with_keys
@@ -325,7 +324,7 @@ def test_metrics_are_current_prometheus_text() -> None:
     it = service(("orders", "incr", 1, 1))
     it.metrics = metrics
     with_keys(it, has_keys=False)
-    response = answer(pages.pages(it), "/metrics")
+    response = answer(it, "/metrics")
     assert response.status_code == 200
     assert response.headers["content-type"] == "text/plain; version=0.0.4; charset=utf-8"
     assert read(response.text)['mintage_integers_total{namespace="orders"}'] == 1
@@ -335,10 +334,10 @@ def test_metrics_need_their_right() -> None:
     it = service()
     it.metrics = Metrics()
     with_keys(it, scraper=["metrics"], other=["next"])
-    assert answer(pages.pages(it), "/metrics", key="scraper").status_code == 200
-    assert answer(pages.pages(it), "/metrics", key="other").text == "request.rights"
-    assert answer(pages.pages(it), "/metrics").text == "request.key"
-    assert answer(pages.pages(it), "/metrics", key="unknown").text == "request.key"
+    assert answer(it, "/metrics", key="scraper").status_code == 200
+    assert answer(it, "/metrics", key="other").text == "request.rights"
+    assert answer(it, "/metrics").text == "request.key"
+    assert answer(it, "/metrics", key="unknown").text == "request.key"
 
 
 def test_reference_lists_every_metric_with_type_and_labels() -> None:

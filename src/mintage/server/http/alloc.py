@@ -10,15 +10,17 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Any, Final
 
+from starlette.routing import Route
+
 from mintage._core.lane import MOST_ALLOC, MOST_ALLOC_NAME
 from mintage.errors import CATALOGUE, FieldError, MintError, RequestError
 from mintage.rules import check_name
 from mintage.server.config.keys import token_of
-from mintage.server.http.answers import Answer, Exchange, answered, read_body, read_json
+from mintage.server.http.answers import Facts, Json, read_body, read_json
 
 if TYPE_CHECKING:
-    from mintage.server.core.service import Service
-    from mintage.server.http.answers import Receive, Scope
+    from starlette.requests import Request
+    from starlette.responses import Response
 
 _INT64: Final = range(-(2**63), 2**63)
 _CODES: Final = {
@@ -35,22 +37,14 @@ _CODES: Final = {
 _SERVER: Final = (501000, 200)
 
 
-class Alloc:
-    """The endpoint."""
-
-    def __init__(self, service: Service) -> None:
-        self._service = service
-
-    async def __call__(self, exchange: Exchange, scope: Scope, receive: Receive) -> Answer:
-        """Answer a request."""
-        exchange.operation = "alloc"
-        exchange.refuse = _refused
-        caller = self._service.caller(token_of(scope["headers"]))
-        exchange.caller = caller.name
-        body = await read_body(scope, receive, self._service.settings.max_request_bytes)
-        namespace, count = read(body)
-        ids = await self._service.next(caller, namespace, count)
-        return _enveloped(exchange, 0, "OK", {"ids": ids}, 200)
+async def _alloc(request: Request) -> Response:
+    """Take the next integers of a namespace."""
+    service, facts = request.app.state.service, request.state.facts
+    facts.operation, facts.form = "alloc", _refused
+    caller = service.caller(token_of(request.scope["headers"]))
+    facts.caller = caller.name
+    namespace, count = read(await read_body(request, service.settings.max_request_bytes))
+    return _enveloped(facts, 0, "OK", {"ids": await service.next(caller, namespace, count)}, 200)
 
 
 def read(body: bytes) -> tuple[str, int]:
@@ -103,17 +97,20 @@ class _Members(list[tuple[str, Any]]):
     """The members of a JSON object, repeated ones included."""
 
 
-def _refused(exchange: Exchange, error: MintError) -> Answer:
+def _refused(facts: Facts, error: MintError) -> Response:
     code, status = _CODES.get(CATALOGUE[error.code].http, _SERVER)
-    return _enveloped(exchange, code, "Rate limit" if status == 429 else str(error), None, status)
+    return _enveloped(facts, code, "Rate limit" if status == 429 else str(error), None, status)
 
 
-def _enveloped(exchange: Exchange, code: int, msg: str, data: object, status: int) -> Answer:
+def _enveloped(facts: Facts, code: int, msg: str, data: object, status: int) -> Response:
     envelope = {
         "code": code,
         "msg": msg,
         "data": data,
-        "traceId": exchange.trace_id,
+        "traceId": facts.trace_id,
         "ts": time.time_ns() // 1_000_000,
     }
-    return answered(envelope, status, media_type="application/json; charset=utf-8")
+    return Json(envelope, status, media_type="application/json; charset=utf-8")
+
+
+ROUTES: Final = (Route("/alloc", _alloc, methods=["POST"]),)

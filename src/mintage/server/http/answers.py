@@ -1,132 +1,44 @@
-"""A request of HTTP and its answer: what all interfaces share.
-
-The service is an application of ASGI (https://asgi.readthedocs.io), which uvicorn calls. It has some twenty paths and
-needs no framework: the import of one would take 2 MB and 26 ms of each process.
-"""
+"""The facts about a request, its body, and answers in JSON, for all interfaces of HTTP."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Callable, Collection, Mapping, MutableMapping
-from http import HTTPStatus
-from typing import Any, Final, TypeAlias
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
-import structlog
+from starlette.requests import ClientDisconnect
+from starlette.responses import JSONResponse, Response
 
 from mintage.errors import CATALOGUE, MintError, RequestError, TransientError
 
-Scope: TypeAlias = MutableMapping[str, Any]
-Message: TypeAlias = MutableMapping[str, Any]
-Receive: TypeAlias = Callable[[], Awaitable[Message]]
-Send: TypeAlias = Callable[[Message], Awaitable[None]]
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
 
-log: Any = structlog.get_logger("mintage.server")
-_WITHOUT_BODY: Final = (HTTPStatus.NO_CONTENT, HTTPStatus.NOT_MODIFIED)
+    from starlette.requests import Request
+    from starlette.routing import Route
 
 
-class Answer:
-    """An answer of HTTP: its status, headers and body."""
+class MethodError(RequestError):
+    """The refusal of a method that the path does not have.
 
-    def __init__(
-        self,
-        body: str | bytes = b"",
-        status: int = 200,
-        *,
-        media_type: str = "",
-        headers: Mapping[str, str] | None = None,
-    ) -> None:
-        self.status = status
-        self.body = body.encode() if isinstance(body, str) else body
-        self.headers = dict(headers or {})
-        if status not in _WITHOUT_BODY:
-            self.headers["Content-Length"] = str(len(self.body))
-        if media_type:
-            self.headers["Content-Type"] = media_type
-
-    def raw_headers(self) -> list[tuple[bytes, bytes]]:
-        """Return the headers as ASGI has them: bytes, with names in small letters."""
-        return [(name.lower().encode("latin-1"), value.encode("latin-1")) for name, value in self.headers.items()]
-
-    async def send(self, send: Send) -> None:
-        """Send the answer."""
-        await send({"type": "http.response.start", "status": self.status, "headers": self.raw_headers()})
-        await send({"type": "http.response.body", "body": self.body})
-
-
-class Exchange:
-    """The facts about a request, which the log, the metrics and the answer use."""
-
-    __slots__ = ("caller", "code", "headers", "operation", "reason", "refuse", "trace_id")
-
-    def __init__(self, trace_id: str) -> None:
-        self.trace_id = trace_id
-        self.operation = "other"
-        """Its name in the metrics."""
-        self.code = "ok"
-        self.caller = ""
-        """The name of the key."""
-        self.reason = ""
-        """The message of the error."""
-        self.headers: dict[str, str] = {}
-        """Headers to add to the answer."""
-        self.refuse: Callable[[Exchange, MintError], Answer] = problem
-        """The function that makes the interface's error answers, problems of RFC 9457 by default."""
-
-    def refused(self, error: MintError) -> Answer:
-        """Record an error, and return the answer for it."""
-        self.code, self.reason = error.code, str(error)
-        if isinstance(error, TransientError) and error.retry_after_ms is not None:
-            self.headers["Retry-After"] = str(-(-error.retry_after_ms // 1000))
-        if CATALOGUE[error.code].http == HTTPStatus.UNAUTHORIZED:
-            self.headers["WWW-Authenticate"] = 'Bearer realm="mintage"'
-        return self.refuse(self, error)
-
-
-Endpoint: TypeAlias = Callable[[Exchange, Scope, Receive], Awaitable[Answer]]
-"""A function that answers a request. It raises a :exc:`mintage.errors.MintError` to refuse it."""
-Endpoints: TypeAlias = Mapping[str, Endpoint]
-"""The endpoints of a path by method. The one of GET also answers HEAD."""
-
-
-def write_json(value: object) -> str:
-    """Return a value in compact JSON."""
-    return json.dumps(value, separators=(",", ":"), allow_nan=False)
-
-
-def answered(
-    body: object,
-    status: int = 200,
-    *,
-    media_type: str = "application/json",
-    headers: Mapping[str, str] | None = None,
-) -> Answer:
-    """Return an answer in JSON."""
-    return Answer(write_json(body), status, media_type=media_type, headers=headers)
-
-
-def log_change(scope: Scope, key: str, **facts: object) -> None:
-    """Log a change of a namespace, a pool or a lease that a request asked for.
-
-    :param key: the name of the key; ``""`` for a service without keys.
-    :param facts: the members of the request.
+    :param known: the methods that it has.
     """
-    who = {"key": key, "client": (scope.get("client") or ("",))[0]}
-    given = {name: value for name, value in who.items() if value}
-    log.info("changed", **given, method=scope["method"], path=scope["path"][:200], **facts)
+
+    def __init__(self, method: str, known: Iterable[str]) -> None:
+        message = f"the path does not allow {method:.20}: use {', '.join(sorted(known))}"
+        super().__init__(message, code="request.method")
+        self.allow = allow(known)
 
 
-def wrong_method(exchange: Exchange, method: str, known: Collection[str]) -> RequestError:
-    """Return the refusal of a method that the path does not have, and note the methods that it has."""
-    exchange.headers["Allow"] = allow(known)
-    return RequestError(f"the path does not allow {method:.20}: use {', '.join(sorted(known))}", code="request.method")
+class Json(JSONResponse):
+    """An answer in compact JSON of ASCII."""
+
+    def render(self, content: Any) -> bytes:
+        """Return the bytes of the body."""
+        return write_json(content).encode()
 
 
-def allow(known: Collection[str]) -> str:
-    """Return the header ``Allow`` of a path that has these methods."""
-    return ", ".join(sorted({*known, "OPTIONS", *({"HEAD"} if "GET" in known else ())}))
-
-
-def problem(exchange: Exchange, error: MintError) -> Answer:
+def problem(facts: Facts, error: MintError) -> Response:
     """Return an error as a problem of RFC 9457."""
     entry = CATALOGUE[error.code]
     body = {
@@ -135,35 +47,70 @@ def problem(exchange: Exchange, error: MintError) -> Answer:
         "status": entry.http,
         "detail": str(error),
         "code": error.code,
-        "trace_id": exchange.trace_id,
+        "trace_id": facts.trace_id,
     }
     if isinstance(error, TransientError) and error.retry_after_ms is not None:
         body["retry_after_ms"] = error.retry_after_ms
-    return answered(body, entry.http, media_type="application/problem+json")
+    return Json(body, entry.http, media_type="application/problem+json")
 
 
-async def read_body(scope: Scope, receive: Receive, limit: int) -> bytes:
+@dataclass(slots=True)
+class Facts:
+    """The facts about a request, for its answer, its line in the log and the metrics: ``request.state.facts``."""
+
+    trace_id: str
+    operation: str = "other"
+    """Its name in the metrics."""
+    caller: str = ""
+    """The name of the key."""
+    code: str = "ok"
+    reason: str = ""
+    """The message of the error."""
+    form: Callable[[Facts, MintError], Response] = problem
+    """The function that makes the interface's error answers."""
+
+    def refuse(self, error: MintError) -> Response:
+        """Record an error, and return the answer for it."""
+        self.code, self.reason = error.code, str(error)
+        answer = self.form(self, error)
+        if isinstance(error, TransientError) and error.retry_after_ms is not None:
+            answer.headers["Retry-After"] = str(-(-error.retry_after_ms // 1000))
+        if error.code == "request.key":
+            answer.headers["WWW-Authenticate"] = 'Bearer realm="mintage"'
+        if isinstance(error, MethodError):
+            answer.headers["Allow"] = error.allow
+        return answer
+
+
+def methods_of(routes: Iterable[Route], path: str) -> set[str]:
+    """Return the methods of all routes that match a path; of GET and HEAD only GET."""
+    return set().union(*(each.methods or () for each in routes if each.path_regex.match(path))) - {"HEAD"}
+
+
+def allow(known: Iterable[str]) -> str:
+    """Return the header ``Allow`` of a path that has these methods."""
+    known = set(known)
+    return ", ".join(sorted(known | {"OPTIONS"} | ({"HEAD"} if "GET" in known else set())))
+
+
+async def read_body(request: Request, limit: int) -> bytes:
     """Return the body, of at most ``limit`` bytes.
 
     :raises RequestError: ``request.size``; ``request.malformed``: the client went away.
     """
     too_long = RequestError(f"the body is longer than the {limit} bytes of max_request_bytes", code="request.size")
-    for name, value in scope["headers"]:
-        if name == b"content-length" and value.isdigit() and int(value[:20]) > limit:
-            raise too_long
-    chunks: list[bytes] = []
-    size, more = 0, True
-    while more:
-        message: Message = await receive()
-        if message["type"] == "http.disconnect":
-            raise RequestError("the client went away before the end of its request", code="request.malformed")
-        chunk: bytes = message.get("body", b"")
-        more = message.get("more_body", False)
-        size += len(chunk)
-        if size > limit:
-            raise too_long
-        chunks.append(chunk)
-    return b"".join(chunks)
+    length = request.headers.get("content-length", "")
+    if length.isdecimal() and int(length[:20]) > limit:
+        raise too_long
+    body = bytearray()
+    try:
+        async for chunk in request.stream():
+            body += chunk
+            if len(body) > limit:
+                raise too_long
+    except ClientDisconnect as error:
+        raise RequestError("the client went away before the end of its request", code="request.malformed") from error
+    return bytes(body)
 
 
 def read_json(text: str, *, members: Callable[[list[tuple[str, Any]]], Any]) -> Any:
@@ -176,6 +123,11 @@ def read_json(text: str, *, members: Callable[[list[tuple[str, Any]]], Any]) -> 
     except (ValueError, RecursionError) as error:
         why = "nested too deeply" if isinstance(error, RecursionError) else str(error)
         raise RequestError(f"the body is not JSON: {why}", code="request.malformed") from error
+
+
+def write_json(value: object) -> str:
+    """Return a value in compact JSON."""
+    return json.dumps(value, separators=(",", ":"), allow_nan=False)
 
 
 def _refuse_constant(word: str) -> None:

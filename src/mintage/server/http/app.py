@@ -1,4 +1,4 @@
-"""The application of ASGI: the HTTP requests that the lane, the fast path in Rust, leaves to Python.
+"""The application of Starlette: the HTTP requests that the lane, the fast path in Rust, leaves to Python.
 
 Every request gets one answer, in the form of its interface and with a trace id, and the metrics count it.
 """
@@ -7,111 +7,108 @@ from __future__ import annotations
 
 import ipaddress
 import os
+import re
 import time
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 import structlog
+from starlette.applications import Starlette
+from starlette.datastructures import MutableHeaders
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.responses import Response
 
 from mintage._core.lane import is_trace
 from mintage.errors import MintError, RequestError
 from mintage.server.config.values import is_loopback
-from mintage.server.http import openapi, v1
-from mintage.server.http.alloc import Alloc
-from mintage.server.http.answers import Answer, Exchange, allow, wrong_method
-from mintage.server.http.pages import pages
+from mintage.server.http import alloc, openapi, pages, v1
+from mintage.server.http.answers import Facts, MethodError, allow, methods_of
 
 if TYPE_CHECKING:
+    from starlette.requests import Request
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
     from mintage.server.core.service import Service
-    from mintage.server.http.answers import Endpoints, Receive, Scope, Send
 
 log: Any = structlog.get_logger("mintage.server")
 
-
-def _is_near(origin: str) -> bool:
-    """Return True if the page with this origin comes from this machine."""
-    try:
-        return is_loopback(urlsplit(origin).hostname or "")
-    except ValueError:
-        return False
+ROUTES = (*v1.ROUTES, *alloc.ROUTES, *pages.ROUTES, *openapi.ROUTES)
+for _route in ROUTES:
+    # Starlette's `$` also matches before a line feed at the end of a path.
+    _route.path_regex = re.compile(_route.path_regex.pattern.removesuffix("$") + r"\Z")
 
 
-def _is_name(host: str) -> bool:
-    """Return True for a DNS name, which an attacker can point to this machine; False for localhost and addresses."""
-    try:
-        name = urlsplit(f"//{host}").hostname or ""
-        if name != "localhost":
-            ipaddress.ip_address(name)
-    except ValueError:
-        return True
-    return False
+def create_app(service: Service) -> Starlette:
+    """Return the application of a service."""
+    app = Starlette(
+        routes=ROUTES,
+        middleware=[Middleware(Accounted, service=service)],
+        exception_handlers={MintError: _refuse, HTTPException: _refuse_path},
+    )
+    app.router.redirect_slashes = False
+    app.state.service = service
+    return app
 
 
-class App:
-    """The application: it finds the endpoint of a request, and logs, counts and sends the answer."""
+async def _refuse(request: Request, error: Exception) -> Response:
+    """Return the answer to a request that is refused."""
+    assert isinstance(error, MintError)  # noqa: S101 - the handlers say so
+    facts: Facts = request.state.facts
+    return facts.refuse(error)
 
-    def __init__(self, service: Service) -> None:
+
+async def _refuse_path(request: Request, _: Exception) -> Response:
+    """Return the answer to a request of which no route has the path and the method."""
+    path, method = request.scope["path"], request.method
+    known = methods_of(ROUTES, path)
+    if method == "OPTIONS" and (known or path == "*"):
+        return Response(status_code=204, headers={"Allow": allow(known)})
+    if known:
+        return await _refuse(request, MethodError(method, known))
+    message = f"the path {path[:100]!a} does not exist: see /openapi.json"
+    return await _refuse(request, RequestError(message, code="request.path"))
+
+
+class Accounted:
+    """The middleware that gives each request a trace id, answers it even after a fault, and logs and counts it."""
+
+    def __init__(self, app: ASGIApp, service: Service) -> None:
+        self._app = app
         self._service = service
-        self._trace_header = service.settings.trace_header.lower().encode()
-        self.pages: dict[str, Endpoints] = {
-            "/alloc": {"POST": Alloc(service)},
-            **pages(service),
-            **openapi.pages(service),
-        }
-        """The endpoints of single paths."""
-        self._finders = {"/v1/": v1.finder(service)}
+        self._trace_header = service.settings.trace_header
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request."""
-        exchange = Exchange(self._trace_id(scope))
-        began = time.perf_counter()
-        with structlog.contextvars.bound_contextvars(trace_id=exchange.trace_id):
-            self._service.fallback.set(False)
-            status = 0
-            try:
-                answer = await self._answer(exchange, scope, receive)
-                answer.headers |= {self._service.settings.trace_header: exchange.trace_id, **exchange.headers}
+        facts = Facts(self._trace_id(scope))
+        scope.setdefault("state", {})["facts"] = facts
+        began, status = time.perf_counter(), 0
+
+        async def answer(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                headers = MutableHeaders(scope=message)
+                headers[self._trace_header] = facts.trace_id
                 if self._service.fallback.get():
-                    answer.headers["X-Mintage-Fallback"] = "random"
-                status = answer.status
-                await answer.send(send)
+                    headers["X-Mintage-Fallback"] = "random"
+            await send(message)
+
+        with structlog.contextvars.bound_contextvars(trace_id=facts.trace_id):
+            self._service.fallback.set(False)
+            try:
+                refusal = self._refusal(scope)
+                await (facts.refuse(refusal) if refusal else self._app)(scope, receive, answer)
+            except Exception:
+                log.exception("failed", interface="http", method=scope["method"], path=scope["path"][:200])
+                fault = RequestError("the service has a fault: its log has more at the trace id", code="service.failed")
+                refused = facts.refuse(fault)
+                if not status:
+                    await refused(scope, receive, answer)
             finally:
                 seconds = time.perf_counter() - began
-                self._service.metrics.request("http", exchange.operation, exchange.code, seconds, key=exchange.caller)
-                self._note(scope, exchange, status, seconds)
-
-    async def _answer(self, exchange: Exchange, scope: Scope, receive: Receive) -> Answer:
-        """Return the answer to a request, also if it is refused or fails."""
-        try:
-            if (refusal := self._refusal(scope)) is not None:
-                return exchange.refused(refusal)
-            method = scope["method"]
-            found = self._find(scope["path"])
-            if method == "OPTIONS" and (found or scope["path"] == "*"):
-                # A balancer's check may ask so. The pages of health answer it as GET.
-                exchange.headers["Allow"] = allow(found or ())
-                if "OPTIONS" not in (found or ()):
-                    return Answer(status=204)
-            if not found:
-                shown = ascii(scope["path"][:100])
-                raise RequestError(f"the path {shown} does not exist: see /openapi.json", code="request.path")
-            endpoint = found.get("GET" if method == "HEAD" else method)
-            if endpoint is None:
-                raise wrong_method(exchange, method, found)
-            return await endpoint(exchange, scope, receive)
-        except MintError as error:
-            return exchange.refused(error)
-        except Exception:
-            log.exception("failed", interface="http", method=scope["method"], path=scope["path"][:200])
-            fault = RequestError("the service has a fault: its log has more at the trace id", code="service.failed")
-            return exchange.refused(fault)
-
-    def _find(self, path: str) -> Endpoints | None:
-        """Return the endpoints of a path."""
-        for start, find in self._finders.items():
-            if path.startswith(start):
-                return find(path)
-        return self.pages.get(path)
+                self._service.metrics.request("http", facts.operation, facts.code, seconds, key=facts.caller)
+                self._note(scope, facts, status, seconds)
 
     def _refusal(self, scope: Scope) -> MintError | None:
         """Return the reason to refuse a request to a service without keys; ``None`` if it may pass.
@@ -140,24 +137,44 @@ class App:
 
     def _trace_id(self, scope: Scope) -> str:
         """Return the client's trace id if it is well-formed, a new one otherwise."""
-        found = [value for name, value in scope["headers"] if name == self._trace_header]
+        wanted = self._trace_header.lower().encode()
+        found = [value for name, value in scope["headers"] if name == wanted]
         return found[0].decode() if len(found) == 1 and is_trace(found[0]) else os.urandom(16).hex()
 
-    def _note(self, scope: Scope, exchange: Exchange, status: int, seconds: float) -> None:
+    def _note(self, scope: Scope, facts: Facts, status: int, seconds: float) -> None:
         wanted = self._service.settings.access_log
-        if wanted == "all" or (wanted == "errors" and exchange.code != "ok"):
-            facts: dict[str, object] = {"key": exchange.caller, "code": exchange.code, "reason": exchange.reason}
-            if wanted == "errors" and not exchange.caller and self._service.settings.has_keys:
+        if wanted == "all" or (wanted == "errors" and facts.code != "ok"):
+            more: dict[str, object] = {"key": facts.caller, "code": facts.code, "reason": facts.reason}
+            if wanted == "errors" and not facts.caller and self._service.settings.has_keys:
                 # The metrics count every refusal.
                 if (left_out := self._service.refusal_log_limit.allow()) is None:
                     return
-                facts |= left_out
+                more |= left_out
             log.info(
-                "answered" if exchange.code == "ok" else "refused",
+                "answered" if facts.code == "ok" else "refused",
                 interface="http",
                 method=scope["method"][:20],
                 path=scope["path"][:200],
                 status=status,
                 ms=round(seconds * 1000, 3),
-                **{name: value for name, value in facts.items() if value},
+                **{name: value for name, value in more.items() if value},
             )
+
+
+def _is_near(origin: str) -> bool:
+    """Return True if the page with this origin comes from this machine."""
+    try:
+        return is_loopback(urlsplit(origin).hostname or "")
+    except ValueError:
+        return False
+
+
+def _is_name(host: str) -> bool:
+    """Return True for a DNS name, which an attacker can point to this machine; False for localhost and addresses."""
+    try:
+        name = urlsplit(f"//{host}").hostname or ""
+        if name != "localhost":
+            ipaddress.ip_address(name)
+    except ValueError:
+        return True
+    return False

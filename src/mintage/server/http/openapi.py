@@ -1,28 +1,25 @@
-"""The OpenAPI document, which follows from the operations, and the page to try them."""
+"""The OpenAPI document, which follows from the operations."""
 
 from __future__ import annotations
 
 import asyncio
-import json
-from base64 import b64encode
-from functools import cache
-from hashlib import sha256
-from importlib.resources import files
 from typing import TYPE_CHECKING, Any, Final
 
-from pydantic import TypeAdapter
+import msgspec
+from starlette.responses import Response
+from starlette.routing import Route
 
 from mintage import __version__
 from mintage._core.lane import MOST_ALLOC, MOST_ALLOC_NAME
 from mintage.errors import CATALOGUE
-from mintage.server.http.answers import Answer
+from mintage.server.http.answers import write_json
 from mintage.server.http.v1 import OPERATIONS
-from mintage.server.http.v1.operation import Limit, Operation, Parameter, adapter
+from mintage.server.http.v1.operation import Limit, Operation, Parameter
 
 if TYPE_CHECKING:
+    from starlette.requests import Request
+
     from mintage.server.config.settings import Settings
-    from mintage.server.core.service import Service
-    from mintage.server.http.answers import Endpoints, Exchange, Receive, Scope
 
 COMMON: Final = (
     "request.malformed",
@@ -148,20 +145,15 @@ def codes_of(operation: Operation) -> list[str]:
     return [code for code in CATALOGUE if code in possible]
 
 
-def _schemas() -> tuple[dict[tuple[Any, str], Any], dict[str, Any]]:
-    """Return the JSON Schema of each annotation and mode, and the schemas that they refer to, by name."""
-    wanted: dict[tuple[Any, str], TypeAdapter[Any]] = {}
-    for each in OPERATIONS:
-        for parameter in each.parameters:
-            wanted[parameter.form, "validation"] = adapter(parameter.form)
-        if each.answer is not type(None):
-            wanted[each.answer, "serialization"] = adapter(each.answer)
-    inputs: Any = [((form, mode), mode, checks) for (form, mode), checks in wanted.items()]
-    found, shared = TypeAdapter.json_schemas(inputs, ref_template="#/components/schemas/{model}")
-    return {key: schema for (key, _), schema in found.items()}, shared.get("$defs", {})
+def _schemas() -> tuple[dict[Any, dict[str, Any]], dict[str, Any]]:
+    """Return the JSON Schema of each annotation, and the schemas that they refer to, by name."""
+    forms = [each.form for operation in OPERATIONS for each in operation.parameters]
+    forms += [operation.answer for operation in OPERATIONS if operation.answer is not type(None)]
+    schemas, shared = msgspec.json.schema_components(forms, ref_template="#/components/schemas/{name}")
+    return dict(zip(forms, schemas, strict=True)), shared
 
 
-def _operation(operation: Operation, schemas: dict[tuple[Any, str], Any], settings: Settings) -> dict[str, Any]:
+def _operation(operation: Operation, schemas: dict[Any, dict[str, Any]], settings: Settings) -> dict[str, Any]:
     described: dict[str, Any] = {
         "operationId": _id(operation.method, operation.path),
         "tags": [_TAG_OF.get(operation.path.split("/")[2], "service")],
@@ -172,7 +164,7 @@ def _operation(operation: Operation, schemas: dict[tuple[Any, str], Any], settin
         described["description"] = text
     parameters = []
     for each in operation.parameters:
-        schema = schemas[each.form, "validation"]
+        schema = schemas[each.form]
         if each.place == "body":
             content = {"application/json": {"schema": schema}}
             described["requestBody"] = {"required": each.is_required, "content": content}
@@ -184,8 +176,7 @@ def _operation(operation: Operation, schemas: dict[tuple[Any, str], Any], settin
     for status in operation.statuses:
         responses[str(status)] = {"description": _first_line(operation.answer)}
         if operation.answer is not type(None):
-            schema = schemas[operation.answer, "serialization"]
-            responses[str(status)]["content"] = {"application/json": {"schema": schema}}
+            responses[str(status)]["content"] = {"application/json": {"schema": schemas[operation.answer]}}
     described["responses"] = {**responses, **_refusals(codes_of(operation))}
     return described
 
@@ -200,6 +191,9 @@ def _parameter(parameter: Parameter, schema: dict[str, Any], settings: Settings)
     for each in getattr(parameter.form, "__metadata__", ()):
         if isinstance(each, Limit):
             schema["maximum"] = getattr(settings, each.setting)
+        if isinstance(each, msgspec.Meta):
+            # msgspec lets the limits that it checks win, of which some are wider than those of the rules.
+            schema |= each.extra_json_schema or {}
     if not parameter.is_required and parameter.default != "":
         schema["default"] = parameter.default
     return {**described, "schema": schema}
@@ -310,7 +304,7 @@ PAGES: Final[dict[tuple[str, str], dict[str, Any]]] = {
         refusals=_refusals(["request.malformed", "request.key", "request.rights", "request.busy"]),
     ),
     ("GET", "/openapi.json"): _page("This document", "service", "application/json", security=[{}]),
-    ("GET", "/"): _page("A page to try all of this", "service", "text/html", security=[{}]),
+    ("GET", "/"): _page("A page of links", "service", "text/html", security=[{}]),
     ("POST", "/alloc"): _alloc(),
 }
 """The descriptions of all operations outside ``/v1``, by method and path."""
@@ -319,41 +313,13 @@ PAGES: Final[dict[tuple[str, str], dict[str, Any]]] = {
 # --- routes -------------------------------------------------------------------------------------------------------
 
 
-@cache
-def _try() -> tuple[str, str]:
-    """Return the page, and the policy that lets a browser run only the page's own script and style."""
-    text = files("mintage.server.http").joinpath("try.html").read_text("utf-8")
-
-    def allowed(tag: str) -> str:
-        inside = text.partition(f"<{tag}>")[2].partition(f"</{tag}>")[0]
-        return f"'sha256-{b64encode(sha256(inside.encode()).digest()).decode()}'"
-
-    policy = (
-        f"default-src 'none'; script-src {allowed('script')}; style-src {allowed('style')}; connect-src 'self'; "
-        "img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-    )
-    return text, policy
+async def _openapi(request: Request) -> Response:
+    """Return the document. It is public, as the documentation is."""
+    state = request.app.state
+    if not hasattr(state, "openapi"):
+        # In a thread, as writing it would delay other requests.
+        state.openapi = await asyncio.to_thread(lambda: write_json(document(state.service.settings)))
+    return Response(state.openapi, media_type="application/json")
 
 
-def pages(service: Service) -> dict[str, Endpoints]:
-    """Return ``/openapi.json`` and the page, ``/``. Both are public, as the documentation is."""
-
-    @cache
-    def written() -> bytes:
-        return json.dumps(document(service.settings), separators=(",", ":")).encode()
-
-    async def openapi(_: Exchange, _scope: Scope, _receive: Receive) -> Answer:
-        # In a thread, as writing it the first time would delay other requests.
-        return Answer(await asyncio.to_thread(written), media_type="application/json")
-
-    async def page(_: Exchange, _scope: Scope, _receive: Receive) -> Answer:
-        text, policy = _try()
-        headers = {
-            "Content-Security-Policy": policy,
-            "X-Content-Type-Options": "nosniff",
-            "Referrer-Policy": "no-referrer",
-            "Cross-Origin-Opener-Policy": "same-origin",
-        }
-        return Answer(text, media_type="text/html; charset=utf-8", headers=headers)
-
-    return {"/openapi.json": {"GET": openapi}, "/": {"GET": page}}
+ROUTES: Final = (Route("/openapi.json", _openapi, methods=["GET"]),)

@@ -1,113 +1,132 @@
-"""The pages for operators of the service: ``/healthz``, ``/readyz``, ``/metrics`` and ``/debug/profile``."""
+"""The pages for operators of the service: ``/healthz``, ``/readyz``, ``/metrics``, ``/debug/profile`` and ``/``."""
 
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 from urllib.parse import parse_qsl
+
+from starlette.responses import HTMLResponse, Response
+from starlette.routing import Route
 
 from mintage.errors import RequestError
 from mintage.server.config.keys import token_of
+from mintage.server.core import profile
 from mintage.server.core.health import is_ready
-from mintage.server.http.answers import Answer, answered
+from mintage.server.http.answers import Json, allow
 
 if TYPE_CHECKING:
+    from starlette.requests import Request
+
     from mintage.server.core.service import Service
-    from mintage.server.http.answers import Endpoint, Endpoints, Exchange, Receive, Scope
 
-_FRESH = {"Cache-Control": "no-store"}
+_METHODS: Final = ("GET", "OPTIONS")
+"""The methods of the probes: a balancer's check may ask by OPTIONS."""
+_PROFILING: Final = asyncio.Lock()
+_LINKS: Final = """<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<title>mintage</title>
+<h1>mintage</h1>
+<ul>
+<li><a href="/openapi.json">All operations</a>: the OpenAPI document</li>
+<li><a href="/v1/store">The store</a>, <a href="/v1/sequences">namespaces</a>, <a href="/v1/pools">pools</a> and
+<a href="/v1/leases">leases</a></li>
+<li><a href="/readyz">Readiness</a> and <a href="/metrics">metrics</a></li>
+</ul>
+</html>
+"""
 
 
-def pages(service: Service) -> dict[str, Endpoints]:
-    """Return all pages."""
-    readyz = _readyz(service)
-    return {
-        "/healthz": {"GET": _healthz, "OPTIONS": _healthz},
-        "/readyz": {"GET": readyz, "OPTIONS": readyz},
-        "/metrics": {"GET": _metrics(service)},
-        "/debug/profile": {"GET": _profile(service)},
-    }
+def _fresh(request: Request) -> dict[str, str]:
+    """Return the headers of an answer that nobody may keep."""
+    allowed = {"Allow": allow(_METHODS)} if request.method == "OPTIONS" else {}
+    return {"Cache-Control": "no-store", **allowed}
 
 
-async def _healthz(_: Exchange, _scope: Scope, _receive: Receive) -> Answer:
+async def _healthz(request: Request) -> Response:
     """Answer any caller, as long as the event loop turns."""
-    return answered({"status": "ok"}, headers=_FRESH)
+    return Json({"status": "ok"}, headers=_fresh(request))
 
 
-def _readyz(service: Service) -> Endpoint:
-    """Return the page of readiness: 200 while requests can be served. With keys, it names no namespaces."""
-
-    async def readyz(_: Exchange, _scope: Scope, _receive: Receive) -> Answer:
-        watch = service.probe
-        held = {namespace: sequence.buffered for namespace, sequence in service.sequences().items()}
-        last_resort = service.settings.fallback == "random" and watch.is_away
-        ended = service.ended()
-        ready = is_ready(
-            draining=service.draining,
-            store_up=bool(watch.store_up),
-            held={namespace: level for namespace, level in held.items() if level or namespace not in ended},
-            last_resort=last_resort,
-        )
-        body: dict[str, object] = {
-            "ready": ready,
-            "degraded": ready and not watch.store_up,
-            "draining": service.draining,
-            "store": "up" if watch.store_up else "down",
-            "since": watch.since.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
-        }
-        if not service.settings.has_keys:
-            body["sequences"] = {namespace: {"held": level} for namespace, level in sorted(held.items())}
-        return answered(body, 200 if ready else 503, headers=_FRESH)
-
-    return readyz
+async def _readyz(request: Request) -> Response:
+    """Answer 200 while requests can be served. With keys, the answer names no namespaces."""
+    service: Service = request.app.state.service
+    watch = service.probe
+    held = {namespace: sequence.buffered for namespace, sequence in service.sequences().items()}
+    last_resort = service.settings.fallback == "random" and watch.is_away
+    ended = service.ended()
+    ready = is_ready(
+        draining=service.draining,
+        store_up=bool(watch.store_up),
+        held={namespace: level for namespace, level in held.items() if level or namespace not in ended},
+        last_resort=last_resort,
+    )
+    body: dict[str, object] = {
+        "ready": ready,
+        "degraded": ready and not watch.store_up,
+        "draining": service.draining,
+        "store": "up" if watch.store_up else "down",
+        "since": watch.since.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+    }
+    if not service.settings.has_keys:
+        body["sequences"] = {namespace: {"held": level} for namespace, level in sorted(held.items())}
+    return Json(body, 200 if ready else 503, headers=_fresh(request))
 
 
-def _metrics(service: Service) -> Endpoint:
-    """Return the page of the metrics, which needs the right ``metrics``."""
-
-    async def metrics(_: Exchange, scope: Scope, _receive: Receive) -> Answer:
-        service.caller(token_of(scope["headers"])).check("metrics", "")
-        service.metrics.gather(service)
-        # In a thread, as the text of a thousand namespaces would delay other requests.
-        text, content_type = await asyncio.to_thread(service.metrics.render)
-        return Answer(text, media_type=content_type, headers=_FRESH)
-
-    return metrics
+async def _metrics(request: Request) -> Response:
+    """Return the metrics, which need the right ``metrics``."""
+    service: Service = request.app.state.service
+    service.caller(token_of(request.scope["headers"])).check("metrics", "")
+    service.metrics.gather(service)
+    # In a thread, as the text of a thousand namespaces would delay other requests.
+    text, content_type = await asyncio.to_thread(service.metrics.render)
+    return Response(text, media_type=content_type, headers=_fresh(request))
 
 
-def _profile(service: Service) -> Endpoint:
-    """Return the page of the profile, ``?seconds=5&format=html|text|speedscope``, which needs the right ``admin``.
+async def _profile(request: Request) -> Response:
+    """Return a CPU profile, ``?seconds=5&format=html|text|speedscope``, which needs the right ``admin``.
 
     Without keys nobody has that right, as a profile shows paths of the machine.
     """
-    running = False
+    service: Service = request.app.state.service
+    caller = service.caller(token_of(request.scope["headers"]))
+    if not service.settings.has_keys:
+        raise RequestError(
+            "a profile needs a key with the right admin, and this service has no keys: configure one, see "
+            "'mintage keys new'",
+            code="request.rights",
+        )
+    caller.check("admin", "")
+    query = dict(parse_qsl(request.scope["query_string"].decode("latin-1"), keep_blank_values=True))
+    seconds = profile.read_seconds(query.get("seconds", "5"))
+    form = profile.read_form(query.get("format", "html"))
+    if _PROFILING.locked():
+        raise RequestError(
+            "a profile is being taken: one at a time", code="request.busy", retry_after_ms=1000 * profile.LONGEST_S
+        )
+    async with _PROFILING:
+        session = await profile.take(seconds, lambda: service.draining)
+        # In a thread, as drawing thousands of samples takes a while.
+        text = await asyncio.to_thread(profile.draw, session, form)
+    return Response(text, media_type=profile.TYPES[form], headers=_fresh(request))
 
-    async def take(_: Exchange, scope: Scope, _receive: Receive) -> Answer:
-        nonlocal running
-        from mintage.server.core import profile  # seldom needed
 
-        caller = service.caller(token_of(scope["headers"]))
-        if not service.settings.has_keys:
-            raise RequestError(
-                "a profile needs a key with the right admin, and this service has no keys: configure one, see "
-                "'mintage keys new'",
-                code="request.rights",
-            )
-        caller.check("admin", "")
-        query = dict(parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True))
-        seconds = profile.read_seconds(query.get("seconds", "5"))
-        form = profile.read_form(query.get("format", "html"))
-        if running:
-            raise RequestError(
-                "a profile is being taken: one at a time", code="request.busy", retry_after_ms=1000 * profile.LONGEST_S
-            )
-        running = True
-        try:
-            session = await profile.take(seconds, lambda: service.draining)
-            # In a thread, as drawing thousands of samples takes a while.
-            text = await asyncio.to_thread(profile.draw, session, form)
-        finally:
-            running = False
-        return Answer(text, media_type=profile.TYPES[form], headers=_FRESH)
+async def _links(_: Request) -> Response:
+    """Return the first page."""
+    headers = {
+        "Content-Security-Policy": "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+        "X-Content-Type-Options": "nosniff",
+        "Referrer-Policy": "no-referrer",
+        "Cross-Origin-Opener-Policy": "same-origin",
+    }
+    return HTMLResponse(_LINKS, headers=headers)
 
-    return take
+
+ROUTES: Final = (
+    Route("/healthz", _healthz, methods=_METHODS),
+    Route("/readyz", _readyz, methods=_METHODS),
+    Route("/metrics", _metrics, methods=["GET"]),
+    Route("/debug/profile", _profile, methods=["GET"]),
+    Route("/", _links, methods=["GET"]),
+)

@@ -24,14 +24,15 @@ from uvicorn.server import ServerState
 
 from mintage._core.lane import MAX_REPLY_BATCH, HttpSession
 from mintage.errors import RequestError
-from mintage.server.http.answers import Exchange
+from mintage.server.http.answers import Facts
 from mintage.server.loop.budget import FREE, HIGH_WATER, REQUEST
 
 if TYPE_CHECKING:
     import asyncio
 
+    from starlette.types import ASGIApp
+
     from mintage.server.core.service import Service
-    from mintage.server.http.app import App
 
 MOST_HEADERS: Final = 100
 """The most headers of a request."""
@@ -77,7 +78,7 @@ class _Turn(Enum):
 _IDLE, _HEAD, _BODY, _REFUSING = _State
 
 
-def configured(app: App) -> tuple[Config, ServerState]:
+def configured(app: ASGIApp) -> tuple[Config, ServerState]:
     """Return the configuration of uvicorn's protocols for an application, and the state that all of them share."""
     config = Config(
         app,
@@ -402,15 +403,12 @@ class HttpProtocol(HttpToolsProtocol):
             self._go_on()
 
     def _write_refusal(self, error: RequestError) -> None:
-        exchange = Exchange(os.urandom(16).hex())
-        answer = exchange.refused(error)
-        added = {self._service.settings.trace_header: exchange.trace_id, **exchange.headers, "connection": "close"}
-        headers = [
-            *self.server_state.default_headers,
-            *answer.raw_headers(),
-            *((name.lower().encode(), value.encode()) for name, value in added.items()),
-        ]
-        head = [STATUS_LINE[answer.status], *(b"%s: %s\r\n" % header for header in headers)]
+        exchange = Facts(os.urandom(16).hex())
+        answer = exchange.refuse(error)
+        answer.headers[self._service.settings.trace_header] = exchange.trace_id
+        answer.headers["Connection"] = "close"
+        headers = [*self.server_state.default_headers, *answer.raw_headers]
+        head = [STATUS_LINE[answer.status_code], *(b"%s: %s\r\n" % header for header in headers)]
         self._service.metrics.request("http", exchange.operation, error.code)
         wanted = self._service.settings.access_log
         left_out = {} if wanted == "all" else self._service.refusal_log_limit.allow()

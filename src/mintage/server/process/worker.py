@@ -115,12 +115,12 @@ def listen(
     service: Service, listeners: Listeners, shares: Mapping[str, Share] | None = None
 ) -> tuple[list[Server], ServerState]:
     """Accept connections from now on. Return the servers, and the state that all of uvicorn's protocols share."""
-    from mintage.server.http.app import App
+    from mintage.server.http.app import create_app
     from mintage.server.http.protocol import HttpProtocol, configured
     from mintage.server.loop.accept import Server
     from mintage.server.resp.protocol import RespProtocol
 
-    config, state = configured(App(service))
+    config, state = configured(create_app(service))
     makers: dict[str, Callable[[], asyncio.Protocol]] = {
         "http": partial(HttpProtocol, service, config, state),
         "redis": partial(RespProtocol, service),

@@ -2,30 +2,26 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Final, Literal
+from typing import Annotated, Final, TypedDict
 
-from pydantic import BeforeValidator, Field
-from typing_extensions import TypedDict
+from msgspec import Meta
 
 from mintage.formats import anatomy
 from mintage.formats.kinds import NAMES
-from mintage.server.http.v1.operation import Ask, operation
-from mintage.server.http.v1.schemas import Count, check_int
+from mintage.server.http.v1.operation import Ask, OneOf, operation
+from mintage.server.http.v1.schemas import Count  # noqa: TC001 - the declaration is read at run time
 
 # --- parameters and bodies ------------------------------------------------------------------------------------------
 
-# Pydantic checks the names; a type checker cannot read the list.
-if TYPE_CHECKING:
-    Name = str
-else:
-    Name = Literal[*NAMES]
-Scheme = Annotated[Name, Field(description="The scheme.", examples=["snowflake"])]
-Meta = Annotated[
-    int, Field(ge=0, le=255, description="sno's metabyte; 0 for others.", examples=[0]), BeforeValidator(check_int)
+Scheme = Annotated[
+    str,
+    OneOf(NAMES),
+    Meta(description="The scheme.", examples=["snowflake"], extra_json_schema={"enum": list(NAMES)}),
 ]
+Metabyte = Annotated[int, Meta(ge=0, le=255, description="sno's metabyte; 0 for others.", examples=[0])]
 ID = Annotated[
     str,
-    Field(min_length=1, max_length=4096, description="An ID of any scheme.", examples=["01ARZ3NDEKTSV4RRFFQ69G5FAV"]),
+    Meta(min_length=1, max_length=4096, description="An ID of any scheme.", examples=["01ARZ3NDEKTSV4RRFFQ69G5FAV"]),
 ]
 
 
@@ -35,8 +31,8 @@ ID = Annotated[
 class Minted(TypedDict):
     """The text of each ID; a snowflake's is decimal."""
 
-    scheme: Annotated[str, Field(examples=["snowflake"])]
-    ids: Annotated[list[str], Field(examples=[["175928847299117063"]])]
+    scheme: Annotated[str, Meta(examples=["snowflake"])]
+    ids: Annotated[list[str], Meta(examples=[["175928847299117063"]])]
 
 
 class FieldFacts(TypedDict):
@@ -44,20 +40,20 @@ class FieldFacts(TypedDict):
 
     name: str
     role: str
-    bits: Annotated[list[int], Field(description="Its highest and its lowest bit.", examples=[[63, 22]])]
-    value: Annotated[int | str, Field(description="A string where it may exceed 32 bits.")]
+    bits: Annotated[list[int], Meta(description="Its highest and its lowest bit.", examples=[[63, 22]])]
+    value: Annotated[int | str, Meta(description="A string where it may exceed 32 bits.")]
     meaning: str
 
 
 class AnatomyFacts(TypedDict):
     """One reading of an ID."""
 
-    scheme: Annotated[str, Field(examples=["ulid"])]
+    scheme: Annotated[str, Meta(examples=["ulid"])]
     layout: str | None
     text: str
-    bytes: Annotated[str, Field(description="In hexadecimal.")]
+    bytes: Annotated[str, Meta(description="In hexadecimal.")]
     int: str
-    time: Annotated[str | None, Field(description="RFC 3339, in UTC.", examples=["2016-07-30T23:54:10.259Z"])]
+    time: Annotated[str | None, Meta(description="RFC 3339, in UTC.", examples=["2016-07-30T23:54:10.259Z"])]
     likelihood: float
     why: str
     fields: list[FieldFacts]
@@ -90,7 +86,7 @@ class Anatomies(TypedDict):
         "lease.lost",
     ),
 )
-async def _mint(ask: Ask, scheme: Scheme, count: Count = 1, meta: Meta = 0) -> Minted:
+async def _mint(ask: Ask, scheme: Scheme, count: Count = 1, meta: Metabyte = 0) -> Minted:
     """Mint IDs of a scheme, with a node number that the service leases."""
     ids = await ask.service.mint(ask.caller, scheme, count, meta)
     return {"scheme": scheme, "ids": ids}

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Final, cast
+from typing import TYPE_CHECKING, Annotated, Final, TypedDict, cast
 
-from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema, model_validator
-from typing_extensions import TypedDict
+from msgspec import Meta
 
 from mintage.protocol.records import to_json
 from mintage.rules import MAX_INTEGER, MAX_NODES, MAX_SPAN_MS, MIN_SPAN_MS, SPAN_MS, Lease, check_nodes, check_span
-from mintage.server.http.v1.operation import Ask, Body, Header, operation
-from mintage.server.http.v1.schemas import LATEST_MS, NAME, NAMED, Ms, PageLimit, check_int, named, page
+from mintage.server.http.v1.operation import Ask, Body, Header, Named, operation
+from mintage.server.http.v1.schemas import LATEST_MS, NAME, NAMED, Ms, PageLimit, matching, page
 
 if TYPE_CHECKING:
     from mintage.rules import NodeRecord, PoolRecord
@@ -19,68 +18,51 @@ if TYPE_CHECKING:
 # --- parameters and bodies ------------------------------------------------------------------------------------------
 
 
-def _span(span_ms: int) -> int:
-    check_span(span_ms)
-    return span_ms
-
-
-Pool = Annotated[str, named("pool"), WithJsonSchema({**NAME, "description": "The pool.", "examples": ["sno"]})]
+Pool = Annotated[str, Named("pool"), Meta(description="The pool.", examples=["sno"], extra_json_schema=NAME)]
 AfterPool = Annotated[
     str,
-    named("pool"),
-    WithJsonSchema({**NAME, "description": "List only pools that sort after this name.", "examples": ["sno"]}),
+    Named("pool"),
+    Meta(description="List only pools that sort after this name.", examples=["sno"], extra_json_schema=NAME),
 ]
+# The rules check the range of spans and node numbers, with their own errors.
 Span = Annotated[
     int,
-    AfterValidator(_span),
-    WithJsonSchema(
-        {
-            "type": "integer",
-            "minimum": MIN_SPAN_MS,
-            "maximum": MAX_SPAN_MS,
-            "description": "How long a window is, in milliseconds.",
-            "examples": [SPAN_MS],
-        }
+    Meta(
+        description="How long a window is, in milliseconds.",
+        examples=[SPAN_MS],
+        extra_json_schema={"minimum": MIN_SPAN_MS, "maximum": MAX_SPAN_MS},
     ),
 ]
 Layout = Annotated[
-    str,
-    Field(pattern="^[ -~]{1,500}$", description="What the pool's node numbers mean.", examples=["sno/1"]),
+    str, matching("^[ -~]{1,500}$", description="What the pool's node numbers mean.", examples=["sno/1"])
 ]
 Holder = Annotated[
     str,
-    Field(max_length=200, pattern=r"^[^\x00]*$", description="Who holds it, for people.", examples=["web-1:4242"]),
+    matching(r"^[^\x00]*$", max_length=200, description="Who holds it, for people.", examples=["web-1:4242"]),
 ]
 _TOKEN: Final = "^[A-Za-z0-9._-]{1,64}$"  # noqa: S105 - the form of one
-_NODE: Final = {"type": "integer", "minimum": 0, "maximum": MAX_NODES - 1, "examples": [0]}
-# The rules check the range of node numbers, with their own error.
-Number = Annotated[int, WithJsonSchema(_NODE)]
+_NODE: Final = {"minimum": 0, "maximum": MAX_NODES - 1}
 Node = Annotated[
     int,
-    Field(ge=-MAX_INTEGER, le=MAX_INTEGER),
-    BeforeValidator(check_int),
-    WithJsonSchema({**_NODE, "description": "The node number."}),
+    Meta(ge=-MAX_INTEGER, le=MAX_INTEGER, description="The node number.", examples=[0], extra_json_schema=_NODE),
 ]
 AfterNode = Annotated[
     int,
-    Field(ge=0, le=MAX_NODES - 1),
-    BeforeValidator(check_int),
-    WithJsonSchema({**_NODE, "description": "List only node numbers of `pool` above this one."}),
+    Meta(ge=0, le=MAX_NODES - 1, description="List only node numbers of `pool` above this one.", examples=[0]),
 ]
 UsedUntil = Annotated[
     int,
-    Field(
+    Meta(
         ge=0,
         le=LATEST_MS,
         description="The first time that was not minted in, in milliseconds since the Unix epoch.",
         examples=[1763719200000],
     ),
-    BeforeValidator(check_int),
 ]
 Token = Annotated[
     str,
     Header("Lease-Token"),
-    Field(pattern=_TOKEN, description="The token of the lease.", examples=["0f" * 16]),
+    matching(_TOKEN, description="The token of the lease.", examples=["0f" * 16]),
 ]
 
 
@@ -91,35 +73,42 @@ class NewPool(Body):
     span_ms: Span = SPAN_MS
     never_used: Annotated[
         bool,
-        Field(description="States that no ID was ever minted with its node numbers, which ends its quarantine."),
+        Meta(description="States that no ID was ever minted with its node numbers, which ends its quarantine."),
     ] = False
+
+    def __post_init__(self) -> None:
+        """Check the span."""
+        check_span(self.span_ms)
 
 
 class Nodes(Body):
     """Node numbers from ``first`` to ``last``, both included."""
 
-    first: Number
-    last: Annotated[int, WithJsonSchema({**_NODE, "examples": [65535]})]
+    first: Annotated[int, Meta(examples=[0], extra_json_schema=_NODE)]
+    last: Annotated[int, Meta(examples=[65535], extra_json_schema=_NODE)]
 
-    @model_validator(mode="after")
-    def _fit(self) -> Nodes:
+    def __post_init__(self) -> None:
+        """Check the range."""
         check_nodes(self.as_range())
-        return self
 
     def as_range(self) -> range:
         """Return the node numbers as a range."""
         return range(self.first, self.last + 1)
 
 
-class NewLease(Body):
+class NewLease(Body, kw_only=True):
     """A request for a lease."""
 
-    nodes: Annotated[Nodes, Field(description="To choose from, both ends included.")]
+    nodes: Annotated[Nodes, Meta(description="To choose from, both ends included.")]
     layout: Layout
     holder: Holder = ""
-    now_ms: Annotated[Ms, Field(description="The holder's clock: milliseconds since the Unix epoch.")]
+    now_ms: Annotated[Ms, Meta(description="The holder's clock: milliseconds since the Unix epoch.")]
     span_ms: Span = SPAN_MS
-    never_used: Annotated[bool, Field(description="Whether the node number must never have been granted.")] = False
+    never_used: Annotated[bool, Meta(description="Whether the node number must never have been granted.")] = False
+
+    def __post_init__(self) -> None:
+        """Check the span."""
+        check_span(self.span_ms)
 
 
 class HeldLease(Body):
@@ -127,19 +116,19 @@ class HeldLease(Body):
 
     floor_ms: Ms
     until_ms: Ms
-    now_ms: Annotated[Ms, Field(description="The holder's clock: milliseconds since the Unix epoch.")]
+    now_ms: Annotated[Ms, Meta(description="The holder's clock: milliseconds since the Unix epoch.")]
     next_token: Annotated[
         str,
-        Field(
-            pattern=_TOKEN,
+        matching(
+            _TOKEN,
             description="The token from now on, drawn at random; the same one again if no answer came.",
             examples=["f0" * 16],
         ),
     ]
     previous_token: Annotated[
         str,
-        Field(
-            pattern="^[A-Za-z0-9._-]{0,64}$",
+        matching(
+            "^[A-Za-z0-9._-]{0,64}$",
             description="The token before, if there was one: all that a replica may know that took over.",
             examples=["1e" * 16],
         ),
@@ -152,14 +141,14 @@ class HeldLease(Body):
 class PoolFacts(TypedDict):
     """The store's record of a pool."""
 
-    name: Annotated[str, Field(examples=["sno"])]
-    layout: Annotated[str, Field(examples=["sno/1"])]
-    identity: Annotated[str, Field(description="The server that it was last written on.")]
-    span_ms: Annotated[int, Field(description="The longest span that it grants.", examples=[SPAN_MS])]
-    floor_ms: Annotated[int, Field(description="No window begins before.")]
-    quarantine_until_ms: Annotated[int, Field(description="Until then, nothing is granted.")]
+    name: Annotated[str, Meta(examples=["sno"])]
+    layout: Annotated[str, Meta(examples=["sno/1"])]
+    identity: Annotated[str, Meta(description="The server that it was last written on.")]
+    span_ms: Annotated[int, Meta(description="The longest span that it grants.", examples=[SPAN_MS])]
+    floor_ms: Annotated[int, Meta(description="No window begins before.")]
+    quarantine_until_ms: Annotated[int, Meta(description="Until then, nothing is granted.")]
     history_lost: bool
-    changes: Annotated[int, Field(description="How often it was found on another server.", examples=[0])]
+    changes: Annotated[int, Meta(description="How often it was found on another server.", examples=[0])]
 
 
 class Pools(TypedDict):
@@ -171,19 +160,19 @@ class Pools(TypedDict):
 class NodeFacts(TypedDict):
     """The store's record of a node number that was granted at least once."""
 
-    pool: Annotated[str, Field(examples=["sno"])]
+    pool: Annotated[str, Meta(examples=["sno"])]
     node: int
     floor_ms: int
-    until_ms: Annotated[int, Field(description="The end of its last window.")]
-    span_ms: Annotated[int, Field(examples=[SPAN_MS])]
-    identity: Annotated[str, Field(description="The server that it was last written on.")]
-    held: Annotated[bool, Field(description="Whether it was neither released nor revoked.")]
+    until_ms: Annotated[int, Meta(description="The end of its last window.")]
+    span_ms: Annotated[int, Meta(examples=[SPAN_MS])]
+    identity: Annotated[str, Meta(description="The server that it was last written on.")]
+    held: Annotated[bool, Meta(description="Whether it was neither released nor revoked.")]
     holder: str | None
     cloned_ms: Annotated[
         int,
-        Field(description="When a copy of the holder last came with a token of before; 0 if none did.", examples=[0]),
+        Meta(description="When a copy of the holder last came with a token of before; 0 if none did.", examples=[0]),
     ]
-    changes: Annotated[int, Field(description="The pool's, when it was last written.", examples=[0])]
+    changes: Annotated[int, Meta(description="The pool's, when it was last written.", examples=[0])]
 
 
 class Leases(TypedDict):
@@ -195,11 +184,11 @@ class Leases(TypedDict):
 class LeaseFacts(TypedDict):
     """A lease: the right to mint IDs of a node number whose times lie in ``[floor_ms, until_ms)``."""
 
-    pool: Annotated[str, Field(examples=["sno"])]
+    pool: Annotated[str, Meta(examples=["sno"])]
     node: int
     floor_ms: int
     until_ms: int
-    token: Annotated[str, Field(description="Proves the right to extend it: keep it secret.", examples=["0f" * 16])]
+    token: Annotated[str, Meta(description="Proves the right to extend it: keep it secret.", examples=["0f" * 16])]
 
 
 def _pool(record: PoolRecord) -> PoolFacts:

@@ -1,8 +1,8 @@
-"""Operations of HTTP. The declaration of an operation defines how requests are read, and its OpenAPI description.
+"""Operations of ``/v1``. The declaration of an operation defines how requests are read, and its OpenAPI description.
 
 A handler's signature is the declaration. After the :class:`Ask`, each parameter is in the path if the path names it, a
 header if its annotation has a :class:`Header`, the body if its type is a :class:`Body`, and in the query otherwise. The
-docstring is the description, the return type is the schema of the answer.
+docstring is the description, the return type is the schema of the answer. msgspec checks types and limits.
 """
 
 from __future__ import annotations
@@ -11,36 +11,40 @@ import inspect
 import re
 from contextlib import nullcontext
 from dataclasses import dataclass
-from functools import cache
+from functools import reduce
 from itertools import chain
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar, get_type_hints
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar, get_args, get_type_hints
 from urllib.parse import parse_qsl
 
-from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
+import msgspec
+import structlog
+from starlette.responses import Response
 
 from mintage.errors import FieldError, MintError, RequestError
-from mintage.server.http.answers import Answer, log_change, read_body, read_json, write_json
+from mintage.rules import check_name
+from mintage.server.config.keys import token_of
+from mintage.server.http.answers import MethodError, methods_of, read_body, read_json, write_json
 from mintage.server.loop.budget import INTEGER, RECORD
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping, Sequence
+    from collections.abc import Awaitable, Callable, Sequence
+
+    from starlette.requests import Request
 
     from mintage.server.config.keys import Caller
     from mintage.server.core.service import Service
-    from mintage.server.http.answers import Receive, Scope
     from mintage.server.loop.budget import Turns
 
 T = TypeVar("T")
 R = TypeVar("R")
+log: Any = structlog.get_logger("mintage.server")
 
 
 # --- declarations -------------------------------------------------------------------------------------------------
 
 
-class Body(BaseModel):
+class Body(msgspec.Struct, forbid_unknown_fields=True):
     """The schema of a body: these members and no others, of exactly these types."""
-
-    model_config = ConfigDict(extra="forbid", strict=True, defer_build=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +52,20 @@ class Header:
     """An annotation of a parameter that is a header with this name. Its value is a secret."""
 
     name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """An annotation of a parameter that is the name of a ``namespace`` or a ``pool``."""
+
+    what: str
+
+
+@dataclass(frozen=True, slots=True)
+class OneOf:
+    """An annotation of a parameter that is one of these words."""
+
+    words: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +116,29 @@ class Parameter:
         """Its name in messages."""
         return {"header": f"header {self.wire}", "body": "body"}.get(self.place, self.wire)
 
+    def read(self, value: Any) -> Any:
+        """Return a value of a request, checked: text, or the members of a body.
+
+        :raises RequestError: ``request.malformed``.
+        :raises FieldError: ``field.range``.
+        :raises ConfigError: as the rules that the type refers to.
+        """
+        for each in getattr(self.form, "__metadata__", ()):
+            if isinstance(each, Named):
+                check_name(value, each.what)
+            if isinstance(each, OneOf) and value not in each.words:
+                *most, last = map(repr, each.words)
+                message = f"{self.title} {shown(value)} should be {', '.join(most)} or {last}"
+                raise RequestError(message, code="request.malformed")
+        if get_args(self.form)[:1] == (int,):
+            if not re.fullmatch(r"-?[0-9]{1,20}", value):
+                raise RequestError(f"{self.title} {shown(value)} is not a whole number", code="request.malformed")
+            value = int(value)
+        try:
+            return msgspec.convert(value, self.form)
+        except msgspec.ValidationError as error:
+            raise _refusal(self, value, error) from error
+
 
 @dataclass(frozen=True, slots=True)
 class Operation:
@@ -115,7 +156,6 @@ class Operation:
     handler: Callable[..., Awaitable[Any]]
     parameters: tuple[Parameter, ...]
     answer: Any
-    pattern: re.Pattern[str]
     is_list: bool
     """True if its answer lists records of the store."""
 
@@ -134,61 +174,73 @@ class Operation:
         """The remaining lines of the handler's docstring."""
         return inspect.cleandoc((self.handler.__doc__ or "").partition("\n")[2])
 
-    async def answer_to(self, scope: Scope, receive: Receive, service: Service, caller: Caller) -> Answer:
+    async def endpoint(self, request: Request) -> Response:
         """Read a request, call the handler, and return the answer.
 
         :raises MintError: ``request.malformed``, ``request.size``, and the operation's own errors.
         """
-        given = self._given(scope)
-        body = await read_body(scope, receive, service.settings.max_request_bytes)
+        service, facts = request.app.state.service, request.state.facts
+        facts.operation = self.name
+        caller = service.caller(token_of(request.scope["headers"]))
+        facts.caller = caller.name
+        given = self._given(request)
+        if body := await read_body(request, service.settings.max_request_bytes):
+            if not any(each.place == "body" for each in self.parameters):
+                raise RequestError("the request has a body, but needs none", code="request.malformed")
+            given["body"] = _members_of(body)
         values: dict[str, Any] = {}
-        for parameter in self.parameters:
-            if parameter.place == "body" and body:
-                values[parameter.name] = _checked(parameter, _members_of(body))
-            elif parameter.wire in given:
-                values[parameter.name] = _checked(parameter, given[parameter.wire])
-            elif parameter.is_required:
-                raise RequestError(f"the request needs the {parameter.title}", code="request.malformed")
-        if body and not any(each.place == "body" for each in self.parameters):
-            raise RequestError("the request has a body, but needs none", code="request.malformed")
+        for each in self.parameters:
+            if each.wire in given:
+                values[each.name] = each.read(given[each.wire])
+            elif each.is_required:
+                raise RequestError(f"the request needs the {each.title}", code="request.malformed")
         ask = Ask(service, caller, self.statuses[0])
         async with service.one_list() if self.is_list else nullcontext():
-            answer = await self.handler(ask, **values)
+            try:
+                answer = await self.handler(ask, **values)
+            except RequestError as error:
+                # A name may end like the verb of another operation. If no namespace has it, the client meant the verb.
+                if error.code == "request.namespace" and (verbs := _verbs(request)) and self.method not in verbs:
+                    raise MethodError(request.method, verbs) from error
+                raise
             if self.is_change:
-                bodies = [each.model_dump(exclude_unset=True) for each in values.values() if isinstance(each, Body)]
-                log_change(scope, caller.name, **(bodies[0] if bodies else {}))
+                members = {name: getattr(values["body"], name) for name in given.get("body", ())}
+                who = {"key": caller.name, "client": request.client.host if request.client else ""}
+                facts = {name: value for name, value in who.items() if value}
+                log.info("changed", **facts, method=request.method, path=request.scope["path"][:200], **members)
             if answer is None:
-                return Answer(status=ask.status)
-            members = [f'"{name}":{await _written(value, service.turns)}' for name, value in answer.items()]
-        return Answer(f"{{{','.join(members)}}}", ask.status, media_type="application/json")
+                return Response(status_code=ask.status)
+            written = [f'"{name}":{await _written(value, service.turns)}' for name, value in answer.items()]
+        headers = {"Cache-Control": "no-store"} if self.method == "GET" else None
+        return Response(f"{{{','.join(written)}}}", ask.status, headers, media_type="application/json")
 
-    def _given(self, scope: Scope) -> dict[str, str]:
+    def _given(self, request: Request) -> dict[str, Any]:
         """Return the parameters in path, query and headers, as text."""
-        match = self.pattern.fullmatch(scope["path"])
-        given: dict[str, str] = match.groupdict() if match else {}
+        given: dict[str, Any] = dict(request.path_params)
         known = {each.wire for each in self.parameters if each.place == "query"}
         try:
-            query = parse_qsl(
-                scope["query_string"].decode("ascii"), keep_blank_values=True, errors="strict", max_num_fields=32
-            )
+            text = request.scope["query_string"].decode("ascii")
+            query = parse_qsl(text, keep_blank_values=True, errors="strict", max_num_fields=32)
         except ValueError as error:
             raise RequestError(f"the query cannot be read: {error}", code="request.malformed") from error
         for name, value in query:
             if name not in known:
                 listed = f"use {', '.join(sorted(known))}" if known else "this operation takes none"
-                raise RequestError(f"unknown parameter {_shown(name)}: {listed}", code="request.malformed")
+                raise RequestError(f"unknown parameter {shown(name)}: {listed}", code="request.malformed")
             if name in given:
                 raise RequestError(f"the parameter {name!r} is given twice", code="request.malformed")
             given[name] = value
         for each in self.parameters:
-            if each.place == "header":
-                wire = each.wire.lower().encode()
-                found = [value for name, value in scope["headers"] if name == wire]
+            if each.place == "header" and (found := request.headers.getlist(each.wire)):
                 if len(found) > 1:
                     raise RequestError(f"the {each.title} is given twice", code="request.malformed")
-                if found:
-                    given[each.wire] = found[0].decode("latin-1")
+                given[each.wire] = found[0]
         return given
+
+
+def _verbs(request: Request) -> set[str]:
+    """Return the methods of the operations whose verb the path of a request ends with."""
+    return methods_of((each for each in request.app.routes if ":" in each.path), request.scope["path"])
 
 
 async def _written(value: object, turns: Turns) -> str:
@@ -216,26 +268,14 @@ def operation(
         forms = get_type_hints(handler, include_extras=True)
         arguments = list(inspect.signature(handler).parameters.values())[1:]
         parameters = tuple(_parameter(path, each.name, forms[each.name], each.default) for each in arguments)
-        pattern = re.sub(r"\\\{(\w+)\\\}", r"(?P<\1>[^/]+)", re.escape(path))
-        return Operation(
-            name,
-            method,
-            path,
-            right,
-            codes,
-            statuses,
-            handler,
-            parameters,
-            forms["return"],
-            re.compile(pattern),
-            is_list,
-        )
+        return Operation(name, method, path, right, codes, statuses, handler, parameters, forms["return"], is_list)
 
     return declare
 
 
 def _parameter(path: str, name: str, form: Any, default: Any) -> Parameter:
-    if isinstance(form, type) and issubclass(form, Body):
+    bare = getattr(form, "__origin__", form)
+    if isinstance(bare, type) and issubclass(bare, Body):
         return Parameter(name, name, "body", form, default)
     for each in getattr(form, "__metadata__", ()):
         if isinstance(each, Header):
@@ -245,16 +285,8 @@ def _parameter(path: str, name: str, form: Any, default: Any) -> Parameter:
 
 # --- reading requests ---------------------------------------------------------------------------------------------
 
-_RANGES: Final = frozenset({"greater_than", "greater_than_equal", "less_than", "less_than_equal"})
 
-
-@cache
-def adapter(form: Any) -> TypeAdapter[Any]:
-    """Return the adapter that checks values against an annotation."""
-    return TypeAdapter(form)
-
-
-def _members_of(body: bytes) -> Mapping[str, Any]:
+def _members_of(body: bytes) -> dict[str, Any]:
     """Return the members of a body, a JSON object without repeated names.
 
     :raises RequestError: ``request.malformed``.
@@ -266,6 +298,11 @@ def _members_of(body: bytes) -> Mapping[str, Any]:
     found = read_json(text, members=_once)
     if not isinstance(found, dict):
         raise RequestError("the body is not a JSON object", code="request.malformed")
+    try:
+        msgspec.json.encode(found)
+    except UnicodeEncodeError as error:
+        half = error.object[error.start]
+        raise RequestError(f"the body has {half!a}, half of a character", code="request.malformed") from error
     return found
 
 
@@ -276,36 +313,60 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return members
 
 
-def _checked(parameter: Parameter, value: Any) -> Any:
-    try:
-        return adapter(parameter.form).validate_python(value)
-    except ValidationError as error:
-        refusal = _refusal(parameter, error)
-    # Raised outside the handler: inside, the two exceptions would refer to each other, and the garbage collector does
-    # not see pydantic's.
-    raise refusal
+_RANGE: Final = re.compile(r"Expected `int` (>=|<=|>|<) (-?\d+)")
+_COMPARED: Final = {
+    ">=": "greater than or equal to",
+    "<=": "less than or equal to",
+    ">": "greater than",
+    "<": "less than",
+}
+_MEMBER: Final = re.compile(
+    r"Object (missing required|contains unknown) field `(.*?)`(?: - at `\$\.([\w.]+)`)?", re.DOTALL
+)
+_WORDS: Final = {
+    r"Expected `int \| str`, got .*": "is not a whole number",
+    r"Expected `int`, got .*": "should be a valid integer",
+    r"Expected `str`, got .*": "should be a valid string",
+    r"Expected `bool`, got .*": "should be a valid boolean",
+    r"Expected `object`, got .*": "should be a JSON object",
+    r"Expected `str` of length <= (\d+)": r"should have at most \1 characters",
+    r"Expected `str` of length >= (\d+)": r"should have at least \1 character",
+    r"Expected `str` matching regex '(.*?)'": r"should match pattern '\1'",
+}
+"""The words of our messages, by msgspec's."""
 
 
-def _refusal(parameter: Parameter, error: ValidationError) -> MintError:
-    """Return an error for the first fault that pydantic found."""
-    first = error.errors(include_url=False)[0]
-    cause = first.get("ctx", {}).get("error")
-    if isinstance(cause, MintError):
-        return cause
-    where = ".".join(map(str, first["loc"])) or parameter.title
-    kind = first["type"]
-    if kind == "missing":
-        return RequestError(f"the body needs the member {where}", code="request.malformed")
-    if kind == "extra_forbidden":
-        return RequestError(f"the body has no member {_shown(where)}", code="request.malformed")
-    says = re.sub(r"^(Value error, |Input |String |Value )", "", first["msg"])
-    shown = "" if parameter.place == "header" else f" {_shown(first['input'])}"
-    if kind in _RANGES:
-        return FieldError(f"{where} {first['input']!s:.60} {says}", code="field.range")
-    return RequestError(f"{where}{shown} {says}", code="request.malformed")
+def _refusal(parameter: Parameter, value: Any, error: msgspec.ValidationError) -> MintError:
+    """Return an error for the fault that msgspec found."""
+    if isinstance(error.__cause__, MintError):
+        return error.__cause__
+    text = str(error)
+    if member := _MEMBER.fullmatch(text):
+        where = f"{member[3]}.{member[2]}" if member[3] else member[2]
+        if member[1] == "missing required":
+            return RequestError(f"the body needs the member {where}", code="request.malformed")
+        return RequestError(f"the body has no member {shown(where)}", code="request.malformed")
+    text, _, path = text.partition(" - at `$.")
+    steps = path.removesuffix("`").split(".") if path else []
+    where = ".".join(steps) or parameter.title
+    found = reduce(lambda outer, step: outer[step], steps, value)
+    if limit := _RANGE.fullmatch(text):
+        message = f"{where} {found!s:.60} should be {_COMPARED[limit[1]]} {limit[2]}"
+        return FieldError(message, code="field.range")
+    for pattern, words in _WORDS.items():
+        if match := re.fullmatch(pattern, text, re.DOTALL):
+            # msgspec shows the pattern as Python writes it.
+            text = match.expand(words).replace("\\\\", "\\").replace(LAST_CHARACTER, "")
+            break
+    found_text = "" if parameter.place == "header" else f" {shown(found)}"
+    return RequestError(f"{where}{found_text} {text}", code="request.malformed")
 
 
-def _shown(value: object) -> str:
+LAST_CHARACTER: Final = r"(?!\n)"
+"""The end of a pattern whose ``$`` must not match before a line feed, as it does in Python but not in JSON Schema."""
+
+
+def shown(value: object) -> str:
     """Return the text of a value for a message: at most 60 characters of printable ASCII."""
     text = ascii(value)
     return text if len(text) <= 60 else f"{text[:60]}..."

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import re
-from typing import TYPE_CHECKING, Annotated, Final, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar
 
-from pydantic import AfterValidator, BeforeValidator, Field
+import msgspec
 
 from mintage.errors import FieldError
-from mintage.rules import MAX_COUNT, check_name
-from mintage.server.http.v1.operation import Limit
+from mintage.rules import MAX_COUNT
+from mintage.server.http.v1.operation import LAST_CHARACTER, Limit
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -20,45 +19,26 @@ T = TypeVar("T")
 F = TypeVar("F")
 
 
-def check_int(value: object) -> int:
-    """Return an integer of JSON or of decimal digits. Pydantic would accept ``1_000``, ``5.0`` and ``True`` as well.
-
-    :raises ValueError: the value is anything else.
-    """
-    if isinstance(value, str) and re.fullmatch(r"-?[0-9]{1,20}", value):
-        return int(value)
-    if type(value) is not int:
-        raise ValueError("is not a whole number")
-    return value
-
-
-def named(what: str) -> AfterValidator:
-    """Return a validator that refuses malformed names; ``what`` is ``namespace`` or ``pool``."""
-
-    def check(name: str) -> str:
-        check_name(name, what)
-        return name
-
-    return AfterValidator(check)
+def matching(pattern: str, **more: Any) -> msgspec.Meta:
+    """Return the constraint that a text matches a pattern, to its last character."""
+    return msgspec.Meta(pattern=pattern + LAST_CHARACTER, **more)
 
 
 NAME: Final = {"type": "string", "pattern": "^[A-Za-z0-9][A-Za-z0-9._:@-]{0,127}$"}
 LATEST_MS: Final = 2**53 - 1
 Count = Annotated[
     int,
-    Field(ge=1, le=MAX_COUNT, description="How many, at most the service's `max_count`.", examples=[3]),
-    BeforeValidator(check_int),
+    msgspec.Meta(ge=1, le=MAX_COUNT, description="How many, at most the service's `max_count`.", examples=[3]),
     Limit("max_count"),
 ]
 LONGEST_PAGE: Final = 10_000
 """The most records in one answer."""
 PageLimit = Annotated[
     int,
-    Field(ge=1, le=LONGEST_PAGE, description="How many at most.", examples=[1000]),
-    BeforeValidator(check_int),
+    msgspec.Meta(ge=1, le=LONGEST_PAGE, description="How many at most.", examples=[1000]),
 ]
 Ms = Annotated[
-    int, Field(ge=0, le=LATEST_MS, description="Milliseconds since the Unix epoch.", examples=[1763719200000])
+    int, msgspec.Meta(ge=0, le=LATEST_MS, description="Milliseconds since the Unix epoch.", examples=[1763719200000])
 ]
 
 

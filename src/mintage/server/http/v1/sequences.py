@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Final, cast
+import re
+from typing import TYPE_CHECKING, Annotated, Final, TypedDict, cast
 
-from pydantic import BeforeValidator, ConfigDict, Field, WithJsonSchema, model_validator
-from typing_extensions import TypedDict
+from msgspec import UNSET, Meta, UnsetType
 
-from mintage.errors import ConfigError, FieldError
+from mintage.errors import ConfigError, FieldError, RequestError
 from mintage.protocol.records import to_json
 from mintage.rules import LATEST_MS, MAX_COUNT, MAX_INTEGER, MAX_STRIDE, Segment
-from mintage.server.http.v1.operation import Ask, Body, Limit, operation
-from mintage.server.http.v1.schemas import NAME, NAMED, Count, PageLimit, check_int, named, page
+from mintage.server.http.v1.operation import Ask, Body, Limit, Named, operation, shown
+from mintage.server.http.v1.schemas import NAME, NAMED, Count, PageLimit, page
 from mintage.server.loop.budget import INTEGER
 
 if TYPE_CHECKING:
@@ -21,41 +21,65 @@ if TYPE_CHECKING:
 # --- parameters and bodies ------------------------------------------------------------------------------------------
 
 Namespace = Annotated[
-    str, named("namespace"), WithJsonSchema({**NAME, "description": "The namespace.", "examples": ["orders"]})
+    str, Named("namespace"), Meta(description="The namespace.", examples=["orders"], extra_json_schema=NAME)
 ]
 Reserve = Annotated[
     int,
-    Field(ge=1, le=MAX_COUNT, description="How many, at most the service's `max_reserve`.", examples=[1000]),
-    BeforeValidator(check_int),
+    Meta(ge=1, le=MAX_COUNT, description="How many, at most the service's `max_reserve`.", examples=[1000]),
     Limit("max_reserve"),
 ]
 After = Annotated[
     str,
-    named("namespace"),
-    WithJsonSchema({**NAME, "description": "List only namespaces that sort after this name.", "examples": ["orders"]}),
+    Named("namespace"),
+    Meta(description="List only namespaces that sort after this name.", examples=["orders"], extra_json_schema=NAME),
 ]
-Integer = Annotated[
-    int,
-    Field(ge=0, le=MAX_INTEGER),
-    BeforeValidator(check_int),
-    WithJsonSchema({"type": ["string", "integer"], "pattern": "^[0-9]{1,19}$", "minimum": 0, "maximum": MAX_INTEGER}),
-]
-Serial = Annotated[int, Field(ge=0, le=LATEST_MS)]
-Stride = Annotated[int, Field(ge=1, le=MAX_STRIDE, description="The distance of two integers.", examples=[1])]
+# Requests have 64 bits as text or as a number, and :func:`_convert` makes both an int.
+if TYPE_CHECKING:
+    Integer = int
+else:
+    Integer = Annotated[
+        int | str,
+        Meta(
+            extra_json_schema={
+                "pattern": "^[0-9]{1,19}$",
+                "minimum": 0,
+                "maximum": MAX_INTEGER,
+            }
+        ),
+    ]
+Serial = Annotated[int, Meta(ge=0, le=LATEST_MS)]
+Stride = Annotated[int, Meta(ge=1, le=MAX_STRIDE, description="The distance of two integers.", examples=[1])]
 
 
-class Tail(Body):
+def _convert(body: Body, *names: str) -> None:
+    """Replace text by integers in members of a body that are :data:`Integer`.
+
+    :raises RequestError: ``request.malformed``.
+    :raises FieldError: ``field.range``.
+    """
+    for name in names:
+        value = getattr(body, name)
+        if isinstance(value, str):
+            if not re.fullmatch("-?[0-9]{1,20}", value):
+                raise RequestError(f"{name} {shown(value)} is not a whole number", code="request.malformed")
+            setattr(body, name, value := int(value))
+        if value is not UNSET and not 0 <= value <= MAX_INTEGER:
+            limit = "greater than or equal to 0" if value < 0 else f"less than or equal to {MAX_INTEGER}"
+            raise FieldError(f"{name} {value} should be {limit}", code="field.range")
+
+
+class Tail(Body, kw_only=True):
     """A segment as it was reserved, and the first of its unused integers."""
 
-    first: Annotated[Integer, Field(examples=["1"])]
-    last: Annotated[Integer, Field(examples=["1000"])]
+    first: Annotated[Integer, Meta(examples=["1"])]
+    last: Annotated[Integer, Meta(examples=["1000"])]
     stride: Stride = 1
-    first_unused: Annotated[Integer, Field(examples=["900"])]
-    serial: Annotated[Serial, Field(description="That of the segment.", examples=[7])]
+    first_unused: Annotated[Integer, Meta(examples=["900"])]
+    serial: Annotated[Serial, Meta(description="That of the segment.", examples=[7])]
 
-    @model_validator(mode="after")
-    def _fits(self) -> Tail:
+    def __post_init__(self) -> None:
         """Refuse an integer outside the segment: it would move the namespace to integers that it does not have."""
+        _convert(self, "first", "last", "first_unused")
         segment = range(self.first, self.last + 1, self.stride)
         if not segment or segment[-1] != self.last or self.first_unused not in segment:
             raise FieldError(
@@ -63,34 +87,42 @@ class Tail(Body):
                 f"stride {self.stride}",
                 code="field.range",
             )
-        return self
 
 
 class NewNamespace(Body):
     """A namespace to create; or, with ``floor`` alone, the floor to raise."""
 
-    model_config = ConfigDict(json_schema_extra={"examples": [{"start": "1"}]})
-
-    start: Annotated[Integer, Field(description="No integer is below.", examples=["1"])] = 1
-    maximum: Annotated[Integer, Field(description="No integer is above.", examples=[str(MAX_INTEGER)])] = MAX_INTEGER
-    stride: Stride = 1
+    start: Annotated[
+        Integer | UnsetType,
+        Meta(description="No integer is below.", examples=["1"], extra_json_schema={"default": 1}),
+    ] = UNSET
+    maximum: Annotated[
+        Integer | UnsetType,
+        Meta(
+            description="No integer is above.",
+            examples=[str(MAX_INTEGER)],
+            extra_json_schema={"default": MAX_INTEGER},
+        ),
+    ] = UNSET
+    stride: Annotated[Stride | UnsetType, Meta(extra_json_schema={"default": 1})] = UNSET
     offset: Annotated[
-        int, Field(ge=0, lt=MAX_STRIDE, description="What integers are modulo the stride.", examples=[0])
-    ] = 0
-    floor: Integer = Field(
-        default_factory=int, description="No integer below is handed out any more.", examples=["5000"]
-    )
+        Annotated[int, Meta(ge=0, lt=MAX_STRIDE)] | UnsetType,
+        Meta(description="What integers are modulo the stride.", examples=[0], extra_json_schema={"default": 0}),
+    ] = UNSET
+    floor: Annotated[
+        Integer | UnsetType, Meta(description="No integer below is handed out any more.", examples=["5000"])
+    ] = UNSET
 
-    @model_validator(mode="after")
-    def _is_one_of_two(self) -> NewNamespace:
-        if self.is_floor and len(self.model_fields_set) > 1:
+    def __post_init__(self) -> None:
+        """Refuse a floor beside other members."""
+        _convert(self, "start", "maximum", "floor")
+        if self.floor is not UNSET and len(self.given()) > 1:
             raise ValueError("has floor and other members: a floor is raised alone")
-        return self
 
-    @property
-    def is_floor(self) -> bool:
-        """True if the request raises a floor."""
-        return "floor" in self.model_fields_set
+    def given(self) -> dict[str, int]:
+        """Return the members that the request has."""
+        members = {name: getattr(self, name) for name in self.__struct_fields__}
+        return {name: value for name, value in members.items() if value is not UNSET}
 
 
 _ORDINARY: Final = NewNamespace()
@@ -99,30 +131,30 @@ _VERBS: Final = (":next", ":reserve", ":give-back")
 
 # --- answers --------------------------------------------------------------------------------------------------------
 
-Text64 = Annotated[str, Field(pattern="^-?[0-9]{1,19}$", examples=["1"])]
+Text64 = Annotated[str, Meta(pattern="^-?[0-9]{1,19}$", examples=["1"])]
 
 
 class Integers(TypedDict):
     """Integers, in the order in which they were taken; usually in a row, but not always."""
 
-    namespace: Annotated[str, Field(examples=["orders"])]
-    ids: Annotated[list[Text64], Field(examples=[["1", "2", "3"]])]
+    namespace: Annotated[str, Meta(examples=["orders"])]
+    ids: Annotated[list[Text64], Meta(examples=[["1", "2", "3"]])]
 
 
 class Reserved(TypedDict):
     """A segment: the integers ``first``, ``first + stride``, … ``last``."""
 
-    namespace: Annotated[str, Field(examples=["orders"])]
+    namespace: Annotated[str, Meta(examples=["orders"])]
     first: Text64
-    last: Annotated[Text64, Field(examples=["1000"])]
-    stride: Annotated[int, Field(examples=[1])]
-    count: Annotated[int, Field(description="Fewer than asked for where fewer are left.", examples=[1000])]
+    last: Annotated[Text64, Meta(examples=["1000"])]
+    stride: Annotated[int, Meta(examples=[1])]
+    count: Annotated[int, Meta(description="Fewer than asked for where fewer are left.", examples=[1000])]
     floor: Annotated[
         Text64,
-        Field(description="Hand out nothing below it any more, of earlier segments either; 0 is none.", examples=["0"]),
+        Meta(description="Hand out nothing below it any more, of earlier segments either; 0 is none.", examples=["0"]),
     ]
     serial: Annotated[
-        int, Field(description="Needed to give the tail back: no two segments have the same.", examples=[7])
+        int, Meta(description="Needed to give the tail back: no two segments have the same.", examples=[7])
     ]
 
 
@@ -135,20 +167,20 @@ class GivenBack(TypedDict):
 class NamespaceFacts(TypedDict):
     """The store's record of a namespace."""
 
-    namespace: Annotated[str, Field(examples=["orders"])]
+    namespace: Annotated[str, Meta(examples=["orders"])]
     high_water: Annotated[
-        Text64, Field(description="The last integer reserved; a stride before the first if there is none yet.")
+        Text64, Meta(description="The last integer reserved; a stride before the first if there is none yet.")
     ]
-    maximum: Annotated[Text64, Field(examples=[str(MAX_INTEGER)])]
-    stride: Annotated[int, Field(examples=[1])]
-    largest: Annotated[int, Field(description="The largest count that was ever reserved at once.", examples=[1000])]
-    identity: Annotated[str, Field(description="The server that it was last written on.")]
-    floor: Annotated[Text64, Field(description="No integer below is reserved any more; 0 is none.", examples=["0"])]
-    serial: Annotated[int, Field(description="It goes up when integers are reserved or taken back.", examples=[7])]
+    maximum: Annotated[Text64, Meta(examples=[str(MAX_INTEGER)])]
+    stride: Annotated[int, Meta(examples=[1])]
+    largest: Annotated[int, Meta(description="The largest count that was ever reserved at once.", examples=[1000])]
+    identity: Annotated[str, Meta(description="The server that it was last written on.")]
+    floor: Annotated[Text64, Meta(description="No integer below is reserved any more; 0 is none.", examples=["0"])]
+    serial: Annotated[int, Meta(description="It goes up when integers are reserved or taken back.", examples=[7])]
     serial_before: Annotated[
-        int, Field(description="What the serial was when integers were last reserved.", examples=[6])
+        int, Meta(description="What the serial was when integers were last reserved.", examples=[6])
     ]
-    retired: Annotated[bool, Field(description="Whether it has ended for good.", examples=[False])]
+    retired: Annotated[bool, Meta(description="Whether it has ended for good.", examples=[False])]
 
 
 class Namespaces(TypedDict):
@@ -160,7 +192,7 @@ class Namespaces(TypedDict):
 class Counted(TypedDict):
     """The number of namespaces."""
 
-    count: Annotated[int, Field(examples=[12])]
+    count: Annotated[int, Meta(examples=[12])]
 
 
 def _namespace(record: NamespaceRecord) -> NamespaceFacts:
@@ -263,7 +295,9 @@ async def _find_namespace(ask: Ask, namespace: Namespace) -> NamespaceFacts:
     codes=(*NAMED, "field.range", "config.namespace", "request.namespaces", "namespace.retired"),
     statuses=(201, 200),
 )
-async def _put_namespace(ask: Ask, namespace: Namespace, body: NewNamespace = _ORDINARY) -> NamespaceFacts:
+async def _put_namespace(
+    ask: Ask, namespace: Namespace, body: Annotated[NewNamespace, Meta(examples=[{"start": "1"}])] = _ORDINARY
+) -> NamespaceFacts:
     """Create a namespace, or raise the floor of one.
 
     A namespace has the integers from `start` to `maximum` that are `offset` modulo `stride`; without a body, all of
@@ -274,13 +308,13 @@ async def _put_namespace(ask: Ask, namespace: Namespace, body: NewNamespace = _O
     an earlier segment learns of the floor with its next segment.
     """
     store = ask.service.store
-    if not body.is_floor and namespace.endswith(_VERBS):
+    if body.floor is UNSET and namespace.endswith(_VERBS):
         raise ConfigError(
             f"namespace {namespace!r} is not made by PUT: its name ends like the path of POST "
             f"/v1/sequences/{namespace}, which may be meant; make it with mintage namespaces create",
             code="config.name",
         )
-    if body.is_floor:
+    if body.floor is not UNSET:
         ask.status = 200
         record = await ask.service.make(ask.caller, (namespace,), store.raise_floor, namespace, body.floor)
         return _namespace(record)
@@ -289,10 +323,7 @@ async def _put_namespace(ask: Ask, namespace: Namespace, body: NewNamespace = _O
         (namespace,),
         store.create_namespace,
         namespace,
-        start=body.start if "start" in body.model_fields_set else None,
-        maximum=body.maximum,
-        stride=body.stride,
-        offset=body.offset,
+        **body.given(),
     )
     return _namespace(record)
 

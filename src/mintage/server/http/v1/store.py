@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Final
+from typing import Annotated, Final, TypedDict
 
-from pydantic import Field
-from typing_extensions import TypedDict
+from msgspec import Meta
 
 from mintage.server.http.v1.operation import Ask, operation
 
@@ -13,11 +12,11 @@ from mintage.server.http.v1.operation import Ask, operation
 class StoreFacts(TypedDict):
     """The description of the service's store."""
 
-    url: Annotated[str, Field(description="Without the password.", examples=["sqlite:////var/lib/mintage/ids.db"])]
-    promise: Annotated[str, Field(description="How far uniqueness reaches: process, host or shared.")]
+    url: Annotated[str, Meta(description="Without the password.", examples=["sqlite:////var/lib/mintage/ids.db"])]
+    promise: Annotated[str, Meta(description="How far uniqueness reaches: process, host or shared.")]
     server: str
     identity: str
-    now_ms: Annotated[int, Field(description="The store's clock: milliseconds since the Unix epoch.")]
+    now_ms: Annotated[int, Meta(description="The store's clock: milliseconds since the Unix epoch.")]
     warnings: list[str]
 
 
