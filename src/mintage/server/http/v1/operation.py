@@ -23,7 +23,7 @@ from starlette.responses import Response
 from mintage.errors import FieldError, MintError, RequestError
 from mintage.rules import check_name
 from mintage.server.config.keys import token_of
-from mintage.server.http.answers import MethodError, methods_of, read_body, read_json, write_json
+from mintage.server.http.answers import Facts, MethodError, methods_of, read_body, read_json, write_json
 from mintage.server.loop.budget import INTEGER, RECORD
 
 if TYPE_CHECKING:
@@ -137,7 +137,9 @@ class Parameter:
         try:
             return msgspec.convert(value, self.form)
         except msgspec.ValidationError as error:
-            raise _refusal(self, value, error) from error
+            refusal = _refusal(self, value, error)
+        # Raised outside the handler: inside, msgspec's error and that of a rule would refer to each other.
+        raise refusal
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +181,8 @@ class Operation:
 
         :raises MintError: ``request.malformed``, ``request.size``, and the operation's own errors.
         """
-        service, facts = request.app.state.service, request.state.facts
+        service: Service = request.app.state.service
+        facts: Facts = request.state.facts
         facts.operation = self.name
         caller = service.caller(token_of(request.scope["headers"]))
         facts.caller = caller.name
@@ -206,8 +209,8 @@ class Operation:
             if self.is_change:
                 members = {name: getattr(values["body"], name) for name in given.get("body", ())}
                 who = {"key": caller.name, "client": request.client.host if request.client else ""}
-                facts = {name: value for name, value in who.items() if value}
-                log.info("changed", **facts, method=request.method, path=request.scope["path"][:200], **members)
+                who = {name: value for name, value in who.items() if value}
+                log.info("changed", **who, method=request.method, path=request.scope["path"][:200], **members)
             if answer is None:
                 return Response(status_code=ask.status)
             written = [f'"{name}":{await _written(value, service.turns)}' for name, value in answer.items()]
@@ -313,17 +316,12 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return members
 
 
-_RANGE: Final = re.compile(r"Expected `int` (>=|<=|>|<) (-?\d+)")
-_COMPARED: Final = {
-    ">=": "greater than or equal to",
-    "<=": "less than or equal to",
-    ">": "greater than",
-    "<": "less than",
-}
 _MEMBER: Final = re.compile(
     r"Object (missing required|contains unknown) field `(.*?)`(?: - at `\$\.([\w.]+)`)?", re.DOTALL
 )
 _WORDS: Final = {
+    r"Expected `int` >= (-?\d+)": r"should be greater than or equal to \1",
+    r"Expected `int` <= (-?\d+)": r"should be less than or equal to \1",
     r"Expected `int \| str`, got .*": "is not a whole number",
     r"Expected `int`, got .*": "should be a valid integer",
     r"Expected `str`, got .*": "should be a valid string",
@@ -350,16 +348,13 @@ def _refusal(parameter: Parameter, value: Any, error: msgspec.ValidationError) -
     steps = path.removesuffix("`").split(".") if path else []
     where = ".".join(steps) or parameter.title
     found = reduce(lambda outer, step: outer[step], steps, value)
-    if limit := _RANGE.fullmatch(text):
-        message = f"{where} {found!s:.60} should be {_COMPARED[limit[1]]} {limit[2]}"
+    says = next((match.expand(words) for each, words in _WORDS.items() if (match := re.fullmatch(each, text))), text)
+    # msgspec shows a pattern as Python writes it.
+    says = says.replace("\\\\", "\\").replace(LAST_CHARACTER, "")
+    message = f"{where} {says}" if parameter.place == "header" else f"{where} {shown(found)} {says}"
+    if text.startswith(("Expected `int` >", "Expected `int` <")):
         return FieldError(message, code="field.range")
-    for pattern, words in _WORDS.items():
-        if match := re.fullmatch(pattern, text, re.DOTALL):
-            # msgspec shows the pattern as Python writes it.
-            text = match.expand(words).replace("\\\\", "\\").replace(LAST_CHARACTER, "")
-            break
-    found_text = "" if parameter.place == "header" else f" {shown(found)}"
-    return RequestError(f"{where}{found_text} {text}", code="request.malformed")
+    return RequestError(message, code="request.malformed")
 
 
 LAST_CHARACTER: Final = r"(?!\n)"
