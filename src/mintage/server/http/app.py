@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 log: Any = structlog.get_logger("mintage.server")
 
-ROUTES = (*v1.ROUTES, *alloc.ROUTES, *pages.ROUTES, *openapi.ROUTES)
+ROUTES = (*alloc.ROUTES, *v1.ROUTES, *pages.ROUTES, *openapi.ROUTES)
 for _route in ROUTES:
     # Starlette's `$` also matches before a line feed at the end of a path.
     _route.path_regex = re.compile(_route.path_regex.pattern.removesuffix("$") + r"\Z")
