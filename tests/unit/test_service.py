@@ -227,15 +227,15 @@ def test_first_id_without_a_free_descriptor_is_refused_for_a_while(monkeypatch: 
 
 
 def put(tried: Tried, name: str) -> Coroutine[Any, Any, Any]:
-    return tried.service.make(ANYBODY, (name,), tried.store.create_namespace, name)
+    return tried.service.make(ANYBODY, name, tried.store.create_namespace, name)
 
 
 def floor(tried: Tried, name: str) -> Coroutine[Any, Any, Any]:
-    return tried.service.make(ANYBODY, (name,), tried.store.raise_floor, name, 7)
+    return tried.service.make(ANYBODY, name, tried.store.raise_floor, name, 7)
 
 
 def retire(tried: Tried, name: str) -> Coroutine[Any, Any, Any]:
-    return tried.service.make(ANYBODY, (name,), tried.store.retire, name)
+    return tried.service.make(ANYBODY, name, tried.store.retire, name)
 
 
 def use(tried: Tried, name: str) -> Coroutine[Any, Any, Any]:
@@ -283,7 +283,7 @@ def test_refused_names_leave_nothing_in_memory(way: Any) -> None:
 def test_failed_request_creates_no_usable_namespace() -> None:
     with serving(*PATIENT, "--no-auto-create", "--max-namespaces", "3") as tried:
         for _ in range(5):
-            assert tried.run(tried.service.make(ANYBODY, ("n",), tried.store.create_namespace, "n", start=-1)) == [
+            assert tried.run(tried.service.make(ANYBODY, "n", tried.store.create_namespace, "n", start=-1)) == [
                 "field.range"
             ]
         assert tried.run(use(tried, "n")) == ["request.namespace"]

@@ -16,7 +16,7 @@ from mintage.lease.keeper import LONGEST_PAUSE_S
 from mintage.server.core.threads import Shared, within
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Collection, Iterable
+    from collections.abc import AsyncIterator, Collection
 
     from mintage._core.lane import Lane
     from mintage.rules import Segment
@@ -274,26 +274,27 @@ class Namespaces:
         self._count_until_s = ended_s + max(_COUNT_MAX_AGE_S, _COUNT_PAUSE * (ended_s - began_s))
 
     @asynccontextmanager
-    async def creating(self, *names: str, is_implied: bool = False) -> AsyncIterator[None]:
-        """Count those of these namespaces that do not exist as existing, while the block creates them.
+    async def creating(self, name: str, *, is_implied: bool = False) -> AsyncIterator[None]:
+        """Count a namespace that does not exist as existing, while the block creates it.
 
-        :param is_implied: whether the caller did not ask to create them, but uses them.
+        :param is_implied: whether the caller did not ask to create it, but uses it.
         :raises RequestError: ``request.busy``, ``request.namespaces``, ``request.namespace``.
         :raises MintError: as the store's verbs.
         """
-        missing = [name for name in names if not await self.exist(name)]
-        if missing:
-            if is_implied and not self._settings.creates:
-                raise RequestError(
-                    f"there is no namespace {missing[0]!r}, and auto_create is off: create it first",
-                    code="request.namespace",
-                )
-            if time.monotonic() >= self._count_until_s:
-                await self._recount()
-                missing = [name for name in missing if not await self.exist(name)]  # another request may have made it
-            self._check_limit(missing, "is not made by its first use" if is_implied else "is not made")
-            self._is_idle.clear()
-        self._creating.update(missing)
+        is_missing = not await self.exist(name)
+        if is_missing and is_implied and not self._settings.creates:
+            raise RequestError(
+                f"there is no namespace {name!r}, and auto_create is off: create it first", code="request.namespace"
+            )
+        if is_missing and time.monotonic() >= self._count_until_s:
+            await self._recount()
+            is_missing = not await self.exist(name)  # another request may have made it
+        if not is_missing:
+            yield
+            return
+        self._check_limit(name, "is not made by its first use" if is_implied else "is not made")
+        self._is_idle.clear()
+        self._creating[name] += 1
         may_exist = True
         try:
             yield
@@ -301,9 +302,9 @@ class Namespaces:
             may_exist = error.code == "store.unavailable"
             raise
         finally:
-            self._creating -= Counter(missing)
+            self._creating -= Counter([name])
             if may_exist:
-                self._created.update(missing)
+                self._created.add(name)
             if not self._creating:
                 self._is_idle.set()
 
@@ -319,16 +320,14 @@ class Namespaces:
         self._created.add(name)
         return True
 
-    def _check_limit(self, names: Iterable[str], refused: str) -> None:
-        """Refuse to create namespaces beyond the limit.
+    def _check_limit(self, name: str, refused: str) -> None:
+        """Refuse to create a namespace beyond the limit.
 
         :raises RequestError: ``request.namespaces``.
         """
         recent = self._created | self._creating.keys()
-        missing = sorted(frozenset(names) - recent)
         taken, limit = self._count + len(recent), self._settings.max_namespaces
-        if taken + len(missing) > limit and missing:
+        if name not in recent and taken >= limit:
             raise RequestError(
-                f"namespace {missing[0]!r} {refused}: there are {taken}, the limit is {limit}",
-                code="request.namespaces",
+                f"namespace {name!r} {refused}: there are {taken}, the limit is {limit}", code="request.namespaces"
             )

@@ -225,23 +225,14 @@ class Service:
         if not 1 <= count <= most:
             raise FieldError(f"count {count} is outside 1..{most}", code="field.range")
 
-    async def make(
-        self,
-        caller: Caller,
-        namespaces: tuple[str, ...],
-        verb: Callable[P, T],
-        *args: P.args,
-        **kwargs: P.kwargs,
-    ) -> T:
-        """Call a verb of the store that creates those of the namespaces that do not exist.
-
-        The caller needs the right ``create`` for the first of them.
+    async def make(self, caller: Caller, namespace: str, verb: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Call a verb of the store that creates a namespace that does not exist. It needs the right ``create``.
 
         :raises RequestError: ``request.rights``, ``request.rate``, ``request.busy``, ``request.namespaces``.
         :raises MintError: as the verb.
         """
-        self._admit(caller, "create", namespaces[0])
-        async with within(self._deadline()), self._namespaces.creating(*namespaces):
+        self._admit(caller, "create", namespace)
+        async with within(self._deadline()), self._namespaces.creating(namespace):
             return await self._threads.run(verb, *args, **kwargs)
 
     def _deadline(self) -> float:

@@ -316,11 +316,11 @@ async def _put_namespace(
         )
     if body.floor is not UNSET:
         ask.status = 200
-        record = await ask.service.make(ask.caller, (namespace,), store.raise_floor, namespace, body.floor)
+        record = await ask.service.make(ask.caller, namespace, store.raise_floor, namespace, body.floor)
         return _namespace(record)
     record = await ask.service.make(
         ask.caller,
-        (namespace,),
+        namespace,
         store.create_namespace,
         namespace,
         **body.given(),
@@ -342,7 +342,7 @@ async def _retire(ask: Ask, namespace: Namespace) -> NamespaceFacts:
     whether or not it was in use. **Nothing undoes this.** Services and clients still hand out the integers that they
     have reserved. A repeated request gets the same answer.
     """
-    record = await ask.service.make(ask.caller, (namespace,), ask.service.store.retire, namespace)
+    record = await ask.service.make(ask.caller, namespace, ask.service.store.retire, namespace)
     return _namespace(record)
 
 
