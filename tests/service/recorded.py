@@ -11,7 +11,7 @@ import re
 import tempfile
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from mintage import __version__
 from mintage.errors import CATALOGUE
@@ -635,7 +635,7 @@ def answers(service: Running, name: str) -> list[tuple[str, str]]:
     return asked + redis_answers(service, name) if name in {"open", "without-lane", "keys"} else asked
 
 
-def record(directory: Path) -> dict[str, Any]:
+def record(directory: Path) -> dict[str, list[tuple[str, str]]]:
     """Return the answers of all services, by the name of the service."""
     found = {}
     for name, (options, toml) in CONFIGURATIONS.items():
@@ -645,8 +645,15 @@ def record(directory: Path) -> dict[str, Any]:
     return found
 
 
+def write(recorded: Mapping[str, Sequence[tuple[str, str]]]) -> None:
+    """Write the answers, each on a line."""
+    parts = [
+        f"{json.dumps(name)}: [\n" + ",\n".join(json.dumps(each) for each in found) + "\n]"
+        for name, found in recorded.items()
+    ]
+    ANSWERS.write_text("{\n" + ",\n".join(parts) + "\n}\n", encoding="utf-8")
+
+
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as directory:
-        recorded = record(Path(directory))
-    ANSWERS.write_text(json.dumps(recorded, indent=0) + "\n", encoding="utf-8")
-    print({name: len(each) for name, each in recorded.items()})
+        write(record(Path(directory)))
