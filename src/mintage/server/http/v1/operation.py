@@ -187,16 +187,17 @@ class Operation:
         caller = service.caller(token_of(request.scope["headers"]))
         facts.caller = caller.name
         given = self._given(request)
-        if body := await read_body(request, service.settings.max_request_bytes):
-            if not any(each.place == "body" for each in self.parameters):
-                raise RequestError("the request has a body, but needs none", code="request.malformed")
-            given["body"] = _members_of(body)
+        body = await read_body(request, service.settings.max_request_bytes)
         values: dict[str, Any] = {}
         for each in self.parameters:
+            if each.place == "body" and body:
+                given["body"] = _members_of(body)
             if each.wire in given:
                 values[each.name] = each.read(given[each.wire])
             elif each.is_required:
                 raise RequestError(f"the request needs the {each.title}", code="request.malformed")
+        if body and "body" not in given:
+            raise RequestError("the request has a body, but needs none", code="request.malformed")
         ask = Ask(service, caller, self.statuses[0])
         async with service.one_list() if self.is_list else nullcontext():
             try:
