@@ -27,23 +27,28 @@ from mintage.server.http.answers import Facts, MethodError, allow, methods_of
 
 if TYPE_CHECKING:
     from starlette.requests import Request
+    from starlette.routing import Route
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
     from mintage.server.core.service import Service
 
 log: Any = structlog.get_logger("mintage.server")
 
-ROUTES = (*alloc.ROUTES, *v1.ROUTES, *pages.ROUTES, *openapi.ROUTES)
-for _route in ROUTES:
-    # Starlette's `$` also matches before a line feed at the end of a path.
-    _route.path_regex = re.compile(_route.path_regex.pattern.removesuffix("$") + r"\Z")
+
+def _exact(route: Route) -> Route:
+    """Let a route match whole paths only: Starlette's ``$`` also matches before a line feed at the end."""
+    route.path_regex = re.compile(route.path_regex.pattern.removesuffix("$") + r"\Z")
+    return route
+
+
+ROUTES = tuple(map(_exact, (*alloc.ROUTES, *v1.ROUTES, *pages.ROUTES, *openapi.ROUTES)))
 
 
 def create_app(service: Service) -> Starlette:
     """Return the application of a service."""
     app = Starlette(
         routes=ROUTES,
-        middleware=[Middleware(Accounted, service=service)],
+        middleware=[Middleware(AccountingMiddleware, service=service)],
         exception_handlers={MintError: _refuse, HTTPException: _refuse_path},
     )
     app.router.redirect_slashes = False
@@ -70,8 +75,8 @@ async def _refuse_path(request: Request, _: Exception) -> Response:
     return await _refuse(request, RequestError(message, code="request.path"))
 
 
-class Accounted:
-    """The middleware that gives each request a trace id, answers it even after a fault, and logs and counts it."""
+class AccountingMiddleware:
+    """The middleware that gives each request a trace id, answers it even after a fault, logs it and counts it."""
 
     def __init__(self, app: ASGIApp, service: Service) -> None:
         self._app = app
