@@ -66,7 +66,7 @@ async def here(*options: str) -> AsyncIterator[Here]:
     bound = {name: socket.create_server(("127.0.0.1", 0), backlog=BACKLOG) for name in ("http", "redis")}
     for each in bound.values():
         each.setblocking(False)
-    servers, _ = listen(service, Listeners(**bound))
+    servers = listen(service, Listeners(**bound))
     try:
         yield Here(service, {name: each.getsockname()[1] for name, each in bound.items()})
     finally:

@@ -8,8 +8,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import pytest
-from uvicorn import Config
-from uvicorn.server import ServerState
 
 from mintage._core.lane import MAX_REPLY_BATCH
 from mintage.server.config.keys import digest
@@ -291,10 +289,8 @@ def test_answers_to_a_client_that_does_not_read_are_bounded(name: str) -> None:
     async def test() -> None:
         async with here("--min-step", "1000000") as service:
             await warm(service)
-            config = Config(create_app(service.service), lifespan="off", ws="none", log_config=None, access_log=False)
-            config.load()
             protocol = (
-                HttpProtocol(service.service, config, ServerState())
+                HttpProtocol(service.service, create_app(service.service))
                 if interface == "http"
                 else RespProtocol(service.service)
             )
@@ -307,5 +303,23 @@ def test_answers_to_a_client_that_does_not_read_are_bounded(name: str) -> None:
             assert 0 < transport.written <= HIGH_WATER + max(MAX_REPLY_BATCH, reply)
             assert not transport.is_read
             protocol.connection_lost(ConnectionResetError())
+
+    run(test)
+
+
+def test_body_in_tiny_chunks_is_read_in_many_turns() -> None:
+    chunks = 30_000
+
+    async def test() -> None:
+        async with here() as service:
+            protocol = HttpProtocol(service.service, create_app(service.service))
+            protocol.connection_made(Unread(protocol))
+            protocol.data_received(head("POST /alloc", "Transfer-Encoding: chunked") + b"1\r\n\n\r\n" * chunks)
+            waited = 0
+            while protocol.is_full():
+                await asyncio.sleep(0)
+                waited += 1
+            protocol.connection_lost(None)
+            assert waited >= chunks / 200
 
     run(test)

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import threading
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import httpx
 import pytest
@@ -368,6 +368,37 @@ def test_requests_sent_all_at_once_are_answered_in_their_order(service: Running)
     assert len(set(found)) == len(found) > 100
 
 
+CHUNKED: Final = (
+    b"POST /alloc HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n"
+    b'e\r\n{"serviceName"\r\n9;x=\r\n:"cut",\n\r\r\nA\r\n"count":3}\r\n0\r\nX: 1\r\n\r\n'
+)
+"""A request with the end of a line in its body, and a trailer."""
+SEVERAL: Final = [
+    *(get("/healthz"), CHUNKED, post("/alloc", BODY), CHUNKED, b"\r\n\n" + get("/healthz"), post("/alloc", BODY)),
+    *(post("/nothing", b"\n\r\n" * 9), post("/alloc", BODY, "Upgrade: h2c", "Connection: Upgrade"), get("/readyz")),
+]
+
+
+def test_requests_end_where_they_say_however_they_are_cut(service: Running) -> None:
+    sent = b"".join(SEVERAL)
+    statuses = [200, 200, 200, 200, 200, 200, 404, 200, 200]
+    for at in range(1, len(sent), 3):
+        with connect(service.http) as connection:
+            connection.sendall(sent[:at])
+            connection.sendall(sent[at:])
+            assert [read(connection).status for _ in statuses] == statuses
+
+
+@pytest.mark.parametrize("pieces", [1, 7])
+def test_head_may_have_as_many_bytes_as_the_limit(service: Running, pieces: int) -> None:
+    for length, status in ((65_536, 200), (65_537, 413)):
+        empty = head("GET /healthz", "X: ", "Connection: close")
+        said = empty.replace(b"X: ", b"X: " + b"x" * (length - len(empty)))
+        step = -(-len(said) // pieces)
+        heard = say(service.http, *(said[at : at + step] for at in range(0, len(said), step)))
+        assert heard.startswith(b"HTTP/1.1 %d " % status), heard[:100]
+
+
 def test_requests_before_a_broken_one_are_answered(service: Running) -> None:
     good = post("/v1/sequences/before:next") + get("/healthz")
     for broken in (b"\0\r\n\r\n", b"GET / HTTP/1.1\r\nno header\r\n\r\n", b"GET /\xff HTTP/1.1\r\nHost: a\r\n\r\n"):
@@ -379,6 +410,10 @@ def test_requests_before_a_broken_one_are_answered(service: Running) -> None:
             assert refused.headers["content-type"] == "application/problem+json"
             assert refused.headers["x-trace-id"] == refused.json["trace_id"]
             assert until_closed(connection) == b""
+        with connect(service.http) as connection:
+            connection.sendall(good + broken)
+            connection.shutdown(socket.SHUT_WR)
+            assert re.findall(rb"HTTP/1.1 (\d+)", until_closed(connection)) == [b"200", b"200", b"400"]
 
 
 BROKEN = {

@@ -14,8 +14,6 @@ import pytest
 import structlog
 from hypothesis import given
 from hypothesis import strategies as st
-from uvicorn import Config
-from uvicorn.server import ServerState
 
 from mintage.server.config.settings import Settings
 from mintage.server.core.service import Service
@@ -144,12 +142,7 @@ class Way:
         try:
             # From now on the lane can answer.
             await service.next(service.caller(None), "orders", 1)
-            app = create_app(service)
-            config = Config(app, lifespan="off", interface="asgi3", log_config=None, server_header=False)
-            config.load()
-            state = ServerState()
-            state.default_headers = [(b"date", b"now")]
-            protocol, wire = HttpProtocol(service, config, state), Wire()
+            protocol, wire = HttpProtocol(service, create_app(service)), Wire()
             protocol.connection_made(wire)
             async with asyncio.timeout(PATIENCE_S):
                 for piece in pieces:

@@ -88,8 +88,6 @@ def configure(settings: Settings) -> None:
     )
     logging.basicConfig(handlers=[handler], level=settings.log_level.upper(), force=True)
     logging.captureWarnings(True)
-    # The service has an access log of its own, with trace ids.
-    logging.getLogger("uvicorn.access").disabled = True
     # A store over HTTP would log a line for each of its verbs.
     logging.getLogger("httpx").setLevel(max(logging.WARNING, logging.getLogger().level))
 

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING
 import structlog
 import uvloop
 
-from mintage._core.lane import http_date
 from mintage.errors import CATALOGUE, MintError
 from mintage.server.core import logs
 from mintage.server.loop import tls
@@ -26,8 +25,6 @@ if TYPE_CHECKING:
     import socket
     from collections.abc import Callable, Mapping, Sequence
     from multiprocessing.connection import Connection as Pipe
-
-    from uvicorn.server import ServerState
 
     from mintage.server.config.settings import Settings
     from mintage.server.core.service import Service
@@ -88,13 +85,13 @@ async def work(
     # Probed before the log says that it serves: it is then ready if the store answers.
     probing = asyncio.create_task(service.probe.probe())
     await asyncio.sleep(0)
-    servers, state = listen(service, listeners, shares)
+    servers = listen(service, listeners, shares)
     await probing
     service.probe.check()
     tasks = [
         asyncio.create_task(service.probe.run()),
         asyncio.create_task(every(1.0, partial(_gather, service))),
-        asyncio.create_task(every(1.0, partial(_check_timeouts, service, state))),
+        asyncio.create_task(every(1.0, partial(_check_timeouts, service))),
         asyncio.create_task(every(TRIM_INTERVAL_S, Heap(service, servers).trim)),
     ]
     if parent is not None:
@@ -111,18 +108,15 @@ async def work(
     _log.info("stopped", pid=os.getpid())
 
 
-def listen(
-    service: Service, listeners: Listeners, shares: Mapping[str, Share] | None = None
-) -> tuple[list[Server], ServerState]:
-    """Accept connections from now on. Return the servers, and the state that all of uvicorn's protocols share."""
+def listen(service: Service, listeners: Listeners, shares: Mapping[str, Share] | None = None) -> list[Server]:
+    """Accept connections from now on, and return the servers."""
     from mintage.server.http.app import create_app
-    from mintage.server.http.protocol import HttpProtocol, configured
+    from mintage.server.http.protocol import HttpProtocol
     from mintage.server.loop.accept import Server
     from mintage.server.resp.protocol import RespProtocol
 
-    config, state = configured(create_app(service))
     makers: dict[str, Callable[[], asyncio.Protocol]] = {
-        "http": partial(HttpProtocol, service, config, state),
+        "http": partial(HttpProtocol, service, create_app(service)),
         "redis": partial(RespProtocol, service),
     }
     settings = service.settings
@@ -135,7 +129,7 @@ def listen(
             servers.append(Server(*how))
         else:
             servers.append(tls.TlsServer(*how, service.connections[name], most, context, timeout_s))
-    return servers, state
+    return servers
 
 
 async def _gather(service: Service) -> None:
@@ -143,9 +137,8 @@ async def _gather(service: Service) -> None:
     service.metrics.gather(service)
 
 
-async def _check_timeouts(service: Service, state: ServerState) -> None:
-    """Update the header Date of HTTP answers, and close connections that take too long."""
-    state.default_headers = [(b"date", http_date(int(time.time())).encode())]
+async def _check_timeouts(service: Service) -> None:
+    """Close connections that take too long."""
     for each in service.open_connections():
         each.check_timeouts(service.settings.request_timeout_ms / 1000, service.settings.idle_timeout_ms / 1000)
 
