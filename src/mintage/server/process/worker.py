@@ -7,7 +7,6 @@ import gc
 import os
 import signal
 import sys
-import time
 from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING
