@@ -1024,7 +1024,7 @@ def test_schema_describes_ids(api, capsys):
 def test_typeid_38_default_is_an_importable_function():
     for name, field in ours.FIELDS.items():
         default = field(primary_key=True).default
-        assert default is KINDS[name].mint
+        assert default is KINDS[name].new
         assert MigrationWriter.serialize(default) == (f"mintage.{name}.new", {f"import mintage.{name}"})
 
 
