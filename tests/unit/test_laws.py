@@ -351,7 +351,7 @@ class Zoneless(tzinfo):
 
 @each_generator
 def test_time_is_an_aware_datetime_or_nanoseconds_within_the_layout(scheme: Any) -> None:
-    generator = scheme.Generator(**{KINDS[scheme.__name__.split(".")[-1]].scheme.node or "node": 1})
+    generator = scheme.Generator(**{KINDS[scheme.__name__.split(".")[-1]].node or "node": 1})
     bounds = snowflake.DEFAULT if scheme is snowflake else scheme
     calls = [generator.new_at, lambda time: generator.nth_at(time, 0)]
     calls += [getattr(bounds, name) for name in ("min_at", "max_at") if hasattr(bounds, name)]
