@@ -21,8 +21,10 @@ class LateError(Exception):
     """The exception of a handler that limits the time of a call."""
 
 
-def interrupted(call: Callable[[], object], *, every: int) -> Iterator[BaseException | None]:
+def interrupted(call: Callable[[], object], *, every: int, within: str = "") -> Iterator[BaseException | None]:
     """Call again and again; raise at each ``every``-th instruction of Python that the calls reach, at each once.
+
+    :param within: a part of the path of the code that is interrupted.
 
     Yields after each call the error that it ended with, whose traceback keeps what its frames have. That may be another
     error than the exception, or none.
@@ -38,7 +40,8 @@ def interrupted(call: Callable[[], object], *, every: int) -> Iterator[BaseExcep
         return at_instruction
 
     def at_call(frame: FrameType, _event: str, _argument: object) -> Any:
-        if any(part in frame.f_code.co_filename for part in UNTRACED):
+        path = frame.f_code.co_filename
+        if within not in path or any(part in path for part in UNTRACED):
             return None
         frame.f_trace_opcodes = True
         return at_instruction

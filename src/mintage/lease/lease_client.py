@@ -230,8 +230,11 @@ class LeaseClient(Task):
         return lease
 
     def _set_lease(self, lease: Lease, *, new: bool = False) -> None:
-        self._lease, self._next_token = lease, ""
+        # In this order: a generator asks again and again for a lease whose serial number it knows, and a token that is
+        # proposed twice extends once.
         self._serial += new
+        self._lease = lease
+        self._next_token = ""
 
     def refused(self, error: MintError) -> None:
         """Mark the lease as lost if the store says so."""
