@@ -1,4 +1,4 @@
-"""The hooks that run before a snapshot of this process and after a restore.
+"""The hooks that run before a snapshot of this process, as on AWS Lambda, and after a restore.
 
 A process that is restored twice becomes two processes with one memory: the same lease, token and segments. A platform
 with hooks calls these two functions; mintage registers them with ``snapshot_restore_py``, of AWS Lambda, itself.

@@ -1,14 +1,17 @@
-"""The facts about a request, its body, and answers in JSON, for all interfaces of HTTP."""
+"""The facts about a request, its body, and answers: their heads, and their bodies in JSON."""
 
 from __future__ import annotations
 
 import json
+import time
 from dataclasses import dataclass
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
 from starlette.requests import ClientDisconnect
 from starlette.responses import JSONResponse, Response
 
+from mintage._core.lane import http_date
 from mintage.errors import CATALOGUE, MintError, RequestError, TransientError
 
 if TYPE_CHECKING:
@@ -16,6 +19,20 @@ if TYPE_CHECKING:
 
     from starlette.requests import Request
     from starlette.routing import Route
+
+
+def write_head(status: int, headers: Iterable[tuple[bytes, bytes]]) -> bytes:
+    """Return the head of an answer, with the header Date.
+
+    :raises ValueError: a header has a line break.
+    """
+    date = http_date(int(time.time())).encode()
+    lines = [b"HTTP/1.1 %d %s" % (status, HTTPStatus(status).phrase.encode()), b"date: %s" % date]
+    lines += [b"%s: %s" % header for header in headers]
+    head = b"\r\n".join([*lines, b"", b""])
+    if head.count(b"\n") > len(lines) + 1:
+        raise ValueError("a header of the answer has a line break")
+    return head
 
 
 class MethodError(RequestError):

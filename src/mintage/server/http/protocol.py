@@ -14,8 +14,8 @@ import structlog
 
 from mintage._core.lane import MAX_REPLY_BATCH, HttpSession
 from mintage.errors import RequestError
-from mintage.server.http.answers import Facts
-from mintage.server.http.request import Request, write_head
+from mintage.server.http.answers import Facts, write_head
+from mintage.server.http.request import Request
 from mintage.server.loop.budget import FREE, HIGH_WATER, REQUEST
 
 if TYPE_CHECKING:

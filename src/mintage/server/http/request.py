@@ -6,19 +6,17 @@ httptools parses it. This module finds where it ends, bounds it, and refuses wha
 from __future__ import annotations
 
 import asyncio
-import time
-from http import HTTPStatus
 from typing import TYPE_CHECKING, Final
 from urllib.parse import unquote
 
 from httptools import HttpParserError, HttpParserUpgrade, HttpRequestParser, parse_url
 
-from mintage._core.lane import http_date
 from mintage.errors import RequestError
+from mintage.server.http.answers import write_head
 from mintage.server.loop.budget import HIGH_WATER, REQUEST
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable
 
     from starlette.types import ASGIApp, Message, Scope
 
@@ -27,20 +25,6 @@ if TYPE_CHECKING:
 MOST_HEADERS: Final = 100
 """The most headers of a request."""
 _OFFER: Final = frozenset({b"connection", b"upgrade", b"http2-settings"})
-
-
-def write_head(status: int, headers: Iterable[tuple[bytes, bytes]]) -> bytes:
-    """Return the head of an answer, with the header Date.
-
-    :raises ValueError: a header has a line break.
-    """
-    date = http_date(int(time.time())).encode()
-    lines = [b"HTTP/1.1 %d %s" % (status, HTTPStatus(status).phrase.encode()), b"date: %s" % date]
-    lines += [b"%s: %s" % header for header in headers]
-    head = b"\r\n".join([*lines, b"", b""])
-    if head.count(b"\n") > len(lines) + 1:
-        raise ValueError("a header of the answer has a line break")
-    return head
 
 
 def _malformed(message: str = "the request is not one of HTTP/1.1") -> RequestError:
