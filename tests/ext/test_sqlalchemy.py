@@ -63,6 +63,7 @@ from mintage.ext.sqlalchemy import IDType, SnoType, SnowflakeType, TypeIDType, U
 from mintage.formats.annotations import TypeIDs
 from mintage.formats.kinds import KINDS, Kind
 from tests.helpers.databases import engine_of, on_each_database, on_each_driver, statements, url_of
+from tests.helpers.optional import mysqlclient
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -897,7 +898,7 @@ def test_other_drivers_of_mysql_accept_ids_without_a_column(
     if driver == "mariadb+aiomysql":
         found = asyncio.run(use_aiomysql())
     else:
-        pytest.importorskip("MySQLdb.connections", reason="mysqlclient is built from C")
+        mysqlclient()
         with engine_of(driver, request, tmp_path) as engine, engine.connect() as connection:
             found = connection.scalar(query, {"id": minted})
     assert found.lower() == bytes(minted).hex()

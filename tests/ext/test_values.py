@@ -77,6 +77,7 @@ from mintage.ext.json import default
 from mintage.ext.kinds import json_reader
 from mintage.formats.storage import CLASSES
 from tests.helpers.markdown import STORAGE, values_by_path
+from tests.helpers.optional import mysqlclient
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -242,8 +243,7 @@ def _(name: str, value: Any, helped: bool, world: World, driver: Any = pymysql) 
 
 @path("mysqlclient", "parameter", "executemany", "IN")
 def _(name: str, value: Any, helped: bool, world: World) -> None:
-    pytest.importorskip("MySQLdb.connections", reason="mysqlclient is built from C")
-    PATHS["PyMySQL", name](value, helped, world, sys.modules["MySQLdb"])
+    PATHS["PyMySQL", name](value, helped, world, mysqlclient())
 
 
 @path("sqlite3", "parameter", "executemany")

@@ -24,3 +24,14 @@ def module_or_skip(name: str) -> ModuleType:
         if not is_missing(error):
             raise
         pytest.skip(str(error))
+
+
+def mysqlclient() -> ModuleType:
+    """Return mysqlclient's module, or skip the test: it is built from C, and PyMySQL may stand in its place.
+
+    An example in the documentation of Django calls ``pymysql.install_as_MySQLdb``.
+    """
+    module = module_or_skip("MySQLdb")
+    if module.__name__ != "MySQLdb":
+        pytest.skip(f"{module.__name__} stands in the place of MySQLdb")
+    return module
