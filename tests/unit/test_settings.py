@@ -259,6 +259,10 @@ def test_file_in_a_closed_directory_is_denied_not_missing(tmp_path: Path) -> Non
 
 
 KEY = f'[keys.web]\nhash = "{HASH}"\n'
+# CPython 3.15 bounds the parts of a key itself.
+TOO_DEEP = (
+    "cannot be read: TOML key has" if sys.version_info >= (3, 15) else "rates.a = a table of thousands of tables in"
+)
 
 
 @pytest.mark.parametrize(
@@ -268,7 +272,7 @@ KEY = f'[keys.web]\nhash = "{HASH}"\n'
         ("workers", "cannot be read: Expected '=' after a key"),
         ("workers = 1\nworkers = 2", "cannot be read: Cannot overwrite a value"),
         (f"a = {'[' * 100_000}", "cannot be read: maximum recursion depth exceeded"),
-        (f"rates.{'a.' * 5000}a = 1", "rates.a = a table of thousands of tables in"),
+        (f"rates.{'a.' * 5000}a = 1", TOO_DEEP),
     ],
     ids=lambda each: each[:60],
 )
