@@ -41,11 +41,16 @@ SPAN_MS = 10_000
 
 
 @pytest.fixture
+def tmp_path(tmp_path: Path) -> Path:
+    # A directory of this run alone: the machine remembers the paths of stores, and pytest uses its names again.
+    own = tmp_path / os.urandom(4).hex()
+    own.mkdir()
+    return own
+
+
+@pytest.fixture
 def path(tmp_path: Path) -> Path:
-    # A path of this run alone: the machine remembers the paths of stores, and pytest uses its names again.
-    place = tmp_path / os.urandom(4).hex()
-    place.mkdir()
-    return place / "ids.db"
+    return tmp_path / "ids.db"
 
 
 @pytest.fixture
