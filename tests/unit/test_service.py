@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mintage._core import monotonic_s
 from mintage.errors import MintError, StoreError
 from mintage.formats import kinds
 from mintage.lease import keeper
@@ -67,6 +68,12 @@ class Tried:
             return [each.code if isinstance(each, MintError) else each for each in found]
 
         return self._runner.run(all_of_them())
+
+    def become(self, error: str) -> None:
+        """Let the store raise this error, or none if it is empty, and wait for the request that it has already."""
+        self.store.error = error
+        with keeper.current().hold():
+            assert keeper.current().wait_for(None, monotonic_s() + 60)
 
     def held(self, namespace: str = "orders") -> int:
         return self.service.lane.segment_client(namespace).buffered()
@@ -161,13 +168,13 @@ def test_no_integer_is_lost_or_repeated_after_refusals(
         tried.store.create_namespace("orders", maximum=maximum)
         given: list[int] = []
         for error, counts in actions:
-            tried.store.error = error
+            tried.become(error)
             for count, found in zip(counts, tried.next(*counts), strict=True):
                 if not isinstance(found, str):
                     assert len(found) == count
                     assert found == sorted(found)
                     given += found
-        tried.store.error = ""
+        tried.become("")
         while (found := tried.next(1)[0]) != "namespace.exhausted":
             assert not isinstance(found, str)
             given += found
