@@ -313,10 +313,11 @@ def test_body_in_tiny_chunks_is_read_in_many_turns() -> None:
     async def test() -> None:
         async with here() as service:
             protocol = HttpProtocol(service.service, create_app(service.service))
-            protocol.connection_made(Unread(protocol))
+            transport = Unread(protocol)
+            protocol.connection_made(transport)
             protocol.data_received(head("POST /alloc", "Transfer-Encoding: chunked") + b"1\r\n\n\r\n" * chunks)
             waited = 0
-            while protocol.is_full():
+            while not transport.is_read:
                 await asyncio.sleep(0)
                 waited += 1
             protocol.connection_lost(None)

@@ -6,7 +6,6 @@ once goes to the application, and whatever the client sends after it waits for t
 
 from __future__ import annotations
 
-import asyncio
 import os
 from typing import TYPE_CHECKING, Any, Final, cast
 
@@ -17,8 +16,11 @@ from mintage.errors import RequestError
 from mintage.server.http.answers import Facts, write_head
 from mintage.server.http.request import Request
 from mintage.server.loop.budget import FREE, HIGH_WATER, REQUEST
+from mintage.server.loop.limits import ClientProtocol
 
 if TYPE_CHECKING:
+    import asyncio
+
     from starlette.types import ASGIApp
 
     from mintage.server.core.service import Service
@@ -29,12 +31,11 @@ _MOST_PARTS: Final = 100
 log: Any = structlog.get_logger("mintage.server")
 
 
-class HttpProtocol(asyncio.Protocol):
+class HttpProtocol(ClientProtocol):
     """The protocol of one connection."""
 
-    _transport: asyncio.Transport
-
     def __init__(self, service: Service, app: ASGIApp) -> None:
+        super().__init__()
         self._service = service
         self._app = app
         self._session = HttpSession(service.lane)
@@ -45,12 +46,8 @@ class HttpProtocol(asyncio.Protocol):
         # Data that waits for an answer, or for its turn.
         self._unread = b""
         self._is_scheduled = False
-        # The client does not read its answers.
-        self._is_clogged = False
         # The client has closed its half of the connection.
         self._has_eof = False
-        self._is_active = True
-        self._waits_s = 0
 
     # --- calls of the transport -----------------------------------------------------------------------------------
 
@@ -102,7 +99,7 @@ class HttpProtocol(asyncio.Protocol):
 
     # --- the order of requests ------------------------------------------------------------------------------------
 
-    def _has_begun(self) -> bool:
+    def has_begun(self) -> bool:
         """Return True if a request has begun whose end was not read yet."""
         return self._session.held > 0 or (self._request is not None and not self._request.has_end)
 
@@ -110,9 +107,9 @@ class HttpProtocol(asyncio.Protocol):
         """Return True if a complete request is not answered yet."""
         return self._request is not None and self._request.has_end and not self._request.is_over
 
-    def is_full(self) -> bool:
-        """Return True if reading must pause, as requests wait for their turn, or answers for the client."""
-        return bool(self._unread) or self._is_clogged
+    def is_silent(self) -> bool:
+        """Return True if every request that has begun is answered, and no data waits for its turn."""
+        return super().is_silent() and not self._unread
 
     def _read(self, data: bytes) -> None:
         """Read data whose turn it is."""
@@ -224,43 +221,3 @@ class HttpProtocol(asyncio.Protocol):
         head = write_head(answer.status_code, [*answer.raw_headers, (b"connection", b"close")])
         self._transport.write(head + bytes(answer.body))
         self._transport.close()
-
-    # --- time-outs and closing ------------------------------------------------------------------------------------
-
-    def _is_silent(self) -> bool:
-        """Return True if every request that has begun is answered."""
-        return not (self._has_begun() or self.is_waiting() or self._unread)
-
-    @property
-    def silent_s(self) -> float:
-        """The seconds since the last request; 0 if a request has begun or is being answered."""
-        return self._waits_s if self._is_silent() and not self._is_clogged else 0
-
-    def check_timeouts(self, request_timeout_s: float, idle_timeout_s: float) -> None:
-        """Close the connection if the client is silent for too long, or takes too long to send or to read."""
-        if self.is_waiting() and not self._is_clogged:
-            self._waits_s = 0
-            return  # an answer is being made
-        begun = self._has_begun() or self._is_clogged
-        self._waits_s = 0 if self._is_active and not begun else self._waits_s + 1
-        self._is_active = False
-        limit_s = request_timeout_s if begun else idle_timeout_s
-        if limit_s and self._waits_s > limit_s:
-            # Answers that the client did not read in time are dropped.
-            self._transport.abort() if self._is_clogged else self._transport.close()
-
-    def finish(self) -> bool:
-        """Close the connection if it was silent since the last check, and return True if so."""
-        if self._is_silent() and not self._is_active:
-            self._transport.close()
-            return True
-        self._is_active = False
-        return False
-
-    def close(self) -> None:
-        """Close the connection after sending all written data."""
-        self._transport.close()
-
-    def abort(self) -> None:
-        """Close the connection now."""
-        self._transport.abort()

@@ -1,8 +1,10 @@
-"""Open connections, and the limit on their number."""
+"""Open connections, the limit on their number, and the time limits of their clients."""
 
 from __future__ import annotations
 
+import asyncio
 import time
+from abc import ABC, abstractmethod
 from typing import Protocol
 
 
@@ -24,6 +26,69 @@ class Connection(Protocol):
 
     def abort(self) -> None:
         """Close the connection now."""
+
+
+class ClientProtocol(asyncio.Protocol, ABC):
+    """The part of an interface's protocol that limits how long a client may be silent, send a request or read.
+
+    It is a :class:`Connection`. The interface says what the connection waits for.
+    """
+
+    _transport: asyncio.Transport
+
+    def __init__(self) -> None:
+        self._is_active = True
+        """True if data came since the last check."""
+        self._is_clogged = False
+        """True while the client does not read its answers."""
+        self._waits_s = 0
+        """For how many seconds the client was waited for."""
+
+    @abstractmethod
+    def has_begun(self) -> bool:
+        """Return True if a request has begun whose end was not read yet."""
+
+    @abstractmethod
+    def is_waiting(self) -> bool:
+        """Return True if a complete request is not answered yet."""
+
+    def is_silent(self) -> bool:
+        """Return True if every request that has begun is answered."""
+        return not (self.has_begun() or self.is_waiting())
+
+    @property
+    def silent_s(self) -> float:
+        """The seconds since the last request; 0 if a request has begun or is being answered."""
+        return self._waits_s if self.is_silent() and not self._is_clogged else 0
+
+    def check_timeouts(self, request_timeout_s: float, idle_timeout_s: float) -> None:
+        """Close the connection if the client is silent for too long, or takes too long to send or to read."""
+        if self.is_waiting() and not self._is_clogged:
+            self._waits_s = 0
+            return  # an answer is being made
+        begun = self.has_begun() or self._is_clogged
+        self._waits_s = 0 if self._is_active and not begun else self._waits_s + 1
+        self._is_active = False
+        limit_s = request_timeout_s if begun else idle_timeout_s
+        if limit_s and self._waits_s > limit_s:
+            # Answers that the client did not read in time are dropped.
+            self._transport.abort() if self._is_clogged else self._transport.close()
+
+    def finish(self) -> bool:
+        """Close the connection if it was silent since the last check, and return True if so."""
+        if self.is_silent() and not self._is_active:
+            self._transport.close()
+            return True
+        self._is_active = False
+        return False
+
+    def close(self) -> None:
+        """Close the connection after sending all written data."""
+        self._transport.close()
+
+    def abort(self) -> None:
+        """Close the connection now."""
+        self._transport.abort()
 
 
 class ConnectionLimit:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from mintage._core.lane import MAX_REPLY_BATCH, RespSession
 from mintage.server.loop.budget import COMMAND, FREE, HIGH_WATER, REQUEST
+from mintage.server.loop.limits import ClientProtocol
 from mintage.server.resp.commands import Client
 
 if TYPE_CHECKING:
@@ -23,22 +24,19 @@ _OF_HTTP: Final = frozenset({b"POST", b"HOST:"})
 _FOREIGN: Final = "this is the Redis protocol, not HTTP or TLS"
 
 
-class RespProtocol(asyncio.Protocol):
+class RespProtocol(ClientProtocol):
     """The protocol of one connection."""
 
     def __init__(self, service: Service) -> None:
+        super().__init__()
         self._service = service
         self._connections = service.connections["redis"]
         self._session = RespSession(service.lane)
         self._client = Client(service, self._session)
-        self._transport: asyncio.Transport
         self._task: asyncio.Task[None] | None = None
         # True if data waits for the reply to an earlier command, for its turn, or for the client to read.
         self._is_busy = False
-        self._is_writable = True
         self._is_over = False
-        self._is_active = True
-        self._waits_s = 0
         self._turns = service.turns
 
     # --- calls of the transport -----------------------------------------------------------------------------------
@@ -86,13 +84,13 @@ class RespProtocol(asyncio.Protocol):
 
     def pause_writing(self) -> None:
         """Read no more commands while the client does not read its replies."""
-        self._is_writable = False
+        self._is_clogged = True
         self._listen(False)
 
     def resume_writing(self) -> None:
         """Go on once the client has read its replies."""
         self._waits_s = 0
-        self._is_writable = True
+        self._is_clogged = False
         if not self._is_busy:
             self._read_on()
         elif self._task is None:
@@ -132,7 +130,7 @@ class RespProtocol(asyncio.Protocol):
                 self._transport.close()
             if self._transport.is_closing():
                 return
-            if words is None or left <= 0 or not self._is_writable:
+            if words is None or left <= 0 or self._is_clogged:
                 self._later()
                 return
             answer = self._session.resume()
@@ -144,9 +142,9 @@ class RespProtocol(asyncio.Protocol):
         self._is_busy = self._session.held > 0
         if self._is_busy:
             self._listen(False)
-            if self._is_writable:
+            if not self._is_clogged:
                 self._turns.later(self._resume)
-        elif self._is_writable:
+        elif not self._is_clogged:
             self._read_on()
 
     def _resume(self) -> None:
@@ -157,7 +155,7 @@ class RespProtocol(asyncio.Protocol):
         answer = self._session.resume()
         self._turns.spend(held - self._session.held)
         self._go_on(answer)
-        if not self._is_busy and self._is_writable:
+        if not self._is_busy and not self._is_clogged:
             self._read_on()
 
     def _wait_for(self, reply: Coroutine[Any, Any, bytes]) -> None:
@@ -175,40 +173,12 @@ class RespProtocol(asyncio.Protocol):
             self._transport.write(encoded)
             self._later()
 
-    # --- time-outs and closing ----------------------------------------------------------------------------------
+    # --- what the connection waits for --------------------------------------------------------------------------------
 
-    @property
-    def silent_s(self) -> float:
-        """The seconds since the last command; 0 if a command has begun or is being answered."""
-        is_silent = not self._is_busy and self._session.held == 0 and self._is_writable
-        return self._waits_s if is_silent else 0
+    def has_begun(self) -> bool:
+        """Return True if a command has begun whose end was not read yet."""
+        return self._session.held > 0
 
-    def check_timeouts(self, request_timeout_s: float, idle_timeout_s: float) -> None:
-        """Close the connection if the client is silent for too long, or takes too long to send or to read."""
-        stuck = not self._is_writable
-        if self._is_busy and not stuck:
-            self._waits_s = 0
-            return  # a reply is being made
-        begun = self._session.held > 0
-        self._waits_s = 0 if self._is_active and not (begun or stuck) else self._waits_s + 1
-        self._is_active = False
-        limit_s = request_timeout_s if begun or stuck else idle_timeout_s
-        if limit_s and self._waits_s > limit_s:
-            # Replies that the client did not read in time are dropped.
-            self._transport.abort() if stuck else self._transport.close()
-
-    def finish(self) -> bool:
-        """Close the connection if it was silent since the last check, and return True if so."""
-        if not self._is_busy and not self._is_active and self._session.held == 0:
-            self._transport.close()
-            return True
-        self._is_active = False
-        return False
-
-    def close(self) -> None:
-        """Close the connection after sending all written data."""
-        self._transport.close()
-
-    def abort(self) -> None:
-        """Close the connection now."""
-        self._transport.abort()
+    def is_waiting(self) -> bool:
+        """Return True if data waits for the reply to an earlier command, for its turn, or for the client to read."""
+        return self._is_busy
