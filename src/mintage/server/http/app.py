@@ -82,6 +82,7 @@ class AccountingMiddleware:
         self._app = app
         self._service = service
         self._trace_header = service.settings.trace_header
+        self._trace_name = self._trace_header.lower().encode()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request."""
@@ -142,8 +143,7 @@ class AccountingMiddleware:
 
     def _trace_id(self, scope: Scope) -> str:
         """Return the client's trace id if it is well-formed, a new one otherwise."""
-        wanted = self._trace_header.lower().encode()
-        found = [value for name, value in scope["headers"] if name == wanted]
+        found = [value for name, value in scope["headers"] if name == self._trace_name]
         return found[0].decode() if len(found) == 1 and is_trace(found[0]) else os.urandom(16).hex()
 
     def _note(self, scope: Scope, facts: Facts, status: int, seconds: float) -> None:
