@@ -22,6 +22,7 @@ from starlette.responses import Response
 
 from mintage.errors import FieldError, MintError, RequestError
 from mintage.rules import check_name
+from mintage.server.config import values
 from mintage.server.config.keys import token_of
 from mintage.server.http.answers import Facts, MethodError, methods_of, read_body, read_json, write_json
 from mintage.server.loop.budget import INTEGER, RECORD
@@ -188,12 +189,12 @@ class Operation:
         facts.caller = caller.name
         given = self._given(request)
         body = await read_body(request, service.settings.max_request_bytes)
-        values: dict[str, Any] = {}
+        arguments: dict[str, Any] = {}
         for each in self.parameters:
             if each.place == "body" and body:
                 given["body"] = _members_of(body)
             if each.wire in given:
-                values[each.name] = each.read(given[each.wire])
+                arguments[each.name] = each.read(given[each.wire])
             elif each.is_required:
                 raise RequestError(f"the request needs the {each.title}", code="request.malformed")
         if body and "body" not in given:
@@ -201,14 +202,14 @@ class Operation:
         ask = Ask(service, caller, self.statuses[0])
         async with service.one_list() if self.is_list else nullcontext():
             try:
-                answer = await self.handler(ask, **values)
+                answer = await self.handler(ask, **arguments)
             except RequestError as error:
                 # A name may end like the verb of another operation. If no namespace has it, the client meant the verb.
                 if error.code == "request.namespace" and (verbs := _verbs(request)) and self.method not in verbs:
                     raise MethodError(request.method, verbs) from error
                 raise
             if self.is_change:
-                members = {name: getattr(values["body"], name) for name in given.get("body", ())}
+                members = {name: getattr(arguments["body"], name) for name in given.get("body", ())}
                 who = {"key": caller.name, "client": request.client.host if request.client else ""}
                 who = {name: value for name, value in who.items() if value}
                 log.info("changed", **who, method=request.method, path=request.scope["path"][:200], **members)
@@ -364,5 +365,4 @@ LAST_CHARACTER: Final = r"(?!\n)"
 
 def shown(value: object) -> str:
     """Return the text of a value for a message: at most 60 characters of printable ASCII."""
-    text = ascii(value)
-    return text if len(text) <= 60 else f"{text[:60]}..."
+    return values.shown(value, 60)
