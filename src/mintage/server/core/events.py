@@ -95,7 +95,7 @@ class EventHandler(logging.Handler):
 
 
 class Refusals:
-    """The refusals of the store that an operator should see, whoever asked: each is logged once a minute at most."""
+    """The refusals of the store that an operator should see: each is logged once a minute at most."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
