@@ -60,7 +60,7 @@ async def show_events(request: Request) -> Response:
     """Show the events, of one kind, actor, trace id or time if the URL has them."""
     caller(request).check("describe", "")
     query = Query.of(request)
-    found = await asyncio.to_thread(events)
+    found = await asyncio.to_thread(events, request.app.state.events)
     kinds = sorted({each.kind for each in found})
     kind, actor, trace = query.text("kind"), query.text("actor"), query.text("trace")
     since, until = _time(query, "since"), _time(query, "until")

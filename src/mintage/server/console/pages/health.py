@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -13,7 +14,7 @@ from mintage.errors import CATALOGUE
 from mintage.server.console.frame import caller, page, read, service_of
 from mintage.server.console.query import Query
 from mintage.server.console.table import Column, Table
-from mintage.server.core.events import events
+from mintage.server.core.events import last
 from mintage.server.core.findings import Finding, clock_of, promise_of, warnings_of
 
 if TYPE_CHECKING:
@@ -126,14 +127,13 @@ async def health(request: Request) -> Response:
         empty = empty_at(before, now)
         if (now.at - before.at).total_seconds() > 60:
             request.app.state.levels = now
-    takeover = next((each for each in events() if each.kind == "store taken over"), None)
     values: dict[str, Any] = {
         "probe": probe,
         "findings": findings(service),
         "started": living[0].started,
         "settings": service.settings,
         "empty": empty,
-        "takeover": takeover,
+        "takeover": await asyncio.to_thread(last, request.app.state.events, "store taken over"),
         "buffered": sum(sequence.buffered for sequence in service.sequences().values()),
     }
     table = Table(Query.of(request), "Processes", WORKERS, living, name="workers")
