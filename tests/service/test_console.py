@@ -303,6 +303,14 @@ def test_refusal_of_a_lease_is_an_event_with_the_trace_id(keyed: Running) -> Non
     assert [each["trace_id"] for each in answer.json()] == ["lost-1"]
 
 
+def test_refusals_are_counted_by_code(tmp_path: Path) -> None:
+    with running(tmp_path) as service:
+        for _ in range(3):
+            httpx.get(f"{service.url}/v1/nothing")
+        answer = httpx.get(f"{service.url}/console/events?format=json&table=refusals")
+        assert [(each["code"], each["count"]) for each in answer.json()] == [("request.path", 3)]
+
+
 @pytest.mark.parametrize("query", ["since=yesterday", "until=9999-99-99", "kind=a&kind=b"])
 def test_malformed_filter_of_events_is_refused(service: Running, query: str) -> None:
     assert httpx.get(f"{service.url}/console/events?{query}").status_code == 400

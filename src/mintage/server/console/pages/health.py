@@ -70,19 +70,14 @@ def _is_alive(pid: int) -> bool:
 
 def levels(service: Service) -> Levels:
     """Return the integers of each namespace now. It reads the metrics of all workers, so call it in a thread."""
-    found = service.metrics.by_namespace("mintage_buffered_integers", "mintage_integers_total")
-    return Levels(datetime.now(UTC), found["mintage_buffered_integers"], found["mintage_integers_total"])
+    names = ("mintage_buffered_integers", "mintage_integers_total")
+    return Levels(datetime.now(UTC), *service.metrics.sums("namespace", *names))
 
 
 def empty_at(before: Levels, now: Levels) -> tuple[str, datetime] | None:
-    """Return the namespace whose buffers are empty first, and when, at its rate since ``before``; ``None`` if none is.
+    """Return the namespace whose buffers are empty first, and when, at its rate since ``before``.
 
-    >>> start = datetime(2026, 1, 1, tzinfo=UTC)
-    >>> before = Levels(start, {}, {"orders": 1000})
-    >>> now = Levels(start + timedelta(seconds=10), {"orders": 500}, {"orders": 2000})
-    >>> name, at = empty_at(before, now)
-    >>> name, f"{at:%M:%S}"
-    ('orders', '00:15')
+    :returns: ``None`` if nobody takes integers.
     """
     seconds = (now.at - before.at).total_seconds()
     found = []
