@@ -15,6 +15,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, disa
 from mintage import __version__
 from mintage.errors import CATALOGUE, MintError
 from mintage.formats.kinds import NAMES
+from mintage.server.core.events import Refusals
 from mintage.store import Forwarding, Store
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 HOT: Final = {"alloc": "http", "next": "http", "incr": "redis", "incrby": "redis"}
 """The operations of the hot path, and the interface of each."""
 OPERATIONS: Final = frozenset(
-    {*HOT, "reserve", "give_back", "mint", "describe", "create", "lease", "inspect", "get", "other"}
+    {*HOT, "reserve", "give_back", "mint", "describe", "create", "lease", "inspect", "get", "console", "other"}
 )
 """The operations of requests. Any other request counts as ``other``, so that clients cannot create series."""
 SECONDS: Final = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
@@ -203,13 +204,28 @@ class Metrics:
     def render(self) -> tuple[bytes, str]:
         """Return the text of all workers' metrics, and its content type."""
         from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4, generate_latest
+
+        return generate_latest(self._of_all_workers()), CONTENT_TYPE_PLAIN_0_0_4
+
+    def sums(self, label: str, *names: str) -> list[dict[str, float]]:
+        """Return the sums of samples with these names over all workers, by the value of a label."""
+        found: dict[str, dict[str, float]] = {name: {} for name in names}
+        for family in self._of_all_workers().collect():
+            for sample in family.samples:
+                if (by_value := found.get(sample.name)) is not None:
+                    value = sample.labels[label]
+                    by_value[value] = by_value.get(value, 0.0) + sample.value
+        return list(found.values())
+
+    def _of_all_workers(self) -> CollectorRegistry:
+        """Return a registry with the metrics of all workers."""
+        if "PROMETHEUS_MULTIPROC_DIR" not in os.environ:
+            return self.registry
         from prometheus_client.multiprocess import MultiProcessCollector
 
-        registry = self.registry
-        if "PROMETHEUS_MULTIPROC_DIR" in os.environ:
-            registry = CollectorRegistry()
-            MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
-        return generate_latest(registry), CONTENT_TYPE_PLAIN_0_0_4
+        registry = CollectorRegistry()
+        MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
+        return registry
 
 
 def _replaced(registry: CollectorRegistry | None) -> Counter:
@@ -242,6 +258,7 @@ class Metered(Forwarding):
     def __init__(self, store: Store, metrics: Metrics) -> None:
         super().__init__(store)
         self.metrics = metrics
+        self._refusals = Refusals()
 
     def forward(self, verb: str, *args: Any, **kwargs: Any) -> Any:
         """Call a verb of the wrapped store."""
@@ -250,6 +267,7 @@ class Metered(Forwarding):
             return super().forward(verb, *args, **kwargs)
         except MintError as error:
             self.metrics.failure(verb, error.code)
+            self._refusals.log(error, args[0] if args else "")
             raise
         except Exception:
             # The keeper reports it with the same code.

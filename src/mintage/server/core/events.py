@@ -1,0 +1,162 @@
+"""The events of a service: the records of its log that say what happened, kept in a journal for the console.
+
+Every warning and error is an event, and so are the records in :data:`KEPT`. Single refusals of requests are none: the
+metrics count them.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from threading import Lock
+from typing import TYPE_CHECKING, Any, Final
+
+import structlog
+
+from mintage.rules import Lease
+from mintage.server.core.journal import Journal
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from mintage.errors import MintError
+
+log: Any = structlog.get_logger("mintage.server")
+
+KEPT: Final = frozenset({"changed", "serving", "signed in", "signed out", "stopped", "stopping", "store back"})
+"""The records below a warning that are events."""
+REFUSALS: Final = {
+    "lease.lost": "lease lost",
+    "lease.none_free": "no node number free",
+    "lease.clock": "clock too far off",
+    "namespace.exhausted": "namespace exhausted",
+}
+"""The codes of refusals of the store that are events, and the names of their records."""
+_QUIET_S: Final = 60.0
+_MOST_LOGGED: Final = 1_000
+SAME_S: Final = 5.0
+"""Workers that log the same within this time, in seconds, have seen one event."""
+_LONGEST_TEXT: Final = 300
+_MOST_FACTS: Final = 12
+_OWN: Final = frozenset({"event", "level", "timestamp", "trace_id", "key", "pid", "exc_info", "stack_info"})
+"""The members of a record that are not among the facts of its event."""
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """Something that happened."""
+
+    at: datetime
+    kind: str
+    """The name of the record in the log, such as ``store away``."""
+    level: str
+    text: str
+    """Its facts, for people."""
+    actor: str = ""
+    """The name of the key."""
+    trace_id: str = ""
+    pids: tuple[int, ...] = ()
+    """The processes that logged it."""
+
+
+class EventHandler(logging.Handler):
+    """The log handler that keeps the events.
+
+    :param masked: the function that masks the secrets in a text.
+    """
+
+    def __init__(self, masked: Callable[[str], str]) -> None:
+        super().__init__(logging.INFO)
+        self._masked = masked
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Keep a record if it is an event."""
+        facts: Mapping[str, Any] = record.msg if isinstance(record.msg, dict) else {"event": record.getMessage()}
+        kind = self._clean(facts["event"])
+        if record.levelno < logging.WARNING and kind not in KEPT:
+            return
+        more = {name: self._clean(value) for name, value in facts.items() if name not in _OWN}
+        journal().append(
+            {
+                "at": record.created,
+                "kind": kind,
+                "level": record.levelname.lower(),
+                "facts": dict(list(more.items())[:_MOST_FACTS]),
+                "actor": self._clean(facts.get("key", "")),
+                "trace_id": self._clean(facts.get("trace_id", "")),
+                "pid": record.process,
+            }
+        )
+
+    def _clean(self, value: object) -> str:
+        return self._masked(str(value))[:_LONGEST_TEXT]
+
+
+class Refusals:
+    """The refusals of the store that an operator should see: each is logged once a minute at most."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._quiet_until_s: dict[tuple[str, str], float] = {}
+        self._lock = Lock()
+
+    def log(self, error: MintError, of: object) -> None:
+        """Log a refusal, if it is one to see.
+
+        :param of: the pool, the namespace or the lease of the verb.
+        """
+        kind = REFUSALS.get(error.code)
+        if kind is None:
+            return
+        if isinstance(of, Lease):
+            of = f"{of.pool} {of.node}"
+        now_s, same = self._clock(), (kind, str(of))
+        with self._lock:
+            if now_s < self._quiet_until_s.get(same, now_s):
+                return
+            self._quiet_until_s.pop(same, None)
+            self._quiet_until_s[same] = now_s + _QUIET_S
+            if len(self._quiet_until_s) > _MOST_LOGGED:
+                del self._quiet_until_s[next(iter(self._quiet_until_s))]
+        log.warning(kind, code=error.code, reason=str(error))
+
+
+def journal() -> Journal:
+    """Return the journal of the events of this service. Keep it: it reads again only what has changed."""
+    return Journal("events")
+
+
+def last(kept: Journal, kind: str) -> datetime | None:
+    """Return the time of the last event of a kind."""
+    return max((datetime.fromtimestamp(each["at"], UTC) for each in kept.read() if each["kind"] == kind), default=None)
+
+
+def events(kept: Journal) -> list[Event]:
+    """Return the events, the latest first. What several workers logged at about the same time is one of them."""
+    found: list[Event] = []
+    latest: dict[tuple[str, ...], int] = {}
+    for each in sorted(kept.read(), key=lambda each: each["at"]):
+        event = Event(
+            datetime.fromtimestamp(each["at"], UTC),
+            each["kind"],
+            each["level"],
+            ", ".join(f"{name}: {value}" for name, value in each["facts"].items()),
+            each["actor"],
+            each["trace_id"],
+            (each["pid"],),
+        )
+        same = (event.kind, event.trace_id, each["facts"].get("code", ""))
+        at = latest.get(same)
+        if at is not None and event.pids[0] not in found[at].pids:
+            before = found[at]
+            if (event.at - before.at).total_seconds() < SAME_S:
+                found[at] = Event(
+                    before.at, before.kind, before.level, before.text, before.actor, before.trace_id,
+                    (*before.pids, *event.pids),
+                )  # fmt: skip
+                continue
+        latest[same] = len(found)
+        found.append(event)
+    return found[::-1]
