@@ -546,13 +546,15 @@ def test_doctor_warns_of_a_store_in_memory(shell: Shell) -> None:
 
 
 def test_doctor_reports_a_clock_far_from_that_of_the_store(shell: Shell) -> None:
-    from mintage.cli.doctor import _clock
+    from mintage.server.core.findings import clock_of
 
     store = SqliteStore(StoreUrl.parse(shell.url))
-    levels = [_clock(store, ahead_ms, 1).level for ahead_ms in (0, 2_500, -2_500, 2_501, -2_501, 5_000, 5_001, -90_000)]
+    levels = [
+        clock_of(store, ahead_ms, 1).level for ahead_ms in (0, 2_500, -2_500, 2_501, -2_501, 5_000, 5_001, -90_000)
+    ]
     assert levels == ["ok"] * 3 + ["attention"] * 5
-    assert "90,000 ms behind the store's" in _clock(store, -90_000, 1).text
-    assert "no lease is granted" in _clock(store, 5_001, 1).text
+    assert "90,000 ms behind the store's" in clock_of(store, -90_000, 1).text
+    assert "no lease is granted" in clock_of(store, 5_001, 1).text
 
 
 def test_doctor_reports_an_unusable_store_and_everything_else(shell: Shell) -> None:

@@ -21,6 +21,7 @@ need rsync rsync
 need mkfs.xfs xfsprogs
 need nginx nginx-light
 need haproxy haproxy
+need chromium chromium
 if [ "${1:-}" = clients ]; then
     need cc gcc
     need mvn maven

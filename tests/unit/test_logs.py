@@ -38,7 +38,8 @@ def start(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., io.StringIO
     ) -> io.StringIO:
         stream = Terminal() if tty else io.StringIO()
         monkeypatch.setattr(sys, "stderr", stream)
-        logs.configure(SimpleNamespace(log_format=log_format, log_level=log_level, workers=workers))  # type: ignore[arg-type]
+        settings = SimpleNamespace(log_format=log_format, log_level=log_level, workers=workers, console="on")
+        logs.configure(settings)  # type: ignore[arg-type]
         return stream
 
     with structlog.contextvars.bound_contextvars():

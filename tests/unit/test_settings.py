@@ -120,6 +120,7 @@ def test_every_setting_has_an_option_a_variable_and_a_key(
         "log_format": "json",
         "log_level": "error",
         "access_log": "all",
+        "console": "off",
     }.get(name, file if name.startswith("tls_") else 5000)
     value = 7 if name == "workers" else value
     # TLS needs its files together.

@@ -40,5 +40,5 @@ def command_modules() -> list[str]:
 
 def data_files() -> list[tuple[str, str]]:
     """Return the path of each file that is read at run time, with its folder in the bundle."""
-    paths = [path for kind in ("*.sql", "*.lua", "*.html") for path in _PACKAGE.rglob(kind)]
+    paths = [path for kind in ("*.sql", "*.lua", "*.html", "*.css", "*.js", "*.svg") for path in _PACKAGE.rglob(kind)]
     return [(str(path), str(path.parent.relative_to(_PACKAGE.parent))) for path in sorted(paths)]

@@ -8,7 +8,6 @@ import re
 import time
 from contextlib import suppress
 from datetime import UTC, datetime
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from mintage import __version__
@@ -21,21 +20,17 @@ from mintage.errors import ConfigError, LeaseError, MintError
 from mintage.formats import catalogue, times
 from mintage.installation import install_line
 from mintage.platform.limits import limits
+from mintage.server.core.findings import Finding, clock_of, promise_of, warnings_of
 from mintage.tables.display import printable
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from mintage.cli.screen import Screen
     from mintage.rules import NamespaceRecord, NodeRecord, PoolRecord
     from mintage.store import Description, Store
 
-PROMISES: Final = {
-    "process": "IDs are unique among the generators of one process, and only until it ends",
-    "host": "IDs are unique among all processes of this host that name this store",
-    "shared": "IDs are unique among all processes of all hosts with this store",
-}
 MOST_NAMESPACES: Final = 1_000
 """The most namespaces that are examined."""
 SHORT_OF: Final = 9
@@ -47,29 +42,6 @@ LEAST_TEXT: Final = 40
 """The fewest columns for the text of a finding beside its subject; with fewer, the text goes below."""
 SOON_DAYS: Final = 2 * 365
 """A layout that runs out in fewer days needs attention."""
-
-
-class Finding(NamedTuple):
-    """A fact, its level, and the remedy if something is wrong."""
-
-    topic: str
-    about: str
-    text: str
-    level: str = "ok"
-    """``ok``, ``attention`` or ``unusable``."""
-    todo: str = ""
-    facts: Mapping[str, object] = MappingProxyType({})
-
-    def as_dict(self) -> dict[str, object]:
-        """Return the finding as JSON has it."""
-        return {
-            "topic": self.topic,
-            "about": self.about,
-            "level": self.level,
-            "text": self.text,
-            "todo": self.todo or None,
-            "facts": dict(self.facts),
-        }
 
 
 @command(
@@ -129,7 +101,7 @@ def _examine(args: argparse.Namespace, store: Store) -> list[Finding]:
     blocks = registry.blocks if place == REGISTRY else lambda size: [range(size)]
     return [
         *_store(place, store, description),
-        _clock(store, now_ms - store_now_ms, (after - before) // 2_000_000),
+        clock_of(store, now_ms - store_now_ms, (after - before) // 2_000_000),
         *_pools(Moment(description.identity, now_ms, store_now_ms, blocks), pools, nodes),
         *_namespaces(namespaces, description.identity),
     ]
@@ -192,52 +164,8 @@ def _store(place: str, store: Store, description: Description) -> Iterator[Findi
             "attention",
             "The first verb that writes creates them, as of a generator, a sequence or a service.",
         )
-    yield _promise(place, description.promise)
-    for warning in description.warnings:
-        yield Finding(
-            "store", "warning", warning, "attention", "Repair what the warning names, or accept it knowingly."
-        )
-
-
-def _promise(place: str, promise: str) -> Finding:
-    from mintage.lease import registry
-
-    text, level, todo = PROMISES[promise], "ok", ""
-    if promise == "process":
-        level, todo = "attention", "Use sqlite: for the processes of one host, or a shared store for several."
-    elif place == REGISTRY and registry.is_outsider():
-        level = "attention"
-        text = f"IDs are unique among the processes of this user of this host, but not with those of {registry.MACHINE}"
-        todo = "This process cannot write there: add its user to the directory's group."
-    elif place == REGISTRY and registry.home() == registry.MACHINE:
-        text = "IDs are unique among the processes of all users of this host that can write this registry"
-        todo = "For several hosts, set MINTAGE_STORE to one that they share."
-    elif place == REGISTRY:
-        text = "IDs are unique among the processes of this user of this host; IDs of other users differ only by chance"
-        todo = (
-            f"For several users, create {registry.MACHINE} as root; for several hosts, set MINTAGE_STORE to a store "
-            "that they share."
-        )
-    elif promise == "host":
-        todo = "For several hosts, set MINTAGE_STORE to one that they share."
-    return Finding("store", "promise", text, level, todo, {"promise": promise})
-
-
-def _clock(store: Store, ahead_ms: int, within_ms: int) -> Finding:
-    from mintage.rules import CLOCK_LIMIT_MS
-
-    limit_ms: int = getattr(store, "clock_limit_ms", CLOCK_LIMIT_MS)
-    facts: dict[str, object] = {"ahead_ms": ahead_ms, "within_ms": within_ms, "limit_ms": limit_ms}
-    side = "ahead of" if ahead_ms > 0 else "behind"
-    text = f"{abs(ahead_ms):,} ms {side} the store's" if ahead_ms else "the same as the store's"
-    text += f", to within {within_ms + 1:,} ms; the limit is {limit_ms:,} ms"
-    if abs(ahead_ms) > limit_ms:
-        return Finding(
-            "clock", "offset", f"{text}: no lease is granted here", "attention", "Set the clock; run NTP.", facts
-        )
-    if abs(ahead_ms) > limit_ms // 2:
-        return Finding("clock", "offset", text, "attention", "Run NTP here and on the store's server.", facts)
-    return Finding("clock", "offset", text, facts=facts)
+    yield promise_of(description, is_registry=place == REGISTRY)
+    yield from warnings_of(description)
 
 
 # --- node numbers -------------------------------------------------------------------------------------------------

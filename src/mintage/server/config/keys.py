@@ -234,6 +234,16 @@ class Keys:
             raise RequestError("the key is not known", code="request.key")
         return caller
 
+    def named(self, name: str) -> Caller:
+        """Return the caller of the key with this name.
+
+        :raises RequestError: ``request.key``: there is none.
+        """
+        for caller in self._callers.values():
+            if caller.name == name:
+                return caller
+        raise RequestError("this needs a key: sign in with one", code="request.key")
+
 
 def token_of(headers: Iterable[tuple[bytes, bytes]]) -> str | None:
     """Return the key in the headers of a request: a bearer token, or the password of Basic (``http://:KEY@host``)."""

@@ -50,6 +50,7 @@ Fallback = Literal["none", "random"]
 LogFormat = Literal["auto", "console", "json"]
 LogLevel = Literal["debug", "info", "warning", "error"]
 AccessLog = Literal["off", "errors", "all"]
+Switch = Literal["on", "off"]
 
 
 def _check_rates(rates: dict[str, int]) -> None:
@@ -60,7 +61,7 @@ def _check_rates(rates: dict[str, int]) -> None:
 _RATES: Final = table("a table of namespaces and their rates", RATE, _check_rates)
 
 
-# It has 34 attributes: one a setting.
+# It has 35 attributes: one a setting.
 @dataclass(frozen=True, kw_only=True)
 class Settings:
     """The settings of a service. :meth:`load` reads them; the constructor takes values that are already checked.
@@ -75,6 +76,7 @@ class Settings:
     http: Annotated[str, ADDRESS, "HTTP, or off; port 0: a free one"] = "127.0.0.1:8080"
     redis: Annotated[str, ADDRESS, "the Redis protocol, or off"] = "127.0.0.1:6380"
     workers: Annotated[int, integers(1, 64), "processes that share the ports"] = 1
+    console: Annotated[Switch, one_of(Switch), "pages for operators at /console/"] = "on"
 
     insecure: Annotated[bool, YES_OR_NO, "listen beyond this machine without keys", "security"] = False
     tls_cert: Annotated[str | None, FILE, "certificates of the service, PEM"] = None

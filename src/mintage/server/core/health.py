@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from mintage.rules import NamespaceRecord
     from mintage.server.core.metrics import Metrics
-    from mintage.store import Store
+    from mintage.store import Description, Store
 
 T = TypeVar("T")
 
@@ -134,6 +134,12 @@ class StoreProbe:
         """The reason why the store does not answer."""
         self.since = datetime.now(UTC)
         """The time of the last change of ``store_up``."""
+        self.description: Description | None = None
+        """The store's last description."""
+        self.offset_s = 0.0
+        """This clock less the store's, in seconds, at the last probe that the store answered."""
+        self.server_since = self.since
+        """The time from which on the store has run on this server: the first probe, or the takeover since."""
 
     async def run(self) -> None:
         """Probe and survey the store until cancelled.
@@ -150,12 +156,13 @@ class StoreProbe:
     async def probe(self) -> None:
         """Ask the store for its description, and check that it accepts writes."""
         try:
-            offset_s = await self._ask("look", self._offset_s)
+            description, self.offset_s = await self._ask("look", self._look)
         except MintError as error:
             self.failure = error
             self._note(up=False, error=error)
         else:
-            self._gauges.clock_offset.set(offset_s)
+            self._gauges.clock_offset.set(self.offset_s)
+            self._note_server(description)
             self.failure = None
             self._note(up=True)
 
@@ -205,14 +212,27 @@ class StoreProbe:
             if days < math.inf:
                 self._gauges.namespace_days.labels(each.name).set(days)
 
-    def _offset_s(self) -> float:
+    def _look(self) -> tuple[Description, float]:
+        """Return the store's description, and this clock less the store's in seconds."""
         before = time.time_ns()
-        store_ms = self._store.describe().now_ms
-        offset_s = (before + time.time_ns()) / 2e9 - store_ms / 1e3
+        description = self._store.describe()
+        offset_s = (before + time.time_ns()) / 2e9 - description.now_ms / 1e3
         # A store that answers may still refuse all writes. This takes the path of a write, and changes nothing.
         with suppress(RequestError):  # from a service as the store, if our key has no right to that namespace
             self._store.give_back(_NOTHING, 1)
-        return offset_s
+        return description, offset_s
+
+    def _note_server(self, description: Description) -> None:
+        """Record the description, and log if the store runs on another server than before."""
+        before, self.description = self.description, description
+        if before is not None and not before.is_new and before.identity != description.identity:
+            self.server_since = datetime.now(UTC)
+            log.warning(
+                "store taken over",
+                store=str(self._store.url),
+                server_id=description.identity,
+                before=before.identity,
+            )
 
     async def _ask(self, what: str, verb: Callable[[], T]) -> T:
         """Return the answer of a verb, or fail after the patience. Send no second request while one still hangs."""

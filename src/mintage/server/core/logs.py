@@ -15,6 +15,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 import structlog
 
+from mintage.server.config.values import OFF
+from mintage.server.core.events import EventHandler
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -87,7 +90,13 @@ def configure(settings: Settings) -> None:
             ],
         )
     )
-    logging.basicConfig(handlers=[handler], level=settings.log_level.upper(), force=True)
+    handler.setLevel(settings.log_level.upper())
+    handlers: list[logging.Handler] = [handler]
+    if settings.console != OFF:
+        handlers.append(EventHandler(masked))
+    # The console shows what happened whatever the level of the log is.
+    level = min(each.level for each in handlers)
+    logging.basicConfig(handlers=handlers, level=level, force=True)
     logging.captureWarnings(True)
     # A store over HTTP would log a line for each of its verbs.
     logging.getLogger("httpx").setLevel(max(logging.WARNING, logging.getLogger().level))

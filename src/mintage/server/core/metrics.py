@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 HOT: Final = {"alloc": "http", "next": "http", "incr": "redis", "incrby": "redis"}
 """The operations of the hot path, and the interface of each."""
 OPERATIONS: Final = frozenset(
-    {*HOT, "reserve", "give_back", "mint", "describe", "create", "lease", "inspect", "get", "other"}
+    {*HOT, "reserve", "give_back", "mint", "describe", "create", "lease", "inspect", "get", "console", "other"}
 )
 """The operations of requests. Any other request counts as ``other``, so that clients cannot create series."""
 SECONDS: Final = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
@@ -208,13 +208,28 @@ class Metrics:
     def render(self) -> tuple[bytes, str]:
         """Return the text of all workers' metrics, and its content type."""
         from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4, generate_latest
+
+        return generate_latest(self._of_all_workers()), CONTENT_TYPE_PLAIN_0_0_4
+
+    def by_namespace(self, *names: str) -> dict[str, dict[str, float]]:
+        """Return, by the name of a sample, its sums over all workers by namespace."""
+        found: dict[str, dict[str, float]] = {name: {} for name in names}
+        for family in self._of_all_workers().collect():
+            for sample in family.samples:
+                if sample.name in found:
+                    sums, namespace = found[sample.name], sample.labels["namespace"]
+                    sums[namespace] = sums.get(namespace, 0.0) + sample.value
+        return found
+
+    def _of_all_workers(self) -> CollectorRegistry:
+        """Return a registry with the metrics of all workers."""
+        if "PROMETHEUS_MULTIPROC_DIR" not in os.environ:
+            return self.registry
         from prometheus_client.multiprocess import MultiProcessCollector
 
-        registry = self.registry
-        if "PROMETHEUS_MULTIPROC_DIR" in os.environ:
-            registry = CollectorRegistry()
-            MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
-        return generate_latest(registry), CONTENT_TYPE_PLAIN_0_0_4
+        registry = CollectorRegistry()
+        MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
+        return registry
 
 
 def _replaced(registry: CollectorRegistry | None) -> Counter:

@@ -8,6 +8,8 @@ caller's rights and rates first, and raises no error but :class:`~mintage.errors
 from __future__ import annotations
 
 import asyncio
+import os
+import time
 from contextlib import asynccontextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Final, ParamSpec, TypeVar
@@ -17,6 +19,7 @@ from mintage.errors import FieldError, MintError, RequestError, StoreError
 from mintage.rules import MAX_INTEGER, NamespaceRecord, Segment, check_name
 from mintage.server.config.keys import Caller, Keys
 from mintage.server.core.health import StoreProbe
+from mintage.server.core.journal import Journal
 from mintage.server.core.logs import Sampled
 from mintage.server.core.metrics import Metered, Metrics
 from mintage.server.core.minters import Minters
@@ -65,6 +68,9 @@ class Service:
             trace_header=settings.trace_header,
         )
         self.draining = False
+        self.workers = Journal("workers")
+        """The workers that have started: ``pid``, and ``at``, the time in seconds since the Unix epoch."""
+        self.workers.append({"pid": os.getpid(), "at": time.time()})
         self.refusal_log_limit = Sampled()
         """The limit on log lines of refused requests without a known key."""
         self.connections: Mapping[str, set[Connection]] = connections or {"http": set(), "redis": set()}

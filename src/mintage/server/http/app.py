@@ -5,12 +5,10 @@ Every request gets one answer, in the form of its interface and with a trace id,
 
 from __future__ import annotations
 
-import ipaddress
 import os
 import re
 import time
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
 
 import structlog
 from starlette.applications import Starlette
@@ -21,7 +19,8 @@ from starlette.responses import Response
 
 from mintage._core.lane import is_trace
 from mintage.errors import MintError, RequestError
-from mintage.server.config.values import is_loopback
+from mintage.server import console
+from mintage.server.core.origin import foreign
 from mintage.server.http import alloc, openapi, pages, v1
 from mintage.server.http.answers import Facts, MethodError, allow, methods_of
 
@@ -47,7 +46,7 @@ ROUTES = tuple(map(_exact, (*alloc.ROUTES, *v1.ROUTES, *pages.ROUTES, *openapi.R
 def create_app(service: Service) -> Starlette:
     """Return the application of a service."""
     app = Starlette(
-        routes=ROUTES,
+        routes=[*ROUTES, *console.routes(service)],
         middleware=[Middleware(AccountingMiddleware, service=service)],
         exception_handlers={MintError: _refuse, HTTPException: _refuse_path},
     )
@@ -117,29 +116,11 @@ class AccountingMiddleware:
                 self._note(scope, facts, status, seconds)
 
     def _refusal(self, scope: Scope) -> MintError | None:
-        """Return the reason to refuse a request to a service without keys; ``None`` if it may pass.
-
-        Any program on this machine may send requests, but a foreign page in a browser on this machine may not.
-        """
+        """Return the reason to refuse a request to a service without keys; ``None`` if it may pass."""
         settings = self._service.settings
         if settings.has_keys or settings.insecure:
             return None
-        reads = scope["method"] in {"GET", "HEAD"}
-        for name, value in scope["headers"]:
-            if name == b"origin" and not _is_near(origin := value.decode("latin-1")):
-                return RequestError(
-                    f"a page of {origin[:100]!a} may not send requests to a service without keys: configure keys",
-                    code="request.rights",
-                )
-            # If a page's own name points to this machine (DNS rebinding), the browser takes the request for one of
-            # the same origin. It then sends no Origin with GET and HEAD, but does with every other method.
-            if reads and name == b"host" and _is_name(host := value.decode("latin-1")):
-                return RequestError(
-                    f"a service without keys is read as localhost or by its address, not as {host[:100]!a}: "
-                    "configure keys, or pass --insecure",
-                    code="request.rights",
-                )
-        return None
+        return foreign(scope["method"], scope["headers"])
 
     def _trace_id(self, scope: Scope) -> str:
         """Return the client's trace id if it is well-formed, a new one otherwise."""
@@ -164,22 +145,3 @@ class AccountingMiddleware:
                 ms=round(seconds * 1000, 3),
                 **{name: value for name, value in more.items() if value},
             )
-
-
-def _is_near(origin: str) -> bool:
-    """Return True if the page with this origin comes from this machine."""
-    try:
-        return is_loopback(urlsplit(origin).hostname or "")
-    except ValueError:
-        return False
-
-
-def _is_name(host: str) -> bool:
-    """Return True for a DNS name, which an attacker can point to this machine; False for localhost and addresses."""
-    try:
-        name = urlsplit(f"//{host}").hostname or ""
-        if name != "localhost":
-            ipaddress.ip_address(name)
-    except ValueError:
-        return True
-    return False

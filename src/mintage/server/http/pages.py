@@ -6,11 +6,12 @@ import asyncio
 from typing import TYPE_CHECKING, Final
 from urllib.parse import parse_qsl
 
-from starlette.responses import HTMLResponse, Response
+from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Route
 
 from mintage.errors import RequestError
 from mintage.server.config.keys import token_of
+from mintage.server.config.values import OFF
 from mintage.server.core import profile
 from mintage.server.core.health import is_ready
 from mintage.server.http.answers import Json, allow
@@ -112,8 +113,11 @@ async def _profile(request: Request) -> Response:
     return Response(text, media_type=profile.TYPES[form], headers=_fresh(request))
 
 
-async def _links(_: Request) -> Response:
-    """Return the first page."""
+async def _links(request: Request) -> Response:
+    """Return the first page; lead a browser to the console."""
+    service: Service = request.app.state.service
+    if service.settings.console != OFF and "text/html" in request.headers.get("accept", ""):
+        return RedirectResponse("/console/", 303, {"Vary": "Accept", "Cache-Control": "no-store"})
     headers = {
         "Content-Security-Policy": "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
         "X-Content-Type-Options": "nosniff",

@@ -46,7 +46,7 @@ def serve(settings: Settings) -> int:
     for number in IGNORED:
         signal.signal(number, signal.SIG_IGN)
     _keep_standard_error()
-    for package in ("httptools", "msgspec", "prometheus_client", "starlette"):
+    for package in ("httptools", "jinja2", "msgspec", "prometheus_client", "starlette"):
         if find_spec(package) is None:
             raise ConfigError(
                 f"the service needs the package {package}: {install_line('server')}", code="config.driver"

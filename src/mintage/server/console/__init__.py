@@ -1,0 +1,80 @@
+"""The console: pages for the people who run the service, at ``/console/``.
+
+This module is all that a service imports of it before a request for the console.
+
+To add a page:
+
+1. Write ``pages/NAME.py`` with ``TITLE`` and ``PATH``, its entry in the navigation, and ``ROUTES``, whose paths begin
+   below ``/console``. A handler reads with :func:`frame.read`, its parameters with :class:`query.Query`, and answers
+   with :func:`frame.page`::
+
+       TITLE, PATH = "Pools", "/pools"
+       COLUMNS = (Column("name", "Pool", lambda each: each.name), ...)
+
+       async def pools(request: Request) -> Response:
+           records = await read(request, "describe", "", store_of(request).list_pools, "", 1000)
+           table = Table(Query.of(request), "Pools of node numbers", COLUMNS, records, sort="name")
+           return await page(request, "pools.html", title=TITLE, tables=[table], live=True)
+
+       ROUTES = (Route(PATH, pools),)
+
+2. Write ``templates/pools.html``, which extends ``base.html`` and fills the block ``main``; ``{{ draw(table) }}`` draws
+   a table. Jinja2 escapes all values, and shows control characters and marks of direction as escapes.
+3. Add the module to ``PAGES`` in ``app.py``, at its place in the navigation.
+
+A form posts ``<input type="hidden" name="token" value="{{ token() }}">``; its handler calls :func:`frame.posted`, which
+checks the token. Errors of :mod:`mintage.errors` that a handler raises become a page with their code and remedy.
+The content security policy allows neither inline scripts nor ``style`` attributes: use classes of ``console.css``, and
+attributes of presentation in SVG (``pictures.py``).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from starlette.responses import RedirectResponse
+from starlette.routing import Mount, Route
+
+from mintage.server.config.values import OFF
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+    from starlette.responses import Response
+    from starlette.types import ASGIApp, Receive, Scope, Send
+
+    from mintage.server.core.service import Service
+
+
+def routes(service: Service) -> list[Route | Mount]:
+    """Return the routes of the console; none if a setting turns it off."""
+    if service.settings.console == OFF:
+        return []
+    return [Route("/console", _slash, methods=["GET"]), Mount("/console", _Console(service))]
+
+
+async def _slash(_: Request) -> Response:
+    """Lead to the first page, as its links are relative to no path."""
+    return RedirectResponse("/console/", 308)
+
+
+class _Console:
+    """The application of the console, which a thread imports at the first request."""
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+        self._app: ASGIApp | None = None
+        self._importing = asyncio.Lock()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request."""
+        async with self._importing:
+            if self._app is None:
+                self._app = await asyncio.to_thread(_import, self._service)
+        await self._app(scope, receive, send)
+
+
+def _import(service: Service) -> ASGIApp:
+    from mintage.server.console.app import create_app
+
+    return create_app(service)

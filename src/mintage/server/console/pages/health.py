@@ -1,0 +1,143 @@
+"""The first page: is the service well? What is wrong comes first, with its remedy."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any, Final
+
+from starlette.routing import Route
+
+from mintage.errors import CATALOGUE
+from mintage.server.console.frame import caller, page, read, service_of
+from mintage.server.console.query import Query
+from mintage.server.console.table import Column, Table
+from mintage.server.core.events import events
+from mintage.server.core.findings import Finding, clock_of, promise_of, warnings_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from starlette.requests import Request
+    from starlette.responses import Response
+
+    from mintage.server.core.service import Service
+
+TITLE, PATH = "Health", "/"
+
+
+@dataclass(frozen=True, slots=True)
+class Worker:
+    """A process that serves."""
+
+    pid: int
+    started: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Levels:
+    """The integers of each namespace, over all workers, at a moment."""
+
+    at: datetime
+    buffered: Mapping[str, float]
+    """Those that are reserved and not handed out."""
+    taken: Mapping[str, float]
+    """Those that were handed out since the start."""
+
+
+WORKERS: Final = (
+    Column("pid", "Process", lambda each: str(each.pid), "code"),
+    Column("started", "Started", lambda each: each.started, "time"),
+)
+
+
+def workers(service: Service) -> list[Worker]:
+    """Return the workers that live, the oldest first."""
+    found = {each["pid"]: datetime.fromtimestamp(each["at"], UTC) for each in service.workers.read()}
+    found.setdefault(os.getpid(), datetime.now(UTC))
+    return sorted((Worker(pid, at) for pid, at in found.items() if _is_alive(pid)), key=lambda each: each.started)
+
+
+def _is_alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except OSError:
+        return False
+    return True
+
+
+def levels(service: Service) -> Levels:
+    """Return the integers of each namespace now. It reads the metrics of all workers, so call it in a thread."""
+    found = service.metrics.by_namespace("mintage_buffered_integers", "mintage_integers_total")
+    return Levels(datetime.now(UTC), found["mintage_buffered_integers"], found["mintage_integers_total"])
+
+
+def empty_at(before: Levels, now: Levels) -> tuple[str, datetime] | None:
+    """Return the namespace whose buffers are empty first, and when, at its rate since ``before``; ``None`` if none is.
+
+    >>> start = datetime(2026, 1, 1, tzinfo=UTC)
+    >>> before = Levels(start, {}, {"orders": 1000})
+    >>> now = Levels(start + timedelta(seconds=10), {"orders": 500}, {"orders": 2000})
+    >>> name, at = empty_at(before, now)
+    >>> name, f"{at:%M:%S}"
+    ('orders', '00:15')
+    """
+    seconds = (now.at - before.at).total_seconds()
+    found = []
+    for name, buffered in now.buffered.items():
+        taken = now.taken.get(name, 0.0) - before.taken.get(name, 0.0)
+        if taken > 0 and seconds > 0:
+            found.append((buffered / (taken / seconds), name))
+    if not found:
+        return None
+    left_s, name = min(found)
+    return name, now.at + timedelta(seconds=min(left_s, 1e9))
+
+
+def findings(service: Service) -> list[Finding]:
+    """Return what needs attention, the worst first."""
+    probe = service.probe
+    found: list[Finding] = []
+    if (failure := probe.failure) is not None:
+        found.append(Finding("store", "url", str(failure), "unusable", CATALOGUE[failure.code].remedy))
+    if service.draining:
+        found.append(Finding("service", "draining", "this process stops: it answers what was sent, and no more"))
+    if probe.description is not None:
+        offset_ms = round(probe.offset_s * 1000)
+        found += [
+            clock_of(service.store, offset_ms, 1),
+            promise_of(probe.description, is_registry=service.settings.store is None),
+            *warnings_of(probe.description),
+        ]
+    return [each for each in found if each.level != "ok" or each.about == "draining"]
+
+
+async def health(request: Request) -> Response:
+    """Show whether the service is well."""
+    caller(request).check("describe", "")
+    service = service_of(request)
+    probe, living = service.probe, workers(service)
+    empty = None
+    if probe.failure is not None:
+        # Only now: it reads the metrics of all workers.
+        now = await read(request, "describe", "", levels, service)
+        before = getattr(request.app.state, "levels", None) or Levels(living[0].started, {}, {})
+        empty = empty_at(before, now)
+        if (now.at - before.at).total_seconds() > 60:
+            request.app.state.levels = now
+    takeover = next((each for each in events() if each.kind == "store taken over"), None)
+    values: dict[str, Any] = {
+        "probe": probe,
+        "findings": findings(service),
+        "started": living[0].started,
+        "settings": service.settings,
+        "empty": empty,
+        "takeover": takeover,
+        "buffered": sum(sequence.buffered for sequence in service.sequences().values()),
+    }
+    table = Table(Query.of(request), "Processes", WORKERS, living, name="workers")
+    return await page(request, "health.html", title=TITLE, tables=[table], live=True, **values)
+
+
+ROUTES: Final = (Route(PATH, health, methods=["GET"]),)

@@ -1,0 +1,112 @@
+"""The parameters of pages and the fields of forms: read strictly, each with one clear error."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+from urllib.parse import parse_qsl, urlencode
+
+from mintage.errors import RequestError
+from mintage.server.config.values import shown
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from starlette.requests import Request
+
+LONGEST_PARAMETER: Final = 4_096
+"""The most characters of a parameter or a field."""
+_MOST_PARAMETERS: Final = 32
+
+
+class Query:
+    """The parameters of a page's URL. Each is refused, with one clear error, unless the page reads it.
+
+    :param path: the path of the page.
+    :param encoded: the query of its URL.
+    :raises RequestError: ``request.malformed``: they cannot be read, or one is given twice, too long, or has a NUL.
+    """
+
+    def __init__(self, path: str, encoded: bytes = b"") -> None:
+        self.path = path
+        self.values = fields_of(encoded, "query")
+        self._known = {"format", "table"}
+
+    @classmethod
+    def of(cls, request: Request) -> Query:
+        """Return the parameters of a request, always the same object."""
+        if not hasattr(request.state, "query"):
+            request.state.query = cls(request.scope["path"], request.scope["query_string"])
+        found: Query = request.state.query
+        return found
+
+    def text(self, name: str, default: str = "") -> str:
+        """Return a parameter as text."""
+        self._known.add(name)
+        return self.values.get(name, default)
+
+    def integer(self, name: str, default: int, least: int, most: int) -> int:
+        """Return a parameter as an integer from ``least`` to ``most``.
+
+        :raises RequestError: ``request.malformed``.
+        """
+        given = self.text(name)
+        if not given:
+            return default
+        if not given.isascii() or not given.removeprefix("-").isdigit() or not least <= int(given[:25]) <= most:
+            raise RequestError(
+                f"{name} {shown(given, 60)} is not a whole number in {least}..{most}", code="request.malformed"
+            )
+        return int(given)
+
+    def one_of(self, name: str, words: Sequence[str], default: str = "") -> str:
+        """Return a parameter that is one of these words, or not given.
+
+        :raises RequestError: ``request.malformed``.
+        """
+        given = self.text(name)
+        if given and given not in words:
+            raise RequestError(f"{name} {shown(given, 60)} is not one of {', '.join(words)}", code="request.malformed")
+        return given or default
+
+    def check(self) -> None:
+        """Refuse parameters that the page has not read.
+
+        :raises RequestError: ``request.malformed``.
+        """
+        for name in self.values:
+            if name not in self._known:
+                raise RequestError(
+                    f"unknown parameter {shown(name, 60)}: this page has {', '.join(sorted(self._known))}",
+                    code="request.malformed",
+                )
+
+    def link(self, **changes: object) -> str:
+        """Return the URL of this page with some parameters changed; ``None`` removes one."""
+        values = {name: value for name, value in {**self.values, **changes}.items() if value is not None}
+        return f"{self.path}?{urlencode(values)}" if values else self.path
+
+
+def fields_of(encoded: bytes, what: str) -> dict[str, str]:
+    """Return the fields of a query or a form, each of them once.
+
+    :raises RequestError: ``request.malformed``.
+    """
+    try:
+        pairs = parse_qsl(
+            encoded.decode("ascii"), keep_blank_values=True, errors="strict", max_num_fields=_MOST_PARAMETERS
+        )
+    except ValueError as error:
+        raise RequestError(f"the {what} cannot be read: {error}", code="request.malformed") from error
+    found: dict[str, str] = {}
+    for name, value in pairs:
+        if name in found:
+            raise RequestError(f"{shown(name, 60)} is given twice", code="request.malformed")
+        if len(value) > LONGEST_PARAMETER:
+            raise RequestError(
+                f"{shown(name, 60)} has {len(value)} characters, and may have {LONGEST_PARAMETER}",
+                code="request.malformed",
+            )
+        if "\x00" in value:
+            raise RequestError(f"{shown(name, 60)} has the character NUL", code="request.malformed")
+        found[name] = value
+    return found

@@ -1,0 +1,133 @@
+"""Sign-in: a session is a cookie that the service signs, so that it need not remember it.
+
+The key of the signatures is new at each start of the service, and all its workers have it. A session ends after
+:data:`SESSION_S`, when its user signs out, and with the service. Each form carries a token of its session, so that no
+other site can send one (CSRF).
+"""
+
+from __future__ import annotations
+
+import hmac
+import os
+import time
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from dataclasses import dataclass
+from multiprocessing.process import current_process
+from typing import TYPE_CHECKING, Final
+
+from mintage.errors import RequestError, StoreError
+from mintage.server.core.journal import Journal
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+    from starlette.responses import Response
+
+SESSION_S: Final = 8 * 3600
+"""The longest time that a session lasts."""
+_MOST_ENDED: Final = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """A session: of a key by its name, or of anybody (``""``) until a key signs in."""
+
+    id: str
+    began_s: int
+    """When it began, in seconds since the Unix epoch."""
+    key: str = ""
+
+
+class Sessions:
+    """The sessions of the console, of all workers of the service."""
+
+    def __init__(self) -> None:
+        # The workers inherit it from the process that starts them, whether it forks or spawns them.
+        authkey: bytes = current_process().authkey
+        self._secret = hmac.digest(authkey, b"mintage console", "sha256")
+        self._ended = Journal("console-sessions", _MOST_ENDED)
+
+    def of(self, request: Request) -> Session:
+        """Return the session of a request; a new one of anybody if it has none that is valid."""
+        found: Session | None = getattr(request.state, "session", None)
+        if found is None:
+            found = self._find(request.cookies.get(_cookie(request), "")) or self.begin(request)
+            request.state.session = found
+        return found
+
+    def begin(self, request: Request, key: str = "") -> Session:
+        """Begin a session, and return it. The answer needs :meth:`write`."""
+        request.state.session = session = Session(os.urandom(16).hex(), int(time.time()), key)
+        request.state.is_new_session = True
+        return session
+
+    def end(self, session: Session) -> None:
+        """End a session for all workers.
+
+        :raises StoreError: ``store.unavailable``: the workers cannot be told now, as on a full disk.
+        """
+        if session.key and not self._ended.append({"id": session.id, "at": int(time.time())}):
+            raise StoreError(
+                "the service cannot end the session now, as it cannot write its temporary directory: try again",
+                code="store.unavailable",
+            )
+
+    def token(self, session: Session) -> str:
+        """Return the token of the session's forms."""
+        return self._sign(f"token {session.id}")
+
+    def check(self, session: Session, token: str) -> None:
+        """Refuse a form that no page of the session has sent.
+
+        :raises RequestError: ``request.rights``.
+        """
+        if not hmac.compare_digest(self.token(session).encode(), token.encode()):
+            raise RequestError(
+                "the form is not from a page of this session, which may have ended: reload the page, and send it again",
+                code="request.rights",
+            )
+
+    def write(self, request: Request, response: Response) -> None:
+        """Set the cookie of a session that began with this request."""
+        if not getattr(request.state, "is_new_session", False):
+            return
+        session: Session = request.state.session
+        text = f"{session.id} {session.began_s} {session.key}"
+        proxied = request.headers.get("x-forwarded-proto", "")
+        response.set_cookie(
+            _cookie(request),
+            f"{urlsafe_b64encode(text.encode()).decode().rstrip('=')}.{self._sign(text)}",
+            max_age=SESSION_S,
+            path="/console",
+            secure="https" in {request.scope["scheme"], proxied},
+            httponly=True,
+            samesite="strict",
+        )
+
+    def _find(self, cookie: str) -> Session | None:
+        """Return the valid session of a cookie."""
+        body, _, signature = cookie.partition(".")
+        try:
+            text = urlsafe_b64decode(body + "=" * (-len(body) % 4)).decode()
+        except ValueError:
+            return None
+        if not hmac.compare_digest(self._sign(text).encode(), signature.encode()):
+            return None
+        key_id, began, key = text.split(" ")
+        session = Session(key_id, int(began), key)
+        return None if self._has_ended(session) else session
+
+    def _has_ended(self, session: Session) -> bool:
+        ended = self._ended.read()
+        # What the journal has forgotten counts as ended, so that no session comes back.
+        forgotten_s = ended[0]["at"] if len(ended) >= _MOST_ENDED else 0
+        oldest_s = max(forgotten_s, time.time() - SESSION_S)
+        return session.began_s < oldest_s or any(each["id"] == session.id for each in ended)
+
+    def _sign(self, text: str) -> str:
+        return hmac.digest(self._secret, text.encode(), "sha256").hex()
+
+
+def _cookie(request: Request) -> str:
+    """Return the name of the cookie. A browser shares cookies among the ports of a host, so it has the port."""
+    server = request.scope.get("server") or ("", "")
+    return f"mintage_console_{server[1]}"

@@ -1,0 +1,97 @@
+"""Reads of the store that all viewers of a worker share.
+
+A page that is open costs the store one read of each of its lists in five seconds, whatever the number of viewers.
+Nothing is read while no page is open. If the store is away, a page shows what was read before, marked with its age.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
+
+from mintage.errors import MintError
+from mintage.server.config.keys import Caller
+from mintage.server.core.health import PATIENCE_S
+from mintage.server.core.threads import Shared, within
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from mintage.server.core.service import Service
+
+FRESH_S: Final = 5.0
+"""The time for which all viewers get the same answer, in seconds."""
+STALE_S: Final = 600.0
+"""The time for which an answer is shown while the store is away, in seconds."""
+_UNUSED_S: Final = 60.0
+
+
+@dataclass(slots=True)
+class _Reading:
+    """The last answer of the store to a read, and its last failure."""
+
+    used_s: float
+    value: Any = None
+    read_s: float = -STALE_S
+    error: MintError | None = None
+    tried_s: float = -STALE_S
+
+
+class Reads:
+    """The reads of a worker's console."""
+
+    def __init__(self, service: Service, clock: Callable[[], float] = time.monotonic) -> None:
+        self._service = service
+        self._clock = clock
+        self._readings: dict[object, _Reading] = {}
+        self._reading: Shared[None] = Shared()
+        self._is_sweeping = False
+
+    async def read(self, verb: Callable[..., Any], *args: Any, **kwargs: Any) -> tuple[Any, float | None]:
+        """Return the answer of a verb, and its age in seconds if the store is away; ``None`` if it is fresh.
+
+        :param verb: a verb of the store, or a named function; it runs in a thread. Its arguments identify the answer.
+        :raises MintError: as the verb, if it has not answered before.
+        """
+        key = (getattr(verb, "__module__", ""), verb.__name__, args, tuple(sorted(kwargs.items())))
+        reading = self._readings.setdefault(key, _Reading(self._clock()))
+        reading.used_s = self._clock()
+        self._sweep()
+        if self._clock() - reading.tried_s >= FRESH_S:
+            await self._reading.run(repr(key), partial(self._ask, reading, partial(verb, *args, **kwargs)))
+        age_s = self._clock() - reading.read_s
+        if reading.error is None:
+            return reading.value, None
+        if reading.error.code == "store.unavailable" and age_s < STALE_S:
+            return reading.value, age_s
+        # Without its traceback, which would grow each time, and keep the frames of others in memory.
+        raise reading.error.with_traceback(None)
+
+    async def _ask(self, reading: _Reading, verb: Callable[[], Any]) -> None:
+        # Everybody may read here: the page has checked the rights of its own caller.
+        try:
+            async with within(asyncio.get_running_loop().time() + PATIENCE_S):
+                value = await self._service.ask(Caller.anybody(), "describe", "", verb)
+        except MintError as error:
+            reading.error = error
+        else:
+            reading.value, reading.error, reading.read_s = value, None, self._clock()
+        reading.tried_s = self._clock()
+
+    def _sweep(self) -> None:
+        """Forget, later, what no page has read for a while."""
+        if not self._is_sweeping:
+            self._is_sweeping = True
+            asyncio.get_running_loop().call_later(_UNUSED_S, self._forget)
+
+    def _forget(self) -> None:
+        self._is_sweeping = False
+        now_s = self._clock()
+        for key, each in list(self._readings.items()):
+            if now_s - each.used_s > _UNUSED_S:
+                del self._readings[key]
+        if self._readings:
+            self._sweep()

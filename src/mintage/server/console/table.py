@@ -1,0 +1,249 @@
+"""Tables: sorted, filtered and paged by the URL, and drawn as HTML, CSV or JSON."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+from starlette.responses import Response
+
+from mintage.errors import RequestError
+from mintage.server.config.values import shown
+from mintage.server.console import text
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from mintage.server.console.query import Query
+
+Kind = Literal["text", "code", "number", "time"]
+PAGE: Final = 50
+"""The rows of a page, unless the URL has another number."""
+LARGEST_PAGE: Final = 1_000
+_FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column of a table."""
+
+    name: str
+    """Its name in URLs and files: small letters and ``_``."""
+    title: str
+    """Its heading."""
+    value: Callable[[Any], Any]
+    """Returns its value for a row: a text, a number, a datetime, or ``None`` if it is not known."""
+    kind: Kind = "text"
+    """How it is drawn. A ``number`` is on the right, a ``time`` is a datetime or milliseconds since the Unix epoch."""
+    link: Callable[[Any], str | None] | None = None
+    """Returns the URL that the value leads to."""
+    show: Callable[[Any], Any] | None = None
+    """Returns what HTML shows in place of the value: a text, or Markup such as a picture."""
+
+
+@dataclass(frozen=True, slots=True)
+class Heading:
+    """The heading of a column, as the template draws it."""
+
+    title: str
+    kind: Kind
+    url: str
+    """The URL of the page sorted by this column; the other way, if it is sorted by it already."""
+    order: Literal["ascending", "descending", "none"]
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A cell, as the template draws it."""
+
+    value: Any
+    kind: Kind
+    url: str | None
+
+
+class Table:
+    """Rows and their columns, as the parameters of the URL ask for them.
+
+    The parameters are ``sort`` (a column; ``-`` before it for descending order), ``q`` (a text that a row must
+    contain), ``page`` and ``size``; in a table with a name they begin with it: ``pools.sort``.
+
+    :param query: the parameters of the page.
+    :param caption: the heading of the table, which screen readers announce.
+    :param rows: any objects; the columns know their values.
+    :param sort: the column of the order without a parameter, with ``-`` for descending; ``""`` for that of the rows.
+    :param name: needed if a page has several tables.
+    :param empty: what is shown without rows.
+    :param note: a remark below the table, such as that there are more rows.
+    :raises RequestError: ``request.malformed``: a parameter is wrong.
+    """
+
+    def __init__(
+        self,
+        query: Query,
+        caption: str,
+        columns: Sequence[Column],
+        rows: Sequence[Any],
+        *,
+        sort: str = "",
+        name: str = "",
+        empty: str = "There is nothing to show.",
+        note: str = "",
+    ) -> None:
+        self.name = name
+        self.caption = caption
+        self.columns = columns
+        self.empty = empty
+        self.note = note
+        self._query = query
+        self._rows = rows
+        self._prefix = f"{name}." if name else ""
+        self.search = query.text(f"{self._prefix}q")
+        self._sort = query.text(f"{self._prefix}sort", sort)
+        self._size = query.integer(f"{self._prefix}size", PAGE, 1, LARGEST_PAGE)
+        self._page = query.integer(f"{self._prefix}page", 1, 1, 1_000_000)
+        self._by = next((each for each in columns if each.name == self._sort.removeprefix("-")), None)
+        if self._sort and self._by is None:
+            names = ", ".join(each.name for each in columns)
+            raise RequestError(
+                f"{self._prefix}sort {shown(self._sort, 60)} is no column: use one of {names}, with - before it for "
+                "descending order",
+                code="request.malformed",
+            )
+
+    # --- for the template -------------------------------------------------------------------------------------------
+
+    @property
+    def id(self) -> str:
+        """The id of its element."""
+        return f"table-{self.name}" if self.name else "table"
+
+    @property
+    def parameter(self) -> str:
+        """The name of the parameter for the text that rows must contain."""
+        return f"{self._prefix}q"
+
+    @cached_property
+    def rows(self) -> Sequence[Any]:
+        """All rows that contain the text, in order."""
+        found = self._rows
+        if wanted := self.search.casefold():
+            found = [row for row in found if any(wanted in self._plain(each, row).casefold() for each in self.columns)]
+        by = self._by
+        if by is None:
+            return found
+        known = [(value, row) for row in found if (value := by.value(row)) is not None]
+        unknown = [row for row in found if by.value(row) is None]
+        known.sort(key=lambda each: each[0], reverse=self._sort.startswith("-"))
+        return [row for _, row in known] + unknown
+
+    @cached_property
+    def headings(self) -> list[Heading]:
+        """The headings of the columns."""
+        found = []
+        for each in self.columns:
+            is_by = each is self._by
+            is_up = is_by and not self._sort.startswith("-")
+            url = self._link(sort=f"-{each.name}" if is_up else each.name, page=None)
+            found.append(
+                Heading(each.title, each.kind, url, "ascending" if is_up else "descending" if is_by else "none")
+            )
+        return found
+
+    @cached_property
+    def cells(self) -> list[list[Cell]]:
+        """The cells of the page's rows."""
+        return [
+            [
+                Cell(
+                    each.show(row) if each.show else each.value(row),
+                    "text" if each.show else each.kind,
+                    each.link(row) if each.link else None,
+                )
+                for each in self.columns
+            ]
+            for row in self.rows[self._first : self._first + self._size]
+        ]
+
+    @property
+    def _first(self) -> int:
+        return (self._page - 1) * self._size
+
+    @property
+    def range(self) -> str:
+        """The rows that the page has: ``12``, or ``1 to 50 of 1,234``."""
+        count = len(self.rows)
+        if not count:
+            return "none" if not self.search else "none of them"
+        if self._page == 1 and count <= self._size:
+            return f"{count:,}"
+        last = min(self._first + self._size, count)
+        return f"{self._first + 1:,} to {last:,} of {count:,}" if self._first < count else f"none of {count:,}"
+
+    @property
+    def previous_url(self) -> str | None:
+        """The URL of the page before, if there is one."""
+        return self._link(page=self._page - 1 if self._page > 2 else None) if self._page > 1 else None
+
+    @property
+    def next_url(self) -> str | None:
+        """The URL of the next page, if there is one."""
+        return self._link(page=self._page + 1) if self._first + self._size < len(self.rows) else None
+
+    @property
+    def is_searched(self) -> bool:
+        """True if a search is worth a field: there are more rows than fit, or one is on."""
+        return bool(self.search) or len(self._rows) > 10
+
+    def file_url(self, form: str) -> str:
+        """Return the URL of all its rows as a file."""
+        return self._query.link(format=form, table=self.name or None, **{f"{self._prefix}page": None})
+
+    def others(self) -> dict[str, str]:
+        """Return the parameters that a search keeps."""
+        dropped = {self.parameter, f"{self._prefix}page", "format", "table"}
+        return {name: value for name, value in self._query.values.items() if name not in dropped}
+
+    def _link(self, **changes: object) -> str:
+        return self._query.link(**{f"{self._prefix}{name}": value for name, value in changes.items()})
+
+    # --- files ------------------------------------------------------------------------------------------------------
+
+    def file(self, form: str) -> Response:
+        """Return all rows as a file, ``csv`` or ``json``: those that contain the text, in order."""
+        names = [each.name for each in self.columns]
+        name = self.name or self._query.path.rstrip("/").rpartition("/")[2]
+        headers = {"Content-Disposition": f'attachment; filename="mintage-{name}.{form}"'}
+        if form == "json":
+            found = [{each.name: _json(each, each.value(row)) for each in self.columns} for row in self.rows]
+            return Response(json.dumps(found), headers=headers, media_type="application/json")
+        out = io.StringIO()
+        writer = csv.writer(out)
+        writer.writerow(names)
+        writer.writerows([_csv(each, each.value(row)) for each in self.columns] for row in self.rows)
+        return Response(out.getvalue(), headers=headers, media_type="text/csv")
+
+    @staticmethod
+    def _plain(column: Column, row: Any) -> str:
+        value = _json(column, column.value(row))
+        return "" if value is None else str(value)
+
+
+def _json(column: Column, value: Any) -> Any:
+    """Return a value for JSON: an instant in RFC 3339, and no infinity."""
+    if column.kind == "time" and value is not None:
+        value = text.utc(value)
+    if isinstance(value, datetime):
+        return text.iso(value)
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _csv(column: Column, value: Any) -> Any:
+    """Return a value for CSV. A spreadsheet must not take a text for a formula: such a text begins with ``'``."""
+    value = _json(column, value)
+    return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value

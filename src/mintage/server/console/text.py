@@ -1,0 +1,80 @@
+"""Texts of values on pages: names that others chose, times and numbers."""
+
+from __future__ import annotations
+
+import time
+import unicodedata
+from datetime import UTC, datetime
+from typing import Final
+
+from markupsafe import Markup
+
+from mintage.formats import times
+
+LONGEST: Final = 200
+"""The most characters of a text in a cell of a table; files have all of them."""
+_UNITS: Final = (("day", 86_400), ("hour", 3_600), ("minute", 60), ("second", 1))
+_SEPARATORS: Final = {"Zl", "Zp"}
+
+
+def visible(text: str) -> str:
+    """Return a text in which no character is invisible or changes the order of others: those are escapes."""
+    return text if text.isascii() and text.isprintable() else "".join(map(_visible, text))
+
+
+def _visible(character: str) -> str:
+    category = unicodedata.category(character)
+    if category.startswith("C") or category in _SEPARATORS:
+        return ascii(character)[1:-1]
+    return character
+
+
+def short(text: str) -> str:
+    """Return the beginning of a text."""
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]}…"
+
+
+def finalize(value: object) -> object:
+    """Return a value as templates write it, unless it is Markup: a text is visible, and ``None`` is a dash."""
+    if value is None:
+        return "–"
+    return value if isinstance(value, (Markup, int, float)) else visible(str(value))
+
+
+def utc(value: datetime | int) -> datetime | None:
+    """Return an instant, given as such or in milliseconds since the Unix epoch; ``None`` after the year 9999."""
+    return times.utc(value * times.MS) if isinstance(value, int) else value.astimezone(UTC)
+
+
+def iso(at: datetime) -> str:
+    """Return an instant in RFC 3339, to the millisecond."""
+    return at.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def relative(seconds: float) -> str:
+    """Return the time since a moment, or until it if negative, in the largest unit that fits."""
+    for unit, length in _UNITS:
+        if count := int(abs(seconds) // length):
+            amount = f"{count:,} {unit}{'s' if count > 1 else ''}"
+            return f"{amount} ago" if seconds > 0 else f"in {amount}"
+    return "now"
+
+
+def duration(seconds: float) -> str:
+    """Return a length of time in its largest unit that fits: ``3 days``."""
+    return relative(-seconds).removeprefix("in ").replace("now", "less than a second")
+
+
+def moment(value: datetime | int | None) -> Markup:
+    """Return an instant as HTML: in UTC, and relative to now. A script adds the local time."""
+    at = None if value is None else utc(value)
+    if at is None:
+        return Markup("–")
+    return Markup('<time datetime="{}">{:%Y-%m-%d %H:%M:%S}Z</time> <span class="ago">{}</span>').format(
+        iso(at), at, relative(time.time() - at.timestamp())
+    )
+
+
+def number(value: float) -> str:
+    """Return a number with its thousands apart."""
+    return f"{value:,}" if isinstance(value, int) else f"{value:,.4g}" if abs(value) < 1000 else f"{value:,.0f}"

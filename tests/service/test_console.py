@@ -1,0 +1,306 @@
+"""Tests of the console over HTTP: sign-in, forms, headers, hostile requests and files."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import html
+import io
+import re
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import httpx
+import pytest
+
+from checks.assets import ROOT, assets
+from mintage.server.config.keys import new_key
+from tests.service.running import Running, key_toml, running
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+OPS, USER = new_key(), new_key()
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    with running(tmp_path_factory.mktemp("open")) as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def keyed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    with with_keys(tmp_path_factory.mktemp("keys")) as found:
+        yield found
+
+
+@contextmanager
+def with_keys(home: Path, *options: str) -> Iterator[Running]:
+    toml = key_toml("ops", OPS, {"*": ["admin"]}) + key_toml("user", USER, {"orders": ["next"]})
+    with running(home, *options, toml=toml) as found:
+        yield found
+
+
+def browser(service: Running, **how: Any) -> httpx.Client:
+    """Return a client with the cookies of a browser."""
+    return httpx.Client(base_url=service.url, headers={"Accept": "text/html"}, **how)
+
+
+def token_in(answer: httpx.Response) -> str:
+    """Return the token of the forms of a page."""
+    found = re.search(r'name="token" value="([0-9a-f]+)"', answer.text)
+    assert found, answer.text
+    return found[1]
+
+
+def sign_in(client: httpx.Client, key: str, **more: str) -> httpx.Response:
+    token = token_in(client.get("/console/sign-in"))
+    return client.post("/console/sign-in", data={"key": key, "next": "/console/", "token": token, **more})
+
+
+def code_of(answer: httpx.Response) -> str:
+    """Return the error code on a page."""
+    found = re.search(r"<dt>Code</dt><dd><code>([\w.]+)</code>", answer.text)
+    assert found, answer.text
+    return found[1]
+
+
+# --- frame --------------------------------------------------------------------------------------------------------
+
+
+def test_page_allows_nothing_from_elsewhere_and_nothing_inline(service: Running) -> None:
+    with browser(service) as client:
+        for path in ("/console/", "/console/nothing", "/console/static/console.css"):
+            answer = client.get(path)
+            policy = answer.headers["content-security-policy"]
+            assert policy.startswith("default-src 'none'; script-src 'self'; style-src 'self';")
+            assert "unsafe" not in policy
+            assert answer.headers["x-content-type-options"] == "nosniff"
+        page = client.get("/console/").text
+        assert not re.search(r"<style|<script>| style=| on\w+=", page)
+
+
+def test_assets_are_those_that_the_list_names() -> None:
+    for each in assets():
+        assert hashlib.sha256((ROOT / each.target).read_bytes()).hexdigest() == each.sha256, each.target
+
+
+def test_root_answers_other_clients_as_without_the_console(service: Running) -> None:
+    with httpx.Client(base_url=service.url) as client:
+        assert client.get("/").status_code == 200
+        assert client.get("/", headers={"Accept": "text/html"}).headers["location"] == "/console/"
+
+
+def test_console_off_leaves_nothing_at_its_paths(tmp_path: Path) -> None:
+    with running(tmp_path, "--console", "off") as service, browser(service) as client:
+        assert client.get("/").status_code == 200
+        for path in ("/console", "/console/", "/console/static/console.css"):
+            assert client.get(path).json()["code"] == "request.path"
+
+
+# --- sign-in ------------------------------------------------------------------------------------------------------
+
+
+def test_page_leads_to_the_sign_in_and_back(keyed: Running) -> None:
+    with browser(keyed) as client:
+        answer = client.get("/console/?workers.sort=-pid")
+        assert answer.headers["location"] == "/console/sign-in?next=%2Fconsole%2F%3Fworkers.sort%3D-pid"
+        page = client.get(answer.headers["location"])
+        goal = html.unescape(re.findall(r'name="next" value="([^"]*)"', page.text)[0])
+        answer = sign_in(client, OPS, next=goal)
+        assert (answer.status_code, answer.headers["location"]) == (303, "/console/?workers.sort=-pid")
+        assert client.get(answer.headers["location"]).status_code == 200
+
+
+@pytest.mark.parametrize(
+    "goal", ["https://evil.example/", "//evil.example", "/v1/store", "/console/\r\nX: 1", "x" * 4096]
+)
+def test_sign_in_leads_to_no_other_place(keyed: Running, goal: str) -> None:
+    with browser(keyed) as client:
+        assert sign_in(client, OPS, next=goal).headers["location"] == "/console/"
+
+
+def test_cookie_of_a_session_is_for_the_console_alone(keyed: Running) -> None:
+    with browser(keyed) as client:
+        cookie = sign_in(client, OPS).headers["set-cookie"]
+        assert {"HttpOnly", "SameSite=strict", "Path=/console"} <= set(cookie.split("; "))
+        assert OPS not in cookie
+        assert "Secure" not in cookie
+        token = token_in(client.get("/console/sign-in"))
+        form = {"key": OPS, "next": "/console/", "token": token}
+        answer = client.post("/console/sign-in", data=form, headers={"X-Forwarded-Proto": "https"})
+        assert "; Secure" in answer.headers["set-cookie"]
+
+
+def test_session_is_worth_nothing_after_the_sign_out(keyed: Running) -> None:
+    with browser(keyed) as client, browser(keyed) as copy:
+        sign_in(client, OPS)
+        copy.cookies.update(client.cookies)
+        page = client.get("/console/")
+        assert page.status_code == copy.get("/console/").status_code == 200
+        client.post("/console/sign-out", data={"token": token_in(page)})
+        assert copy.get("/console/").status_code == 303
+
+
+def test_wrong_and_malformed_keys_sign_nobody_in(keyed: Running) -> None:
+    with browser(keyed) as client:
+        for key in ("", "mint_nobody", "x" * 4000, "\u202e", OPS[:-1]):
+            answer = sign_in(client, key)
+            assert answer.status_code in {401, 429}
+            assert OPS[:-1] not in answer.text
+            assert client.get("/console/").status_code == 303
+
+
+def test_right_key_signs_in_after_any_number_of_wrong_ones(keyed: Running) -> None:
+    with browser(keyed) as client:
+        codes = {sign_in(client, "mint_nobody").status_code for _ in range(60)}
+        assert codes == {401, 429}
+        assert sign_in(client, OPS).status_code == 303
+
+
+def test_page_needs_the_right_of_the_verb(keyed: Running) -> None:
+    with browser(keyed) as client:
+        sign_in(client, USER)
+        answer = client.get("/console/")
+        assert (answer.status_code, code_of(answer)) == (403, "request.rights")
+        assert "&#39;describe&#39;" in answer.text
+
+
+def test_altered_cookie_is_no_session(keyed: Running) -> None:
+    with browser(keyed) as client:
+        sign_in(client, USER)
+        ((name, value),) = client.cookies.items()
+        body, _, signature = value.partition(".")
+        for forged in (
+            "",
+            ".",
+            "a.b",
+            f"{body}.",
+            f"{body}.{signature[::-1]}",
+            f"{body[:-2]}AA.{signature}",
+            "\xff.\xff",
+        ):
+            headers = [(b"Cookie", f"{name}={forged}".encode("latin-1"))]
+            assert httpx.get(f"{keyed.url}/console/", headers=headers).status_code == 303
+
+
+def test_key_in_a_header_reads_without_a_session(keyed: Running) -> None:
+    headers = {"Authorization": f"Bearer {OPS}"}
+    answer = httpx.get(f"{keyed.url}/console/?format=json", headers=headers)
+    assert [list(each) for each in answer.json()] == [["pid", "started"]]
+    answer = httpx.get(f"{keyed.url}/console/?format=json")
+    assert (answer.status_code, answer.json()["code"]) == (401, "request.key")
+
+
+# --- other sites --------------------------------------------------------------------------------------------------
+
+
+def test_form_without_the_token_of_its_session_is_refused(keyed: Running) -> None:
+    with browser(keyed) as client, browser(keyed) as other:
+        sign_in(client, OPS)
+        for token in ("", "0" * 64, "\u202e", token_in(other.get("/console/sign-in"))):
+            answer = client.post("/console/sign-out", data={"token": token})
+            assert (answer.status_code, code_of(answer)) == (403, "request.rights")
+        assert client.get("/console/").status_code == 200
+
+
+def test_form_of_a_page_of_another_site_is_refused(keyed: Running) -> None:
+    with browser(keyed) as client:
+        sign_in(client, OPS)
+        data = {"token": token_in(client.get("/console/"))}
+        for site in ("cross-site", "same-site"):
+            assert client.post("/console/sign-out", data=data, headers={"Sec-Fetch-Site": site}).status_code == 403
+
+
+@pytest.mark.parametrize("options", [(), ("--insecure",)], ids=["loopback", "insecure"])
+def test_without_keys_pages_of_other_sites_get_nothing(tmp_path: Path, options: tuple[str, ...]) -> None:
+    with running(tmp_path, *options) as service, browser(service) as client:
+        assert client.get("/console/").status_code == 200
+        for headers in (
+            {"Origin": "https://evil.example"},
+            {"Origin": "null"},
+            {"Host": "evil.example"},
+            {"X-Forwarded-For": "192.0.2.7"},
+        ):
+            answer = client.get("/console/", headers=headers)
+            assert answer.status_code == 403, headers
+            assert "Processes" not in answer.text
+
+
+def test_link_from_another_site_finds_the_session(keyed: Running) -> None:
+    with browser(keyed) as client:
+        sign_in(client, OPS)
+        # The browser keeps the cookie back from the first request.
+        answer = httpx.get(f"{keyed.url}/console/", headers={"Sec-Fetch-Site": "cross-site"})
+        assert (answer.status_code, 'http-equiv="refresh"' in answer.text) == (200, True)
+        assert client.get("/console/", headers={"Sec-Fetch-Site": "same-origin"}).status_code == 200
+
+
+# --- hostile parameters -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "workers.sort=nothing",
+        "workers.sort=--pid",
+        "workers.page=0",
+        "workers.page=1e3",
+        "workers.page=99999999999999999999999999",
+        "workers.size=1001",
+        "workers.page=%D9%A1",
+        "workers.q=%00",
+        "workers.q=%ff",
+        "workers.q=" + "a" * 4097,
+        "workers.q=a&workers.q=b",
+        "format=xml",
+        "table=nothing",
+        "<script>=1",
+        "&".join(f"a{at}=1" for at in range(40)),
+    ],
+)
+def test_malformed_parameter_is_one_clear_error(service: Running, query: str) -> None:
+    answer = httpx.get(f"{service.url}/console/?{query}")
+    assert answer.status_code == 400
+    assert "request.malformed" in answer.text
+    assert "<script>=" not in answer.text
+
+
+def test_table_is_sorted_and_searched_by_the_url(service: Running) -> None:
+    answer = httpx.get(f"{service.url}/console/?workers.sort=-pid&workers.q=<b>%E2%80%AE")
+    assert answer.status_code == 200
+    assert 'aria-sort="descending"' in answer.text
+    assert "<b>" not in answer.text
+    rows = list(csv.reader(io.StringIO(httpx.get(f"{service.url}/console/?format=csv").text)))
+    assert rows[0] == ["pid", "started"]
+
+
+# --- several workers, and restarts ------------------------------------------------------------------------------
+
+
+def test_workers_share_sessions_and_a_restart_ends_them(tmp_path: Path) -> None:
+    with with_keys(tmp_path, "--workers", "2") as service:
+        with browser(service) as client:
+            sign_in(client, OPS)
+            cookies = dict(client.cookies)
+        pids: set[str] = set()
+        while len(pids) < 2:  # each connection may reach another worker
+            with browser(service, cookies=cookies) as client:
+                page = client.get("/console/")
+                assert page.status_code == 200
+                pids |= set(re.findall(r"process (\d+)</span>", page.text))
+        with browser(service, cookies=cookies) as client:
+            client.post("/console/sign-out", data={"token": token_in(page)})
+        for _ in range(10):
+            with browser(service, cookies=cookies) as client:
+                assert client.get("/console/").status_code == 303
+        with browser(service) as client:
+            sign_in(client, OPS)
+            cookies = dict(client.cookies)
+        service.serving.stop()
+        service.serving.wait()
+        service.serving.start()
+        with browser(service, cookies=cookies) as client:
+            assert client.get("/console/").status_code == 303

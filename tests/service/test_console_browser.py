@@ -1,0 +1,114 @@
+"""Tests of the console in a real browser, on real stores."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.helpers.browser import chromium, opened, violations
+from tests.servers.proxy import Proxy
+from tests.service.running import Running, key_toml, running
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from playwright.sync_api import Browser
+
+    from tests.servers.redis import Redis
+
+KEY = "mint_of-the-operator"
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with chromium() as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    with running(tmp_path_factory.mktemp("open")) as found:
+        yield found
+
+
+def test_root_leads_a_browser_to_the_health_of_the_service(browser: Browser, service: Running) -> None:
+    with opened(browser) as page:
+        page.goto(f"{service.url}/")
+        assert page.url == f"{service.url}/console/"
+        assert page.get_by_text("The service is well").is_visible()
+        assert page.get_by_role("table", name="Processes").get_by_role("row").count() == 2
+
+
+def test_key_signs_in_and_out(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> None:
+    toml = key_toml("ops", KEY, {"*": ["describe"]})
+    with running(tmp_path_factory.mktemp("keys"), toml=toml) as service, opened(browser) as page:
+        page.goto(f"{service.url}/console/")
+        page.get_by_label("Key").fill("mint_wrong")
+        page.get_by_role("button", name="Sign in").click()
+        assert page.get_by_text("not known").is_visible()
+        page.get_by_label("Key").fill(KEY)
+        page.get_by_role("button", name="Sign in").click()
+        assert page.get_by_text("The service is well").is_visible()
+        page.get_by_role("button", name="Sign out").click()
+        page.goto(f"{service.url}/console/")
+        assert page.get_by_label("Key").is_visible()
+
+
+def test_live_page_is_read_again_and_keeps_its_focus(browser: Browser, service: Running) -> None:
+    with opened(browser) as page:
+        page.goto(f"{service.url}/console/")
+        page.get_by_role("link", name="CSV").focus()
+        trace = page.locator(".foot code").inner_text()
+        page.wait_for_function("text => document.querySelector('.foot code').innerText !== text", arg=trace)
+        assert page.evaluate("document.activeElement.innerText") == "CSV"
+
+
+def test_choice_of_a_theme_outlives_the_page(browser: Browser, service: Running) -> None:
+    with opened(browser, color_scheme="light") as page:
+        page.goto(f"{service.url}/console/")
+        page.get_by_label("Theme").select_option("dark")
+        page.reload()
+        assert page.evaluate("getComputedStyle(document.documentElement).colorScheme") == "dark"
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_axe_finds_no_violation(browser: Browser, service: Running, theme: str) -> None:
+    with opened(browser, color_scheme=theme) as page:
+        for path in ("/console/", "/console/events", "/console/nothing"):
+            page.goto(service.url + path)
+            assert violations(page) == [], path
+
+
+@pytest.mark.parametrize("width", [320, 1440])
+def test_page_is_no_wider_than_the_screen(browser: Browser, service: Running, width: int) -> None:
+    with opened(browser, viewport={"width": width, "height": 800}) as page:
+        for path in ("/console/", "/console/events", "/console/nothing"):
+            page.goto(service.url + path)
+            assert page.evaluate("document.documentElement.scrollWidth") <= width, path
+
+
+def test_pages_work_without_javascript(browser: Browser, service: Running) -> None:
+    with opened(browser, java_script_enabled=False) as page:
+        page.goto(f"{service.url}/console/")
+        page.get_by_role("link", name="Events").click()
+        assert page.get_by_role("table", name="Events").get_by_text("serving").is_visible()
+        page.get_by_label("What happened").select_option("serving")
+        page.get_by_role("button", name="Filter").click()
+        assert "kind=serving" in page.url
+        page.get_by_role("link", name="Time").click()
+        assert "sort=at" in page.url
+
+
+def test_lost_store_is_shown_until_it_is_back(browser: Browser, redis: Redis, tmp_path: Path) -> None:
+    with Proxy(redis) as proxy, running(tmp_path, store=proxy.url) as service, opened(browser) as page:
+        page.goto(f"{service.url}/console/")
+        assert page.get_by_text("The service is well").is_visible()
+        proxy.refuse()
+        page.get_by_text("degraded since").wait_for()
+        assert page.get_by_text("What to do").is_visible()
+        proxy.heal()
+        page.get_by_text("The service is well").wait_for()
+        page.goto(f"{service.url}/console/events?kind=store+back")
+        assert page.get_by_role("cell", name="store back").is_visible()

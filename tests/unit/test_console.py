@@ -1,0 +1,157 @@
+"""Tests of the console's tables and texts: sorting, searching, paging, files, and what hostile names become."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from datetime import UTC, datetime
+from typing import Any, NamedTuple
+
+import pytest
+from jinja2 import UndefinedError
+from markupsafe import Markup
+
+from mintage.errors import RequestError
+from mintage.server.console import pictures, text
+from mintage.server.console.frame import TEMPLATES
+from mintage.server.console.query import Query
+from mintage.server.console.table import Column, Table
+from tests.helpers.cases import each_case
+
+
+class Row(NamedTuple):
+    name: str
+    number: int | None = 0
+
+
+COLUMNS = (
+    Column("name", "Name", lambda each: each.name, link=lambda each: f"/console/x/{each.number}"),
+    Column("count", "Count", lambda each: each.number, "number"),
+)
+HOSTILE = (
+    "<script>alert(1)</script>",
+    "\"' onmouseover=alert(1) x='",
+    "\u202egnp.exe\u2066",
+    "nul\x00\x1b[31m\r\n\u2028",
+    "{{ 7 * 7 }}",
+    "x" * 4096,
+    "\ud800",
+)
+
+
+def table(query: str = "", rows: Any = (), **how: Any) -> Table:
+    return Table(Query("/console/test", query.encode()), "Rows", COLUMNS, rows, **how)
+
+
+def drawn(of: Table) -> str:
+    """Return the HTML of a table."""
+    return TEMPLATES.from_string('{% from "table.html" import draw %}{{ draw(table) }}').render(table=of)
+
+
+def test_rows_are_sorted_and_unknown_values_come_last() -> None:
+    rows = [Row("b", 2), Row("a", None), Row("c", 1)]
+    assert [each.name for each in table("sort=count", rows).rows] == ["c", "b", "a"]
+    assert [each.name for each in table("sort=-count", rows).rows] == ["b", "c", "a"]
+    assert [each.name for each in table("", rows).rows] == ["b", "a", "c"]
+    assert [each.name for each in table("", rows, sort="name").rows] == ["a", "b", "c"]
+
+
+def test_search_finds_texts_and_numbers_whatever_the_case() -> None:
+    rows = [Row("Orders", 17), Row("users", 3)]
+    assert table("q=oRD", rows).rows == [rows[0]]
+    assert table("q=17", rows).rows == [rows[0]]
+    assert table("q=nothing", rows).rows == []
+
+
+def test_pages_have_each_row_once() -> None:
+    rows = [Row(str(each), each) for each in range(95)]
+    found, url = [], "/console/test"
+    while url:
+        page = table(url.partition("?")[2], rows)
+        found += [cells[1].value for cells in page.cells]
+        assert page.range.endswith(" of 95")
+        url = page.next_url or ""
+    assert found == list(range(95))
+
+
+def test_links_keep_the_other_parameters() -> None:
+    rows = [Row(str(each)) for each in range(100)]
+    found = table("t.sort=name&t.page=2&t.q=1&kind=x", rows, name="t")
+    assert found.headings[0].url == "/console/test?t.sort=-name&t.q=1&kind=x"
+    assert found.file_url("csv") == "/console/test?t.sort=name&t.q=1&kind=x&format=csv&table=t"
+    assert found.others() == {"t.sort": "name", "kind": "x"}
+
+
+@each_case("hostile", HOSTILE)
+def test_hostile_name_is_text_on_a_page(hostile: str) -> None:
+    html = drawn(table("", [Row(hostile)] * 11))
+    assert "<script" not in html
+    assert not {"\u202e", "\u2066", "\u2028", "\x00", "\x1b", "\ud800", "49"} & set(html)
+    assert " onmouseover" not in html.replace("&#39; onmouseover", "")
+    assert len(html) < 20_000
+
+
+def test_text_that_a_spreadsheet_would_compute_is_defused() -> None:
+    rows = [Row(name, -1) for name in ("=1+1", "+1", "-1", "@x", "\tx", "\rx", "plain")]
+    found = list(csv.reader(io.StringIO(bytes(table("", rows).file("csv").body).decode())))
+    assert [row[0] for row in found[1:]] == ["'=1+1", "'+1", "'-1", "'@x", "'\tx", "'\rx", "plain"]
+    assert {row[1] for row in found[1:]} == {"-1"}
+
+
+def test_files_have_all_rows_and_whole_texts() -> None:
+    rows = [Row("x" * 4096, 2**63 - 1)] * 120
+    found = json.loads(bytes(table("size=10", rows).file("json").body))
+    assert found == [{"name": "x" * 4096, "count": 2**63 - 1}] * 120
+
+
+@pytest.mark.parametrize("given", ["0", "-1", "1001", "1.5", "", "١", "1e3", "9" * 5000])
+def test_size_outside_its_range_is_refused(given: str) -> None:
+    from urllib.parse import quote
+
+    if given == "":
+        assert table("size=").cells == []
+        return
+    with pytest.raises(RequestError, match=r"size .* is not a whole number in 1\.\.1000|may have 4096"):
+        table(f"size={quote(given)}")
+
+
+def test_parameter_that_no_page_reads_is_refused() -> None:
+    query = Query("/console/test", b"sort=name&other=1")
+    Table(query, "Rows", COLUMNS, ())
+    with pytest.raises(RequestError, match="unknown parameter 'other'"):
+        query.check()
+
+
+# --- texts --------------------------------------------------------------------------------------------------------
+
+
+def test_instants_are_in_utc_and_relative() -> None:
+    html = text.moment(datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC))
+    assert '<time datetime="2026-01-02T03:04:05.000Z">2026-01-02 03:04:05Z</time>' in html
+    assert text.moment(1767323045000) == text.moment(datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC))
+    assert text.moment(None) == text.moment(2**62) == "–"
+
+
+@pytest.mark.parametrize(
+    ("seconds", "expected"), [(0.4, "now"), (61, "1 minute ago"), (-7300, "in 2 hours"), (1e9, "11,574 days ago")]
+)
+def test_relative_time_is_in_its_largest_unit(seconds: float, expected: str) -> None:
+    assert text.relative(seconds) == expected
+
+
+def test_template_with_an_unknown_variable_fails() -> None:
+    with pytest.raises(UndefinedError):
+        TEMPLATES.from_string("{{ nothing }}").render()
+
+
+def test_markup_is_kept_and_text_is_not() -> None:
+    drawn = TEMPLATES.from_string("{{ a }} {{ b }} {{ c }}").render(a=Markup("<b>"), b="<b>", c=None)
+    assert drawn == "<b> &lt;b&gt; –"
+
+
+@pytest.mark.parametrize("values", [[], [1], [0, 0], [3, 1, 2]])
+def test_sparkline_is_a_picture_with_a_label(values: list[float]) -> None:
+    found = pictures.sparkline(values, "<label>")
+    assert found == "" if not values else 'aria-label="&lt;label&gt;"' in found
+    assert "nan" not in found

@@ -1,0 +1,132 @@
+"""Tests of the journal that workers share, and of the events that the log keeps in it."""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import structlog
+
+from mintage.server.config.settings import Settings
+from mintage.server.core import journal, logs
+from mintage.server.core.events import Event, events
+from mintage.server.core.journal import LONGEST_BYTES, MOST_RECORDS, Journal
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+
+@pytest.fixture(params=["memory", "files"])
+def shared(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Let journals begin empty: in memory, or in the files of several workers."""
+    monkeypatch.delenv("PROMETHEUS_MULTIPROC_DIR", raising=False)
+    if request.param == "files":
+        monkeypatch.setenv("PROMETHEUS_MULTIPROC_DIR", str(tmp_path))
+    journal._MEMORY.clear()
+    yield
+    journal._MEMORY.clear()
+
+
+def test_journal_reads_what_any_of_its_objects_appended(shared: None) -> None:
+    one, other = Journal("test"), Journal("test")
+    assert one.read() == []
+    for at in range(3):
+        assert one.append({"at": at})
+        assert other.read() == [{"at": each} for each in range(at + 1)]
+    assert Journal("another").read() == []
+
+
+def test_full_journal_drops_its_oldest_records(shared: None) -> None:
+    found = Journal("test")
+    for at in range(9 * MOST_RECORDS):
+        found.append({"at": at, "text": "x" * 250})
+    kept = [each["at"] for each in found.read()]
+    assert MOST_RECORDS <= len(kept) <= 3 * MOST_RECORDS
+    assert kept == list(range(kept[0], 9 * MOST_RECORDS))
+
+
+def test_record_that_is_too_long_is_not_kept(shared: None) -> None:
+    found = Journal("test")
+    assert not found.append({"text": "x" * LONGEST_BYTES})
+    assert found.read() == []
+
+
+def test_threads_lose_no_record(shared: None) -> None:
+    found = Journal("test")
+    threads = [threading.Thread(target=lambda: [found.append({"at": each}) for each in range(200)]) for _ in range(4)]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join()
+    assert sorted(each["at"] for each in found.read()) == sorted([*range(200)] * 4)
+
+
+def test_half_written_line_hides_no_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PROMETHEUS_MULTIPROC_DIR", str(tmp_path))
+    Journal("test").append({"at": 1})
+    with (tmp_path / "test.jsonl").open("ab") as file:
+        file.write(b'{"at": \n')
+    Journal("test").append({"at": 2})
+    assert Journal("test").read() == [{"at": 1}, {"at": 2}]
+
+
+def test_directory_that_is_gone_fails_no_request(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PROMETHEUS_MULTIPROC_DIR", str(tmp_path / "gone"))
+    assert not Journal("test").append({"at": 1})
+    assert Journal("test").read() == []
+
+
+# --- events -------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def log(shared: None, capsys: pytest.CaptureFixture[str]) -> Iterator[Any]:
+    """Return a logger of the service with a level above most events."""
+    before = logging.root.handlers[:], logging.root.level
+    logs.configure(Settings(log_level="error"))
+    yield structlog.get_logger("mintage.server")
+    logging.captureWarnings(False)
+    logging.root.handlers[:], logging.root.level = before
+    structlog.reset_defaults()
+
+
+def test_events_are_kept_whatever_the_level_of_the_log(log: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    with structlog.contextvars.bound_contextvars(trace_id="t1"):
+        log.info("changed", key="ops", path="/v1/pools/sno")
+    log.warning("store away", code="store.unavailable")
+    log.info("refused", code="request.rights")
+    logging.getLogger("mintage").warning("mintage: a lease was lost")
+    assert [(each.kind, each.actor, each.trace_id) for each in events()] == [
+        ("mintage: a lease was lost", "", ""),
+        ("store away", "", ""),
+        ("changed", "ops", "t1"),
+    ]
+    assert "path: /v1/pools/sno" in events()[-1].text
+    assert capsys.readouterr().err == ""
+
+
+def test_event_has_no_secret_and_is_short(log: Any) -> None:
+    log.warning("store away", reason="redis://:secret@host refused mint_0123456789abcdef0123 " + "x" * 9999)
+    (event,) = events()
+    assert "secret@" not in event.text
+    assert "0123456789abcdef" not in event.text
+    assert len(event.text) < 400
+
+
+def test_what_all_workers_log_is_one_event(log: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    for pid in (11, 12, 13):
+        with monkeypatch.context() as worker:
+            worker.setattr(os, "getpid", lambda pid=pid: pid)
+            log.warning("store away", code="store.unavailable")
+    (event,) = events()
+    assert event.pids == (11, 12, 13)
+
+
+def test_worker_that_logs_twice_has_two_events(log: Any) -> None:
+    for _ in range(2):
+        log.warning("store away", code="store.unavailable")
+    assert [type(each) for each in events()] == [Event, Event]
