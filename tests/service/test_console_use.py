@@ -115,7 +115,7 @@ def test_ends_are_a_file_too(world: World) -> None:
     assert (row["namespace"], row["left"], row["state"]) == ("file.codes", "10", "rate not known")
     found = world.get("/ends", **{**query, "format": "json"}).json
     assert found is not None
-    assert [each["left"] for each in found()] == [10]
+    assert [each["left"] for each in found()] == ["10"]
 
 
 # --- who uses how much? -------------------------------------------------------------------------------------------

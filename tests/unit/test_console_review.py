@@ -134,7 +134,7 @@ def test_pool_that_cannot_be_created_is_refused(name: str, layout: str, code: st
 def test_revocation_names_the_holder_and_the_end_of_its_window() -> None:
     found = review.revoke(HELD, 1_007_001)
     assert found.effects[0] == "The holder is web-1:4242."
-    assert "in 23 s (1970-01-01T00:17:10Z)" in found.effects[1]
+    assert "in 23 s (1970-01-01 00:17:10 UTC)" in found.effects[1]
     assert found.typed == "sno/17"
 
 

@@ -198,7 +198,7 @@ def revoke(record: NodeRecord, now_ms: int) -> Review:
             code="lease.unknown",
         )
     until, seconds = utc(record.until_ms * MS), -(-(record.until_ms - now_ms) // 1000)
-    moment = stamp(until) if until else "after the year 9999"
+    moment = f"{until:%Y-%m-%d %H:%M:%S} UTC" if until else "after the year 9999"
     end = (
         f"It mints until the end of its window, in {seconds:,} s ({moment}). If it extends its lease before you "
         "confirm, that end is later."

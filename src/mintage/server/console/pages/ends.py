@@ -14,7 +14,8 @@ from starlette.routing import Route
 
 from mintage.errors import ConfigError
 from mintage.formats import catalogue
-from mintage.server.console.frame import page, read, service_of, store_of
+from mintage.rules import MAX_INTEGER
+from mintage.server.console.frame import caller, page, read, service_of, store_of
 from mintage.server.console.query import Query
 from mintage.server.console.table import Column, Table
 from mintage.server.core.health import DAY_S, Pace, days_left
@@ -40,6 +41,8 @@ MOST: Final = 10_000
 """The most namespaces and pools of the page; a store may have more."""
 MOST_LEASES: Final = 100_000
 """The most leases that the page counts; a store may have more."""
+COUNT_S: Final = 60.0
+"""The time for which the page shows a count of leases, in seconds: it reads all pages of them."""
 _LONGEST_DAYS: Final = 36_524
 """A hundred years. Nobody plans for longer, and a date may be after the last one of the calendar."""
 
@@ -248,7 +251,9 @@ def ends_soon(
     found = []
     for each in namespaces:
         if each.is_soon:
-            why = f"{each.left:,} integers are left: use a new namespace in time"
+            why = (
+                f"{each.left:,} integers are left: use a new namespace in time" if each.left else "use a new namespace"
+            )
             found.append(Soon("namespace", each.record.name, namespace_url(each.record.name), each.days, why))
     for pool in pools:
         url = f"/console/pools/{quote(pool.record.name)}"
@@ -295,12 +300,14 @@ NAMESPACES: Final = (
     Column("namespace", "Namespace", lambda each: each.record.name, link=lambda each: namespace_url(each.record.name)),
     Column("state", "State", lambda each: each.state, show=lambda each: _marked(each.state, is_bad=each.is_soon)),
     Column("days_left", "Days left", lambda each: _finite(each.days), show=lambda each: days_in_words(each.days)),
-    Column("left", "Integers left", lambda each: each.left, "number"),
+    Column("left", "Integers left", lambda each: each.left, "big", show=lambda each: amount(each.left)),
     Column("used", "Used", lambda each: round(each.used * 100, 1), "number", show=lambda each: f"{each.used:.1%}"),
     Column("hour", "A second, last hour", lambda each: _rounded(each.hour), "number"),
     Column("day", "A second, last day", lambda each: _rounded(each.day), "number"),
-    Column("high_water", "Last reserved", lambda each: each.record.high_water, "number"),
-    Column("maximum", "Maximum", lambda each: each.record.maximum, "number"),
+    Column("last", "Last reserved", lambda each: each.record.high_water if each.record.largest else None, "big"),
+    Column(
+        "maximum", "Maximum", lambda each: each.record.maximum, "big", show=lambda each: amount(each.record.maximum)
+    ),
 )
 POOLS: Final = (
     Column(
@@ -325,8 +332,22 @@ LAYOUTS: Final = (
 )
 
 
+def amount(n: int) -> str:
+    """Return a number of integers for people: one of more than 15 digits is rounded.
+
+    >>> amount(1_234), amount(2**62), amount(2**63 - 1)
+    ('1,234', Markup('4.6 × 10<sup>18</sup>'), Markup('2<sup>63</sup> - 1'))
+    """
+    if n == MAX_INTEGER:
+        return Markup("2<sup>63</sup> - 1")
+    if n < 10**15:
+        return f"{n:,}"
+    digits, _, exponent = f"{n:.1e}".partition("e+")
+    return Markup("{} × 10<sup>{}</sup>").format(digits, exponent)
+
+
 def _in_words(days: float | None) -> str:
-    return "nearly full now" if days is None else days_in_words(days)
+    return "nearly full now" if days is None else "ended" if days == 0 else days_in_words(days)
 
 
 def _rounded(rate: float | None) -> float | None:
@@ -338,7 +359,7 @@ async def ends(request: Request) -> Response:
     service, store, query, now = service_of(request), store_of(request), Query.of(request), datetime.now(UTC)
     records = await read(request, "describe", "", namespaces_of, store)
     pools = await read(request, "describe", "", pools_of, store)
-    numbers = await read(request, "describe", "", count_numbers, store)
+    numbers = await read(request, "describe", "", count_numbers, store, fresh_s=COUNT_S)
     layouts = service.layout_ends()
     found, full = namespace_ends(records, service.metrics.usage), pool_ends(pools, numbers)
     note = f"There are more: these are the first {MOST:,} by name." if len(records) == MOST else ""
@@ -348,7 +369,14 @@ async def ends(request: Request) -> Response:
         Table(query, "Pools by share of node numbers in use", POOLS, full, name="pools"),
         Table(query, "Layouts of this service by end", LAYOUTS, list(layouts.items()), name="layouts", sort="ends"),
     ]
-    return await page(request, "ends.html", title="What will run out, and when?", tables=tables, live=True)
+    return await page(
+        request,
+        "ends.html",
+        title="What will run out, and when?",
+        tables=tables,
+        live=True,
+        may_create=caller(request).may_any("create"),
+    )
 
 
 ROUTES: Final = (Route(PATH, ends),)

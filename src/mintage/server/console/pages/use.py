@@ -12,7 +12,7 @@ from starlette.routing import Route
 from mintage.errors import RequestError
 from mintage.rules import check_name
 from mintage.server.console.frame import caller, page, read, service_of, store_of
-from mintage.server.console.pages.ends import days_in_words, namespace_ends, namespace_url
+from mintage.server.console.pages.ends import amount, days_in_words, namespace_ends, namespace_url
 from mintage.server.console.pictures import sparkline
 from mintage.server.console.query import Query
 from mintage.server.console.table import Column, Table
@@ -112,12 +112,14 @@ def _columns(what: str, title: str, *, link: bool = False, kinds: tuple[str, ...
                 "integers_hour",
                 "Integers, last hour",
                 lambda each: sum(each.integers.hour),
+                "number",
                 show=_drawn(lambda each: each.integers.hour, f"integers of the {_HOUR}"),
             ),
             Column(
                 "integers_day",
                 "Integers, last day",
                 lambda each: sum(each.integers.day),
+                "number",
                 show=_drawn(lambda each: each.integers.day, f"integers of the {_DAY}"),
             ),
         ]
@@ -127,12 +129,14 @@ def _columns(what: str, title: str, *, link: bool = False, kinds: tuple[str, ...
                 "ids_hour",
                 "IDs, last hour",
                 lambda each: sum(each.ids.hour),
+                "number",
                 show=_drawn(lambda each: each.ids.hour, f"IDs of the {_HOUR}"),
             ),
             Column(
                 "ids_day",
                 "IDs, last day",
                 lambda each: sum(each.ids.day),
+                "number",
                 show=_drawn(lambda each: each.ids.day, f"IDs of the {_DAY}"),
             ),
         ]
@@ -196,6 +200,7 @@ async def namespace(request: Request) -> Response:
         title=name,
         end=end,
         left_in_words=days_in_words(end.days),
+        amount=amount,
         hour=_drawn(lambda each: each.integers.hour, f"integers of the {_HOUR}")(Row(name, total, _NOTHING)),
         day=_drawn(lambda each: each.integers.day, f"integers of the {_DAY}")(Row(name, total, _NOTHING)),
         may_change=who.may("create", name) and not record.retired,
