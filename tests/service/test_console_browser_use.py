@@ -9,7 +9,7 @@ import httpx
 import pytest
 
 from mintage.store import open_store
-from tests.helpers.browser import chromium, opened
+from tests.helpers.browser import chromium, opened, violations
 from tests.servers.postgresql import PostgreSQL
 from tests.servers.redis import Redis
 from tests.service.running import Running, key_toml, running
@@ -87,3 +87,43 @@ def test_floor_is_raised_by_clicks(browser: Browser, busy: Running) -> None:
         page.get_by_role("button", name="Raise the floor").click()
         assert page.get_by_text("The floor is raised.").is_visible()
         assert page.get_by_text("5,000").first.is_visible()
+
+
+PAGES = (
+    "/ends",
+    "/use",
+    "/namespaces/coupons",
+    "/namespaces/tenant.001",
+    "/namespaces/tenant.001/raise-floor",
+    "/namespaces/tenant.001/raise-floor?floor=5000",
+    "/namespaces/tenant.001/raise-floor?floor=x",
+    "/namespaces/tenant.001/retire",
+    "/create/namespace?name=new",
+    "/create/pool?name=sno&never_used=yes",
+)
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_axe_finds_no_violation(browser: Browser, busy: Running, theme: str) -> None:
+    with opened(browser, color_scheme=theme, extra_http_headers=HEADERS) as page:
+        for path in PAGES:
+            page.goto(f"{busy.url}/console{path}")
+            assert violations(page) == [], path
+
+
+@pytest.mark.parametrize("width", [320, 1440])
+def test_page_is_no_wider_than_the_screen(browser: Browser, busy: Running, width: int) -> None:
+    with opened(browser, viewport={"width": width, "height": 800}, extra_http_headers=HEADERS) as page:
+        for path in PAGES:
+            page.goto(f"{busy.url}/console{path}")
+            assert page.evaluate("document.documentElement.scrollWidth") <= width, path
+
+
+def test_floor_is_raised_without_javascript(browser: Browser, busy: Running) -> None:
+    with opened(browser, java_script_enabled=False, extra_http_headers=HEADERS) as page:
+        page.goto(f"{busy.url}/console/namespaces/tenant.009/raise-floor")
+        page.get_by_label("New floor").fill("20")
+        page.get_by_role("button", name="Show what it will do").click()
+        page.get_by_label("Type tenant.009 to confirm").fill("tenant.009")
+        page.get_by_role("button", name="Raise the floor").click()
+        assert page.get_by_text("The floor is raised.").is_visible()

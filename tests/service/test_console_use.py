@@ -169,6 +169,7 @@ def confirm(world: World, page: Page, typed: str, key: str = "ops", **fields: st
 
 def test_floor_is_raised_after_the_name_is_typed(world: World) -> None:
     world.store.reserve("floor.orders", 23)
+    assert "Floor none" in world.get("/namespaces/floor.orders").text
     page = world.get("/namespaces/floor.orders/raise-floor")
     assert not any("typed" in form.fields for form in page.forms)
     page = world.visitor().send(page.form("floor"), floor="5000")
@@ -176,6 +177,7 @@ def test_floor_is_raised_after_the_name_is_typed(world: World) -> None:
     page = confirm(world, page, "floor.orders")
     assert (page.status, page.path) == (200, "/console/namespaces/floor.orders")
     assert "The floor is raised." in page.text
+    assert "Floor 5,000" in page.text
     assert world.store.reserve("floor.orders", 1).first == 5_000
 
 
