@@ -1,4 +1,4 @@
-"""What an action will do, and to whom: the sentences that people read before they confirm it.
+"""The effects of an action, for the people who confirm it: what it will do, and to whom.
 
 The functions are pure: they apply the rules of the stores to a record that was read. A :class:`Review` has a ``basis``,
 which changes with all that its sentences depend on. So a confirmation of an old page is refused: the state is another

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 TITLE: Final = "Ends"
 PATH: Final = "/ends"
 SOON_DAYS: Final = 90
-"""What ends within so many days is at the top of the page."""
+"""The days within which an end is at the top of the page."""
 FULL: Final = 0.9
 """The share of a pool's numbers in use from which on it counts as nearly full."""
 MOST: Final = 10_000
@@ -52,7 +52,7 @@ _LONGEST_DAYS: Final = 36_524
 
 @dataclass(frozen=True, slots=True)
 class NamespaceEnd:
-    """When a namespace is used up."""
+    """The end of a namespace."""
 
     record: NamespaceRecord
     hour: float | None
@@ -90,7 +90,7 @@ class NamespaceEnd:
 
     @property
     def state(self) -> str:
-        """What is true of it, in words."""
+        """Its state, in words."""
         if self.record.retired:
             return "retired"
         if self.left == 0:
@@ -130,13 +130,13 @@ class Numbers:
 
 @dataclass(frozen=True, slots=True)
 class PoolEnd:
-    """How full a pool is, and when its layout ends."""
+    """The use of a pool, and the end of its layout."""
 
     record: PoolRecord
     numbers: Numbers | None
     """``None`` if the page does not count so many leases."""
     nodes: int | None
-    """How many node numbers it has; ``None`` if this version does not know its layout."""
+    """The count of its node numbers; ``None`` if this version does not know its layout."""
     ends: datetime | None
     """The last time that its layout can hold; ``None`` if it has no such limit."""
 
