@@ -177,8 +177,8 @@ def test_days_left_are_words(days: float | None, words: str) -> None:
         (0, "0"),
         (1_234, "1,234"),
         (10**15 - 1, "999,999,999,999,999"),
-        (2**62, "4.6 × 10<sup>18</sup>"),
-        (MAX_INTEGER, "2<sup>63</sup> - 1"),
+        (2**62, "4.6 × 10¹⁸"),
+        (MAX_INTEGER, "2⁶³ - 1"),
     ],
 )
 def test_number_of_more_than_15_digits_is_rounded(n: int, words: str) -> None:

@@ -43,6 +43,7 @@ MOST_LEASES: Final = 100_000
 """The most leases that the page counts; a store may have more."""
 COUNT_S: Final = 60.0
 """The time for which the page shows a count of leases, in seconds: it reads all pages of them."""
+_RAISED: Final = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 _LONGEST_DAYS: Final = 36_524
 """A hundred years. Nobody plans for longer, and a date may be after the last one of the calendar."""
 
@@ -336,14 +337,14 @@ def amount(n: int) -> str:
     """Return a number of integers for people: one of more than 15 digits is rounded.
 
     >>> amount(1_234), amount(2**62), amount(2**63 - 1)
-    ('1,234', Markup('4.6 × 10<sup>18</sup>'), Markup('2<sup>63</sup> - 1'))
+    ('1,234', '4.6 × 10¹⁸', '2⁶³ - 1')
     """
     if n == MAX_INTEGER:
-        return Markup("2<sup>63</sup> - 1")
+        return "2⁶³ - 1"
     if n < 10**15:
         return f"{n:,}"
     digits, _, exponent = f"{n:.1e}".partition("e+")
-    return Markup("{} × 10<sup>{}</sup>").format(digits, exponent)
+    return f"{digits} × 10{exponent.translate(_RAISED)}"
 
 
 def _in_words(days: float | None) -> str:
