@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import structlog
 
+from mintage.errors import LeaseError, StoreError
+from mintage.rules import Lease
 from mintage.server.config.settings import Settings
 from mintage.server.core import journal, logs
-from mintage.server.core.events import Event, events
+from mintage.server.core.events import Event, Refusals, events
 from mintage.server.core.journal import LONGEST_BYTES, MOST_RECORDS, Journal
 
 if TYPE_CHECKING:
@@ -124,6 +126,17 @@ def test_what_all_workers_log_is_one_event(log: Any, monkeypatch: pytest.MonkeyP
             log.warning("store away", code="store.unavailable")
     (event,) = events()
     assert event.pids == (11, 12, 13)
+
+
+def test_refusal_of_the_store_is_an_event_once_a_minute(log: Any) -> None:
+    refusals = Refusals(iter((0.0, 1.0, 59.0, 60.0, 60.0)).__next__)
+    lost, busy = LeaseError("node 7 is lost", code="lease.lost"), StoreError("later", code="store.unavailable")
+    for _ in range(4):
+        refusals.log(lost, Lease("sno", 7, 0, 1, "token"))
+        refusals.log(busy, "sno")
+    refusals.log(lost, Lease("sno", 8, 0, 1, "token"))
+    assert [each.kind for each in events()] == ["lease lost"] * 3
+    assert "token" not in events()[0].text
 
 
 def test_worker_that_logs_twice_has_two_events(log: Any) -> None:

@@ -15,6 +15,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, disa
 from mintage import __version__
 from mintage.errors import CATALOGUE, MintError
 from mintage.formats.kinds import NAMES
+from mintage.server.core.events import Refusals
 from mintage.server.core.usage import Usage
 from mintage.store import Forwarding, Store
 
@@ -262,6 +263,7 @@ class Metered(Forwarding):
     def __init__(self, store: Store, metrics: Metrics) -> None:
         super().__init__(store)
         self.metrics = metrics
+        self._refusals = Refusals()
 
     def forward(self, verb: str, *args: Any, **kwargs: Any) -> Any:
         """Call a verb of the wrapped store."""
@@ -270,6 +272,7 @@ class Metered(Forwarding):
             return super().forward(verb, *args, **kwargs)
         except MintError as error:
             self.metrics.failure(verb, error.code)
+            self._refusals.log(error, args[0] if args else "")
             raise
         except Exception:
             # The keeper reports it with the same code.

@@ -1,4 +1,4 @@
-"""What happened: the events of all workers."""
+"""The page of events: all that happened, in all workers."""
 
 from __future__ import annotations
 

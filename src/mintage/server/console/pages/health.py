@@ -1,4 +1,4 @@
-"""The first page: is the service well? What is wrong comes first, with its remedy."""
+"""The first page: the health of the service. Faults come first, with their remedies."""
 
 from __future__ import annotations
 
