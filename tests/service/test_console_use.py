@@ -133,7 +133,7 @@ def test_use_names_namespaces_and_keys(world: World) -> None:
     found = world.get("/use", format="json", table="keys").json
     assert found is not None
     assert {each["key"]: each["integers_hour"] for each in found()}["nobody"] == 5
-    assert 'aria-label="used.orders, integers of the last hour' in world.get("/use").html
+    assert 'aria-label="Integers of used.orders, last hour' in world.get("/use").html
 
 
 def test_keys_are_shown_to_those_who_may_read_metrics(world: World) -> None:

@@ -101,7 +101,7 @@ def test_share_used_has_no_limit_of_digits() -> None:
 
 
 def test_held_numbers_are_counted_in_pages(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ends, "PAGE", 3)
+    monkeypatch.setattr("mintage.store.PAGE", 3)
     store = MemoryStore()
     for _ in range(7):
         lease = acquire(store, nodes=range(100))
@@ -111,7 +111,7 @@ def test_held_numbers_are_counted_in_pages(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_pools_beyond_the_limit_are_not_counted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ends, "PAGE", 2)
+    monkeypatch.setattr("mintage.store.PAGE", 2)
     monkeypatch.setattr(ends, "MOST_LEASES", 4)
     store = MemoryStore()
     acquire(store, "a")
@@ -193,12 +193,20 @@ def used(hour: int, day: int) -> Used:
 
 
 def test_largest_use_of_the_hour_is_first() -> None:
-    found = use.rows({"a": used(1, 9), "b": used(2, 2), "c": used(1, 1)}, {"d": used(3, 3)})
-    assert [each.name for each in found] == ["d", "b", "a", "c"]
+    integers = {("a", ""): used(1, 9), ("b", ""): used(2, 2), ("c", ""): used(1, 1)}
+    found = use.rows(0, integers=integers, ids={("d", ""): used(3, 3)})
+    assert [row.name for row in found] == ["d", "b", "a", "c"]
 
 
 def test_counts_of_keys_and_namespaces_add_up() -> None:
     counts = {("orders", "web"): used(1, 2), ("orders", "batch"): used(3, 4), ("users", "web"): used(5, 6)}
-    assert use.by_name(counts) == {"orders": used(4, 6), "users": used(5, 6)}
-    assert use.by_key(counts) == {"web": used(6, 8), "batch": used(3, 4)}
-    assert use.of_name(counts, "orders") == {"web": used(1, 2), "batch": used(3, 4)}
+    found = [{row.name: row.counts["integers"] for row in use.rows(by, integers=counts)} for by in (0, 1)]
+    assert found[0] == {"orders": used(4, 6), "users": used(5, 6)}
+    assert found[1] == {"web": used(6, 8), "batch": used(3, 4)}
+
+
+def test_line_of_a_use_says_its_points_in_words() -> None:
+    [row] = use.rows(0, integers={("orders", ""): used(1_234, 5)})
+    drawn = row.drawn("integers", "hour")
+    assert drawn.startswith("1,234 <svg")
+    assert 'aria-label="Integers of orders, last hour in steps of five minutes, the oldest first: 0, ' in drawn

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from itertools import islice
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 from urllib.parse import quote
 
 from markupsafe import Markup
@@ -19,7 +18,6 @@ from mintage.server.console.frame import caller, page, read, service_of, store_o
 from mintage.server.console.query import Query
 from mintage.server.console.table import Column, Table
 from mintage.server.core.health import DAY_S, Pace, days_left
-from mintage.store import PAGE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -31,8 +29,7 @@ if TYPE_CHECKING:
     from mintage.server.core.usage import Usage
     from mintage.store import Store
 
-TITLE: Final = "Ends"
-PATH: Final = "/ends"
+TITLE, PATH = "Ends", "/ends"
 SOON_DAYS: Final = 90
 """The days within which an end is at the top of the page."""
 FULL: Final = 0.9
@@ -51,8 +48,7 @@ _LONGEST_DAYS: Final = 36_524
 # --- namespaces ---------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class NamespaceEnd:
+class NamespaceEnd(NamedTuple):
     """The end of a namespace."""
 
     record: NamespaceRecord
@@ -78,11 +74,8 @@ class NamespaceEnd:
         if self.left == 0:
             return 0.0
         rates = [rate for rate in (self.hour, self.day) if rate is not None]
-        return self.days_at(max(rates)) if rates else None
-
-    def days_at(self, rate: float) -> float:
-        """Return the days left at a rate."""
-        return days_left(self.record.maximum, Pace(self.record.high_water, per_second=rate))
+        record = self.record
+        return days_left(record.maximum, Pace(record.high_water, per_second=max(rates))) if rates else None
 
     @property
     def is_soon(self) -> bool:
@@ -100,14 +93,9 @@ class NamespaceEnd:
             return "rate not known"
         return "ends soon" if self.is_soon else "in use" if self.days < math.inf else "not in use"
 
-    @property
-    def order(self) -> tuple[bool, float, float]:
-        """The key that sorts what ends first to the top, and the retired ones to the end."""
-        return self.record.retired, math.inf if self.days is None else self.days, -self.used
-
 
 def namespace_ends(records: Iterable[NamespaceRecord], usage: Usage) -> list[NamespaceEnd]:
-    """Return when each namespace ends, the first end first. Note the marks of all of them for later rates."""
+    """Return when each namespace ends, the first end first and the retired ones last; note their marks."""
     found = []
     marks = usage.marks()
     for each in records:
@@ -115,22 +103,24 @@ def namespace_ends(records: Iterable[NamespaceRecord], usage: Usage) -> list[Nam
         first = marks.get(each.name)
         rates = [usage.rate(each.high_water, mark) for mark in first] if first else [None, None]
         found.append(NamespaceEnd(each, rates[0], rates[1]))
-    return sorted(found, key=lambda each: each.order)
+
+    def order(each: NamespaceEnd) -> tuple[bool, float, float]:
+        return each.record.retired, math.inf if each.days is None else each.days, -each.used
+
+    return sorted(found, key=order)
 
 
 # --- pools --------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Numbers:
+class Numbers(NamedTuple):
     """The node numbers of a pool that were granted at least once, and those that are held."""
 
-    granted: int = 0
-    held: int = 0
+    granted: int
+    held: int
 
 
-@dataclass(frozen=True, slots=True)
-class PoolEnd:
+class PoolEnd(NamedTuple):
     """The use of a pool, and the end of its layout."""
 
     record: PoolRecord
@@ -152,43 +142,19 @@ class PoolEnd:
         return self.share is not None and self.share >= FULL
 
 
-def namespaces_of(store: Store) -> list[NamespaceRecord]:
-    """Return the namespaces, at most 10,000 of them by name. Call it in a thread.
-
-    :raises MintError: as the store's verbs.
-    """
-    return list(islice(store.each_namespace(), MOST))
-
-
-def pools_of(store: Store) -> list[PoolRecord]:
-    """Return the pools, at most 10,000 of them by name. Call it in a thread.
-
-    :raises MintError: as the store's verbs.
-    """
-    return list(islice(store.each_pool(), MOST))
-
-
 def count_numbers(store: Store) -> dict[str, Numbers]:
     """Count the numbers of the pools, in pages of the store, until there are 100,000. Call it in a thread.
 
     :raises MintError: as the store's verbs.
     """
-    now_ms = store.now_ms()
+    now_ms, left = store.now_ms(), MOST_LEASES
     found: dict[str, Numbers] = {}
-    read = 0
-    for pool in pools_of(store):
-        granted = held = 0
-        after, is_last = -1, False
-        while not is_last and read < MOST_LEASES:
-            page = store.list_leases(pool.name, after, PAGE)
-            granted += len(page)
-            held += sum(each.until_ms > now_ms for each in page)
-            read += max(1, len(page))
-            is_last = len(page) < PAGE
-            after = page[-1].node if page else after
-        if not is_last:
+    for pool in store.each_pool():
+        held = [each.until_ms > now_ms for each in islice(store.each_lease(pool.name), left + 1)]
+        left -= max(1, len(held))
+        if left < 0:
             break
-        found[pool.name] = Numbers(granted, held)
+        found[pool.name] = Numbers(len(held), sum(held))
     return found
 
 
@@ -224,16 +190,10 @@ def days_in_words(days: float | None) -> str:
     return "less than an hour" if days > 0 else "none"
 
 
-def end_of(days: float | None, now: datetime) -> datetime | None:
-    """Return the date of an end, within 100 years; ``None`` if it has none."""
-    return now + timedelta(days=days) if days is not None and days < _LONGEST_DAYS else None
-
-
 # --- the page -----------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Soon:
+class Soon(NamedTuple):
     """A row of what ends soon."""
 
     kind: str
@@ -252,13 +212,11 @@ def ends_soon(
     found = []
     for each in namespaces:
         if each.is_soon:
-            why = (
-                f"{each.left:,} integers are left: use a new namespace in time" if each.left else "use a new namespace"
-            )
+            why = f"{each.left:,} integers are left: use a new namespace"
             found.append(Soon("namespace", each.record.name, namespace_url(each.record.name), each.days, why))
     for pool in pools:
         url = f"/console/pools/{quote(pool.record.name)}"
-        if pool.numbers is not None and pool.share is not None and pool.share >= FULL:
+        if pool.numbers is not None and pool.is_full:
             held = f"{pool.numbers.held:,} of {pool.nodes:,} node numbers are held"
             why = f"{held}: stop holders, or use a layout with more"
             found.append(Soon("pool", pool.record.name, url, None, why))
@@ -358,8 +316,8 @@ def _rounded(rate: float | None) -> float | None:
 async def ends(request: Request) -> Response:
     """Return the page."""
     service, store, query, now = service_of(request), store_of(request), Query.of(request), datetime.now(UTC)
-    records = await read(request, "describe", "", namespaces_of, store)
-    pools = await read(request, "describe", "", pools_of, store)
+    records = await read(request, "describe", "", store.list_namespaces, "", MOST)
+    pools = await read(request, "describe", "", store.list_pools, "", MOST)
     numbers = await read(request, "describe", "", count_numbers, store, fresh_s=COUNT_S)
     layouts = service.layout_ends()
     found, full = namespace_ends(records, service.metrics.usage), pool_ends(pools, numbers)
