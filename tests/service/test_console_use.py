@@ -181,12 +181,15 @@ def test_floor_is_raised_after_the_name_is_typed(world: World) -> None:
     assert world.store.reserve("floor.orders", 1).first == 5_000
 
 
-def test_action_is_logged_as_the_request_of_the_api(world: World) -> None:
+def test_action_is_an_event_as_the_request_of_the_api_is(world: World) -> None:
     world.store.reserve("logged.orders", 1)
     page = world.get("/namespaces/logged.orders/raise-floor", floor="50")
     confirm(world, page, "logged.orders")
     request = {"method": "PUT", "path": "/v1/sequences/logged.orders", "floor": 50}
     assert {"event": "changed", "key": "ops", "interface": "console", **request} in world.changes()
+    found = world.get("/events", q="logged.orders", format="json").json
+    assert found is not None
+    assert [(each["kind"], each["actor"]) for each in found()] == [("changed", "ops")]
 
 
 def test_wrong_name_does_nothing_and_keeps_the_values(world: World) -> None:
