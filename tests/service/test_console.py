@@ -272,6 +272,25 @@ def test_malformed_parameter_is_one_clear_error(service: Running, query: str) ->
     assert "<script>=" not in answer.text
 
 
+@pytest.mark.parametrize(
+    "path",
+    [
+        "<script>alert(1)</script>",
+        "%22%27%20onload=x",
+        "%E2%80%AE%00",
+        "a%0d%0ab",
+        "x" * 4096,
+        "../v1/store",
+        "{{7*7}}",
+    ],
+)
+def test_hostile_path_is_text_on_its_page(service: Running, path: str) -> None:
+    answer = httpx.get(f"{service.url}/console/static/{path}", headers={"X-Trace-Id": "<script>"})
+    assert answer.status_code == 404
+    assert ("request.path" in answer.text, "<script>" in answer.text) == (True, False)
+    assert not set("\u202e\x00\r") & set(answer.text)
+
+
 def test_table_is_sorted_and_searched_by_the_url(service: Running) -> None:
     answer = httpx.get(f"{service.url}/console/?workers.sort=-pid&workers.q=<b>%E2%80%AE")
     assert answer.status_code == 200
@@ -301,6 +320,14 @@ def test_refusal_of_a_lease_is_an_event_with_the_trace_id(keyed: Running) -> Non
     httpx.delete(f"{keyed.url}/v1/leases/sno/7?used_until_ms=0", headers=headers)
     answer = httpx.get(f"{keyed.url}/console/events?format=json&kind=lease+lost", headers=headers)
     assert [each["trace_id"] for each in answer.json()] == ["lost-1"]
+
+
+def test_refusals_are_counted_by_code(tmp_path: Path) -> None:
+    with running(tmp_path) as service:
+        for _ in range(3):
+            httpx.get(f"{service.url}/v1/nothing")
+        answer = httpx.get(f"{service.url}/console/events?format=json&table=refusals")
+        assert [(each["code"], each["count"]) for each in answer.json()] == [("request.path", 3)]
 
 
 @pytest.mark.parametrize("query", ["since=yesterday", "until=9999-99-99", "kind=a&kind=b"])

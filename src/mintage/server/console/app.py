@@ -22,6 +22,7 @@ from mintage.server.console.pages import actions, ends, events, health, use
 from mintage.server.console.query import Query
 from mintage.server.console.session import Sessions
 from mintage.server.console.shared import Reads
+from mintage.server.core.events import journal
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -62,6 +63,7 @@ def create_app(service: Service) -> ASGIApp:
     app.state.service = service
     app.state.sessions = Sessions()
     app.state.reads = Reads(service)
+    app.state.events = journal()
     app.state.wrong_keys = Bucket(_WRONG_KEYS_A_SECOND, 4 * _WRONG_KEYS_A_SECOND)
     return app
 
@@ -112,6 +114,8 @@ def _goal(text: str) -> str:
 async def _sign_in(request: Request) -> Response:
     """Return the form that takes a key."""
     goal = _goal(Query.of(request).text("next", "/console/"))
+    if _is_from_elsewhere(request):
+        return await _ask_again(request)
     if not service_of(request).settings.has_keys:
         return RedirectResponse(goal, 303)
     return await page(request, "sign-in.html", title="Sign in", goal=goal, wrong="", public=True)
@@ -205,12 +209,24 @@ _TITLES: Final = {
 
 async def _lead_to_sign_in(request: Request) -> Response:
     """Lead a browser to the sign-in, and back afterwards."""
-    goal = url_of(request)
-    if request.headers.get("sec-fetch-site") == "cross-site":
-        # The browser keeps the cookie back from a request that a link elsewhere caused. It sends it with one that this
-        # page causes: so a link from a chat works for those who have signed in.
-        return await page(request, "again.html", title="One moment", goal=goal, public=True)
-    return RedirectResponse(f"/console/sign-in?{urlencode({'next': goal})}", 303)
+    if _is_from_elsewhere(request):
+        return await _ask_again(request)
+    return RedirectResponse(f"/console/sign-in?{urlencode({'next': url_of(request)})}", 303)
+
+
+def _is_from_elsewhere(request: Request) -> bool:
+    """Return True if a link of another site led here."""
+    return request.headers.get("sec-fetch-site") == "cross-site"
+
+
+async def _ask_again(request: Request) -> Response:
+    """Return a page that leads to itself.
+
+    The browser keeps the cookie back from a request that a link elsewhere caused, and sends it with one that this page
+    causes. So a link from a chat works for those who have signed in.
+    """
+    request.state.query = Query(request.scope["path"])
+    return await page(request, "again.html", title="One moment", goal=url_of(request), public=True)
 
 
 async def _refuse_path(request: Request, error: Exception) -> Response:

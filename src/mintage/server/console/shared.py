@@ -27,13 +27,14 @@ FRESH_S: Final = 5.0
 STALE_S: Final = 600.0
 """The time for which an answer is shown while the store is away, in seconds."""
 _UNUSED_S: Final = 60.0
+_MOST_READINGS: Final = 256
 
 
 @dataclass(slots=True)
 class _Reading:
     """The last answer of the store to a read, and its last failure."""
 
-    used_s: float
+    used_s: float = 0.0
     value: Any = None
     read_s: float = -STALE_S
     error: MintError | None = None
@@ -60,8 +61,11 @@ class Reads:
         :raises MintError: as the verb, if it has not answered before.
         """
         key = (getattr(verb, "__module__", ""), verb.__name__, args, tuple(sorted(kwargs.items())))
-        reading = self._readings.setdefault(key, _Reading(self._clock()))
+        reading = self._readings.pop(key) if key in self._readings else _Reading()
         reading.used_s = self._clock()
+        self._readings[key] = reading
+        if len(self._readings) > _MOST_READINGS:
+            del self._readings[next(iter(self._readings))]  # the least recently used one
         self._sweep()
         if self._clock() - reading.tried_s >= (fresh_s if reading.error is None else FRESH_S):
             await self._reading.run(repr(key), partial(self._ask, reading, partial(verb, *args, **kwargs)))

@@ -78,7 +78,7 @@ class EventHandler(logging.Handler):
         if record.levelno < logging.WARNING and kind not in KEPT:
             return
         more = {name: self._clean(value) for name, value in facts.items() if name not in _OWN}
-        Journal("events").append(
+        journal().append(
             {
                 "at": record.created,
                 "kind": kind,
@@ -123,11 +123,21 @@ class Refusals:
         log.warning(kind, code=error.code, reason=str(error))
 
 
-def events() -> list[Event]:
+def journal() -> Journal:
+    """Return the journal of the events of this service. Keep it: it reads again only what has changed."""
+    return Journal("events")
+
+
+def last(kept: Journal, kind: str) -> datetime | None:
+    """Return the time of the last event of a kind."""
+    return max((datetime.fromtimestamp(each["at"], UTC) for each in kept.read() if each["kind"] == kind), default=None)
+
+
+def events(kept: Journal) -> list[Event]:
     """Return the events, the latest first. What several workers logged at about the same time is one of them."""
     found: list[Event] = []
     latest: dict[tuple[str, ...], int] = {}
-    for each in sorted(Journal("events").read(), key=lambda each: each["at"]):
+    for each in sorted(kept.read(), key=lambda each: each["at"]):
         event = Event(
             datetime.fromtimestamp(each["at"], UTC),
             each["kind"],

@@ -212,15 +212,15 @@ class Metrics:
 
         return generate_latest(self._of_all_workers()), CONTENT_TYPE_PLAIN_0_0_4
 
-    def by_namespace(self, *names: str) -> dict[str, dict[str, float]]:
-        """Return, by the name of a sample, its sums over all workers by namespace."""
+    def sums(self, label: str, *names: str) -> list[dict[str, float]]:
+        """Return the sums of samples with these names over all workers, by the value of a label."""
         found: dict[str, dict[str, float]] = {name: {} for name in names}
         for family in self._of_all_workers().collect():
             for sample in family.samples:
-                if sample.name in found:
-                    sums, namespace = found[sample.name], sample.labels["namespace"]
-                    sums[namespace] = sums.get(namespace, 0.0) + sample.value
-        return found
+                if (by_value := found.get(sample.name)) is not None:
+                    value = sample.labels[label]
+                    by_value[value] = by_value.get(value, 0.0) + sample.value
+        return list(found.values())
 
     def _of_all_workers(self) -> CollectorRegistry:
         """Return a registry with the metrics of all workers."""
