@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import csv
 import io
+import os
+import signal
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
@@ -17,9 +19,11 @@ from tests.helpers.forms import Visitor
 from tests.helpers.stores import acquire
 from tests.servers.server import until
 from tests.service.running import key_toml, running
+from tests.service.serving import Serving
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from mintage.store import Store
     from tests.helpers.forms import Page
@@ -158,6 +162,29 @@ def test_page_of_a_name_that_no_namespace_has_is_an_error(world: World, name: st
     page = world.get(f"/namespaces/{name}")
     assert page.status == status
     assert "<b>" not in page.html
+
+
+def test_counts_outlive_the_workers_that_counted(tmp_path: Path) -> None:
+    service = Serving(tmp_path / "service", f"sqlite:///{tmp_path}/ids.db", workers=2)
+
+    def counted() -> set[int]:
+        """Return what the console says, asked often enough to reach both workers."""
+        url = f"{service.url}/console/use?format=json&table=namespaces"
+        return {each["integers_hour"] for _ in range(8) for each in httpx.get(url, timeout=60).json()}
+
+    try:
+        service.start()
+        for _ in range(20):
+            url = f"{service.url}/v1/sequences/orders:next"
+            assert httpx.post(url, params={"count": 5}, timeout=60).is_success
+        until(lambda: counted() == {100}, "all workers have counted", seconds=10)
+        before = set(service.workers())
+        for pid in before:
+            os.kill(pid, signal.SIGKILL)
+        until(lambda: len(set(service.workers()) - before) == 2, "the workers are replaced", seconds=60)
+        assert counted() == {100}
+    finally:
+        service.kill()
 
 
 # --- actions ------------------------------------------------------------------------------------------------------
