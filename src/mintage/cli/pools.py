@@ -12,6 +12,7 @@ from mintage.cli.stores import STORE, in_pages, opened
 from mintage.errors import ConfigError
 from mintage.formats import catalogue, times
 from mintage.formats.kinds import NAMES
+from mintage.lease.holder import Holder
 
 if TYPE_CHECKING:
     import argparse
@@ -351,7 +352,8 @@ def _release(args: argparse.Namespace) -> int:
     screen.line((f"node {record.node} of pool {record.pool}", "name"), (f": {_state(record, now_ms)}", ""))
     if record.until_ms > now_ms:
         until = f"{moment(record.until_ms)} UTC ({_left(record.until_ms - now_ms)} left)"
-        screen.line((f"  {record.holder or 'its holder'} can mint until {until}, then raises lease.lost;", ""))
+        holder = Holder.parse(record.holder).words if record.holder else "its holder"
+        screen.line((f"  {holder} can mint until {until}, then raises lease.lost;", ""))
         screen.line(("  then the node number is free", ""))
     else:
         screen.line(("  its window has ended: the node number is free", ""))
@@ -370,7 +372,7 @@ def _state(record: NodeRecord, now_ms: int) -> str:
 
 def _holder(record: NodeRecord, now_ms: int) -> str:
     copied = f", and a copy of it {ago((now_ms - record.cloned_ms) / 1000)}" if record.cloned_ms else ""
-    return (record.holder or "-") + copied
+    return (Holder.parse(record.holder).words if record.holder else "-") + copied
 
 
 def _left(ms: int) -> str:
