@@ -305,6 +305,27 @@ def test_pools_create_uses_the_span_of_the_first_generator(shell: Shell) -> None
     assert shell.facts("pools", "create", "long", "--layout", "sno", "--span-ms", "60000")[0]["span_ms"] == 60_000
 
 
+def test_history_of_a_pool_is_set_and_shown(shell: Shell) -> None:
+    assert shell.facts("pools", "create", "sno")[0]["history_ms"] == 7 * 86_400_000
+    assert "kept for 7 days, since " in shell.output("pools", "show", "sno")
+    (made,) = shell.facts("pools", "create", "sno", "--history", "12h")
+    assert (made["history_ms"], made["history_from"] is not None) == (12 * 3_600_000, True)
+    assert "kept for 43,200 s, since " in shell.output("pools", "show", "sno")
+    (off,) = shell.facts("pools", "create", "sno", "--history", "off")
+    assert (off["history_ms"], off["history_from"]) == (0, None)
+    assert re.search("past grants +not kept", shell.output("pools", "show", "sno"))
+    assert shell.facts("pools", "list") == [off]
+
+
+@pytest.mark.parametrize("text", ["", "7", "0d", "-1d", "d", "1w", "1.5d", "1e3s", " 1d", "OFF", "９d", "9" * 16 + "d"])
+def test_history_that_is_no_duration_is_refused(shell: Shell, text: str) -> None:
+    done = shell.run("pools", "create", "sno", f"--history={text}")
+    assert (done.returncode, "write 30d, 12h, 90m, 10s, or off" in done.stderr) == (2, True)
+    done = shell.run("pools", "create", "sno", "--history=3651d")
+    assert done.returncode == CATALOGUE["field.range"].exit
+    assert shell.facts("pools", "list") == []
+
+
 def test_recommended_wait_of_fleets_outlasts_a_window(shell: Shell) -> None:
     page = (Path(__file__).parents[2] / "docs/how-to/fleets.md").read_text(encoding="utf-8")
     named_ms = int(re.findall(r"`max_wait_ms=([0-9_]+)`", page)[0])
