@@ -110,9 +110,6 @@ def who(id: object, store: str | Store | None = None) -> list[Finding]:
     >>> [finding] = who(id, store)
     >>> finding.state, finding.pool, finding.node == id.partition, finding.is_current
     ('held', 'sno', True, True)
-    >>> generator.close()
-    >>> who(id, store)[0].is_current
-    False
 
     :param id: a value as :func:`mintage.inspect` takes it.
     :param store: a URL or a Store; by default ``MINTAGE_STORE``, or else the registry of this machine.
@@ -283,13 +280,13 @@ def _of_pool(
         return Finding(**facts, state=state, sentence=sentence)
     is_current = found is last and found.until_ms > store.now_ms()
     holder = Holder.parse(found.holder or "")
-    sentence = f"{holder.words} minted it: it {'has' if is_current else 'had'} {named} for IDs {_window(found)}."
+    sentence = f"Minted by {holder.words}. It {'has' if is_current else 'had'} {named} for IDs {_window(found)}."
     is_late = end_ms < found.since_ms - store.clock_limit_ms
     if is_late:
         sentence = (
-            f"Nobody had {named} at that time. {_capitalized(holder.words)} got it at {_moment(found.since_ms)}, for "
-            f"IDs {_window(found)}: under a lease of this store only it can have minted the ID, with new_at, or as its "
-            "clock went back."
+            f"Nobody had {named} at that time. It was granted at {_moment(found.since_ms)}, for IDs {_window(found)}, "
+            f"to {holder.words}. Under a lease of this store only that process can have minted the ID: with new_at, or "
+            "as its clock went back."
         )
     if found is last and last.cloned_ms:
         sentence += (
@@ -298,7 +295,7 @@ def _of_pool(
     return Finding(
         **facts,
         state="held",
-        sentence=_capitalized(sentence),
+        sentence=sentence,
         holder=holder,
         since_ms=found.since_ms or None,
         floor_ms=found.floor_ms,
@@ -360,10 +357,6 @@ def _length(ms: int) -> str:
 def _window(found: NodeRecord | GrantRecord) -> str:
     since = f"from {_moment(found.floor_ms)} " if found.floor_ms else ""
     return f"{since}until {_moment(found.until_ms)}"
-
-
-def _capitalized(text: str) -> str:
-    return text[:1].upper() + text[1:]
 
 
 def _moment(ms: int) -> str:
