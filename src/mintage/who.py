@@ -273,7 +273,7 @@ def _of_pool(
     last = _record(store, pool.name, node)
     found: NodeRecord | GrantRecord | None = last
     if last is not None and last.floor_ms > start_ms:
-        found = next(iter(store.list_grants(pool.name, node, start_ms, 1)), None)
+        found = next(iter(store.list_grants(pool.name, node, start_ms, 1)), None) if start_ms >= 0 else None
     named = f"node {node} of pool {pool.name}"
     if found is None or end_ms > found.until_ms:
         state, sentence = _unheld(pool, named, last, found, start_ms)
@@ -340,18 +340,11 @@ def _unheld(
 def _reach(pool: PoolRecord, start_ms: int) -> str:
     if not pool.history_ms:
         return f"pool {pool.name} keeps none"
-    if start_ms < pool.history_from_ms:
-        return f"pool {pool.name} has kept one since {_moment(pool.history_from_ms)}"
     if not pool.history_from_ms:
         return f"pool {pool.name} has none yet, as an older mintage granted the number"
-    return f"pool {pool.name} keeps {_length(pool.history_ms)} of it"
-
-
-def _length(ms: int) -> str:
-    """Return a length of time in the largest unit in which it is a whole number."""
-    units = ((86_400_000, "day"), (3_600_000, "hour"), (60_000, "minute"), (1_000, "second"), (1, "millisecond"))
-    length, unit = next((ms // size, unit) for size, unit in units if ms % size == 0)
-    return f"{length:,} {unit}{'' if length == 1 else 's'}"
+    if start_ms < pool.history_from_ms:
+        return f"pool {pool.name} has kept one since {_moment(pool.history_from_ms)}"
+    return f"pool {pool.name} keeps {pool.history_ms / 86_400_000:,g} days of it"
 
 
 def _window(found: NodeRecord | GrantRecord) -> str:

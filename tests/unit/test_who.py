@@ -287,6 +287,12 @@ def test_address_of_a_network_card_is_no_node_number(store: MemoryStore, clock: 
     assert answer("c232ab00-9414-11ec-b3c8-9e6bdeced846", store).state == "no lease"
 
 
+def test_time_before_1970_is_of_no_holder(store: MemoryStore) -> None:
+    lease(store, "uuid.v1")
+    old = uuid.UUID(fields=(0, 0, 0x1000, 0x80, 0, 1 << 40))
+    assert answer(old, store).state == "forgotten"
+
+
 def test_number_of_a_locked_file_has_no_history(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MINTAGE_HOME", str(tmp_path))
     monkeypatch.delenv("MINTAGE_STORE", raising=False)
