@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -14,6 +15,7 @@ from mintage.formats.catalogue import LAYOUTS, write_layout
 from mintage.formats.kinds import KINDS
 from mintage.lease import Holder, registry
 from mintage.lease.holder import holder
+from mintage.rules import HISTORY_MS
 from mintage.store import Forwarding, open_store
 from mintage.store.memory import MemoryStore
 from mintage.testing import ManualClock
@@ -261,6 +263,22 @@ def test_pool_without_history_knows_the_last_holder_alone(store: MemoryStore, cl
     assert last.holder == Holder.parse(process(2))
     assert before.state == "forgotten"
     assert "keeps none" in before.sentence
+
+
+def test_pool_of_an_older_mintage_knows_the_last_holder_alone(store: MemoryStore, clock: ManualClock) -> None:
+    store.create_pool("ulid", layout="ulid", history_ms=0)
+    old = minted(clock)
+    lease(store, pid=1)
+    clock.advance(2_000 * MS)
+    lease(store, pid=2)
+    pool, record = store.list_pools()[0], store.list_leases()[0]
+    store._records.put(replace(pool, history_ms=HISTORY_MS, history_from_ms=0))
+    store._records.put(replace(record, since_ms=0))
+    found = answer(old, store)
+    assert found.state == "forgotten"
+    assert "has none yet" in found.sentence
+    found = answer(minted(clock), store)
+    assert (found.holder, found.since_ms, found.is_late) == (Holder.parse(process(2)), None, False)
 
 
 def test_store_that_lost_grants_says_so(store: MemoryStore, clock: ManualClock) -> None:
