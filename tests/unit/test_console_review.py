@@ -11,7 +11,7 @@ from mintage.rules import MAX_INTEGER, NamespaceRecord, NodeRecord, PoolRecord
 from mintage.server.console import review
 
 ORDERS = NamespaceRecord("orders", 1_123, 9_999, 1, 1_000, "server 1", serial=7)
-HELD = NodeRecord("sno", 17, 1_000_000, 1_030_000, 30_000, "server 1", "token", "web-1:4242")
+HELD = NodeRecord("sno", 17, 1_000_000, 1_030_000, 30_000, "server 1", "token", "web-1:4242:1700000000:1:0.1.0")
 POOL = PoolRecord("sno", "sno/1", "server 1", 30_000)
 
 
@@ -133,7 +133,7 @@ def test_pool_that_cannot_be_created_is_refused(name: str, layout: str, code: st
 
 def test_revocation_names_the_holder_and_the_end_of_its_window() -> None:
     found = review.revoke(HELD, 1_007_001)
-    assert found.effects[0] == "The holder is web-1:4242."
+    assert found.effects[0].startswith("The holder is process 4242 on web-1, started 2023-11-14 22:13:20 UTC")
     assert "in 23 s (1970-01-01 00:17:10 UTC)" in found.effects[1]
     assert found.typed == "sno/17"
 

@@ -16,6 +16,7 @@ from mintage.errors import ConfigError, LeaseError
 from mintage.formats import catalogue
 from mintage.formats.kinds import NAMES
 from mintage.formats.times import MS, stamp, utc
+from mintage.lease.holder import Holder
 from mintage.rules import MAX_INTEGER
 
 if TYPE_CHECKING:
@@ -205,7 +206,7 @@ def revoke(record: NodeRecord, now_ms: int) -> Review:
     )
     return Review(
         (
-            f"The holder is {record.holder or 'a process without a name'}.",
+            f"The holder is {Holder.parse(record.holder or '').words}.",
             end,
             "It cannot extend its lease then: it raises lease.lost, or leases another number.",
             "Nobody else gets the node number before the end of that window.",
