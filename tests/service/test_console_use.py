@@ -348,6 +348,14 @@ def test_form_without_the_token_of_its_session_is_refused(world: World, path: st
     assert sent.status_code == 403
 
 
+def test_link_of_another_site_cannot_claim_an_action(world: World) -> None:
+    world.store.reserve("claimed.orders", 1)
+    url = "/console/namespaces/claimed.orders?done=retire"
+    for site, is_shown in (("same-origin", True), ("none", False), ("cross-site", False)):
+        answer = world.visitor().http.get(url, headers={"Sec-Fetch-Site": site})
+        assert (answer.status_code, "The namespace is retired." in answer.text) == (200, is_shown)
+
+
 def test_page_of_another_site_can_cause_nothing(world: World) -> None:
     world.store.reserve("cross.orders", 1)
     form = world.get("/namespaces/cross.orders/retire").form("typed")
