@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -16,16 +17,18 @@ from mintage.protocol.url import StoreUrl
 from mintage.store import Forwarding, new_token, open_store
 from mintage.store.memory import MemoryStore
 from mintage.testing import ManualClock
+from tests.helpers.markdown import blocks
 from tests.helpers.outcomes import refused
 from tests.helpers.stores import acquire
 from tests.helpers.traces import Traces, facts, is_child, traced
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
     from mintage.lease.keeper import Keeper
     from mintage.rules import Segment
+
+OBSERVE = Path(__file__).parents[2] / "docs/how-to/observe.md"
 
 
 @pytest.fixture
@@ -179,6 +182,11 @@ def test_no_id_is_a_span(traces: Traces, inline: Keeper) -> None:
             generator.new()
             orders.next()
         assert len(traces.spans()) == asked
+
+
+def test_program_of_the_documentation_sees_its_spans(tmp_path: Path) -> None:
+    (program,) = (each for each in blocks(OBSERVE, "python") if "TracerProvider" in each)
+    run("import os", f"os.chdir({str(tmp_path)!r})", program)
 
 
 # --- context ------------------------------------------------------------------------------------------------------

@@ -127,7 +127,7 @@ class AccountingMiddleware:
                 seconds = time.perf_counter() - began
                 self._service.metrics.request("http", facts.operation, facts.code, seconds, key=facts.caller)
                 route = _TEMPLATES.get(scope.get("endpoint")) or scope["root_path"]
-                note_answer(span, scope, route, status, facts)
+                self._service.metrics.answer(seconds, note_answer(span, scope, route, status, facts))
                 self._note(scope, facts, status, seconds)
 
     def _refusal(self, scope: Scope) -> MintError | None:
