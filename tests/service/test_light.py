@@ -61,6 +61,11 @@ def test_no_request_waits_for_an_import_of_the_service(service: Serving, tmp_pat
     assert [each for each in found if each.startswith(ours)] == []
 
 
+def test_service_without_a_collector_imports_nothing_of_opentelemetry(service: Serving, tmp_path: Path) -> None:
+    found = imported(service, tmp_path, "/v1/sequences/orders", "/metrics")
+    assert [each for each in found if each.startswith("opentelemetry")] == []
+
+
 def test_forked_worker_inherits_modules_and_nothing_else(service: Serving, tmp_path: Path) -> None:
     facts = (
         "json.dump([gc.get_freeze_count(), threading.active_count(), sorted(sys.modules), "

@@ -40,10 +40,13 @@ from mintage.process import jitter
 from mintage.process.forks import fork_lock, give_way
 from mintage.process.generation import Generation
 from mintage.process.restore import RestoreDetector, Verdict
+from mintage.telemetry import call_within, current_context
 
 if TYPE_CHECKING:
     import logging
     from collections.abc import Callable
+
+    from opentelemetry.context import Context
 
     from mintage._core import Held
     from mintage.store import Store
@@ -89,6 +92,8 @@ class Task(ABC):
         """The number of resets so far. The answer to a request from before a reset is dropped."""
         self.keeper: Keeper | None = None
         """The keeper that it is attached to."""
+        self.context: Context | None = None
+        """The context of the last caller's span."""
 
     @abstractmethod
     def due_s(self) -> float | None:
@@ -354,6 +359,7 @@ class Keeper:
 
     def announce(self, task: Task) -> None:
         """Queue a task to be done now, under the condition; :meth:`wake` wakes the keeper for it."""
+        task.context = current_context()
         if not self.inline:
             self._announced.append(ref(task))
 
@@ -535,6 +541,7 @@ class Keeper:
         said: list[tuple[str, BaseException | None]] = []
         with self.hold():
             self._busy, self._worker, resets = task, threading.current_thread(), task.resets
+            context, task.context = task.context, None
             self._tasks[ref(task)] = self._tasks.pop(ref(task), None)
         error: BaseException | None = None
         try:
@@ -545,7 +552,7 @@ class Keeper:
                     return
                 with self.hold():
                     ask = task.plan()
-                take = ask()
+                take = call_within(context, ask)
         except BaseException as caught:  # noqa: BLE001 - a fault in a store must not end the keeper
             error = caught
         with self.hold():

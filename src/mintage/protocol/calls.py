@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, TypeVar
 from urllib.parse import urlencode
 
+from mintage import telemetry
 from mintage._core import monotonic_s
 from mintage.errors import CATALOGUE, ConfigError, GenerationError, MintError, RequestError, StoreError, TransientError
 from mintage.protocol.members import AnswerError, Members
@@ -204,6 +205,7 @@ class ServiceProtocol:
             headers["Authorization"] = f"Bearer {self._key}"
         if call.token:
             headers["Lease-Token"] = call.token
+        telemetry.inject(headers)
         content = None
         if call.body is not None:
             headers["Content-Type"] = "application/json"

@@ -18,6 +18,7 @@ from mintage.installation import missing_module
 from mintage.protocol.url import StoreUrl
 from mintage.rules import CLOCK_LIMIT_MS, LATEST_MS, MAX_COUNT, SPAN_MS
 from mintage.store.checks import guard
+from mintage.telemetry import trace_verbs
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -81,9 +82,13 @@ class Store(ABC):
     """The largest difference between a caller's clock and the store's, in milliseconds."""
     is_ascending: bool = False
     """True if each segment of a namespace lies above all segments that were reserved before and not given back."""
+    is_traced: ClassVar[bool] = True
+    """True if the verbs that a class defines are spans in programs that use OpenTelemetry."""
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
+        if cls.is_traced:
+            trace_verbs(cls, Store.__abstractmethods__ - {"close"})
         guard(cls)
 
     @abstractmethod
@@ -365,6 +370,8 @@ class Forwarding(Store):
     orders: reserved 1 to 1000
     True
     """
+
+    is_traced: ClassVar[bool] = False  # the verbs of the inner store are spans
 
     acquire = _forwarded("acquire")
     extend = _forwarded("extend")

@@ -26,7 +26,7 @@ from __future__ import annotations
 import logging
 from dataclasses import dataclass, replace
 from enum import Enum
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, TypeAlias
 
 from mintage import rules
 from mintage._core import kernel_random, monotonic_s
@@ -98,6 +98,8 @@ class CachedStore(Forwarding):
     servers must be reachable. While the database is unreachable, only a process that has reached it before continues:
     only such a process knows the id of the database that owns the blocks.
     """
+
+    is_traced: ClassVar[bool] = True
 
     def __init__(self, url: StoreUrl, database: Ledger, cache: StoreUrl, options: PairOptions) -> None:
         super().__init__(database)

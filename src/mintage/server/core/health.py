@@ -21,6 +21,7 @@ import structlog
 
 from mintage.errors import ConfigError, MintError, RequestError, StoreError
 from mintage.rules import Segment
+from mintage.telemetry import untraced
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
@@ -238,7 +239,7 @@ class StoreProbe:
         """Return the answer of a verb, or fail after the patience. Send no second request while one still hangs."""
         before = self._pending.get(what)
         if before is None or before.done():
-            asked = asyncio.get_running_loop().run_in_executor(self._threads, verb)
+            asked = asyncio.get_running_loop().run_in_executor(self._threads, untraced, verb)
             self._pending[what] = asked
             done, _ = await asyncio.wait({asked}, timeout=self._patience_s)
             if done:

@@ -100,6 +100,9 @@ def configure(settings: Settings) -> None:
     logging.captureWarnings(True)
     # A store over HTTP would log a line for each of its verbs.
     logging.getLogger("httpx").setLevel(max(logging.WARNING, logging.getLogger().level))
+    # These repeat what clients send in their headers, or secrets of the environment.
+    for name in ("trace.span", "trace.propagation.tracecontext", "util.re"):
+        logging.getLogger(f"opentelemetry.{name}").setLevel(logging.CRITICAL)
 
 
 class Sampled:

@@ -7,6 +7,7 @@ adds them all up. Set that variable before you import this module.
 from __future__ import annotations
 
 import os
+import sys
 import time
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
@@ -18,11 +19,13 @@ from mintage.formats.kinds import NAMES
 from mintage.server.core.events import Refusals
 from mintage.server.core.usage import Usage
 from mintage.store import Forwarding, Store
+from mintage.telemetry import describe_store
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
     from mintage._core.lane import Lane
+    from mintage.server.core.otlp import Instruments
 
 HOT: Final = {"alloc": "http", "next": "http", "incr": "redis", "incrby": "redis"}
 """The operations of the hot path, and the interface of each."""
@@ -85,6 +88,8 @@ class Metrics:
         self._seen: dict[tuple[str, str, str], tuple[int, int]] = {}
         self._open: set[str] = set()
         """The namespaces that have ever been open in this worker."""
+        self._instruments: Instruments | None = None
+        """The same metrics for OpenTelemetry, if this process exports them."""
         self._requests = Counter(
             "mintage_requests", "Requests answered", ["interface", "operation", "code", *by_key], registry=registry
         )
@@ -166,13 +171,33 @@ class Metrics:
         """Count integers of the last resort."""
         self._fallback.labels(namespace).inc(n)
 
-    def verb(self, verb: str, seconds: float) -> None:
-        """Record the time that a verb of the store took, in seconds, whether or not it failed."""
+    def verb(self, store: Store, verb: str, seconds: float, code: str) -> None:
+        """Record the time that a verb of the store took, in seconds.
+
+        :param code: ``"ok"``, or the code of the error.
+        """
         self._store_seconds.labels(verb).observe(seconds)
+        if self._instruments is not None:
+            attributes = describe_store(store) | {"db.operation.name": verb}
+            if code != "ok":
+                attributes["error.type"] = code
+            self._instruments.verbs.record(seconds, attributes)
 
     def failure(self, verb: str, code: str) -> None:
         """Count a verb of the store that raised."""
         self._failures.labels(verb, code).inc()
+
+    def answer(self, seconds: float, attributes: Mapping[str, str | int]) -> None:
+        """Record an HTTP request beyond the hot path for OpenTelemetry, under the names of its conventions."""
+        if self._instruments is not None:
+            self._instruments.requests.record(seconds, attributes)
+
+    def export(self) -> None:
+        """Export all metrics by OpenTelemetry as well, if this process uses that."""
+        if "opentelemetry.metrics" in sys.modules:
+            from mintage.server.core.otlp import Instruments
+
+            self._instruments = Instruments(self.registry, SECONDS)
 
     def gather(self, inventory: Inventory) -> None:
         """Add the counts of the hot path since the last call, and set the gauges.
@@ -267,16 +292,18 @@ class Metered(Forwarding):
 
     def forward(self, verb: str, *args: Any, **kwargs: Any) -> Any:
         """Call a verb of the wrapped store."""
-        began = time.perf_counter()
+        began, code = time.perf_counter(), "ok"
         try:
             return super().forward(verb, *args, **kwargs)
         except MintError as error:
+            code = error.code
             self.metrics.failure(verb, error.code)
             self._refusals.log(error, args[0] if args else "")
             raise
         except Exception:
+            code = "store.refused"
             # The keeper reports it with the same code.
             self.metrics.failure(verb, "store.refused")
             raise
         finally:
-            self.metrics.verb(verb, time.perf_counter() - began)
+            self.metrics.verb(self, verb, time.perf_counter() - began, code)

@@ -52,7 +52,8 @@ class Threads:
 
         # It counts as waiting until a thread has taken it, even if its caller leaves: so the queue is bounded.
         self._waiting += 1
-        called = asyncio.get_running_loop().run_in_executor(self._threads, call)
+        # The thread logs with the trace id of the request, and its spans are children of the request's.
+        called = asyncio.get_running_loop().run_in_executor(self._threads, copy_context().run, call)
         called.add_done_callback(self._note_end)
         try:
             return cast("T", await asyncio.shield(called))

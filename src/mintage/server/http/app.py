@@ -23,8 +23,10 @@ from mintage.server import console
 from mintage.server.core.origin import foreign
 from mintage.server.http import alloc, openapi, pages, v1
 from mintage.server.http.answers import Facts, MethodError, allow, methods_of
+from mintage.server.http.spans import note_answer, request_span, span_id_of, trace_id_of
 
 if TYPE_CHECKING:
+    from opentelemetry.trace import Span
     from starlette.requests import Request
     from starlette.routing import Route
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -41,6 +43,8 @@ def _exact(route: Route) -> Route:
 
 
 ROUTES = tuple(map(_exact, (*alloc.ROUTES, *v1.ROUTES, *pages.ROUTES, *openapi.ROUTES)))
+_TEMPLATES: dict[Any, str] = {route.endpoint: route.path for route in ROUTES}
+"""The path of a route, by its endpoint."""
 
 
 def create_app(service: Service) -> Starlette:
@@ -85,8 +89,16 @@ class AccountingMiddleware:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request."""
-        facts = Facts(self._trace_id(scope))
+        with request_span(scope) as span:
+            await self._answer(scope, receive, send, span)
+
+    async def _answer(self, scope: Scope, receive: Receive, send: Send, span: Span | None) -> None:
+        trace_id = trace_id_of(scope, span)
+        facts = Facts(self._own_trace_id(scope) or trace_id or os.urandom(16).hex())
         scope.setdefault("state", {})["facts"] = facts
+        logged = {"trace_id": trace_id or facts.trace_id, **span_id_of(span)}
+        if logged["trace_id"] != facts.trace_id:
+            logged["request_id"] = facts.trace_id
         began, status = time.perf_counter(), 0
 
         async def answer(message: Message) -> None:
@@ -99,7 +111,7 @@ class AccountingMiddleware:
                     headers["X-Mintage-Fallback"] = "random"
             await send(message)
 
-        with structlog.contextvars.bound_contextvars(trace_id=facts.trace_id):
+        with structlog.contextvars.bound_contextvars(**logged):
             self._service.fallback.set(False)
             try:
                 refusal = self._refusal(scope)
@@ -113,6 +125,8 @@ class AccountingMiddleware:
             finally:
                 seconds = time.perf_counter() - began
                 self._service.metrics.request("http", facts.operation, facts.code, seconds, key=facts.caller)
+                route = _TEMPLATES.get(scope.get("endpoint")) or scope["root_path"]
+                self._service.metrics.answer(seconds, note_answer(span, scope, route, status, facts))
                 self._note(scope, facts, status, seconds)
 
     def _refusal(self, scope: Scope) -> MintError | None:
@@ -122,10 +136,10 @@ class AccountingMiddleware:
             return None
         return foreign(scope["method"], scope["headers"])
 
-    def _trace_id(self, scope: Scope) -> str:
-        """Return the client's trace id if it is well-formed, a new one otherwise."""
+    def _own_trace_id(self, scope: Scope) -> str | None:
+        """Return the trace id that the client has chosen itself, if it is well-formed."""
         found = [value for name, value in scope["headers"] if name == self._trace_name]
-        return found[0].decode() if len(found) == 1 and is_trace(found[0]) else os.urandom(16).hex()
+        return found[0].decode() if len(found) == 1 and is_trace(found[0]) else None
 
     def _note(self, scope: Scope, facts: Facts, status: int, seconds: float) -> None:
         wanted = self._service.settings.access_log

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, Final
 import structlog
 
 from mintage.platform.machine import can_fork
+from mintage.server.core.otlp import STOP_S
 from mintage.server.process.drain import FLUSH_TIMEOUT_S, SHUTDOWN_TIMEOUT_S
 from mintage.server.process.signals import IGNORED, STOPPING, log_ignored
 from mintage.server.process.worker import import_all, run_worker
@@ -222,7 +223,8 @@ class Supervisor:
 
         for listener in self._listeners.bound().values():
             listener.close()
-        deadline = time.monotonic() + self._settings.grace_ms / 1000 + FLUSH_TIMEOUT_S + SHUTDOWN_TIMEOUT_S + _PAUSE_S
+        limits = self._settings.grace_ms / 1000, FLUSH_TIMEOUT_S, SHUTDOWN_TIMEOUT_S, STOP_S, _PAUSE_S
+        deadline = time.monotonic() + sum(limits)
         for worker in self._workers:
             worker.process.terminate()
         hurried = False

@@ -15,7 +15,7 @@ import structlog
 import uvloop
 
 from mintage.errors import CATALOGUE, MintError
-from mintage.server.core import logs
+from mintage.server.core import logs, otlp
 from mintage.server.loop import tls
 from mintage.server.process.drain import drain, drop_unwritten_log, force_exit, give_all_back
 from mintage.server.process.signals import IGNORED, STOPPING, log_ignored
@@ -80,7 +80,9 @@ async def work(
     for number in IGNORED:
         # Not a handler of the loop, which would restore the signal's default action at its end.
         signal.signal(number, partial(_note_ignored, loop))
+    stop_exporters = otlp.start()
     service = Service(settings, settings.open_store(), shares)
+    service.metrics.export()
     # Probed before the log says that it serves: it is then ready if the store answers.
     probing = asyncio.create_task(service.probe.probe())
     await asyncio.sleep(0)
@@ -103,7 +105,9 @@ async def work(
     await drain(service, servers, hurry)
     for task in tasks:
         task.cancel()
+    service.metrics.gather(service)
     await give_all_back(service)
+    stop_exporters()
     _log.info("stopped", pid=os.getpid())
 
 

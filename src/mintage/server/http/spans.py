@@ -1,0 +1,99 @@
+"""The span of a request, and the trace id of its client (W3C Trace Context, OpenTelemetry's semantic conventions)."""
+
+from __future__ import annotations
+
+import re
+from contextlib import nullcontext
+from typing import TYPE_CHECKING, Final
+
+from mintage import telemetry
+from mintage.server.core.logs import masked
+
+if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
+    from opentelemetry.trace import Span
+    from starlette.types import Scope
+
+    from mintage.server.http.answers import Facts
+
+UNTRACED: Final = frozenset({"/healthz", "/readyz", "/metrics"})
+"""The paths whose requests come at all times, from programs, and are no spans."""
+_NO_SPAN: Final = nullcontext[None]()
+_METHODS: Final = frozenset({"CONNECT", "DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT", "TRACE"})
+#: Version 00 ends after the flags; a later one may go on, and 255 is none.
+_TRACEPARENT: Final = re.compile(
+    rb"(?:(00)|(?!00|ff)[0-9a-f]{2})-(?!0{32})([0-9a-f]{32})-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}(?(1)|(?:-.*)?)"
+)
+
+
+def _one(scope: Scope, header: bytes) -> bytes:
+    """Return the value of a header that occurs once; otherwise nothing."""
+    found = [value for name, value in scope["headers"] if name == header]
+    return found[0] if len(found) == 1 else b""
+
+
+def trace_id_of(scope: Scope, span: Span | None) -> str | None:
+    """Return the id of the trace that a request belongs to; ``None`` if it belongs to none."""
+    if span is not None and span.get_span_context().is_valid:
+        return f"{span.get_span_context().trace_id:032x}"
+    match = _TRACEPARENT.fullmatch(_one(scope, b"traceparent"))
+    return match[2].decode() if match else None
+
+
+def span_id_of(span: Span | None) -> dict[str, str]:
+    """Return the id of a span that is recorded, for log lines."""
+    return {"span_id": f"{span.get_span_context().span_id:016x}"} if span is not None and span.is_recording() else {}
+
+
+def request_span(scope: Scope) -> AbstractContextManager[Span | None]:
+    """Let the block be the span of a request, if this process sends spans."""
+    found = None if scope["path"] in UNTRACED else telemetry.find()
+    return _NO_SPAN if found is None else _span(found, scope)
+
+
+def _span(found: telemetry.Telemetry, scope: Scope) -> AbstractContextManager[Span]:
+    from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
+
+    given = {name: _one(scope, name.encode()).decode("latin-1") for name in ("traceparent", "tracestate")}
+    parent = TraceContextTextMapPropagator().extract({name: value for name, value in given.items() if value})
+    attributes = _method(scope) | {"network.protocol.version": scope["http_version"]}
+    for name, address in (("server", scope["server"]), ("client", scope["client"])):
+        if address is not None:
+            attributes[f"{name}.address"] = address[0]
+    if scope["server"] is not None:
+        attributes["server.port"] = scope["server"][1]
+    return found.span(_name(scope, ""), found.trace.SpanKind.SERVER, attributes, parent)
+
+
+def _method(scope: Scope) -> dict[str, str | int]:
+    """Return the method in words of the conventions: clients must not be able to create series."""
+    method = scope["method"]
+    return {"http.request.method": method if method in _METHODS else "_OTHER", "url.scheme": scope["scheme"]}
+
+
+def _name(scope: Scope, route: str) -> str:
+    method = scope["method"] if scope["method"] in _METHODS else "HTTP"
+    return f"{method} {route}".rstrip()
+
+
+def note_answer(span: Span | None, scope: Scope, route: str, status: int, facts: Facts) -> dict[str, str | int]:
+    """Add the answer to the span of a request, and return the attributes that metrics count it by.
+
+    :param route: the template of its path; empty if no route has the path.
+    """
+    found: dict[str, str | int] = {"http.route": route} if route else {}
+    if status:
+        found["http.response.status_code"] = status
+    if facts.code != "ok":
+        found["error.type"] = facts.code
+    if span is not None and span.is_recording():
+        # An ID is nobody's business but the client's.
+        path = route if "{id}" in route else masked(scope["path"][:200])
+        span.update_name(_name(scope, route))
+        span.set_attributes({"url.path": path, **found})
+        if (status or 500) >= 500:
+            from opentelemetry.trace import StatusCode
+
+            span.set_status(StatusCode.ERROR)
+    return _method(scope) | found
