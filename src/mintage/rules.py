@@ -35,6 +35,12 @@ CLOCK_MARGIN_MS: Final = 1_000
 COOLDOWN_MS: Final = 60_000
 """The cool-down, in milliseconds: a node number that came free earlier is granted before one that was never used. So a
 pool of 2^44 node numbers does not grow a record for each process that ever ran."""
+HISTORY_MS: Final = 604_800_000
+"""The time for which a pool keeps the past grants of its node numbers, in milliseconds: 7 days."""
+MAX_HISTORY_MS: Final = 315_360_000_000
+"""The longest such time: 3,650 days."""
+PRUNED: Final = 10
+"""The most past grants that one grant removes."""
 GAP: Final = 10
 """The factor of the largest count ever reserved at once: so many integers a namespace skips after the server
 changed."""
@@ -148,6 +154,10 @@ class PoolRecord:
     """True if the store may have forgotten grants. Then every node number may have been used."""
     changes: Count = 0
     """The number of changes of the server. It tells a server that comes back from the same server before."""
+    history_ms: Ms = HISTORY_MS
+    """The time for which it keeps past grants, after the end of their windows; 0 means that it keeps none."""
+    history_from_ms: Ms = 0
+    """The store's clock when the history began; 0 if it has not begun. See :func:`history_begin`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,10 +190,39 @@ class NodeRecord:
     """The time, by the store's clock, at which a copy of the holder last sent an older token; 0 if none did."""
     changes: Count = 0
     """The pool's ``changes`` when this record was last written."""
+    since_ms: Ms = 0
+    """The holder's clock at the grant; 0 if an older version granted it."""
 
     def as_lease(self, previous: str = "") -> Lease:
         """Return the lease of its holder, who had the token ``previous`` before."""
         return Lease(self.pool, self.node, self.floor_ms, self.until_ms, self.token or "", previous)
+
+
+@dataclass(frozen=True, slots=True)
+class GrantRecord:
+    """A past grant of a node number. The current or last one is in the :class:`NodeRecord`.
+
+    >>> from mintage.store import open_store
+    >>> store = open_store("memory:GrantRecord")
+    >>> for holder in ("host 1", "host 2"):
+    ...     lease = store.acquire(
+    ...         "orders", nodes=range(1), layout="sno", holder=holder, now_ms=store.now_ms(), span_ms=30_000
+    ...     )
+    ...     store.release(lease, used_until_ms=store.now_ms())
+    >>> [grant.holder for grant in store.list_grants("orders", 0)]
+    ['host 1']
+    """
+
+    pool: str
+    node: Node
+    floor_ms: Ms
+    """The start of the window that the holder had."""
+    until_ms: Ms
+    """The end of that window, after all extensions and the release."""
+    since_ms: Ms
+    """The holder's clock at the grant; 0 if it is unknown."""
+    holder: str
+    """The holder, as text for people."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -518,7 +557,9 @@ def grant(
     floor_ms = max(pool.floor_ms, record.until_ms if record is not None else 0)
     # A caller whose clock is a little behind the last window's end gets a window and waits for its floor.
     until_ms = max(floor_ms, now_ms) + span_ms
-    return NodeRecord(pool.name, node, floor_ms, until_ms, span_ms, pool.identity, token, holder, 0, pool.changes)
+    return NodeRecord(
+        pool.name, node, floor_ms, until_ms, span_ms, pool.identity, token, holder, 0, pool.changes, now_ms
+    )
 
 
 def _lost(pool: str, node: int, record: NodeRecord | None, why: str) -> LeaseError:
@@ -596,6 +637,53 @@ def release(record: NodeRecord | None, lease: Lease, *, used_until_ms: int) -> N
 def revoke(record: NodeRecord) -> NodeRecord:
     """Return the record without its token: nobody can extend the window, and the number comes free when it ends."""
     return replace(record, token=None)
+
+
+# --- the history of a pool ----------------------------------------------------------------------------------------
+
+
+def keep_history(pool: PoolRecord, store_now_ms: int, history_ms: int | None = None) -> PoolRecord:
+    """Return the pool with a history of that length in milliseconds; ``None`` leaves the length as it is.
+
+    A history begins when it is first kept. One that is made longer begins where the shorter one did.
+    """
+    length_ms = pool.history_ms if history_ms is None else history_ms
+    begun_ms = pool.history_from_ms
+    if length_ms == 0:
+        begun_ms = 0
+    elif begun_ms == 0:
+        begun_ms = store_now_ms
+    elif length_ms > pool.history_ms:
+        begun_ms = max(begun_ms, store_now_ms - pool.history_ms)
+    return replace(pool, history_ms=length_ms, history_from_ms=begun_ms)
+
+
+def past_grant(pool: PoolRecord, replaced: NodeRecord | None) -> GrantRecord | None:
+    """Return the past grant to keep when a node number is granted again.
+
+    ``replaced`` is the record that the new grant replaces. There is nothing to keep if the pool has no history, or if
+    nobody could mint in the window.
+    """
+    if replaced is None or not pool.history_ms or replaced.until_ms <= replaced.floor_ms:
+        return None
+    holder = replaced.holder or ""
+    return GrantRecord(replaced.pool, replaced.node, replaced.floor_ms, replaced.until_ms, replaced.since_ms, holder)
+
+
+def kept_from(pool: PoolRecord, store_now_ms: int) -> int:
+    """Return the time in milliseconds at which a grant may have ended and still be kept."""
+    return max(0, store_now_ms - pool.history_ms)
+
+
+def history_begin(pool: PoolRecord, store_now_ms: int) -> int | None:
+    """Return the time in milliseconds from which on the pool knows every holder; ``None`` if it keeps no history.
+
+    A server that took over may have forgotten holders, whose windows end with the quarantine. Times are those of the
+    store's clock, from which a holder's may differ by the clock limit.
+    """
+    if not pool.history_ms or not pool.history_from_ms:
+        return None
+    return max(pool.history_from_ms, pool.quarantine_until_ms, kept_from(pool, store_now_ms))
 
 
 # --- segments -----------------------------------------------------------------------------------------------------

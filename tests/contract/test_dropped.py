@@ -18,7 +18,7 @@ import pytest
 
 from mintage.cli import main
 from mintage.errors import CATALOGUE, LeaseError
-from mintage.rules import CLOCK_LIMIT_MS, CLOCK_MARGIN_MS, GAP, SPAN_MS
+from mintage.rules import CLOCK_LIMIT_MS, CLOCK_MARGIN_MS, GAP, HISTORY_MS, SPAN_MS
 from mintage.store import new_token, open_store
 from mintage.store.sql.base import Database
 from mintage.store.sql.statements import migrations
@@ -292,6 +292,18 @@ def test_missing_table_of_names_is_refused(server: Server, store: Database) -> N
         assert "mintage_existed" in refusal_text(verb)
 
 
+def test_missing_table_of_past_grants_is_created_again(server: Server, store: Database) -> None:
+    for holder in ("one", "two"):
+        store.release(acquire(store, nodes=range(1), holder=holder), used_until_ms=store.now_ms() - 10)
+    administer(server, "DROP TABLE mintage_grant")
+    for verb in (store.describe, lambda: store.list_grants("p", 0)):
+        assert "creates it again" in refusal_text(verb)
+    assert store.reserve("n", 1).first == 1
+    store.release(acquire(store, nodes=range(1), holder="three"), used_until_ms=store.now_ms() - 10)
+    assert [grant.holder for grant in store.list_grants("p", 0)] == ["two"]
+    assert store.describe().warnings == ()
+
+
 @pytest.mark.parametrize("how", ["TRUNCATE TABLE", "DELETE FROM"])
 def test_emptied_table_of_pools_is_noticed(server: Server, store: Database, how: str) -> None:
     acquire(store, nodes=range(9))
@@ -551,18 +563,51 @@ def test_upgrade_of_the_tables_skips_nothing(postgresql: PostgreSQL) -> None:
         store.reserve("n", 100)
         # As the second version left them.
         postgresql.sql(
-            "DELETE FROM mintage_schema WHERE version > 2; DROP TABLE mintage_name;"
+            "DELETE FROM mintage_schema WHERE version > 2; DROP TABLE mintage_name, mintage_grant;"
             "ALTER TABLE mintage_schema DROP life;"
+            "ALTER TABLE mintage_pool DROP history_ms, DROP history_from_ms; ALTER TABLE mintage_node DROP since_ms;"
             + "".join(f"ALTER TABLE mintage_{kind} DROP xact;" for kind in RECORDS)
         )
         identity = store.describe().identity
         assert "older version" in warnings(store)
         assert [len(each) for each in (store.list_pools(), store.list_leases("p"), store.list_namespaces())] == [1] * 3
+        assert list(store.list_grants("p", 0)) == []
         assert postgresql.sql("SELECT MAX(version) FROM mintage_schema").strip() == "2"
         assert store.reserve("n", 1).first == 101
         assert store.extend(lease, now_ms=store.now_ms(), next_token=new_token()).node == lease.node
         assert acquire(store, nodes=range(9)).node == 1
         assert (store.describe().identity, warnings(store)) == (identity, "")
+
+
+def test_upgrade_to_a_history_keeps_the_server(server: Server, store: Database) -> None:
+    """Take away what the version with past grants added, and go on."""
+    lease = acquire(store, nodes=range(9))
+    store.reserve("n", 100)
+    newest = administer(server, "SELECT MAX(version) FROM mintage_schema").strip()
+    for step in (
+        f"DELETE FROM mintage_schema WHERE version = {newest}",
+        "DROP TABLE mintage_grant",
+        "ALTER TABLE mintage_pool DROP COLUMN history_ms, DROP COLUMN history_from_ms",
+        "ALTER TABLE mintage_node DROP COLUMN since_ms",
+    ):
+        administer(server, step)
+    store.close()
+    if isinstance(server, MariaDB):
+        # The rows are those of the server as it is now.
+        waited(server)
+        old = store.describe().identity
+        for kind in RECORDS:
+            administer(server, f"UPDATE mintage_{kind} SET identity = '{old}'")
+    assert "older version" in warnings(store)
+    [pool], [record] = store.list_pools(), store.list_leases("p")
+    assert (pool.history_ms, pool.history_from_ms, record.since_ms) == (HISTORY_MS, 0, 0)
+    assert (store.get_pool("p"), list(store.list_grants("p", 0))) == (pool, [])
+    assert store.reserve("n", 1).first == 101
+    assert store.extend(lease, now_ms=store.now_ms(), next_token=new_token()).node == lease.node
+    assert acquire(store, nodes=range(9)).node == 1
+    [pool] = store.list_pools()
+    assert (pool.changes, pool.history_from_ms > 0) == (0, True)
+    assert warnings(store) == ""
 
 
 def test_write_only_account_waits_for_the_new_schema(server: Server, store: Database) -> None:
@@ -574,7 +619,9 @@ def test_write_only_account_waits_for_the_new_schema(server: Server, store: Data
         if not isinstance(server, MariaDB):
             # Rights on the tables of a schema do not extend to new ones.
             assert "mintage_name" in refusal_text(lambda: clerk.reserve("new", 1))
-            administer(server, "GRANT SELECT, INSERT, UPDATE ON mintage_name TO clerk")
+            administer(server, "GRANT SELECT, INSERT, UPDATE ON mintage_name, mintage_grant TO clerk")
+        assert "DELETE on mintage_grant" in refusal_text(clerk.describe)
+        administer(server, "GRANT DELETE ON mintage_grant TO clerk")
         assert clerk.reserve("new", 1).first == 1
         assert acquire(clerk, "q").node == 0
         assert clerk.describe().warnings == ()

@@ -17,18 +17,21 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from mintage.errors import ConfigError, LeaseError, StoreError
-from mintage.rules import GAP
+from mintage.rules import GAP, HISTORY_MS
 from mintage.store import new_token, open_store
-from mintage.store.etcd import PAGE
+from mintage.store.etcd import PAGE, SHARED_S
 from tests.helpers.outcomes import code_of, eventually
 from tests.helpers.sql_servers import refusal_text
 from tests.helpers.stores import acquire
 from tests.servers import Etcd, EtcdCluster, Proxy
+from tests.servers.server import until
 from tests.service.running import certificate
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
+
+    from mintage.store import Store
 
 SPAN_MS = 10_000
 EVERYTHING = {"key": "AA==", "range_end": "AA=="}
@@ -287,6 +290,38 @@ def test_lists_longer_than_a_page_are_complete(etcd: Etcd) -> None:
         names = [namespace.name for namespace in store.list_namespaces()]
     assert len(names) > PAGE
     assert names == sorted({f"n{number}" for number in range(len(names))})
+
+
+def use(store: Store, *holders: str) -> None:
+    """Lease and release a node number once for each holder."""
+    now = store.now_ms()
+    for at, holder in enumerate(holders):
+        lease = acquire(store, nodes=range(1), holder=holder, now_ms=now)
+        store.release(lease, used_until_ms=now - 100 + at)
+
+
+def test_past_grants_end_with_a_lease_that_a_process_shares(etcd: Etcd) -> None:
+    with open_store(etcd.url) as store:
+        use(store, "one", "two", "three")
+        key = b64encode(b"mintage/grant/p/").decode()
+        pairs = etcd.call("/v3/kv/range", {"key": key, "range_end": b64encode(b"mintage/grant/p0").decode()})["kvs"]
+        [lease] = {pair["lease"] for pair in pairs}
+        ttl = int(etcd.call("/v3/lease/timetolive", {"ID": lease})["grantedTTL"])
+        assert HISTORY_MS // 1000 <= ttl <= HISTORY_MS // 1000 + SHARED_S
+        assert [grant.holder for grant in store.list_grants("p", 0)] == ["two", "one"]
+        etcd.call("/v3/lease/revoke", {"ID": lease})
+        assert list(store.list_grants("p", 0)) == []
+        use(store, "four", "five")
+        assert [grant.holder for grant in store.list_grants("p", 0)] == ["four", "three"]
+
+
+def test_past_grants_that_are_too_old_go_by_themselves(etcd: Etcd) -> None:
+    with open_store(etcd.url) as store:
+        store.create_pool("p", layout="test", history_ms=1)
+        use(store, "one", "two")
+        until(lambda: not store.list_grants("p", 0), "etcd has removed them")
+        use(store, "three")
+        assert [grant.holder for grant in store.list_grants("p", 0)] == ["two"]
 
 
 def test_lost_reply_fails_the_verb_and_repeats_nothing(etcd: Etcd) -> None:

@@ -26,10 +26,12 @@ ROWS: Final = 10_000
 MEANT_TO_SCAN: Final = {
     "lose_history",
     "accept_history",
+    *(f"take_over_{kind}" for kind in ("pool", "node", "namespace")),
 }
-"""The statements of the restoration of a store."""
+"""The statements of the restoration of a store, and of an upgrade of its tables."""
 WITHOUT_RECORDS: Final = {
     *("missing", "schemas", "describe", "lock_schema", "has_history", "keep_history", "create_schema"),
+    *("create_grant", "create_grant_index"),
 }
 """The statements that use the catalogue of the database only, or create tables."""
 SMALL: Final = {"mintage_schema", "mintage_life", "mintage_count"}
@@ -38,8 +40,9 @@ OWN: Final = ("mintage_", "used", "after", "next")
 """The beginnings of the names of tables of mintage, and of their aliases."""
 
 FILL: Final = """
-    INSERT INTO mintage_pool SELECT 'p' || n, 'test', 'x', 30000, 0, 0, false, 0 FROM numbers;
-    INSERT INTO mintage_node SELECT 'p' || n % 10, n, 0, n, 30000, 'x', 't', 'h', 0, 0 FROM numbers;
+    INSERT INTO mintage_pool SELECT 'p' || n, 'test', 'x', 30000, 0, 0, false, 0, 1000, 1 FROM numbers;
+    INSERT INTO mintage_node SELECT 'p' || n % 10, n, 0, n, 30000, 'x', 't', 'h', 0, 0, 1 FROM numbers;
+    INSERT INTO mintage_grant SELECT 'p' || n % 10, n, 1, n, 1, 'h' FROM numbers;
     INSERT INTO mintage_namespace SELECT 'n' || n, 10, 1000000, 1, 10, 'x', 0, 1, 0, false FROM numbers;
 """
 NAMES: Final = """
@@ -52,7 +55,9 @@ def given() -> dict[str, Any]:
     """Return a value for each parameter of the statements."""
     names = {name for kind in (PoolRecord, NodeRecord, NamespaceRecord) for name in columns(kind)}
     texts = {"name": "n777", "pool": "p1", "layout": "test", "identity": "x", "token": "t", "holder": "h", "life": "x"}
+    texts |= {"before": "x", "after": "y"}
     numbers = {"node": 777, "first": 0, "stop": 65_536, "limit": 100, "version": 999}
+    numbers |= {"before_ms": 999, "ended_ms": 999, "most": 10}
     return {**dict.fromkeys(names, 1), "history_lost": False, "retired": False, **texts, **numbers}
 
 
@@ -98,7 +103,7 @@ def test_mysql_finds_records_by_an_index(request: pytest.FixtureRequest, kind: s
     digits = ", ".join(f"({digit}) AS t{at}" for at in range(4))
     columnar = "SELECT t0.d + 10 * t1.d + 100 * t2.d + 1000 * t3.d + 1 AS n FROM "
     fill(server, columnar + digits)
-    administer(server, "ANALYZE TABLE mintage_pool, mintage_node, mintage_namespace, mintage_name")
+    administer(server, "ANALYZE TABLE mintage_pool, mintage_node, mintage_grant, mintage_namespace, mintage_name")
     with closing(
         pymysql.connect(
             host=url.host, port=url.port(3306), user=url.user, password=url.password or "", database=url.path

@@ -590,6 +590,48 @@ def test_cluster_spreads_pools_and_namespaces_over_its_members(redis_cluster: Re
         assert len({namespace.identity for namespace in store.list_namespaces()}) == 3
 
 
+# --- past grants --------------------------------------------------------------------------------------------------
+
+
+def use(store: Store, *holders: str) -> None:
+    """Lease and release a node number once for each holder."""
+    now = store.now_ms()
+    for at, holder in enumerate(holders):
+        lease = stores.acquire(store, nodes=range(1), holder=holder, now_ms=now)
+        store.release(lease, used_until_ms=now - 100 + at)
+
+
+@pytest.mark.parametrize("lost", [["grants"], ["ended"], ["grants", "ended"]], ids="+".join)
+def test_history_begins_anew_when_an_index_is_lost(store: Store, redis: Redis, lost: list[str]) -> None:
+    store.create_pool("p", layout="test", never_used=True)
+    use(store, "one", "two", "three")
+    before = store.get_pool("p")
+    redis.ask("DEL", *(f"mintage:{{pool:p}}:{part}" for part in lost))
+    use(store, "four", "five")
+    after = store.get_pool("p")
+    assert before is not None
+    assert after is not None
+    assert after.history_from_ms > before.history_from_ms or len(lost) == 2
+    assert [grant.holder for grant in store.list_grants("p", 0)] == ["four", "three"]
+
+
+def test_pool_of_an_older_version_begins_a_history(store: Store, redis: Redis) -> None:
+    store.create_pool("p", layout="test", never_used=True)
+    use(store, "one")
+    key, new = "mintage:{pool:p}", {"history_ms", "history_from_ms", "since_ms"}
+    for field in ("pool", f"{0:014}"):
+        older = {name: text for name, text in json.loads(redis.ask("HGET", key, field)).items() if name not in new}
+        redis.ask("HSET", key, field, json.dumps(older))
+    [record] = store.list_leases("p")
+    assert record.since_ms == 0
+    use(store, "two")
+    [grant] = store.list_grants("p", 0)
+    assert (grant.holder, grant.since_ms) == ("one", 0)
+    pool = store.get_pool("p")
+    assert pool is not None
+    assert (pool.history_ms, pool.history_from_ms > 0) == (rules.HISTORY_MS, True)
+
+
 # --- indexes ------------------------------------------------------------------------------------------------------
 
 
@@ -793,7 +835,9 @@ class Kept:
 
         def stable(record: Any) -> Any:
             here = identity if record.identity == "here" else record.identity
-            times = [name for name in columns(type(record)) if name.endswith("_ms") and name != "span_ms"]
+            times = [
+                name for name in columns(type(record)) if name.endswith("_ms") and name not in {"span_ms", "history_ms"}
+            ]
             return replace(record, identity=here, **{name: max(0, now_ms + getattr(record, name)) for name in times})
 
         return self.pool and stable(self.pool), [stable(node) for node in self.nodes]
@@ -811,6 +855,8 @@ def kept(draw: st.DrawFn) -> Kept:
         draw(st.sampled_from([-SPAN_MS] * 9 + [2_000])),
         draw(st.booleans()),
         draw(changes),
+        draw(st.sampled_from([rules.HISTORY_MS, 2_000, 0])),
+        draw(ABOUT),
     )
     nodes = []
     for node in sorted(draw(st.sets(st.sampled_from(NODES)))):
@@ -818,7 +864,19 @@ def kept(draw: st.DrawFn) -> Kept:
         holder = draw(st.sampled_from(["me", "größe", None]))
         floor = until - draw(st.sampled_from([0, 1, SPAN_MS]))
         nodes.append(
-            NodeRecord("p", node, floor, until, draw(SPANS), draw(where), token, holder, draw(ABOUT), draw(changes))
+            NodeRecord(
+                "p",
+                node,
+                floor,
+                until,
+                draw(SPANS),
+                draw(where),
+                token,
+                holder,
+                draw(ABOUT),
+                draw(changes),
+                draw(ABOUT),
+            )
         )
     return Kept(draw(st.sampled_from([pool] * 9 + [None])), tuple(nodes))
 
@@ -829,6 +887,7 @@ def verbs(draw: st.DrawFn) -> Callable[[Store, int, list[NodeRecord]], object]:
     node, used, clock, span_ms = draw(st.sampled_from(NODES)), draw(ABOUT), draw(CLOCKS), draw(SPANS)
     nodes = draw(st.sampled_from([NODES, range(2), range(2, 4), range(1)]))
     layout, never_used = draw(st.sampled_from(["test"] * 19 + ["other"])), draw(st.sampled_from([False] * 3 + [True]))
+    history_ms = draw(st.sampled_from([None, None, 0, 1, 100_000, rules.MAX_HISTORY_MS]))
     own, previous, following = (draw(st.sampled_from([*TOKENS, extra])) for extra in ("of nobody", "", "of-nobody"))
     until, is_known, is_current = draw(ABOUT | st.just(61_000)), draw(st.booleans()), draw(st.booleans())
 
@@ -853,7 +912,9 @@ def verbs(draw: st.DrawFn) -> Callable[[Store, int, list[NodeRecord]], object]:
         ),
         lambda store, now_ms, records: store.release(lease(now_ms, records), used_until_ms=now_ms + used),
         lambda store, *_: store.revoke("p", node),
-        lambda store, *_: store.create_pool("p", layout=layout, span_ms=span_ms, never_used=never_used),
+        lambda store, *_: store.create_pool(
+            "p", layout=layout, span_ms=span_ms, never_used=never_used, history_ms=history_ms
+        ),
     ]
     return draw(st.sampled_from([*choices[:2] * 2, *choices]))
 
@@ -908,7 +969,8 @@ def outcome(store: Store, verb: Callable[[], object]) -> object:
         came = shown(verb())
     except MintError as error:
         came = type(error), str(error), error.__dict__
-    return came, store.list_pools(), [shown(record) for record in store.list_leases("p")]
+    grants = [list(store.list_grants("p", node)) for node in NODES]
+    return came, store.list_pools(), [shown(record) for record in store.list_leases("p")], grants
 
 
 @given(before=kept(), asked=st.lists(verbs(), min_size=1, max_size=6))
@@ -920,7 +982,7 @@ def test_scripts_lease_as_the_rules_do(
     known = store.describe()
     pool, nodes = before.at(known.now_ms, known.identity)
     key = "mintage:{pool:p}"
-    ask("DEL", key, f"{key}:until", f"{key}:numbers")
+    ask("DEL", key, *(f"{key}:{part}" for part in ("until", "numbers", "grants", "ended")))
     for field, record in [("pool", pool), *((f"{node.node:014}", node) for node in nodes)]:
         if record is not None:
             values = {name: getattr(record, name) for name in columns(type(record)) if name not in KEYS[type(record)]}

@@ -33,7 +33,8 @@ def move(postgresql: PostgreSQL) -> None:
     postgresql.sql(
         "CREATE SCHEMA ids AUTHORIZATION mintage; ALTER VIEW mintage_existed SET SCHEMA ids; "
         + "".join(
-            f"ALTER TABLE mintage_{kind} SET SCHEMA ids;" for kind in ("schema", "pool", "node", "namespace", "name")
+            f"ALTER TABLE mintage_{kind} SET SCHEMA ids;"
+            for kind in ("schema", "pool", "node", "grant", "namespace", "name")
         )
     )
 
@@ -118,7 +119,8 @@ def test_dropped_tables_are_noticed_in_a_schema_too(postgresql: PostgreSQL, url:
     with open_store(url) as store:
         store.reserve("n", 10)
         postgresql.sql(
-            "DROP TABLE " + ", ".join(f"ids.mintage_{kind}" for kind in ("schema", "pool", "node", "namespace", "name"))
+            "DROP TABLE "
+            + ", ".join(f"ids.mintage_{kind}" for kind in ("schema", "pool", "node", "grant", "namespace", "name"))
         )
         assert "has lost namespaces" in refusal_text(lambda: store.reserve("n", 1))
         [said] = store.describe().warnings
@@ -131,7 +133,10 @@ def test_dropped_tables_are_noticed_in_a_schema_too(postgresql: PostgreSQL, url:
 def test_account_with_the_least_rights_is_enough(postgresql: PostgreSQL, url: str) -> None:
     with open_store(url) as store:
         prepare(store)
-    rights = "GRANT USAGE ON SCHEMA ids TO clerk; GRANT SELECT, INSERT, UPDATE ON ALL TABLES IN SCHEMA ids TO clerk;"
+    rights = (
+        "GRANT USAGE ON SCHEMA ids TO clerk; GRANT SELECT, INSERT, UPDATE ON ALL TABLES IN SCHEMA ids TO clerk;"
+        "GRANT DELETE ON ids.mintage_grant TO clerk;"
+    )
     with role(postgresql, "clerk", rights) as clerks, open_store(clerks) as clerk:
         assert clerk.reserve("n", 1).first == 1
         assert acquire(clerk).node == 0

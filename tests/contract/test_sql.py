@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import subprocess
 import sys
@@ -17,10 +18,11 @@ import pytest
 
 from mintage import rules
 from mintage.errors import ConfigError, LeaseError, MintError, StoreError
-from mintage.rules import CLOCK_LIMIT_MS, GAP, SPAN_MS, NamespaceRecord, NodeRecord, PoolRecord, Segment
+from mintage.rules import CLOCK_LIMIT_MS, GAP, SPAN_MS, Lease, NamespaceRecord, NodeRecord, PoolRecord, Segment
 from mintage.store import Store, new_token, open_store
 from mintage.store.idalloc import MARGIN, import_idalloc, read_idalloc_hashes, read_idalloc_table
-from mintage.store.sql.base import CONNECTIONS, Database
+from mintage.store.ledger import FORGOTTEN
+from mintage.store.sql.base import CONNECTIONS, Database, Records
 from mintage.store.sql.statements import migrations
 from tests.helpers.outcomes import eventually
 from tests.helpers.sql_servers import Server, account, administer, refusal_text, setting
@@ -29,7 +31,7 @@ from tests.servers import MariaDB, MySQL, PostgreSQL, Redis
 from tests.servers.server import until
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
     from mintage.protocol.records import Record
@@ -299,6 +301,56 @@ def test_threads_without_a_free_connection_get_an_error(server: Server) -> None:
         assert "busy" in refusal_text(store.now_ms, "store.unavailable")
 
 
+# --- past grants ------------------------------------------------------------------------------------------------------
+
+
+def test_grant_of_a_used_number_writes_one_row_more_and_nothing_else_does(
+    store: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+    rows = Records.rows
+
+    def counted(self: Records, statement: str, /, **values: object) -> Sequence[Any]:
+        asked.append(statement)
+        return rows(self, statement, **values)
+
+    def writes(verb: Callable[[], object]) -> list[str]:
+        asked.clear()
+        verb()
+        return [each for each in asked if each.startswith(("insert", "update", "keep", "prune", "any", "grants"))]
+
+    def grant() -> None:
+        held.append(acquire(store, nodes=range(1)))
+
+    def release() -> None:
+        store.release(held[-1], used_until_ms=store.now_ms() - 10)
+
+    monkeypatch.setattr(Records, "rows", counted)
+    held: list[Lease] = []
+    assert writes(grant) == ["insert_pool", "insert_node"]
+    assert writes(release) == ["update_node"]
+    assert writes(grant) == ["update_node", "prune_grants", "keep_grant"]
+    extended = partial(store.extend, held[-1], now_ms=store.now_ms() + 1, next_token=new_token())
+    assert writes(lambda: held.append(extended())) == ["update_node"]
+    assert writes(release) == ["update_node"]
+    store.create_pool("p", layout="test", history_ms=0)
+    assert writes(grant) == ["update_node"]
+
+
+def test_long_history_is_removed_in_steps(server: Server, store: Database) -> None:
+    for _ in range(2):
+        store.release(acquire(store, nodes=range(1)), used_until_ms=store.now_ms() - 10)
+    count = 2 * FORGOTTEN + 1
+    for first in range(0, count, 100):
+        rows = ", ".join(f"('p', 1, {floor}, {floor + 1}, 0, 'x')" for floor in range(first, min(first + 100, count)))
+        administer(server, f"INSERT INTO mintage_grant VALUES {rows}")
+    assert len(store.list_grants("p", 1)) == count
+    store.create_pool("q", layout="test", history_ms=0)
+    assert len(store.list_grants("p", 1)) == count
+    store.create_pool("p", layout="test", history_ms=0)
+    assert administer(server, "SELECT COUNT(*) FROM mintage_grant").strip() == "0"
+
+
 # --- lost connections -----------------------------------------------------------------------------------------------
 
 
@@ -382,10 +434,13 @@ def test_account_with_only_read_and_write_rights_is_enough(server: Server, store
         assert clerk.reserve("n", 1).first == 1
         lease = acquire(clerk)
         clerk.release(clerk.extend(lease, now_ms=clerk.now_ms(), next_token=new_token()), used_until_ms=0)
-        clerk.create_pool("q", layout="test")
+        clerk.create_pool("q", layout="test", history_ms=0)
+        for _ in range(2):
+            clerk.release(acquire(clerk, nodes=range(1, 2)), used_until_ms=clerk.now_ms() - 10)
+        assert len(clerk.list_grants("p", 1)) == 1
         assert clerk.describe().identity == store.describe().identity
         assert clerk.describe().server == store.describe().server
-        assert len(clerk.list_leases()) == 1
+        assert len(clerk.list_leases()) == 2
 
 
 def test_account_that_cannot_create_tables_gets_the_remedy(server: Server) -> None:
@@ -404,8 +459,10 @@ def test_read_only_account_is_refused(server: Server, store: Database) -> None:
         assert store.list_namespaces() == []
 
 
-@pytest.mark.parametrize("table", ["pool", "node", "namespace"])
-@pytest.mark.parametrize("right", ["INSERT", "UPDATE"])
+@pytest.mark.parametrize(
+    ("table", "right"),
+    [*itertools.product(["pool", "node", "namespace", "grant"], ["INSERT", "UPDATE"]), ("grant", "DELETE")],
+)
 def test_missing_right_is_reported_at_once(postgresql: PostgreSQL, table: str, right: str) -> None:
     with open_store(postgresql.url) as store:
         prepare(store)

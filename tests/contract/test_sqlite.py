@@ -1003,7 +1003,10 @@ def test_file_of_schema_version_1_still_works(path: Path) -> None:
         connection.execute("INSERT INTO mintage_pool VALUES ('p', 'test', ?, 30000, 0, 0, 0, 0)", [identity])
     with opened(path) as store:
         assert store.reserve("n", 1).first == 11
-        assert acquire(store).node == 0
+        lease = acquire(store, nodes=range(1))
+        store.release(lease, used_until_ms=store.now_ms() - 10)
+        acquire(store, nodes=range(1), holder="you")
+        assert [grant.holder for grant in store.list_grants("p", 0)] == ["me"]
         assert store.describe().identity == identity
 
 

@@ -70,7 +70,7 @@ def check_move(source_url: str, target_url: str) -> None:
     """Assert that no integer and no window of the source comes again from the target."""
     with open_store(source_url) as source, open_store(target_url) as target:
         source.create_namespace("odd", stride=2, offset=1, maximum=10**6)
-        source.create_pool("p", layout="test", never_used=True)
+        source.create_pool("p", layout="test", never_used=True, history_ms=1000)
         before = {name: set(reserved(source, name, 1000, 1, 70)) for name in ("orders", "odd")}
         lease = acquire(source)
         source.release(lease, used_until_ms=source.now_ms())
@@ -89,7 +89,7 @@ def check_move(source_url: str, target_url: str) -> None:
             assert after[0] == max(integers) + (2 if name == "odd" else 1)
         assert [each.name for each in target.list_namespaces() if each.retired] == ["old"]
         [pool] = target.list_pools()
-        assert (pool.layout, pool.span_ms) == ("test", source.list_pools()[0].span_ms)
+        assert (pool.layout, pool.span_ms, pool.history_ms) == ("test", source.list_pools()[0].span_ms, 1000)
         [window] = source.list_leases("p")
         if pool.history_lost:
             assert pool.floor_ms >= window.until_ms

@@ -149,6 +149,14 @@ NODE: dict[str, object] = {
     "cloned_ms": 0,
     "changes": 0,
 }
+GRANT: dict[str, object] = {
+    "pool": "p",
+    "node": 3,
+    "floor_ms": 0,
+    "until_ms": 9,
+    "since_ms": 1,
+    "holder": "me",
+}
 STORE: dict[str, object] = {
     "url": "sqlite:",
     "promise": "host",
@@ -175,6 +183,8 @@ VERBS: dict[str, tuple[Callable[[Store], object], object, bool]] = {
     "retire": (lambda store: store.retire("n"), NAMESPACE | {"retired": True}, True),
     "list_pools": (lambda store: store.list_pools(), {"pools": [POOL]}, True),
     "list_leases": (lambda store: store.list_leases("p"), {"leases": [NODE]}, True),
+    "list_grants": (lambda store: store.list_grants("p", 3), {"grants": [GRANT]}, True),
+    "get_pool": (lambda store: store.get_pool("p"), {"pools": [POOL]}, True),
     "list_namespaces": (lambda store: store.list_namespaces(), {"sequences": [NAMESPACE]}, True),
     "describe": (lambda store: store.describe(), STORE, True),
     "now_ms": (lambda store: store.now_ms(), STORE, True),

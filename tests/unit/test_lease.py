@@ -17,12 +17,14 @@ from mintage.rules import (
     CLOCK_MARGIN_MS,
     COOLDOWN_MS,
     GAP,
+    HISTORY_MS,
     MAX_COUNT,
     MAX_INTEGER,
     MAX_SPAN_MS,
     MAX_STRIDE,
     MIN_SPAN_MS,
     SPAN_MS,
+    GrantRecord,
     Lease,
     NamespaceRecord,
     NodeRecord,
@@ -47,9 +49,13 @@ from mintage.rules import (
     declare_unused,
     give_back,
     grant,
+    history_begin,
     is_of_a_clone,
+    keep_history,
+    kept_from,
     note_server,
     note_server_of_namespace,
+    past_grant,
     raise_floor,
     release,
     reserve,
@@ -315,6 +321,61 @@ def test_second_change_of_server_shortens_no_quarantine(first: int, later: int) 
     twice = note_server(once, "here", first + later)
     assert twice.floor_ms >= once.floor_ms
     assert twice.quarantine_until_ms >= once.quarantine_until_ms
+
+
+# --- the history of a pool ------------------------------------------------------------------------------------------
+
+
+def test_history_begins_once() -> None:
+    begun = keep_history(POOL, NOW)
+    assert (begun.history_ms, begun.history_from_ms) == (HISTORY_MS, NOW)
+    assert keep_history(begun, NOW + 5) == begun
+    assert replace(begun, history_from_ms=0) == POOL
+
+
+def test_longer_history_begins_where_the_shorter_one_did() -> None:
+    short = keep_history(POOL, NOW, 1000)
+    assert (short.history_ms, short.history_from_ms) == (1000, NOW)
+    assert keep_history(short, NOW + 1000, 2000).history_from_ms == NOW
+    assert keep_history(short, NOW + 1001, 2000).history_from_ms == NOW + 1
+    assert keep_history(short, NOW + 5000, 500) == replace(short, history_ms=500)
+
+
+def test_history_that_is_switched_off_begins_anew() -> None:
+    off = keep_history(keep_history(POOL, NOW), NOW, 0)
+    assert (off.history_ms, off.history_from_ms) == (0, 0)
+    assert keep_history(off, NOW + 5) == off
+    assert keep_history(off, NOW + 7, 1000).history_from_ms == NOW + 7
+
+
+def test_history_reaches_back_to_the_latest_of_its_limits() -> None:
+    pool = keep_history(POOL, NOW, 1000)
+    assert history_begin(POOL, NOW) is None
+    assert history_begin(keep_history(POOL, NOW, 0), NOW) is None
+    assert history_begin(pool, NOW) == NOW
+    assert history_begin(pool, NOW + 1001) == NOW + 1
+    # A server that took over may have forgotten holders.
+    assert history_begin(replace(pool, quarantine_until_ms=NOW + 9), NOW) == NOW + 9
+    assert history_begin(pool, 0) == NOW
+
+
+def test_past_grant_is_the_record_that_a_grant_replaces() -> None:
+    record = replace(node(NOW), since_ms=NOW - 7)
+    expected = GrantRecord("p", 0, NOW - 50_000, NOW, NOW - 7, "me")
+    assert past_grant(POOL, record) == past_grant(POOL, replace(record, token=None)) == expected
+    assert past_grant(POOL, replace(record, holder=None)) == replace(expected, holder="")
+
+
+@pytest.mark.parametrize("replaced", [None, node(NOW - 50_000), node(NOW - 50_001)])
+def test_window_that_nobody_used_is_no_past_grant(replaced: NodeRecord | None) -> None:
+    assert past_grant(POOL, replaced) is None
+    assert past_grant(replace(POOL, history_ms=0), node(NOW)) is None
+    assert past_grant(POOL, node(NOW - 49_999)) is not None
+
+
+def test_grants_are_kept_for_the_length_of_the_history() -> None:
+    assert kept_from(replace(POOL, history_ms=1000), NOW) == NOW - 1000
+    assert kept_from(POOL, 5) == 0
 
 
 # --- leases ---------------------------------------------------------------------------------------------------------

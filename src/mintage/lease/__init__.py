@@ -4,6 +4,6 @@ The records and the rules behind them are in :mod:`mintage.rules`, which stores 
 releases leases for this process.
 """
 
-from mintage.rules import Lease, NamespaceRecord, NodeRecord, PoolRecord, Segment
+from mintage.rules import GrantRecord, Lease, NamespaceRecord, NodeRecord, PoolRecord, Segment
 
-__all__ = ["Lease", "NamespaceRecord", "NodeRecord", "PoolRecord", "Segment"]
+__all__ = ["GrantRecord", "Lease", "NamespaceRecord", "NodeRecord", "PoolRecord", "Segment"]

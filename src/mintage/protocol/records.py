@@ -7,21 +7,24 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from mintage.rules import LATEST_MS, LIMITS, NamespaceRecord, NodeRecord, PoolRecord, is_number
+from mintage.rules import HISTORY_MS, LATEST_MS, LIMITS, GrantRecord, NamespaceRecord, NodeRecord, PoolRecord, is_number
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    R = TypeVar("R", PoolRecord, NodeRecord, NamespaceRecord)
+    R = TypeVar("R", PoolRecord, NodeRecord, GrantRecord, NamespaceRecord)
 
-Record = PoolRecord | NodeRecord | NamespaceRecord
+Record = PoolRecord | NodeRecord | GrantRecord | NamespaceRecord
 
 KEYS: Final[dict[type[Record], tuple[str, ...]]] = {
     PoolRecord: ("name",),
     NodeRecord: ("pool", "node"),
+    GrantRecord: ("pool", "node", "floor_ms"),
     NamespaceRecord: ("name",),
 }
 """The fields of the key of each kind of record."""
+ADDED: Final[dict[str, int]] = {"history_ms": HISTORY_MS, "history_from_ms": 0, "since_ms": 0}
+"""The fields that records of an older version lack, with the value that stands for a missing one."""
 LONGEST: Final = 4096
 """The most characters of a text."""
 
@@ -30,7 +33,7 @@ _DIGITS: Final = 19
 
 
 def name_of(kind: type[Record]) -> str:
-    """Return ``pool``, ``node`` or ``namespace``."""
+    """Return ``pool``, ``node``, ``grant`` or ``namespace``."""
     return kind.__name__.removesuffix("Record").lower()
 
 
@@ -68,9 +71,11 @@ def to_json(record: Record) -> dict[str, Any]:
 def read(kind: type[R], values: Mapping[str, Any]) -> R:
     """Return the record whose fields have these values. Integers may be strings, as in JSON.
 
+    A record of an older version may lack the fields of :data:`ADDED`.
+
     :raises ValueError: the field that has a wrong value.
     """
-    return kind(**{name: _read(name, values.get(name), *form) for name, form in _FORMS[kind].items()})
+    return kind(**{name: _read(name, values.get(name, ADDED.get(name)), *form) for name, form in _FORMS[kind].items()})
 
 
 def _read(name: str, value: Any, kind: str, limits: range | None, is_optional: bool) -> Any:

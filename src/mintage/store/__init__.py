@@ -16,14 +16,14 @@ from mintage._core import kernel_random
 from mintage.errors import ConfigError, GenerationError
 from mintage.installation import missing_module
 from mintage.protocol.url import StoreUrl
-from mintage.rules import CLOCK_LIMIT_MS, MAX_COUNT, SPAN_MS
+from mintage.rules import CLOCK_LIMIT_MS, LATEST_MS, MAX_COUNT, SPAN_MS
 from mintage.store.checks import guard
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from mintage.protocol.records import R
-    from mintage.rules import Lease, NamespaceRecord, NodeRecord, PoolRecord, Segment
+    from mintage.rules import GrantRecord, Lease, NamespaceRecord, NodeRecord, PoolRecord, Segment
 
 __all__ = ["Description", "Forwarding", "Store", "all_or_nothing", "new_token", "open_store"]
 
@@ -135,10 +135,22 @@ class Store(ABC):
         """
 
     @abstractmethod
-    def create_pool(self, pool: str, *, layout: str, span_ms: int = SPAN_MS, never_used: bool = False) -> PoolRecord:
+    def create_pool(
+        self,
+        pool: str,
+        *,
+        layout: str,
+        span_ms: int = SPAN_MS,
+        never_used: bool = False,
+        history_ms: int | None = None,
+    ) -> PoolRecord:
         """Create a pool if it does not exist; return its record.
 
         ``span_ms`` is the longest span that a new pool grants. An existing pool keeps its own.
+
+        ``history_ms`` is the time for which the pool keeps past grants, in milliseconds, for :meth:`list_grants`. It
+        changes an existing pool as well. 0 removes all past grants and keeps none. Without it, a new pool keeps them
+        for 7 days.
 
         If the store cannot tell a new pool from a lost one, the pool begins in quarantine, as with a first acquire.
         ``never_used`` states that no ID was ever minted with its node numbers, neither on this store nor on one that
@@ -228,6 +240,27 @@ class Store(ABC):
 
         :raises ConfigError: ``config.name``.
         :raises FieldError: ``field.range``.
+        """
+
+    @abstractmethod
+    def list_grants(
+        self, pool: str, node: int, before_ms: int = LATEST_MS, limit: int = MAX_COUNT
+    ) -> Sequence[GrantRecord]:
+        """Return the past grants of a node number whose windows began at or before ``before_ms``, the latest first.
+
+        At most ``limit`` are returned. The current or last grant is not among them: it is in the :meth:`list_leases`.
+        To find the holder at a time, read that list first: then a grant between the two reads is harmless. A pool
+        keeps past grants for its ``history_ms``; :func:`mintage.rules.history_begin` says how far they reach back.
+
+        :raises ConfigError: ``config.name``.
+        :raises FieldError: ``field.range``.
+        """
+
+    @abstractmethod
+    def get_pool(self, pool: str) -> PoolRecord | None:
+        """Return the record of one pool; ``None`` if it does not exist.
+
+        :raises ConfigError: ``config.name``.
         """
 
     @abstractmethod
@@ -345,6 +378,8 @@ class Forwarding(Store):
     retire = _forwarded("retire")
     list_pools = _forwarded("list_pools")
     list_leases = _forwarded("list_leases")
+    list_grants = _forwarded("list_grants")
+    get_pool = _forwarded("get_pool")
     get_namespace = _forwarded("get_namespace")
     list_namespaces = _forwarded("list_namespaces")
     count_namespaces = _forwarded("count_namespaces")

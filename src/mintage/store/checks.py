@@ -57,11 +57,20 @@ def _revoke(pool: str, node: int) -> None:
         )
 
 
-def _create_pool(pool: str, *, layout: str, span_ms: int = rules.SPAN_MS, never_used: bool = False) -> None:
+def _create_pool(
+    pool: str,
+    *,
+    layout: str,
+    span_ms: int = rules.SPAN_MS,
+    never_used: bool = False,
+    history_ms: int | None = None,
+) -> None:
     rules.check_name(pool, "pool")
     rules.check_text(layout, "layout", 1, 500)
     rules.check_span(span_ms)
     _check_flag(never_used, "never_used")
+    if history_ms is not None:
+        rules.check_int(history_ms, "history_ms", 0, rules.MAX_HISTORY_MS)
 
 
 def _reserve(namespace: str, count: int) -> None:
@@ -103,6 +112,17 @@ def _list_leases(pool: str | None = None, after: int = -1, limit: int = rules.MA
         raise FieldError(f"after {after} is a node number of no pool: name the pool as well", code="field.range")
 
 
+def _get_pool(pool: str) -> None:
+    rules.check_name(pool, "pool")
+
+
+def _list_grants(pool: str, node: int, before_ms: int = LATEST_MS, limit: int = rules.MAX_COUNT) -> None:
+    rules.check_name(pool, "pool")
+    rules.check_int(node, "node", 0, rules.MAX_NODES - 1)
+    rules.check_int(before_ms, "before_ms", 0, LATEST_MS)
+    rules.check_int(limit, "limit", 1, rules.MAX_COUNT)
+
+
 def _get_namespace(namespace: str) -> None:
     rules.check_name(namespace, "namespace")
 
@@ -130,6 +150,8 @@ _CHECKS: Final[dict[str, Callable[..., None]]] = {
     "retire": _retire,
     "list_pools": _list_pools,
     "list_leases": _list_leases,
+    "list_grants": _list_grants,
+    "get_pool": _get_pool,
     "get_namespace": _get_namespace,
     "list_namespaces": _list_namespaces,
 }

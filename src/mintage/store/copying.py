@@ -208,7 +208,8 @@ def copy_pools(
     So the target grants each node number from the end of its last window in the source, and no number that the source
     granted counts as never used. Leases are not copied. A holder in the source may still extend a window that has not
     ended, so such a window is not copied but reported. ``leases_ended`` states that all holders have stopped: then it
-    is copied. ``dry_run`` only reads.
+    is copied. Past grants are not copied: the history begins anew, and a new pool keeps it for as long as that of the
+    source does. ``dry_run`` only reads.
 
     :raises ConfigError: ``config.pool``: a pool of the target has another layout, or a shorter span.
     :raises StoreError: as the verbs of a store.
@@ -228,7 +229,7 @@ def copy_pools(
             _check_layout(pool, known, target)
         action = "create" if known is None else "keep"
         if known is None and not dry_run:
-            known = target.create_pool(pool.name, layout=pool.layout, span_ms=pool.span_ms)
+            known = target.create_pool(pool.name, layout=pool.layout, span_ms=pool.span_ms, history_ms=pool.history_ms)
         windows, waits = _copy_windows(pool, known, source, target, leases_ended, dry_run)
         is_forgotten = pool.history_lost and not (known is not None and known.history_lost)
         yield PoolCopy(pool.name, action, pool.layout, windows, waits, is_forgotten)

@@ -18,10 +18,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, cast
 
 import httpx
 
+from mintage._core import monotonic_s
 from mintage.errors import ConfigError, StoreError
 from mintage.protocol.options import AUTHORITIES, CERTIFICATE, CERTIFICATE_KEY, option, read_options, timeout
 from mintage.protocol.records import columns, key_of, name_of, read
-from mintage.rules import MAX_COUNT, NamespaceRecord, NodeRecord
+from mintage.rules import MAX_COUNT, GrantRecord, NamespaceRecord, NodeRecord
 from mintage.store import LOST_HISTORY, Description
 from mintage.store.ledger import ConflictError, Ledger, ServerIdentity
 from mintage.store.per_process import PerProcess
@@ -43,6 +44,10 @@ _NOT_ALLOWED: Final = (
 )
 PAGE: Final = 1_000
 """The number of records that a list requests at a time."""
+SHARED_S: Final = 3_600
+"""The longest time in seconds for which the past grants of a process share one lease of etcd's."""
+LATEST_FLOOR_MS: Final = 10**14 - 1
+"""The latest start of a window in a key."""
 INCARNATION: Final = "incarnation"
 """The key, after the prefix, of a text that is part of the server's id. It changes when the cluster went back."""
 
@@ -162,6 +167,7 @@ class Connection:
         hosts = [(f"[{host}]" if ":" in host else host, port) for host, port in url.hosts or (("127.0.0.1", None),)]
         self._members = [f"{scheme}://{host}:{port or PORT}/v3/" for host, port in hosts]
         self._token: dict[str, str] = {}
+        self._leases: dict[int, tuple[str, float]] = {}
         # Ignore proxies and passwords of the environment: the URL alone names the store.
         self.client = httpx.Client(timeout=timeout_ms / 1000, verify=url.tls(), trust_env=False)
 
@@ -180,6 +186,16 @@ class Connection:
             self._log_in()
             answer = self._post(path, body, self._token)
         return self._checked(answer), answer.headers
+
+    def lease(self, seconds: int) -> str:
+        """Return the id of a lease of etcd's that lasts that long or up to a tenth longer. Its keys end with it."""
+        known, shared_until_s = self._leases.get(seconds, ("", 0.0))
+        now_s = monotonic_s()
+        if now_s >= shared_until_s:
+            shared_s = min(SHARED_S, seconds // 10)
+            known = self.ask("lease/grant", {"TTL": seconds + shared_s})[0]["ID"]
+            self._leases[seconds] = known, now_s + shared_s
+        return known
 
     def _log_in(self) -> None:
         answer = self._post("auth/authenticate", {"name": self._url.user, "password": self._url.password or ""}, {})
@@ -221,6 +237,10 @@ class Connection:
         if "compacted" in why or "future revision" in why:
             # etcd has dropped the revision that this transaction reads, or went back to one before it.
             raise ConflictError
+        if "lease not found" in why:
+            # etcd lost the lease or an administrator revoked it. Its keys went with it, and nothing was written.
+            self._leases.clear()
+            raise ConflictError
         full = "space exceeded" in why
         passing = not full and (answer.is_server_error or answer.status_code == httpx.codes.TOO_MANY_REQUESTS)
         refused = StoreError(
@@ -245,6 +265,10 @@ class Keys:
         self._read: dict[str, str] = {}
         """The revision of each key that exists."""
         self._written: dict[str, str] = {}
+        self._leased: dict[str, str] = {}
+        """The lease of etcd's of each written key that has one."""
+        self._removed: list[str] = []
+        """The beginnings of keys to remove."""
 
     def _ask(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
         before = _progress.highest()
@@ -323,6 +347,31 @@ class Keys:
             first = _decoded(pairs[-1]["key"]) + "\0" if pairs else stop
         return found
 
+    def keep_grant(self, grant: GrantRecord, ended_ms: int) -> None:
+        """Write a past grant, under a lease of etcd's that ends as long from now as ``ended_ms`` is ago."""
+        self.put(grant)
+        seconds = -(-(self.server().now_ms - ended_ms) // 1000)
+        self._leased[self._key(GrantRecord, *key_of(grant))] = self._connection.lease(seconds)
+
+    def forget_grants(self, pool: str) -> bool:
+        """Remove all past grants of a pool."""
+        self._removed.append(self._key(GrantRecord, pool, ""))
+        return False
+
+    def grants(self, pool: str, node: int, before_ms: int, limit: int) -> Sequence[GrantRecord]:
+        """Return the past grants of a node number with ``floor_ms`` at most ``before_ms``, the latest first."""
+        found: list[GrantRecord] = []
+        first, stop = self._key(GrantRecord, pool, node, ""), min(before_ms, LATEST_FLOOR_MS) + 1
+        while len(found) < limit:
+            size = min(PAGE, limit - len(found))
+            last = self._key(GrantRecord, pool, node, stop)
+            pairs = self._range(first, last, limit=size, sort_target="KEY", sort_order="DESCEND").get("kvs", [])
+            found += [_record(GrantRecord, pair) for pair in pairs]
+            if len(pairs) < size:
+                break
+            stop = found[-1].floor_ms
+        return found
+
     def count_namespaces(self) -> int:
         """Return the number of namespaces."""
         first = self._key(NamespaceRecord, "")
@@ -351,15 +400,20 @@ class Keys:
 
         :raises ConflictError: a key has changed.
         """
-        if not self._written:
+        if not (self._written or self._removed):
             return
         compare = [
             # A key that is new to this transaction must still be missing.
             {"key": _encoded(key), "target": "MOD", "result": "EQUAL", "mod_revision": self._read.get(key, "0")}
             for key in {**self._read, **self._written}
         ]
-        success = [
-            {"request_put": {"key": _encoded(key), "value": _encoded(value)}} for key, value in self._written.items()
+        success: list[dict[str, Any]] = [
+            {"request_put": {"key": _encoded(key), "value": _encoded(value), "lease": self._leased.get(key, "0")}}
+            for key, value in self._written.items()
+        ]
+        success += [
+            {"request_delete_range": {"key": _encoded(first), "range_end": _encoded(_end(first))}}
+            for first in self._removed
         ]
         if not self._ask("kv/txn", {"compare": compare, "success": success}).get("succeeded"):
             raise ConflictError

@@ -31,7 +31,7 @@ from mintage.protocol.calls import (
     reserve,
 )
 from mintage.protocol.members import AnswerError, Members
-from mintage.rules import Lease, NodeRecord, PoolRecord
+from mintage.rules import LATEST_MS, GrantRecord, Lease, NodeRecord, PoolRecord
 from mintage.store import Description, Store
 from mintage.store.per_process import PerProcess
 
@@ -348,7 +348,13 @@ class HttpStore(Store):
         return self._ask(Call("POST", f"/v1/leases/{pool}/{node}:revoke", read))
 
     def create_pool(
-        self, pool: str, *, layout: str, span_ms: int = rules.SPAN_MS, never_used: bool = False
+        self,
+        pool: str,
+        *,
+        layout: str,
+        span_ms: int = rules.SPAN_MS,
+        never_used: bool = False,
+        history_ms: int | None = None,
     ) -> PoolRecord:
         """Create a pool if it does not exist."""
 
@@ -361,6 +367,8 @@ class HttpStore(Store):
         body: dict[str, object] = {"layout": layout, "span_ms": span_ms}
         if never_used:
             body["never_used"] = True
+        if history_ms is not None:
+            body["history_ms"] = history_ms
         # A retry of the statement could end a later quarantine.
         return self._ask(Call("PUT", f"/v1/pools/{pool}", read, body=body, is_repeatable=not never_used))
 
@@ -375,6 +383,31 @@ class HttpStore(Store):
         if pool is None:
             return list(islice(self.each_lease(), limit))
         return self._page("leases", _node, "node", after, limit, pool=pool)
+
+    def get_pool(self, pool: str) -> PoolRecord | None:
+        """Return the record of one pool."""
+        return next((each for each in self.each_pool() if each.name == pool), None)
+
+    def list_grants(
+        self, pool: str, node: int, before_ms: int = LATEST_MS, limit: int = rules.MAX_COUNT
+    ) -> Sequence[GrantRecord]:
+        """Return the past grants of a node number, the latest first."""
+
+        def read(answer: Answer) -> list[GrantRecord]:
+            return [_grant(Members(each), pool, node) for each in answer.members().all("grants")]
+
+        found: list[GrantRecord] = []
+        while (asked := min(limit - len(found), LONGEST_PAGE)) > 0:
+            path, query = f"/v1/pools/{pool}/leases/{node}/grants", {"before_ms": before_ms, "limit": asked}
+            page = self._ask(Call("GET", path, read, query=query, most_bytes=LONGEST_LIST))
+            floors = [grant.floor_ms for grant in page]
+            if len(page) > asked or floors != sorted(set(floors), reverse=True) or max(floors, default=0) > before_ms:
+                raise StoreError(f"{self.url}: the answer is another page than was requested", code="store.refused")
+            found += page
+            if len(page) < asked or floors[-1] == 0:
+                break
+            before_ms = floors[-1] - 1
+        return found
 
     # --- segments -------------------------------------------------------------------------------------------------
 
@@ -552,6 +585,13 @@ def _lease(members: Members, pool: str) -> Lease:
 
 def _node(members: Members) -> NodeRecord:
     return members.record(NodeRecord, token="" if members.flag("held") else None)
+
+
+def _grant(members: Members, pool: str, node: int) -> GrantRecord:
+    grant = members.record(GrantRecord)
+    if (grant.pool, grant.node) != (pool, node):
+        raise AnswerError("is of another node number")
+    return grant
 
 
 def _pool(members: Members) -> PoolRecord:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 from mintage import rules
 from mintage.errors import ConfigError, LeaseError, MintError, StoreError
 from mintage.process import jitter
-from mintage.rules import NamespaceRecord, NodeRecord, PoolRecord
+from mintage.rules import LATEST_MS, MAX_COUNT, NamespaceRecord, NodeRecord, PoolRecord
 from mintage.store import Store, new_token
 
 if TYPE_CHECKING:
@@ -23,12 +23,14 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from mintage.protocol.records import R, Record
-    from mintage.rules import Lease, Segment
+    from mintage.rules import GrantRecord, Lease, Segment
 
     T = TypeVar("T")
 
 ATTEMPTS: Final = 20
 """The number of times that a verb is tried if other transactions conflict with it."""
+FORGOTTEN: Final = 1_000
+"""The most past grants that one transaction removes when a pool's history is switched off."""
 
 
 class ConflictError(Exception):
@@ -74,6 +76,15 @@ class Transaction(Protocol):
 
     def unused(self, pool: str, nodes: range) -> int | None:
         """Return the lowest of ``nodes`` without a record."""
+
+    def keep_grant(self, grant: GrantRecord, ended_ms: int) -> None:
+        """Remove up to :data:`rules.PRUNED` past grants of a pool whose windows ended before a time, and write one."""
+
+    def forget_grants(self, pool: str) -> bool:
+        """Remove up to :data:`FORGOTTEN` past grants of a pool; return True if it may have more."""
+
+    def grants(self, pool: str, node: int, before_ms: int, limit: int) -> Sequence[GrantRecord]:
+        """Return the past grants of a node number with ``floor_ms`` at most ``before_ms``, the latest first."""
 
     def count_namespaces(self) -> int:
         """Return the number of namespaces."""
@@ -166,6 +177,9 @@ class Ledger(Store):
             last = oldest if oldest is not None and oldest.node == node else None
             granted = rules.grant(record, last, node, token=new_token(), holder=holder, now_ms=now_ms, span_ms=span_ms)
             t.put(granted)
+            past = rules.past_grant(record, last)
+            if past is not None:
+                t.keep_grant(past, rules.kept_from(record, server.now_ms))
             return granted.as_lease()
 
         return self._refused_after_commit(verb)
@@ -185,11 +199,20 @@ class Ledger(Store):
         return outcome
 
     def _pool(
-        self, t: Transaction, name: str, layout: str, span_ms: int, server: ServerIdentity, *, never_used: bool = False
+        self,
+        t: Transaction,
+        name: str,
+        layout: str,
+        span_ms: int,
+        server: ServerIdentity,
+        *,
+        never_used: bool = False,
+        history_ms: int | None = None,
     ) -> PoolRecord:
         """Return the pool after it has noted this server; create a missing pool.
 
-        ``never_used`` is True if the caller states that no ID was ever minted with its node numbers.
+        ``never_used`` is True if the caller states that no ID was ever minted with its node numbers. ``history_ms`` is
+        the new length of its history.
         """
         known = t.get(PoolRecord, name)
         if known is None:
@@ -201,6 +224,7 @@ class Ledger(Store):
         if never_used:
             has_granted = t.oldest(name, range(rules.MAX_NODES)) is not None
             record = rules.declare_unused(record, has_granted=has_granted)
+        record = rules.keep_history(record, server.now_ms, history_ms)
         if record != known:
             t.put(record)
         return record
@@ -282,10 +306,23 @@ class Ledger(Store):
         return self._run(verb)
 
     def create_pool(
-        self, pool: str, *, layout: str, span_ms: int = rules.SPAN_MS, never_used: bool = False
+        self,
+        pool: str,
+        *,
+        layout: str,
+        span_ms: int = rules.SPAN_MS,
+        never_used: bool = False,
+        history_ms: int | None = None,
     ) -> PoolRecord:
         """Create a pool if it does not exist."""
-        return self._run(lambda t: self._pool(t, pool, layout, span_ms, t.server(), never_used=never_used))
+
+        def verb(t: Transaction) -> PoolRecord:
+            return self._pool(t, pool, layout, span_ms, t.server(), never_used=never_used, history_ms=history_ms)
+
+        record = self._run(verb)
+        while history_ms == 0 and self._run(lambda t: t.forget_grants(pool)):
+            pass
+        return record
 
     def reserve(self, namespace: str, count: int) -> Segment:
         """Reserve the next integers of a namespace."""
@@ -403,6 +440,16 @@ class Ledger(Store):
             return found
 
         return self._read(verb)
+
+    def get_pool(self, pool: str) -> PoolRecord | None:
+        """Return the record of one pool."""
+        return self._read(lambda t: t.get_unlocked(PoolRecord, pool))
+
+    def list_grants(
+        self, pool: str, node: int, before_ms: int = LATEST_MS, limit: int = MAX_COUNT
+    ) -> Sequence[GrantRecord]:
+        """Return the past grants of a node number, the latest first."""
+        return self._read(lambda t: t.grants(pool, node, before_ms, limit))
 
     def get_namespace(self, namespace: str) -> NamespaceRecord | None:
         """Return the record of one namespace."""

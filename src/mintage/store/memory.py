@@ -17,7 +17,7 @@ from mintage.platform.machine import flags_of_process
 from mintage.protocol.options import NoOptions, read_options
 from mintage.protocol.records import KEYS, key_of
 from mintage.protocol.url import StoreUrl
-from mintage.rules import MAX_COUNT, NamespaceRecord, NodeRecord
+from mintage.rules import MAX_COUNT, PRUNED, GrantRecord, NamespaceRecord, NodeRecord
 from mintage.store import Description
 from mintage.store.ledger import Ledger, ServerIdentity
 
@@ -106,6 +106,30 @@ class Records:
         table = self.tables[kind]
         keys = (key for key in table if key[:-1] == after[:-1] and key > after)
         return [table[key] for key in heapq.nsmallest(limit, keys)]
+
+    def remove(self, record: Record) -> None:
+        """Remove a record."""
+        del self.tables[type(record)][key_of(record)]
+
+    def _grants(self, pool: str) -> list[GrantRecord]:
+        return [grant for grant in self.tables[GrantRecord].values() if grant.pool == pool]
+
+    def keep_grant(self, grant: GrantRecord, ended_ms: int) -> None:
+        """Remove some past grants of a pool whose windows ended before a time, and write one."""
+        for each in [each for each in self._grants(grant.pool) if each.until_ms < ended_ms][:PRUNED]:
+            self.remove(each)
+        self.put(grant)
+
+    def forget_grants(self, pool: str) -> bool:
+        """Remove all past grants of a pool."""
+        for each in self._grants(pool):
+            self.remove(each)
+        return False
+
+    def grants(self, pool: str, node: int, before_ms: int, limit: int) -> Sequence[GrantRecord]:
+        """Return the past grants of a node number with ``floor_ms`` at most ``before_ms``, the latest first."""
+        found = [each for each in self._grants(pool) if each.node == node and each.floor_ms <= before_ms]
+        return heapq.nlargest(limit, found, key=lambda each: each.floor_ms)
 
     def count_namespaces(self) -> int:
         """Return the number of namespaces."""

@@ -31,7 +31,7 @@ from mintage import rules
 from mintage.errors import ConfigError, LeaseError, StoreError
 from mintage.protocol.options import AUTHORITIES, CERTIFICATE, CERTIFICATE_KEY, option, read_options, timeout
 from mintage.protocol.records import columns, name_of, read
-from mintage.rules import Lease, NamespaceRecord, NodeRecord, PoolRecord, Segment
+from mintage.rules import LATEST_MS, GrantRecord, Lease, NamespaceRecord, NodeRecord, PoolRecord, Segment
 from mintage.store import PAGE, Description, Store, new_token
 from mintage.store.per_process import PerProcess
 
@@ -43,6 +43,8 @@ if TYPE_CHECKING:
     from mintage.protocol.records import R
     from mintage.protocol.url import StoreUrl
 
+LATEST_FLOOR_MS: Final = 10**14 - 1
+"""The latest start of a window in a member, whose numbers have 14 digits."""
 PARTS: Final = {
     "describe": ("server", "describe"),
     "leases": ("server", "leases"),
@@ -407,11 +409,13 @@ class RedisStore(Store):
     # --- leases ---------------------------------------------------------------------------------------------------
 
     def _leases(self, verb: str, pool: str, **arguments: Any) -> Seen:
-        keys = [self._scripts.key("pool", pool, part) for part in ("", ":until", ":numbers")]
+        keys = [self._scripts.key("pool", pool, part) for part in ("", ":until", ":numbers", ":grants", ":ended")]
         arguments |= {
             "limit_ms": self.clock_limit_ms,
             "margin_ms": rules.CLOCK_MARGIN_MS,
             "cooldown_ms": rules.COOLDOWN_MS,
+            "default_history_ms": rules.HISTORY_MS,
+            "pruned": rules.PRUNED,
         }
         return Seen(pool, self._run("leases", "pool", pool, keys, verb, **arguments))
 
@@ -496,11 +500,18 @@ class RedisStore(Store):
         return record
 
     def create_pool(
-        self, pool: str, *, layout: str, span_ms: int = rules.SPAN_MS, never_used: bool = False
+        self,
+        pool: str,
+        *,
+        layout: str,
+        span_ms: int = rules.SPAN_MS,
+        never_used: bool = False,
+        history_ms: int | None = None,
     ) -> PoolRecord:
         """Create a pool if it does not exist."""
         longest_ms = rules.create_pool(pool, layout, span_ms, "").span_ms
-        seen = self._leases("create_pool", pool, layout=layout, pool_span_ms=longest_ms, never_used=never_used)
+        asked = {} if history_ms is None else {"history_ms": history_ms}
+        seen = self._leases("create_pool", pool, layout=layout, pool_span_ms=longest_ms, never_used=never_used, **asked)
         if seen.pool is not None:
             if seen.done:
                 return seen.pool
@@ -537,6 +548,28 @@ class RedisStore(Store):
                 if text is not None
             ]
             after = int(nodes[-1])
+        return found
+
+    def get_pool(self, pool: str) -> PoolRecord | None:
+        """Return the record of one pool."""
+        text = self._scripts.ask(("HGET", self._scripts.key("pool", pool), "pool"))[0]
+        return None if text is None else _record(PoolRecord, text, name=pool)
+
+    def list_grants(
+        self, pool: str, node: int, before_ms: int = LATEST_MS, limit: int = rules.MAX_COUNT
+    ) -> Sequence[GrantRecord]:
+        """Return the past grants of a node number, the latest first."""
+        key, found = self._scripts.key("pool", pool, ":grants"), list[GrantRecord]()
+        # Behind the start of the window, a member has a space; the mark sorts behind it.
+        last = f"[{node:014} {min(before_ms, LATEST_FLOOR_MS):014}!"
+        while (size := min(limit - len(found), PAGE)) > 0:
+            page = self._scripts.ask(("ZREVRANGEBYLEX", key, last, f"[{node:014} ", "LIMIT", "0", str(size)))[0]
+            for member in page:
+                _, floor, text = member.split(" ", 2)
+                found.append(_record(GrantRecord, text, pool=pool, node=str(node), floor_ms=floor))
+            if len(page) < size:
+                break
+            last = f"({page[-1]}"
         return found
 
     def _page(

@@ -26,7 +26,7 @@ GOOD: dict[str, tuple[tuple[Any, ...], dict[str, Any]]] = {
     "extend": ((LEASE,), {"now_ms": 1, "next_token": "t2"}),
     "release": ((LEASE,), {"used_until_ms": 1}),
     "revoke": (("p", 0), {}),
-    "create_pool": (("p",), {"layout": LAYOUT, "span_ms": MIN_SPAN_MS}),
+    "create_pool": (("p",), {"layout": LAYOUT, "span_ms": MIN_SPAN_MS, "history_ms": 1}),
     "reserve": (("n", 1), {}),
     "give_back": ((SEGMENT, 4), {}),
     "create_namespace": (("n",), {"start": 1, "maximum": 9, "stride": 1, "offset": 0}),
@@ -34,6 +34,8 @@ GOOD: dict[str, tuple[tuple[Any, ...], dict[str, Any]]] = {
     "retire": (("n",), {}),
     "list_pools": (("p", 1), {}),
     "list_leases": (("p", 1, 1), {}),
+    "list_grants": (("p", 1, 1, 1), {}),
+    "get_pool": (("p",), {}),
     "get_namespace": (("n",), {}),
     "list_namespaces": (("n", 1), {}),
 }
@@ -74,7 +76,7 @@ def wrong_arguments() -> Iterator[tuple[str, tuple[Any, ...], dict[str, Any]]]:
                 yield verb, (*positional[:at], bad, *positional[at + 1 :]), named
         for name, value in named.items():
             for bad in wrong(value):
-                if not (name == "start" and bad is None):  # the default
+                if not (name in {"start", "history_ms"} and bad is None):  # the default
                     yield verb, positional, {**named, name: bad}
 
 

@@ -95,8 +95,8 @@ def test_leases_are_listed_with_all_fields(store: Store) -> None:
     acquire(store, now, "q")
     identity = store.list_leases("p")[0].identity
     expected = [
-        NodeRecord("p", 2, early.floor_ms, now, SPAN_MS, identity, None, "h2"),
-        NodeRecord("p", 11, late.floor_ms, late.until_ms, SPAN_MS, identity, shown(store, late), "h11"),
+        NodeRecord("p", 2, early.floor_ms, now, SPAN_MS, identity, None, "h2", since_ms=now),
+        NodeRecord("p", 11, late.floor_ms, late.until_ms, SPAN_MS, identity, shown(store, late), "h11", since_ms=now),
     ]
     assert list(store.list_leases("p")) == expected
     assert [(record.pool, record.node) for record in store.list_leases()] == [("p", 2), ("p", 11), ("q", 0)]
@@ -118,6 +118,8 @@ def test_pools_and_namespaces_are_sorted_by_the_bytes_of_their_names(store: Stor
     assert list(store.each_lease()) == list(store.list_leases())
     assert all(store.get_namespace(record.name) == record for record in store.list_namespaces())
     assert store.get_namespace("absent") is None
+    assert all(store.get_pool(record.name) == record for record in store.list_pools())
+    assert store.get_pool("absent") is None
 
 
 def test_lists_are_read_in_pages_of_any_size(store: Store, subtests: pytest.Subtests) -> None:

@@ -88,9 +88,14 @@ class Differential:
         return lease.node, max(lease.floor_ms - self.base_ms, -(10**9)), lease.until_ms - self.base_ms
 
     def records(self) -> object:
+        records = self.store.list_leases(self.name)
         return [
-            (*self.seen(record.as_lease()), record.span_ms, record.token is not None)
-            for record in self.store.list_leases(self.name)
+            (*self.seen(record.as_lease()), record.span_ms, record.token is not None, record.since_ms - self.base_ms)
+            for record in records
+        ], [
+            (self.seen(Lease(each.pool, each.node, each.floor_ms, each.until_ms, "")), each.since_ms - self.base_ms)
+            for record in records
+            for each in self.store.list_grants(self.name, record.node)
         ]
 
 

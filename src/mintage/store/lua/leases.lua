@@ -5,6 +5,9 @@
 -- KEYS[2] has the node numbers in the order of until_ms, KEYS[3] in their own order. These are indexes of KEYS[1]; the
 -- script rebuilds them if they are lost.
 --
+-- KEYS[4] has the past grants: a member is the node number, the start of the window, and the other fields as JSON.
+-- KEYS[5] has the same members in the order of until_ms, to find those that are too old.
+--
 -- Times and node numbers are below 2^53, so Lua's numbers hold them exactly. JSON has them as text, as cjson cuts
 -- numbers to 14 digits.
 
@@ -148,6 +151,51 @@ local function declare_unused(pool)
   pool.history_lost = false
 end
 
+-- Without a length in the request, the history keeps its own; records of an older version have none.
+local function keep_history(pool)
+  local own_ms, begun_ms = pool.history_ms or a.default_history_ms, pool.history_from_ms or 0
+  local length_ms = a.history_ms or own_ms
+  if length_ms == 0 then
+    begun_ms = 0
+  elseif begun_ms == 0 then
+    begun_ms = store_now_ms
+  elseif length_ms > own_ms then
+    begun_ms = math.max(begun_ms, store_now_ms - own_ms)
+  end
+  pool.history_ms = length_ms
+  pool.history_from_ms = begun_ms
+end
+
+local function forget_grants()
+  redis.call('UNLINK', KEYS[4], KEYS[5])
+end
+
+-- Keeps the past grant that a new one replaces, and removes some that are too old.
+local function past_grant(pool, node, replaced)
+  if not replaced or pool.history_ms == 0 or replaced.until_ms <= replaced.floor_ms then
+    return
+  end
+  if redis.call('ZCARD', KEYS[4]) ~= redis.call('ZCARD', KEYS[5]) then
+    -- Some are lost: the history begins anew.
+    forget_grants()
+    pool.history_from_ms = store_now_ms
+    put_pool(pool)
+  end
+  local kept_from = string.format('(%.0f', math.max(0, store_now_ms - pool.history_ms))
+  for _, member in ipairs(redis.call('ZRANGEBYSCORE', KEYS[5], '-inf', kept_from, 'LIMIT', 0, a.pruned)) do
+    redis.call('ZREM', KEYS[4], member)
+    redis.call('ZREM', KEYS[5], member)
+  end
+  local rest = encoded({
+    until_ms = replaced.until_ms,
+    since_ms = replaced.since_ms or 0,
+    holder = replaced.holder or '',
+  })
+  local member = field(node) .. ' ' .. field(replaced.floor_ms) .. ' ' .. rest
+  redis.call('ZADD', KEYS[4], 0, member)
+  redis.call('ZADD', KEYS[5], replaced.until_ms, member)
+end
+
 local function choose(old, record, new)
   if a.never_used then
     return new
@@ -177,6 +225,7 @@ function verbs.acquire()
     return reply(pool)
   end
   pool = noted_pool(pool)
+  keep_history(pool)
   put_pool(pool)
   if pool.quarantine_until_ms > store_now_ms or (a.never_used and pool.history_lost) then
     return reply(pool)
@@ -193,6 +242,7 @@ function verbs.acquire()
     return reply(pool, node)
   end
   record = get_node(node)
+  past_grant(pool, node, record)
   local floor_ms = math.max(pool.floor_ms, record and record.until_ms or 0)
   local until_ms = math.max(floor_ms, a.now_ms) + a.span_ms
   record = {
@@ -204,6 +254,7 @@ function verbs.acquire()
     holder = a.holder,
     cloned_ms = 0,
     changes = pool.changes,
+    since_ms = a.now_ms,
   }
   put_node(node, record)
   return reply(pool, node, record, true)
@@ -277,7 +328,11 @@ function verbs.create_pool()
   if a.never_used and not has_granted then
     declare_unused(pool)
   end
+  keep_history(pool)
   put_pool(pool)
+  if pool.history_ms == 0 then
+    forget_grants()
+  end
   return reply(pool, nil, nil, true)
 end
 

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from mintage.protocol.records import R, Record
     from mintage.protocol.url import StoreUrl
+    from mintage.rules import GrantRecord
     from mintage.store.sql.pool import DriverTransaction
 
 CONNECTIONS: Final = 4
@@ -37,12 +38,13 @@ REMEMBERS: Final = 2
 
 
 RIGHTS_ADVICE: Final = (
-    "the account needs SELECT, INSERT and UPDATE on the tables of mintage; to make them or bring them up to date, "
-    "connect once with an account that may create tables"
+    "the account needs SELECT, INSERT and UPDATE on the tables of mintage, and DELETE on mintage_grant; to make them "
+    "or bring them up to date, connect once with an account that may create tables"
 )
 RESTORE_ADVICE: Final = (
     "restore it from a backup; or to start again, drop all tables of mintage and the view mintage_existed"
 )
+GRANTS_ADVICE: Final = "the next grant of a node number creates it again, and the history begins anew"
 ENGINE_ADVICE: Final = (
     "tables of mintage are not InnoDB, so nothing is atomic: ALTER TABLE each of them to ENGINE = InnoDB"
 )
@@ -57,7 +59,7 @@ class Database(Ledger):
     """A store in a database.
 
     The first verb that writes creates the tables if the account may do so. Afterwards the account needs SELECT, INSERT
-    and UPDATE on them.
+    and UPDATE on them, and DELETE on the table of past grants.
     """
 
     promise: ClassVar[str] = "shared"
@@ -224,7 +226,8 @@ class Database(Ledger):
                     records = stack.enter_context(self._no_records())
                 yield records
         except MissingTableError as error:
-            raise StoreError(f"{self.url}: {error}: {RESTORE_ADVICE}", code="store.refused") from error.__cause__
+            advice = GRANTS_ADVICE if "mintage_grant" in str(error) else RESTORE_ADVICE
+            raise StoreError(f"{self.url}: {error}: {advice}", code="store.refused") from error.__cause__
 
     @contextmanager
     def _records(self, *, writes: bool) -> Iterator[Records]:
@@ -318,6 +321,9 @@ class Database(Ledger):
                         if self.code(error) != self.repeated:
                             raise
                 transaction.rows(self._sql["insert_schema"], {"version": number})
+        for statement in ("create_grant", "create_grant_index"):
+            if statement in self._sql:
+                transaction.rows(self._sql[statement])
         if existed and version < REMEMBERS:
             transaction.rows(self._sql["lose_history"], {})
         elif not existed:
@@ -447,6 +453,10 @@ class Records(RowRecords):
             for statement in ("count", "keep_name"):
                 self.rows(f"{statement}_{name_of(kind)}", name=record.name)
         self._locked.add(key)
+
+    def grants(self, pool: str, node: int, before_ms: int, limit: int) -> Sequence[GrantRecord]:
+        """Return the past grants of a node number with ``floor_ms`` at most ``before_ms``, the latest first."""
+        return () if self.is_old else super().grants(pool, node, before_ms, limit)
 
     def count_namespaces(self) -> int:
         """Return the number of namespaces ever created."""

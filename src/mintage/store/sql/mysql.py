@@ -8,11 +8,14 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 from mintage.errors import ConfigError, StoreError
 from mintage.installation import install_line
 from mintage.protocol.options import CERTIFICATE, option, read_options, timeout
+from mintage.protocol.records import name_of
 from mintage.store.ledger import ConflictError
 from mintage.store.sql.base import ENGINE_ADVICE, PRIMARY_ADVICE, RIGHTS_ADVICE, Database, MissingTableError
+from mintage.store.sql.statements import KINDS
 
 if TYPE_CHECKING:
     from mintage.protocol.url import StoreUrl
+    from mintage.store.sql.pool import DriverTransaction
 
 _SSL_MODES: Final = ("DISABLED", "PREFERRED", "REQUIRED", "VERIFY_CA", "VERIFY_IDENTITY")
 _BOUNDED: Final = "in seconds; never more than `timeout_ms`"
@@ -175,6 +178,23 @@ class MySqlStore(Database):
     def lacks_transactions(self, identity: str) -> bool:
         """Return True if a table has another engine: its name is in the id, behind the time of the table."""
         return any(letter.isalpha() for letter in identity.rpartition(":")[2])
+
+    def _make_tables(self, transaction: DriverTransaction) -> None:
+        before = self._server_id(transaction)
+        super()._make_tables(transaction)
+        if before is not None and (after := self._server_id(transaction)) != before:
+            for kind in KINDS:
+                transaction.rows(self._sql[f"take_over_{name_of(kind)}"], {"before": before, "after": after})
+
+    def _server_id(self, transaction: DriverTransaction) -> str | None:
+        """Return the id of the server; ``None`` if it has no tables."""
+        try:
+            [row] = transaction.rows(self._sql["server"], self._limits)
+        except self._driver.Error as error:
+            if self.kind(self.code(error)) is not MissingTableError:
+                raise
+            return None
+        return str(row[0])
 
     def about(self, row: Any) -> tuple[str, list[str]]:
         """Return product and version, and warnings."""

@@ -200,16 +200,14 @@ class PostgreSqlStore(Database):
         if not found:
             transaction.rows(f'CREATE SCHEMA IF NOT EXISTS "{self._schema}"')
 
-    def _pool(
-        self, t: Any, name: str, layout: str, span_ms: int, server: ServerIdentity, *, never_used: bool = False
-    ) -> PoolRecord:
+    def _pool(self, t: Any, name: str, layout: str, span_ms: int, server: ServerIdentity, **options: Any) -> PoolRecord:
         # A holder that the row does not name may have a node number whose row came from a dump.
         if any(is_loaded for (is_loaded,) in t.rows("is_loaded", pool=name)):
             if (known := t.get(PoolRecord, name)) is not None:
                 known = replace(known, identity="loaded")
                 t.put(rules.note_server(known, server.identity, server.now_ms, self.clock_limit_ms))
             t.rows("adopt", pool=name)
-        return super()._pool(t, name, layout, span_ms, server, never_used=never_used)
+        return super()._pool(t, name, layout, span_ms, server, **options)
 
     def _migrate(self) -> None:
         known = self._schema

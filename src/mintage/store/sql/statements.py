@@ -1,23 +1,26 @@
 """The SQL statements of a dialect, from its files ``dialects/*/statements.sql`` and ``dialects/*/NNN_*.sql``.
 
 A line ``-- name: get`` begins a statement; parameters are written ``:name``. A statement with ``{kind}`` is repeated
-for each kind of record, as ``get_pool``, ``get_node``, …, and has its ``{columns}``, ``{values}``, ``{changes}``,
-``{key}``, ``{is_key}`` and ``{is_after}``; one with ``{counted}`` is repeated for the kinds of :data:`COUNTED`.
-``{record}`` stands for the fields of a record to read, ``{node}`` for those of a node number, ``{schema}`` for the
-prefix of a table that has its own schema. The statement ``identity``, if there is one, is the expression for the field
-of that name. The numbered files are the migrations of the schema: each upgrades it from the version before. Their
-statements end with a semicolon at the end of a line.
+for each kind of :data:`KINDS`, as ``get_pool``, ``get_node``, …, and has its ``{columns}``, ``{values}``,
+``{changes}``, ``{key}``, ``{is_key}`` and ``{is_after}``; one with ``{counted}`` is repeated for the kinds of
+:data:`COUNTED`. ``{record}`` stands for the fields of a record to read, ``{node}`` for those of a node number,
+``{grant}`` and ``{grant_values}`` for those of a past grant and their parameters, ``{schema}`` for the prefix of a
+table that has its own schema. The statement ``identity``, if there is one, is the expression for the field of that
+name. The numbered files are the migrations of the schema: each upgrades it from the version before. Their statements
+end with a semicolon at the end of a line.
 """
 
 from __future__ import annotations
 
 import os
+from dataclasses import asdict
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
 from mintage.errors import StoreError
-from mintage.protocol.records import KEYS, columns, name_of, read
-from mintage.rules import MAX_COUNT, NamespaceRecord, NodeRecord, PoolRecord
+from mintage.protocol.records import ADDED, KEYS, columns, name_of, read
+from mintage.rules import LATEST_MS, MAX_COUNT, PRUNED, GrantRecord, NamespaceRecord, NodeRecord, PoolRecord
+from mintage.store.ledger import FORGOTTEN
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,6 +30,8 @@ if TYPE_CHECKING:
 
 # Read by the path: importlib.resources imports the formats of archives, and the extension cannot be in one.
 _FOLDER: Final = os.path.join(os.path.dirname(__file__), "dialects")
+KINDS: Final = (PoolRecord, NodeRecord, NamespaceRecord)
+"""The kinds of records that the rules change."""
 COUNTED: Final = (PoolRecord, NamespaceRecord)
 """The kinds of records that the store counts. No record is ever removed, so a lower number means lost records."""
 
@@ -42,11 +47,15 @@ def statements(dialect: str, schema: str = "", *, is_old: bool = False) -> dict[
     for name, text in texts.items():
         sql = text.replace("{identity}", identity)
         if "{kind}" in sql:
-            found |= {f"{name}_{name_of(kind)}": _filled(sql, kind, identity) for kind in KEYS}
+            found |= {f"{name}_{name_of(kind)}": _filled(sql, kind, identity, is_old=is_old) for kind in KINDS}
         elif "{counted}" in sql:
             found |= {f"{name}_{name_of(kind)}": sql.replace("{counted}", name_of(kind)) for kind in COUNTED}
         else:
-            found[name] = sql.replace("{node}", _fields(NodeRecord, identity))
+            found[name] = (
+                sql.replace("{node}", _fields(NodeRecord, identity, is_old=is_old))
+                .replace("{grant}", ", ".join(columns(GrantRecord)))
+                .replace("{grant_values}", ", ".join(f":{each}" for each in columns(GrantRecord)))
+            )
     return found
 
 
@@ -69,15 +78,17 @@ def _text(dialect: str, file: str, schema: str) -> str:
         return opened.read().replace("{schema}", schema)
 
 
-def _fields(kind: type[Record], identity: str) -> str:
-    return ", ".join(identity if name == "identity" else name for name in columns(kind))
+def _fields(kind: type[Record], identity: str, *, is_old: bool) -> str:
+    # Tables of an older version lack some columns.
+    others: dict[str, object] = {"identity": identity, **(ADDED if is_old else {})}
+    return ", ".join(f"{others.get(name, name)}" for name in columns(kind))
 
 
-def _filled(sql: str, kind: type[Record], identity: str) -> str:
+def _filled(sql: str, kind: type[Record], identity: str, *, is_old: bool) -> str:
     names, key = columns(kind), KEYS[kind]
     return (
         sql.replace("{kind}", name_of(kind))
-        .replace("{record}", _fields(kind, identity))
+        .replace("{record}", _fields(kind, identity, is_old=is_old))
         .replace("{columns}", ", ".join(names))
         .replace("{values}", ", ".join(f":{name}" for name in names))
         .replace("{changes}", ", ".join(f"{name} = :{name}" for name in names if name not in key))
@@ -124,6 +135,20 @@ class RowRecords:
         """Return the first records of a kind whose keys sort after a key, at most ``limit``."""
         values = dict(zip(KEYS[kind], after, strict=True))
         return self._read(kind, self.rows(f"page_{name_of(kind)}", limit=limit, **values))
+
+    def keep_grant(self, grant: GrantRecord, ended_ms: int) -> None:
+        """Remove some past grants of a pool whose windows ended before a time, and write one."""
+        self.rows("prune_grants", pool=grant.pool, ended_ms=ended_ms, most=PRUNED)
+        self.rows("keep_grant", **asdict(grant))
+
+    def forget_grants(self, pool: str) -> bool:
+        """Remove some past grants of a pool; return True if it may have more."""
+        self.rows("prune_grants", pool=pool, ended_ms=LATEST_MS + 1, most=FORGOTTEN)
+        return bool(self.rows("any_grant", pool=pool))
+
+    def grants(self, pool: str, node: int, before_ms: int, limit: int) -> Sequence[GrantRecord]:
+        """Return the past grants of a node number with ``floor_ms`` at most ``before_ms``, the latest first."""
+        return self._read(GrantRecord, self.rows("grants", pool=pool, node=node, before_ms=before_ms, limit=limit))
 
     def count_namespaces(self) -> int:
         """Return the number of namespaces ever created."""

@@ -281,6 +281,11 @@ class Records(RowRecords):
                 self.moved += max(0, record.high_water - known.high_water) // record.stride
         self.rows(f"put_{name_of(type(record))}", **asdict(record))
 
+    def forget_grants(self, pool: str) -> bool:
+        """Remove some past grants of a pool; return True if it may have more."""
+        self.has_written = True
+        return super().forget_grants(pool)
+
 
 class UnmadeStore(SqliteStore):
     """A store in a directory that is not there yet: verbs that read find no records."""

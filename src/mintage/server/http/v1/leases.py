@@ -4,15 +4,26 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Final, TypedDict, cast
 
-from msgspec import Meta
+from msgspec import UNSET, Meta, UnsetType
 
 from mintage.protocol.records import to_json
-from mintage.rules import MAX_INTEGER, MAX_NODES, MAX_SPAN_MS, MIN_SPAN_MS, SPAN_MS, Lease, check_nodes, check_span
+from mintage.rules import (
+    HISTORY_MS,
+    MAX_HISTORY_MS,
+    MAX_INTEGER,
+    MAX_NODES,
+    MAX_SPAN_MS,
+    MIN_SPAN_MS,
+    SPAN_MS,
+    Lease,
+    check_nodes,
+    check_span,
+)
 from mintage.server.http.v1.operation import Ask, Body, Header, Named, operation
 from mintage.server.http.v1.schemas import LATEST_MS, NAME, NAMED, Ms, PageLimit, matching, page
 
 if TYPE_CHECKING:
-    from mintage.rules import NodeRecord, PoolRecord
+    from mintage.rules import GrantRecord, NodeRecord, PoolRecord
 
 
 # --- parameters and bodies ------------------------------------------------------------------------------------------
@@ -50,6 +61,16 @@ AfterNode = Annotated[
     int,
     Meta(ge=0, le=MAX_NODES - 1, description="List only node numbers of `pool` above this one.", examples=[0]),
 ]
+PastNode = Annotated[int, Meta(ge=0, le=MAX_NODES - 1, description="The node number.", examples=[0])]
+BeforeMs = Annotated[
+    int,
+    Meta(
+        ge=0,
+        le=LATEST_MS,
+        description="List only windows that began at this time or before, in milliseconds since the Unix epoch.",
+        examples=[1763719200000],
+    ),
+]
 UsedUntil = Annotated[
     int,
     Meta(
@@ -75,6 +96,14 @@ class NewPool(Body):
         bool,
         Meta(description="States that no ID was ever minted with its node numbers, which ends its quarantine."),
     ] = False
+    history_ms: Annotated[
+        Annotated[int, Meta(ge=0, le=MAX_HISTORY_MS)] | UnsetType,
+        Meta(
+            description="How long past grants are kept, in milliseconds; 0 removes them. It changes an existing pool.",
+            examples=[HISTORY_MS],
+            extra_json_schema={"default": HISTORY_MS},
+        ),
+    ] = UNSET
 
     def __post_init__(self) -> None:
         """Check the span."""
@@ -149,6 +178,8 @@ class PoolFacts(TypedDict):
     quarantine_until_ms: Annotated[int, Meta(description="Until then, nothing is granted.")]
     history_lost: bool
     changes: Annotated[int, Meta(description="How often it was found on another server.", examples=[0])]
+    history_ms: Annotated[int, Meta(description="How long it keeps past grants; 0 if it keeps none.")]
+    history_from_ms: Annotated[int, Meta(description="When the history began; 0 if it has not begun.")]
 
 
 class Pools(TypedDict):
@@ -173,12 +204,30 @@ class NodeFacts(TypedDict):
         Meta(description="When a copy of the holder last came with a token of before; 0 if none did.", examples=[0]),
     ]
     changes: Annotated[int, Meta(description="The pool's, when it was last written.", examples=[0])]
+    since_ms: Annotated[int, Meta(description="The holder's clock at the grant; 0 if it is unknown.")]
 
 
 class Leases(TypedDict):
     """A page of the node numbers that were granted at least once, by pool and number."""
 
     leases: list[NodeFacts]
+
+
+class GrantFacts(TypedDict):
+    """A past grant of a node number."""
+
+    pool: Annotated[str, Meta(examples=["sno"])]
+    node: int
+    floor_ms: Annotated[int, Meta(description="The start of the window that the holder had.")]
+    until_ms: Annotated[int, Meta(description="The end of that window.")]
+    since_ms: Annotated[int, Meta(description="The holder's clock at the grant; 0 if it is unknown.")]
+    holder: str
+
+
+class Grants(TypedDict):
+    """Past grants of a node number, the latest first."""
+
+    grants: list[GrantFacts]
 
 
 class LeaseFacts(TypedDict):
@@ -200,6 +249,10 @@ def _node(record: NodeRecord) -> NodeFacts:
     # The token is left out: it proves the right to extend the lease.
     values["held"] = values.pop("token") is not None
     return cast("NodeFacts", values)
+
+
+def _grant(record: GrantRecord) -> GrantFacts:
+    return cast("GrantFacts", to_json(record))
 
 
 def _lease(lease: Lease) -> LeaseFacts:
@@ -231,6 +284,8 @@ async def _put_pool(ask: Ask, pool: Pool, body: NewPool) -> PoolFacts:
     If the store cannot tell a new pool from a lost one, the pool begins in quarantine. `never_used` ends the
     quarantine: if an ID was minted with one of its node numbers, IDs repeat. A pool that has granted node numbers, and
     may have lost others, refuses it.
+
+    `history_ms` is the time for which the pool keeps the past grants of its node numbers.
     """
     record = await ask.service.ask(
         ask.caller,
@@ -241,6 +296,7 @@ async def _put_pool(ask: Ask, pool: Pool, body: NewPool) -> PoolFacts:
         layout=body.layout,
         span_ms=body.span_ms,
         never_used=body.never_used,
+        history_ms=None if body.history_ms is UNSET else body.history_ms,
     )
     return _pool(record)
 
@@ -254,6 +310,25 @@ async def _list_leases(ask: Ask, pool: Pool = "", after: AfterNode = -1, limit: 
     shown.
     """
     return {"leases": await page(ask, pool, limit, _node, ask.service.store.list_leases, pool or None, after)}
+
+
+@operation(
+    "GET",
+    "/v1/pools/{pool}/leases/{node}/grants",
+    name="describe",
+    right="describe",
+    codes=(*NAMED, "field.range"),
+    is_list=True,
+)
+async def _list_grants(
+    ask: Ask, pool: Pool, node: PastNode, before_ms: BeforeMs = LATEST_MS, limit: PageLimit = 0
+) -> Grants:
+    """List the past grants of a node number, the latest first.
+
+    The answer has the first `limit` whose windows began at `before_ms` or before. The current or last grant is not
+    among them: `GET /v1/leases` has it. A pool keeps past grants for its `history_ms`.
+    """
+    return {"grants": await page(ask, pool, limit, _grant, ask.service.store.list_grants, pool, node, before_ms)}
 
 
 @operation(
@@ -334,4 +409,4 @@ async def _revoke(ask: Ask, pool: Pool, node: Node) -> NodeFacts:
     return _node(await ask.service.ask(ask.caller, "admin", pool, ask.service.store.revoke, pool, node))
 
 
-OPERATIONS: Final = (_list_pools, _put_pool, _list_leases, _acquire, _extend, _release, _revoke)
+OPERATIONS: Final = (_list_pools, _put_pool, _list_leases, _list_grants, _acquire, _extend, _release, _revoke)

@@ -107,6 +107,23 @@ SELECT GET_LOCK(CONCAT('mintage.', LEFT(SHA2(DATABASE(), 256), 40)), :seconds);
 -- name: create_schema
 CREATE TABLE IF NOT EXISTS mintage_schema (version INTEGER NOT NULL PRIMARY KEY) ENGINE = InnoDB;
 
+-- name: create_grant
+-- Nothing but the history is lost with this table, so a missing one is created again.
+CREATE TABLE IF NOT EXISTS mintage_grant (
+  pool VARCHAR(128) NOT NULL,
+  node BIGINT NOT NULL,
+  floor_ms BIGINT NOT NULL,
+  until_ms BIGINT NOT NULL,
+  since_ms BIGINT NOT NULL,
+  holder TEXT NOT NULL,
+  PRIMARY KEY (pool, node, floor_ms),
+  INDEX mintage_grant_until (pool, until_ms)
+) ENGINE = InnoDB CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+
+-- name: take_over
+-- ALTER TABLE changes the id of the server: rows that the server wrote under the old one are still its own.
+UPDATE mintage_{kind} SET identity = :after WHERE identity = :before;
+
 -- name: schema
 SELECT COALESCE(MAX(version), 0) FROM mintage_schema;
 
@@ -140,6 +157,12 @@ UPDATE mintage_schema SET pools = 0 WHERE 1 = 0;
 
 -- name: may_add_names
 INSERT INTO mintage_name SELECT * FROM mintage_name WHERE 1 = 0;
+
+-- name: may_keep_grants
+INSERT INTO mintage_grant SELECT * FROM mintage_grant WHERE 1 = 0 ON DUPLICATE KEY UPDATE until_ms = 0;
+
+-- name: may_remove_grants
+DELETE FROM mintage_grant WHERE 1 = 0;
 
 -- name: count
 -- The newest name has the number of them, so a counter of an older dump goes on above it.
@@ -192,6 +215,21 @@ INSERT INTO mintage_{kind} ({columns}) VALUES ({values});
 
 -- name: update
 UPDATE mintage_{kind} SET {changes} WHERE {is_key};
+
+-- name: keep_grant
+INSERT INTO mintage_grant ({grant}) VALUES ({grant_values})
+ON DUPLICATE KEY UPDATE until_ms = :until_ms, since_ms = :since_ms, holder = :holder;
+
+-- name: prune_grants
+DELETE FROM mintage_grant WHERE pool = :pool AND until_ms < :ended_ms ORDER BY until_ms LIMIT :most;
+
+-- name: any_grant
+SELECT 1 FROM mintage_grant WHERE pool = :pool LIMIT 1;
+
+-- name: grants
+SELECT {grant}
+FROM mintage_grant WHERE pool = :pool AND node = :node AND floor_ms <= :before_ms
+ORDER BY floor_ms DESC LIMIT :limit;
 
 -- name: count_namespaces
 SELECT GREATEST(namespaces, COALESCE((SELECT MAX(ordinal) FROM mintage_name WHERE kind = 'namespace'), 0))

@@ -109,6 +109,21 @@ SELECT 1, set_config('statement_timeout', :timeout, true), pg_advisory_xact_lock
 -- name: create_schema
 CREATE TABLE IF NOT EXISTS {schema}mintage_schema (version INTEGER PRIMARY KEY);
 
+-- name: create_grant
+-- Nothing but the history is lost with this table, so a missing one is created again.
+CREATE TABLE IF NOT EXISTS {schema}mintage_grant (
+  pool TEXT COLLATE "C",
+  node BIGINT,
+  floor_ms BIGINT,
+  until_ms BIGINT NOT NULL,
+  since_ms BIGINT NOT NULL,
+  holder TEXT NOT NULL,
+  PRIMARY KEY (pool, node, floor_ms)
+);
+
+-- name: create_grant_index
+CREATE INDEX IF NOT EXISTS mintage_grant_until ON {schema}mintage_grant (pool, until_ms);
+
 -- name: schema
 SELECT COALESCE(MAX(version), 0) FROM {schema}mintage_schema;
 
@@ -142,6 +157,13 @@ UPDATE {schema}mintage_schema SET pools = 0 WHERE false;
 
 -- name: may_add_names
 INSERT INTO {schema}mintage_name SELECT * FROM {schema}mintage_name WHERE false;
+
+-- name: may_keep_grants
+INSERT INTO {schema}mintage_grant SELECT * FROM {schema}mintage_grant WHERE false
+ON CONFLICT (pool, node, floor_ms) DO UPDATE SET until_ms = 0;
+
+-- name: may_remove_grants
+DELETE FROM {schema}mintage_grant WHERE false;
 
 -- name: count
 -- The newest name has the number of them, so a counter of an older dump goes on above it.
@@ -202,6 +224,24 @@ INSERT INTO {schema}mintage_{kind} ({columns}, xact) VALUES ({values}, txid_curr
 
 -- name: update
 UPDATE {schema}mintage_{kind} SET {changes}, xact = txid_current() WHERE {is_key} RETURNING xact;
+
+-- name: keep_grant
+INSERT INTO {schema}mintage_grant ({grant}) VALUES ({grant_values})
+ON CONFLICT (pool, node, floor_ms) DO UPDATE SET until_ms = :until_ms, since_ms = :since_ms, holder = :holder;
+
+-- name: prune_grants
+DELETE FROM {schema}mintage_grant WHERE ctid = ANY (ARRAY(
+  SELECT ctid FROM {schema}mintage_grant
+  WHERE pool = :pool AND until_ms < :ended_ms ORDER BY until_ms LIMIT :most
+));
+
+-- name: any_grant
+SELECT 1 FROM {schema}mintage_grant WHERE pool = :pool LIMIT 1;
+
+-- name: grants
+SELECT {grant}
+FROM {schema}mintage_grant WHERE pool = :pool AND node = :node AND floor_ms <= :before_ms
+ORDER BY floor_ms DESC LIMIT :limit;
 
 -- name: count_namespaces
 SELECT GREATEST(namespaces, COALESCE((SELECT MAX(ordinal) FROM {schema}mintage_name WHERE kind = 'namespace'), 0))

@@ -29,6 +29,23 @@ SELECT min(node) FROM (
     AND NOT EXISTS (SELECT 1 FROM mintage_node AS next WHERE next.pool = used.pool AND next.node = used.node + 1)
 );
 
+-- name: keep_grant
+INSERT OR REPLACE INTO mintage_grant ({grant}) VALUES ({grant_values});
+
+-- name: prune_grants
+DELETE FROM mintage_grant WHERE (pool, node, floor_ms) IN (
+  SELECT pool, node, floor_ms FROM mintage_grant
+  WHERE pool = :pool AND until_ms < :ended_ms ORDER BY until_ms LIMIT :most
+);
+
+-- name: any_grant
+SELECT 1 FROM mintage_grant WHERE pool = :pool LIMIT 1;
+
+-- name: grants
+SELECT {grant}
+FROM mintage_grant WHERE pool = :pool AND node = :node AND floor_ms <= :before_ms
+ORDER BY floor_ms DESC LIMIT :limit;
+
 -- name: incarnations
 SELECT name, serial, moved, lost, began_ms, place, created_ns FROM mintage_life ORDER BY serial;
 
