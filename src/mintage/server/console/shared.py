@@ -26,6 +26,8 @@ FRESH_S: Final = 5.0
 """The time for which all viewers get the same answer, in seconds."""
 STALE_S: Final = 600.0
 """The time for which an answer is shown while the store is away, in seconds."""
+MOST: Final = 200
+"""The most answers that are kept."""
 _UNUSED_S: Final = 60.0
 
 
@@ -57,8 +59,12 @@ class Reads:
         :raises MintError: as the verb, if it has not answered before.
         """
         key = (getattr(verb, "__module__", ""), verb.__name__, args, tuple(sorted(kwargs.items())))
-        reading = self._readings.setdefault(key, _Reading(self._clock()))
+        # In the order of their last use, so that the first one is forgotten where there are too many.
+        reading = self._readings.pop(key, None) or _Reading(0)
         reading.used_s = self._clock()
+        self._readings[key] = reading
+        if len(self._readings) > MOST:
+            del self._readings[next(iter(self._readings))]
         self._sweep()
         if self._clock() - reading.tried_s >= FRESH_S:
             await self._reading.run(repr(key), partial(self._ask, reading, partial(verb, *args, **kwargs)))
