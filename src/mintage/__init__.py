@@ -33,6 +33,7 @@ The classes of :mod:`mintage.errors` say how a caller can react, and the code of
 from __future__ import annotations
 
 from mintage import errors
+from mintage.installation import VERSION
 
 try:
     from mintage._core.sequence import Sequence
@@ -75,7 +76,7 @@ __all__ = [
     "snowflake",
 ]
 
-__version__ = "0.1.0"
+__version__ = VERSION
 
 
 _ELSEWHERE = {

@@ -1,7 +1,8 @@
-"""Messages about the installation: the command that adds an extra, and why the extension cannot be loaded."""
+"""The version, and messages about the installation: the command that adds an extra, and why no extension is loaded."""
 
 from __future__ import annotations
 
+VERSION = "0.1.0"
 _CORE = "mintage._core"
 
 

@@ -295,9 +295,9 @@ def test_lists_longer_than_a_page_are_complete(etcd: Etcd) -> None:
 def use(store: Store, *holders: str) -> None:
     """Lease and release a node number once for each holder."""
     now = store.now_ms()
-    for at, holder in enumerate(holders):
+    for holder in holders:
         lease = acquire(store, nodes=range(1), holder=holder, now_ms=now)
-        store.release(lease, used_until_ms=now - 100 + at)
+        store.release(lease, used_until_ms=max(lease.floor_ms, now - 1_000) + 1)
 
 
 def test_past_grants_end_with_a_lease_that_a_process_shares(etcd: Etcd) -> None:

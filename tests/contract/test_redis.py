@@ -596,9 +596,9 @@ def test_cluster_spreads_pools_and_namespaces_over_its_members(redis_cluster: Re
 def use(store: Store, *holders: str) -> None:
     """Lease and release a node number once for each holder."""
     now = store.now_ms()
-    for at, holder in enumerate(holders):
+    for holder in holders:
         lease = stores.acquire(store, nodes=range(1), holder=holder, now_ms=now)
-        store.release(lease, used_until_ms=now - 100 + at)
+        store.release(lease, used_until_ms=max(lease.floor_ms, now - 1_000) + 1)
 
 
 @pytest.mark.parametrize("lost", [["grants"], ["ended"], ["grants", "ended"]], ids="+".join)

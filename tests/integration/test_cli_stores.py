@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from mintage import sno, snowflake
+from mintage import __version__, sno, snowflake, ulid
 from mintage.cli import main
 from mintage.cli.pools import read_layout
 from mintage.cli.stores import advice
@@ -305,6 +305,27 @@ def test_pools_create_uses_the_span_of_the_first_generator(shell: Shell) -> None
     assert shell.facts("pools", "create", "long", "--layout", "sno", "--span-ms", "60000")[0]["span_ms"] == 60_000
 
 
+def test_history_of_a_pool_is_set_and_shown(shell: Shell) -> None:
+    assert shell.facts("pools", "create", "sno")[0]["history_ms"] == 7 * 86_400_000
+    assert "kept for 7 days, since " in shell.output("pools", "show", "sno")
+    (made,) = shell.facts("pools", "create", "sno", "--history", "12h")
+    assert (made["history_ms"], made["history_from"] is not None) == (12 * 3_600_000, True)
+    assert "kept for 43,200 s, since " in shell.output("pools", "show", "sno")
+    (off,) = shell.facts("pools", "create", "sno", "--history", "off")
+    assert (off["history_ms"], off["history_from"]) == (0, None)
+    assert re.search("past grants +not kept", shell.output("pools", "show", "sno"))
+    assert shell.facts("pools", "list") == [off]
+
+
+@pytest.mark.parametrize("text", ["", "7", "0d", "-1d", "d", "1w", "1.5d", "1e3s", " 1d", "OFF", "９d", "9" * 16 + "d"])
+def test_history_that_is_no_duration_is_refused(shell: Shell, text: str) -> None:
+    done = shell.run("pools", "create", "sno", f"--history={text}")
+    assert (done.returncode, "write 30d, 12h, 90m, 10s, or off" in done.stderr) == (2, True)
+    done = shell.run("pools", "create", "sno", "--history=3651d")
+    assert done.returncode == CATALOGUE["field.range"].exit
+    assert shell.facts("pools", "list") == []
+
+
 def test_recommended_wait_of_fleets_outlasts_a_window(shell: Shell) -> None:
     page = (Path(__file__).parents[2] / "docs/how-to/fleets.md").read_text(encoding="utf-8")
     named_ms = int(re.findall(r"`max_wait_ms=([0-9_]+)`", page)[0])
@@ -463,6 +484,83 @@ def test_stored_text_cannot_control_the_terminal(shell: Shell) -> None:
     printed = shell.output("leases", "list")
     assert r"\x1b[31mred\nnext line" in printed
     assert "\x1b" not in printed
+
+
+# --- who --------------------------------------------------------------------------------------------------------------
+
+
+def old_id(node: int = 0) -> str:
+    """Return the text of an ID of a node number, minted now."""
+    return str(ulid.Generator(node).new())
+
+
+def test_who_names_the_process_that_minted_an_id(shell: Shell) -> None:
+    with open_store(shell.url) as store:
+        lease(store, pool="ulid", layout="ulid", holder="far:4711:1700000000:1:0.1.0")
+    minted = old_id()
+    printed = shell.output("who", minted)
+    assert printed.startswith(f"{minted}\n")
+    assert "Process 4711 on far, started 2023-11-14 22:13:20 UTC, mintage 0.1.0 minted it: it has node 0" in printed
+    assert re.search(r"(?m)^  version +0\.1\.0$", printed)
+    [report] = shell.facts("who", minted)
+    assert report["input"] == minted
+    assert (report["findings"][0]["state"], report["findings"][0]["holder"]["host"]) == ("held", "far")
+
+
+def test_who_shows_layouts_without_a_pool_in_one_line(shell: Shell) -> None:
+    with open_store(shell.url) as store:
+        lease(store, pool="sno")
+    printed = shell.output("who", str(snowflake.Generator(7).new()))
+    assert len(re.findall("the store has no pool for snowflake default, ", printed)) == 1
+    assert "pool sno" not in printed
+
+
+def test_who_goes_on_after_a_text_that_is_no_id(shell: Shell) -> None:
+    done = shell.run("who", "\x1b[31m", old_id(), "--json")
+    assert done.returncode == CATALOGUE["parse.unknown"].exit
+    assert "\x1b" not in done.stderr
+    reports = [json.loads(line) for line in done.stdout.splitlines()]
+    assert reports[0]["error"]["code"] == "parse.unknown"
+    assert reports[1]["findings"][0]["state"] == "unknown pool"
+
+
+def test_who_shows_a_hostile_holder_as_text(shell: Shell) -> None:
+    with open_store(shell.url) as store:
+        lease(store, pool="ulid", layout="ulid", holder="\x1b[31mred\nnext line")
+    printed = shell.output("who", old_id())
+    assert r"\x1b[31mred" in printed
+    assert "\x1b" not in printed
+
+
+def test_who_reads_ids_from_standard_input(shell: Shell) -> None:
+    lines = "".join(f"{old_id()}\n" for _ in range(3))
+    done = subprocess.run(
+        [*MINTAGE, "who", "--json"], input=lines, capture_output=True, text=True, env=shell.env, timeout=60, check=True
+    )
+    assert [json.loads(line)["input"] for line in done.stdout.splitlines()] == lines.split()
+
+
+def test_who_reports_a_store_that_is_away(shell: Shell) -> None:
+    done = shell.run("who", old_id(), "--store", "redis://127.0.0.1:1/0?timeout_ms=200")
+    assert done.returncode == CATALOGUE["store.unavailable"].exit
+    assert done.stdout == ""
+
+
+def test_who_without_a_store_asks_the_registry_of_the_machine(shell: Shell) -> None:
+    script = "from mintage import snowflake; print(snowflake.new())"
+    env = {key: value for key, value in shell.env.items() if key != "MINTAGE_STORE"}
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, env=env, check=True)
+    printed = shell.output("who", done.stdout.strip(), MINTAGE_STORE="")
+    assert f"on {socket.gethostname()}, started" in printed
+    assert f"mintage {__version__}" in printed
+
+
+def test_leases_list_names_a_process_in_words(shell: Shell) -> None:
+    with open_store(shell.url) as store:
+        lease(store, holder=f"{socket.gethostname()}:4711:1700000000:1:0.1.0")
+    assert "process 4711 on " in shell.output("leases", "list")
+    assert shell.facts("leases", "list")[0]["holder"].endswith(":4711:1700000000:1:0.1.0")
+    assert shell.findings()["pools", "sno"]["facts"]["held_here"] == ["0"]
 
 
 # --- doctor -----------------------------------------------------------------------------------------------------------

@@ -76,6 +76,7 @@ PATHS: Final = (
     "/v1/inspect/01ARZ3NDEKTSV4RRFFQ69G5FAV",
     "/v1/pools",
     "/v1/pools/matrix",
+    "/v1/pools/matrix/leases/0/grants",
     "/v1/leases",
     "/v1/leases/matrix",
     "/v1/leases/matrix/0",

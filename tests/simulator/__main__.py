@@ -29,6 +29,10 @@ def show(outcome: Outcome, seconds: float) -> None:
     print(line("refusals", outcome.refusals))
     print(f"shared by copies before they were told {outcome.shared:,}")
     print(f"below a floor that had been raised {outcome.below_floor:,}")
+    wrong = len(outcome.misnamed)
+    print(f"holders named {outcome.named:,}, of before a failover {outcome.outdated:,}, wrongly or not at all {wrong}")
+    for each in outcome.misnamed[:10]:
+        print(each)
     print(f"duplicates {len(outcome.duplicates)}")
     for duplicate in outcome.duplicates:
         print(duplicate)
@@ -57,7 +61,7 @@ def main() -> int:
     else:
         *_, outcome = simulate(given.seed, ids=given.ids, faults=given.faults, jobs=given.jobs, **options)
     show(outcome, time.monotonic() - started)
-    return 1 if outcome.duplicates or outcome.below_floor else 0
+    return 1 if outcome.duplicates or outcome.below_floor or outcome.misnamed else 0
 
 
 if __name__ == "__main__":

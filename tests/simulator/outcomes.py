@@ -53,6 +53,12 @@ class Outcome:
     """IDs that copies of a process minted twice from shared state before their notification."""
     below_floor: int = 0
     """Integers from a sequence that had reserved a segment after its floor was raised above them."""
+    named: int = 0
+    """IDs whose holder the store knows after the run: the process that minted them."""
+    outdated: int = 0
+    """IDs for which the store names the holder before, as a failover lost the release and the next grant."""
+    misnamed: list[str] = field(default_factory=list)
+    """IDs for which the store names another holder, or none although its history reaches back."""
     digest: int = 0
 
     def add(self, other: Outcome) -> None:
@@ -64,6 +70,9 @@ class Outcome:
         self.duplicates += other.duplicates
         self.shared += other.shared
         self.below_floor += other.below_floor
+        self.named += other.named
+        self.outdated += other.outdated
+        self.misnamed += other.misnamed
         self.digest = crc32(other.digest.to_bytes(4), self.digest)
 
 

@@ -32,6 +32,8 @@ class Region:
     place: tuple[tuple[int, int], ...] = ()
     """The bits of an ID, from the first, that are its time, its node number, and what is the same in all of them, where
     others are random: no two processes may have one place. Empty where all of its bytes are compared."""
+    node: Callable[[bytes], int] | None = None
+    """An ID's node number, where it has one field for that."""
 
 
 def _terms(world: World, process: Process, size: int) -> dict[str, Any]:
@@ -101,6 +103,14 @@ def _time_of_snowflake(layout: snowflake.Layout) -> Callable[[bytes], int]:
     return lambda row: layout.parse(int.from_bytes(row, "little")).timestamp_ms
 
 
+def _node_of_sno(row: bytes) -> int:
+    return sno.ID(row).partition
+
+
+def _node_of_snowflake(layout: snowflake.Layout) -> Callable[[bytes], int]:
+    return lambda row: layout.parse(int.from_bytes(row, "little")).node
+
+
 def _time_of_locality(row: bytes) -> int:
     return locality.ID(row).timestamp_ms
 
@@ -114,10 +124,16 @@ def _integer(row: bytes) -> int:
 
 
 REGIONS: Final = (
-    Region("sno", 10, _sno, _time_of_sno),
+    Region("sno", 10, _sno, _time_of_sno, node=_node_of_sno),
     Region("sno.shards", 10, _sharded, _time_of_sno),
-    Region("snowflake", 8, _snowflake, _time_of_snowflake(snowflake.DEFAULT)),
-    Region("snowflake.narrow", 8, _narrow, _time_of_snowflake(NARROW)),
+    Region(
+        "snowflake",
+        8,
+        _snowflake,
+        _time_of_snowflake(snowflake.DEFAULT),
+        node=_node_of_snowflake(snowflake.DEFAULT),
+    ),
+    Region("snowflake.narrow", 8, _narrow, _time_of_snowflake(NARROW), node=_node_of_snowflake(NARROW)),
     Region("locality", 16, _locality, _time_of_locality),
     Region("ulid", 16, _ticked(ulid, 24), _time_of(ulid), place=((0, 72),)),
     Region("objectid", 12, _ticked(objectid, 40), _time_of(objectid), place=((0, 72),)),

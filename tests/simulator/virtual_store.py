@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from mintage import rules
 from mintage.errors import MintError, StoreError
 from mintage.protocol.records import key_of
-from mintage.rules import NamespaceRecord, NodeRecord, PoolRecord
+from mintage.rules import GrantRecord, NamespaceRecord, NodeRecord, PoolRecord
 from mintage.store.memory import MemoryStore, Records
 
 if TYPE_CHECKING:
@@ -42,6 +42,10 @@ class Ledgerbook(Records):
     def put(self, record: Record) -> None:
         self._note(self.tables[type(record)], key_of(record))
         super().put(record)
+
+    def remove(self, record: Record) -> None:
+        self._note(self.tables[type(record)], key_of(record))
+        super().remove(record)
 
     def committed(self) -> None:
         """Record the end of a transaction."""
@@ -85,9 +89,10 @@ class Ledgerbook(Records):
         return transactions
 
     def flush(self) -> None:
-        """Lose all pools and node numbers."""
+        """Lose all pools, node numbers and past grants."""
         self.tables[PoolRecord].clear()
         self.tables[NodeRecord].clear()
+        self.tables[GrantRecord].clear()
         self._past.clear()
 
 
@@ -115,6 +120,8 @@ class VirtualStore(MemoryStore):
         """The last returned tails."""
         self.identities = [self.book.identity]
         """The ids of all servers."""
+        self.has_forgotten = False
+        """True if a failover lost writes."""
 
     def find(self) -> Ledgerbook:
         """Return the store that the current process has found. Refuse one that finds two under the name."""
@@ -178,7 +185,7 @@ class VirtualStore(MemoryStore):
         return rules.note_server(replace(made, identity=""), server.identity, server.now_ms, self.clock_limit_ms)
 
     def acquire(self, pool: str, **terms: Any) -> Lease:
-        lease = super().acquire(pool, **terms)
+        lease = super().acquire(pool, **terms | {"holder": str(self._world.current.serial)})
         self._world.note("acquires", pool, lease)
         return self._garbled(lease)
 
@@ -236,6 +243,7 @@ class VirtualStore(MemoryStore):
             self.highest[record.name] = max(self.highest.get(record.name, 0), record.high_water)
         copied = {(share.region, share.node) for share in self._world.shares if share.node is not None}
         forgotten = self.book.forget(transactions, self._may_return_to, copied)
+        self.has_forgotten |= forgotten > 0
         known = [identity for identity in self.identities if identity != self.book.identity]
         if to:
             self.book.identity = to

@@ -23,7 +23,7 @@ from mintage.errors import MintError
 from mintage.lease import keeper, segment_client
 from mintage.lease.lease_client import LeaseClient
 from mintage.process import generation, jitter
-from mintage.rules import NamespaceRecord, NodeRecord, PoolRecord
+from mintage.rules import GrantRecord, NamespaceRecord, NodeRecord, PoolRecord
 from mintage.store.memory import MemoryStore
 from tests.simulator.cloning import Share, memory_of
 from tests.simulator.outcomes import Batch, Duplicate, Outcome, all_twins, join
@@ -75,7 +75,7 @@ IN_A_CLOCK: Final = ("clock fails", "clock closes", "clock forks")
 """The side effects of the clock of a user."""
 
 
-# It has 36 attributes: the whole state of a simulation, so that one seed reproduces it.
+# It has 37 attributes: the whole state of a simulation, so that one seed reproduces it.
 class World:
     """A store and the processes that share it, from a seed.
 
@@ -108,6 +108,8 @@ class World:
         self._serials = itertools.count(1)
         self.is_garbled = False
         self.shares: list[Share] = []
+        self.originals: dict[int, int] = {}
+        """The process, by serial, of which another one is a copy."""
         self.below_floor = 0
         self.verbs: Counter[str] = Counter()
         self.faults: Counter[str] = Counter()
@@ -230,6 +232,7 @@ class World:
             return None
         self.enter(heir)
         heir.serial, heir.epoch, heir.keeper = self.serial(), process.epoch, VirtualKeeper(self)
+        self.originals[heir.serial] = process.serial
         keeper.use(heir.keeper)
         heir.least_ms, heir.told_floor = process.least_ms, process.told_floor
         heir.offset_ms, heir.rate, heir.since_ms = process.offset_ms, process.rate, process.since_ms
@@ -716,7 +719,45 @@ class World:
                         outcome.duplicates.append(self._tell(region, twins, ids[pair[0]].tobytes()))
                         break
                 outcome.digest = crc32(ids.tobytes(), outcome.digest)
+            if region.node is not None:
+                self._check_history(region, region.node, batches, outcome)
         return outcome
+
+    def _check_history(
+        self, region: Region, node_of: Callable[[bytes], int], batches: list[Batch], outcome: Outcome
+    ) -> None:
+        """Check that the store names the process that minted the first and the last ID of each call."""
+        windows: dict[int, list[tuple[int, int, str]]] = {}
+        for kind in (GrantRecord, NodeRecord):
+            for each in self.store.book.tables[kind].values():
+                if each.pool == region.name:
+                    windows.setdefault(each.node, []).append((each.floor_ms, each.until_ms, each.holder or ""))
+        pool = self.store.book.get(PoolRecord, region.name)
+        begin = None if pool is None else rules.history_begin(pool, self.now_ms + self.store.ahead_ms)
+        copied = {share.node for share in self.shares if share.region == region.name}
+        for batch in batches:
+            rows = [row.tobytes() for row in batch.ids.view(np.uint8).reshape(-1, region.width) if row.any()]
+            for row in {*rows[:1], *rows[-1:]}:
+                time_ms, node = region.time_ms(row), node_of(row)
+                if node in copied:
+                    continue  # a copy may mint when the number is another's
+                found = [who for floor, until, who in windows.get(node, ()) if floor <= time_ms < until]
+                is_known = begin is not None and time_ms >= begin
+                if len(found) == 1 and found[0] in self._names(batch.process):
+                    outcome.named += 1
+                elif found and not is_known and self.store.has_forgotten:
+                    outcome.outdated += 1
+                elif found or is_known:
+                    outcome.misnamed.append(
+                        f"{region.name} {row.hex()} of process {batch.process} at {time_ms - START_MS} ms: "
+                        f"node {node} was held by {found}; {self.replay()}"
+                    )
+
+    def _names(self, process: int | None) -> Iterator[str]:
+        """Yield the names of a process and of those of which it is a copy."""
+        while process is not None:
+            yield str(process)
+            process = self.originals.get(process)
 
     def _is_shared(self, region: Region, twins: list[Batch], row: bytes) -> bool:
         one, other = ((batch.event, batch.process) for batch in twins)

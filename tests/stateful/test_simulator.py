@@ -32,6 +32,8 @@ SEEDS = range(1, 5)
 WORLDS = 60
 """The number of worlds in which a broken rule may stay hidden."""
 EVENTS = 8_000
+MOST_NAMED = 1_000
+"""The number of IDs, at least, whose holder a store with past grants knows after half of them."""
 
 
 def run(seed: int, index: int = 0, events: int | None = None, **options: Any) -> Outcome:
@@ -66,6 +68,19 @@ def test_no_id_is_minted_twice_under_any_faults(seed: int) -> None:
     assert sum(outcome.faults.values()) > 1_000
     assert not outcome.duplicates, "\n".join(map(str, outcome.duplicates))
     assert outcome.below_floor == 0
+
+
+@pytest.mark.parametrize(("seed", "region"), [(2, "snowflake"), (7, "sno$")])
+def test_history_names_the_holder_of_each_id_that_it_knows(seed: int, region: str) -> None:
+    outcome = run(seed, 0, EVENTS // 2, regions=region)
+    assert outcome.named > MOST_NAMED
+    assert outcome.outdated < outcome.named / 100
+    assert not outcome.misnamed, "\n".join(outcome.misnamed[:10])
+
+
+def test_few_holders_are_named_without_past_grants(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rules, "past_grant", lambda *_: None)
+    assert run(2, 0, EVENTS // 2, regions="snowflake").named < MOST_NAMED
 
 
 @pytest.mark.parametrize("region", LEASED, ids=lambda region: region.name)

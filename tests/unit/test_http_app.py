@@ -15,7 +15,7 @@ import httpx
 import pytest
 import structlog
 
-from mintage import snowflake
+from mintage import snowflake, ulid
 from mintage.errors import CATALOGUE, MintError, StoreError
 from mintage.formats.catalogue import LAYOUTS, write_layout
 from mintage.formats.kinds import NAMES
@@ -564,6 +564,26 @@ def test_lease_is_used_by_its_token_only(ask: Asked) -> None:
     assert ask("GET", "/v1/leases?pool=mine").json()["leases"][0]["held"] is False
     assert [each["name"] for each in ask("GET", "/v1/pools").json()["pools"]] == ["mine"]
     assert ask("PUT", "/v1/pools/yours", json={"layout": "yours/1"}).json()["span_ms"] == 30_000
+
+
+def test_who_names_the_holder_of_an_id(ask: Asked) -> None:
+    wanted = {"nodes": {"first": 3, "last": 3}, "layout": "ulid", "holder": "web-1:4711:1700000000:1:0.1.0"}
+    assert ask("POST", "/v1/leases/ulid", json={**wanted, "now_ms": ask.store.now_ms()}).status_code == 201
+    minted = str(ulid.Generator(3).new())
+    answer = ask("GET", f"/v1/who/{minted}")
+    assert answer.headers["cache-control"] == "no-store"
+    assert answer.json()["input"] == minted
+    [found] = answer.json()["findings"]
+    assert (found["state"], found["node"], found["holder"]["pid"], found["is_current"]) == ("held", 3, 4711, True)
+    assert problem(ask("GET", "/v1/who/x")) == (400, "parse.unknown")
+
+
+def test_who_needs_the_right_to_list(configured: Callable[..., Any]) -> None:
+    all_names, one = new_key(), new_key()
+    with configured({all_names: {"*": ["describe"]}, one: {"orders": ["describe"]}}) as ask:
+        minted = str(ulid.Generator(3).new())
+        assert ask("GET", f"/v1/who/{minted}", key=all_names).status_code == 200
+        assert problem(ask("GET", f"/v1/who/{minted}", key=one)) == (403, "request.rights")
 
 
 WRONG: list[tuple[str, str, Ask, str]] = [

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 _MODULES: Final = {
     "new": "new",
     "inspect": "inspect",
+    "who": "who",
     "schemes": "schemes",
     "next": "namespaces",
     "reserve": "namespaces",

@@ -77,6 +77,19 @@ def count(text: str) -> int:
     return number
 
 
+_UNITS_MS: Final = {"s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
+
+
+def parse_duration(text: str) -> int:
+    """Return the milliseconds that an argument spells, as ``30d``, ``12h``, ``90m`` or ``10s``; 0 for ``off``."""
+    if text == "off":
+        return 0
+    found = re.fullmatch(r"([1-9][0-9]{0,14})([smhd])", text)
+    if found is None:
+        raise argparse.ArgumentTypeError(f"{text!a} is no duration: write 30d, 12h, 90m, 10s, or off")
+    return int(found[1]) * _UNITS_MS[found[2]]
+
+
 JSON: Final = option("--json", action="store_true", help="print JSON, one object a line")
 COLOR: Final = option(
     "--color", choices=("auto", "always", "never"), default="auto", help="when to use colours (default: auto)"

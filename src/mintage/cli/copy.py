@@ -11,6 +11,7 @@ from mintage.cli.command import COLOR, JSON, UsageError, command, option
 from mintage.cli.screen import complain, open_screen, progress, show_rows
 from mintage.cli.stores import advised
 from mintage.errors import StoreError
+from mintage.lease.holder import Holder
 
 if TYPE_CHECKING:
     import argparse
@@ -137,9 +138,8 @@ def _warn_of_pools(pools: list[PoolCopy]) -> int:
             )
     waits = [wait for pool in pools for wait in pool.waits]
     for wait in waits:
-        who = (
-            "a holder that the first store forgot" if wait.node is None else f"node {wait.node}, {wait.holder or '-'},"
-        )
+        holder = Holder.parse(wait.holder).words if wait.holder else "-"
+        who = "a holder that the first store forgot" if wait.node is None else f"node {wait.node}, {holder},"
         complain(f"pool {wait.pool!a}: {who} may mint for {-(-wait.left_ms // 1000)} s", 0)
     if not waits:
         return 0

@@ -19,7 +19,9 @@ from mintage.cli.stores import NOT_MADE, REGISTRY, STORE, advice, advised, opene
 from mintage.errors import ConfigError, LeaseError, MintError
 from mintage.formats import catalogue, times
 from mintage.installation import install_line
+from mintage.lease.holder import Holder
 from mintage.platform.limits import limits
+from mintage.platform.machine import host_name
 from mintage.server.core.findings import Finding, clock_of, promise_of, warnings_of
 from mintage.tables.display import printable
 
@@ -197,11 +199,9 @@ def _pools(moment: Moment, pools: Sequence[PoolRecord], nodes: Sequence[NodeReco
 
 
 def _pool(moment: Moment, pool: PoolRecord, nodes: Sequence[NodeRecord]) -> Finding:
-    import socket
-
-    host = socket.gethostname()
+    host = host_name()
     held = [each for each in nodes if each.until_ms > moment.store_now_ms]
-    here = [each.node for each in held if (each.holder or "").startswith(f"{host}:")]
+    here = [each.node for each in held if Holder.parse(each.holder or "").is_on(host)]
     cloned = [each for each in nodes if each.cloned_ms]
     layout = known_layout(pool.layout)
     facts: dict[str, object] = {
@@ -229,9 +229,10 @@ def _pool(moment: Moment, pool: PoolRecord, nodes: Sequence[NodeRecord]) -> Find
         text += f"; the next generator here gets {node:,}"
     if cloned:
         last = max(cloned, key=lambda each: each.cloned_ms)
+        holder = Holder.parse(last.holder).words if last.holder else "its holder"
         text += (
             f"; a copy of a holder lost its lease, of node number {_few([each.node for each in cloned])}; the last one "
-            f"was a copy of {last.holder or 'its holder'}, {ago((moment.store_now_ms - last.cloned_ms) / 1000)}"
+            f"was a copy of {holder}, {ago((moment.store_now_ms - last.cloned_ms) / 1000)}"
         )
         todo = "Call mintage.before_snapshot() and mintage.after_restore() where processes or machines are copied."
         return Finding("pools", pool.name, text, "attention", todo, facts)

@@ -14,7 +14,7 @@ from mintage.formats import anatomy, times
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from mintage.cli.screen import Glyphs, Screen, Span
     from mintage.formats.anatomy import Anatomy
@@ -45,7 +45,7 @@ def inspect(args: argparse.Namespace) -> int:
     screen = None if args.json else open_screen(args.color)
     status = 0
     drawn = False
-    for text in args.ids or _lines(_standard_input()):
+    for text in given_ids(args):
         now_ns = time.time_ns()
         found: list[Anatomy] = []
         report: dict[str, object] = {"input": text, "anatomies": []}
@@ -64,6 +64,11 @@ def inspect(args: argparse.Namespace) -> int:
             drawn = True
         sys.stdout.flush()
     return status
+
+
+def given_ids(args: argparse.Namespace) -> Iterable[str]:
+    """Return the IDs of a command line, or else those of standard input, one a line."""
+    return args.ids or _lines(_standard_input())
 
 
 def _standard_input() -> BinaryIO:

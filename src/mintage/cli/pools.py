@@ -6,12 +6,14 @@ import json
 from typing import TYPE_CHECKING, NamedTuple
 
 from mintage._core.formats import MAX_SHARDS
-from mintage.cli.command import COLOR, JSON, UsageError, command, group, option, parse_int
+from mintage.cli.command import COLOR, JSON, UsageError, command, group, option, parse_duration, parse_int
 from mintage.cli.screen import ago, moment, open_screen, show_rows
 from mintage.cli.stores import STORE, in_pages, opened
 from mintage.errors import ConfigError
 from mintage.formats import catalogue, times
 from mintage.formats.kinds import NAMES
+from mintage.lease.holder import Holder
+from mintage.rules import history_begin
 
 if TYPE_CHECKING:
     import argparse
@@ -159,11 +161,19 @@ def _show(args: argparse.Namespace) -> int:
         help="state that no ID was ever minted with its node numbers, which ends its quarantine; if that is false, IDs "
         "repeat",
     ),
+    option(
+        "--history",
+        type=parse_duration,
+        metavar="TIME",
+        help="how long to keep past grants, such as 30d or 12h, also in a pool that exists; off removes them and keeps "
+        "none (default: 7d in a new pool)",
+    ),
     STORE,
     COLOR,
     JSON,
     examples="""
   mintage pools create sno
+  mintage pools create sno --history 30d
   mintage pools create sno --never-used
   mintage pools create eu.tweets --layout twitter
   mintage pools create eu.sno --layout sno/8""",
@@ -176,10 +186,19 @@ def _create(args: argparse.Namespace) -> int:
     lost has ended. --never-used ends the quarantine. Type it only for a pool whose node numbers no ID has, on this
     store or on one that lost its data: otherwise IDs repeat. A pool that has granted node numbers, and may have lost
     others, refuses it.
+
+    A pool keeps its past grants for a time, so that you can look up the process that minted an ID. --history sets that
+    time, also in a pool that exists.
     """
     with opened(args) as store:
         span = {} if args.span_ms is None else {"span_ms": args.span_ms}
-        record = store.create_pool(args.pool, layout=_wanted(args, store), never_used=args.never_used, **span)
+        record = store.create_pool(
+            args.pool,
+            layout=_wanted(args, store),
+            never_used=args.never_used,
+            history_ms=args.history,
+            **span,
+        )
         now_ms = store.now_ms()
         counts = _counts(store, args.pool, now_ms)
     _draw_pool(args, record, *counts, now_ms)
@@ -209,6 +228,15 @@ def _length(ms: int) -> str:
     return f"{ms / 1000:,.1f}".removesuffix(".0") + " s"
 
 
+def _kept(pool: PoolRecord, now_ms: int) -> str:
+    if not pool.history_ms:
+        return "not kept"
+    begin_ms = history_begin(pool, now_ms)
+    since = "from the next grant on" if begin_ms is None else f"since {moment(begin_ms)} UTC"
+    days, rest_ms = divmod(pool.history_ms, 86_400_000)
+    return f"kept for {f'{days:,} days' if not rest_ms else _length(pool.history_ms)}, {since}"
+
+
 def _pool_facts(pool: PoolRecord, granted: int, held: int, now_ms: int) -> dict[str, object]:
     layout = known_layout(pool.layout)
     return {
@@ -221,6 +249,8 @@ def _pool_facts(pool: PoolRecord, granted: int, held: int, now_ms: int) -> dict[
         "floor": _stamp(pool.floor_ms),
         "quarantine_until": _stamp(pool.quarantine_until_ms) if pool.quarantine_until_ms > now_ms else None,
         "history_lost": pool.history_lost,
+        "history_ms": pool.history_ms,
+        "history_from": _stamp(history_begin(pool, now_ms) or 0),
         "identity": pool.identity,
         "expires": times.stamp(layout.ends) if layout and layout.ends else None,
     }
@@ -261,6 +291,7 @@ def _draw_pool(args: argparse.Namespace, pool: PoolRecord, granted: int, held: i
                 else ("none", ""),
             ],
             [("  history", "quiet"), ("may be lost" if pool.history_lost else "complete", "")],
+            [("  past grants", "quiet"), (_kept(pool, now_ms), "")],
             [("  server", "quiet"), (pool.identity, "")],
         ],
     )
@@ -351,7 +382,8 @@ def _release(args: argparse.Namespace) -> int:
     screen.line((f"node {record.node} of pool {record.pool}", "name"), (f": {_state(record, now_ms)}", ""))
     if record.until_ms > now_ms:
         until = f"{moment(record.until_ms)} UTC ({_left(record.until_ms - now_ms)} left)"
-        screen.line((f"  {record.holder or 'its holder'} can mint until {until}, then raises lease.lost;", ""))
+        holder = Holder.parse(record.holder).words if record.holder else "its holder"
+        screen.line((f"  {holder} can mint until {until}, then raises lease.lost;", ""))
         screen.line(("  then the node number is free", ""))
     else:
         screen.line(("  its window has ended: the node number is free", ""))
@@ -370,7 +402,7 @@ def _state(record: NodeRecord, now_ms: int) -> str:
 
 def _holder(record: NodeRecord, now_ms: int) -> str:
     copied = f", and a copy of it {ago((now_ms - record.cloned_ms) / 1000)}" if record.cloned_ms else ""
-    return (record.holder or "-") + copied
+    return (Holder.parse(record.holder).words if record.holder else "-") + copied
 
 
 def _left(ms: int) -> str:
@@ -384,6 +416,7 @@ def _lease_facts(record: NodeRecord, now_ms: int) -> dict[str, object]:
         "state": _state(record, now_ms),
         "floor": _stamp(record.floor_ms),
         "until": _stamp(record.until_ms),
+        "since": _stamp(record.since_ms),
         "left_ms": max(0, record.until_ms - now_ms),
         "span_ms": record.span_ms,
         "holder": record.holder,

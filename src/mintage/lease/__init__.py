@@ -4,6 +4,7 @@ The records and the rules behind them are in :mod:`mintage.rules`, which stores 
 releases leases for this process.
 """
 
+from mintage.lease.holder import Holder
 from mintage.rules import GrantRecord, Lease, NamespaceRecord, NodeRecord, PoolRecord, Segment
 
-__all__ = ["GrantRecord", "Lease", "NamespaceRecord", "NodeRecord", "PoolRecord", "Segment"]
+__all__ = ["GrantRecord", "Holder", "Lease", "NamespaceRecord", "NodeRecord", "PoolRecord", "Segment"]

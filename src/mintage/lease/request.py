@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 from weakref import ref
 
 from mintage import rules
-from mintage._core import generation, system_ns
+from mintage._core import system_ns
 from mintage._core.formats import locality_node, read_pool_layout
 from mintage.errors import ArgumentError, ConfigError
 from mintage.lease import registry, snapshots
+from mintage.lease.holder import holder
 from mintage.lease.lease_client import LeaseClient
 from mintage.lease.registry.locks import LockedNode
 from mintage.lease.segment_client import SegmentClient
-from mintage.platform.machine import host_name, started_s
 from mintage.process.forks import fork_lock
 from mintage.protocol.url import url_text
 from mintage.store import Store, open_store
@@ -33,17 +33,7 @@ if TYPE_CHECKING:
 
 #: For the machine-local registry: other processes lock it for as long as one write to the disk takes.
 _PATIENCE_MS: Final = 30_000
-#: Longer names are cut, so that services accept them.
-_LONGEST_HOST: Final = 128
 _MOVES: Final = {"raise": False, "move": True}
-
-
-def holder() -> str:
-    """Return the holder of a lease, for people: host, process, its start, and its generation, which tells copies apart.
-
-    As ``web-1:4711:1732240000:1``; the start is in seconds since the Unix epoch.
-    """
-    return f"{host_name()[:_LONGEST_HOST]}:{os.getpid()}:{started_s()}:{generation()}"
 
 
 def _mac() -> int:

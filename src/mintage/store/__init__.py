@@ -248,9 +248,9 @@ class Store(ABC):
     ) -> Sequence[GrantRecord]:
         """Return the past grants of a node number whose windows began at or before ``before_ms``, the latest first.
 
-        At most ``limit`` are returned. The current or last grant is not among them: it is in the :meth:`list_leases`.
-        To find the holder at a time, read that list first: then a grant between the two reads is harmless. A pool
-        keeps past grants for its ``history_ms``; :func:`mintage.rules.history_begin` says how far they reach back.
+        The current or last grant is not among them: :meth:`list_leases` has it. To find the holder at a time, read that
+        one first, so that no grant is missed that the next one replaces meanwhile. A pool keeps past grants for its
+        ``history_ms``; :func:`mintage.rules.history_begin` says how far they reach back.
 
         :raises ConfigError: ``config.name``.
         :raises FieldError: ``field.range``.

@@ -136,7 +136,14 @@ _TAGS: Final = {
     "service": "The service itself.",
     "idalloc": "What idalloc's clients speak.",
 }
-_TAG_OF: Final = {"sequences": "sequences", "ids": "ids", "inspect": "ids", "pools": "leases", "leases": "leases"}
+_TAG_OF: Final = {
+    "sequences": "sequences",
+    "ids": "ids",
+    "inspect": "ids",
+    "pools": "leases",
+    "leases": "leases",
+    "who": "leases",
+}
 
 
 def codes_of(operation: Operation) -> list[str]:

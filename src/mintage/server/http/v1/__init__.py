@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from starlette.routing import Route
 
-from mintage.server.http.v1 import ids, leases, sequences, store
+from mintage.server.http.v1 import ids, leases, sequences, store, who
 
 if TYPE_CHECKING:
     from mintage.server.http.v1.operation import Operation
@@ -18,6 +18,7 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
     *sequences.OPERATIONS,
     *ids.OPERATIONS,
     *leases.OPERATIONS,
+    *who.OPERATIONS,
     *store.OPERATIONS,
 )
 ROUTES: Final = tuple(Route(each.path, each.endpoint, methods=[each.method]) for each in OPERATIONS)

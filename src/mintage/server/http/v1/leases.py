@@ -409,4 +409,4 @@ async def _revoke(ask: Ask, pool: Pool, node: Node) -> NodeFacts:
     return _node(await ask.service.ask(ask.caller, "admin", pool, ask.service.store.revoke, pool, node))
 
 
-OPERATIONS: Final = (_list_pools, _put_pool, _list_leases, _list_grants, _acquire, _extend, _release, _revoke)
+OPERATIONS: Final = (_list_pools, _put_pool, _list_grants, _list_leases, _acquire, _extend, _release, _revoke)

@@ -224,7 +224,7 @@ ON DUPLICATE KEY UPDATE until_ms = :until_ms, since_ms = :since_ms, holder = :ho
 DELETE FROM mintage_grant WHERE pool = :pool AND until_ms < :ended_ms ORDER BY until_ms LIMIT :most;
 
 -- name: any_grant
-SELECT 1 FROM mintage_grant WHERE pool = :pool LIMIT 1;
+SELECT 1 FROM mintage_grant WHERE pool = :pool ORDER BY until_ms LIMIT 1;
 
 -- name: grants
 SELECT {grant}

@@ -236,7 +236,7 @@ DELETE FROM {schema}mintage_grant WHERE ctid = ANY (ARRAY(
 ));
 
 -- name: any_grant
-SELECT 1 FROM {schema}mintage_grant WHERE pool = :pool LIMIT 1;
+SELECT 1 FROM {schema}mintage_grant WHERE pool = :pool ORDER BY until_ms LIMIT 1;
 
 -- name: grants
 SELECT {grant}

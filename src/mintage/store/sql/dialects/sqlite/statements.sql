@@ -39,7 +39,7 @@ DELETE FROM mintage_grant WHERE (pool, node, floor_ms) IN (
 );
 
 -- name: any_grant
-SELECT 1 FROM mintage_grant WHERE pool = :pool LIMIT 1;
+SELECT 1 FROM mintage_grant WHERE pool = :pool ORDER BY until_ms LIMIT 1;
 
 -- name: grants
 SELECT {grant}

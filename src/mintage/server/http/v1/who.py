@@ -1,0 +1,73 @@
+"""``/v1/who``: which process minted an ID."""
+
+from __future__ import annotations
+
+from typing import Annotated, Final, TypedDict, cast
+
+from msgspec import Meta
+
+from mintage.server.http.v1.ids import ID  # noqa: TC001 - the declaration is read at run time
+from mintage.server.http.v1.operation import Ask, operation
+
+# --- answers --------------------------------------------------------------------------------------------------------
+
+
+class HolderFacts(TypedDict):
+    """A process that has, or had, a lease."""
+
+    text: Annotated[str, Meta(description="As the store has it.", examples=["web-1:4711:1732240000:1:0.1.0"])]
+    host: str
+    pid: int | None
+    started: Annotated[str | None, Meta(description="RFC 3339, in UTC.")]
+    generation: int | None
+    version: Annotated[str | None, Meta(description="Of mintage, in that process.")]
+
+
+class FindingFacts(TypedDict):
+    """One answer to the question which process it was."""
+
+    format: Annotated[str, Meta(examples=["sno"])]
+    text: str
+    time: Annotated[str | None, Meta(description="RFC 3339, in UTC.")]
+    state: Annotated[
+        str,
+        Meta(
+            description="held: a holder is known; forgotten: the history does not reach back; free: nobody had it.",
+            examples=["held"],
+        ),
+    ]
+    sentence: Annotated[str, Meta(description="The answer for people.")]
+    why: Annotated[str, Meta(description="The reasons for and against this reading.")]
+    pool: str | None
+    node: int | None
+    holder: HolderFacts | None
+    since_ms: Annotated[int | None, Meta(description="When it was granted, by the clock of the holder.")]
+    floor_ms: int | None
+    until_ms: Annotated[int | None, Meta(description="The end of the holder's window.")]
+    is_current: Annotated[bool, Meta(description="Whether the holder has the node number still.")]
+    is_late: Annotated[bool, Meta(description="Whether it got the number only after the time of the ID.")]
+
+
+class Findings(TypedDict):
+    """An answer for each possible reading and pool, the best first."""
+
+    input: str
+    findings: list[FindingFacts]
+
+
+# --- operations -----------------------------------------------------------------------------------------------------
+
+
+@operation("GET", "/v1/who/{id}", name="describe", right="describe", codes=("parse.unknown",))
+async def _who(ask: Ask, id: ID) -> Findings:
+    """Find which process minted an ID, from the leases that the store knows.
+
+    This needs the right `describe` for all names, `*`.
+    """
+    from mintage.who import who
+
+    found = await ask.service.ask(ask.caller, "describe", "", who, id, ask.service.store)
+    return {"input": id, "findings": [cast("FindingFacts", each.as_dict()) for each in found]}
+
+
+OPERATIONS: Final = (_who,)

@@ -1,0 +1,50 @@
+"""Tests of who minted an ID: 50 processes that are killed and get each other's node numbers, on real servers."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections import Counter, defaultdict
+from typing import TYPE_CHECKING
+
+import pytest
+
+from mintage.store import open_store
+from mintage.who import who
+from tests.integration.minters import POOLS, PROCESSES
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.servers.fixtures import Servers
+
+IDS = 10_000
+MINTERS = [sys.executable, "-m", "tests.integration.minters"]
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "postgresql", "mariadb"])
+def test_right_process_is_named_for_ten_thousand_ids(kind: str, servers: Servers, tmp_path: Path) -> None:
+    from tests.servers import KINDS
+
+    url = f"sqlite:///{tmp_path}/ids.db?timeout_ms=60000" if kind == "sqlite" else servers.get(KINDS[kind]).url
+    (tmp_path / "minted").mkdir()
+    subprocess.run([*MINTERS, url, str(tmp_path / "minted"), str(IDS)], check=True)
+    wrong, counts, numbers, processes = [], Counter[str](), defaultdict[tuple[str, int | None], set[str]](set), set()
+    with open_store(url) as store:
+        for path in (tmp_path / "minted").iterdir():
+            own, *lines = path.read_text().splitlines()
+            processes.add(own)
+            for line in lines:
+                # A process may have been killed while it wrote.
+                pool, _, one = line.partition(" ")
+                found = [each for each in who(one, store) if each.pool == pool]
+                named = [each.holder.text for each in found if each.holder]
+                if named != [own]:
+                    wrong.append((line, own, found))
+                counts[pool] += 1
+                numbers[pool, found[0].node].add(own)
+    assert not wrong, (len(wrong), wrong[:3])
+    assert counts.total() > IDS * 0.8
+    assert set(counts) == set(POOLS)
+    assert len(processes) > PROCESSES
+    assert sum(len(each) > 2 for each in numbers.values()) > len(POOLS)

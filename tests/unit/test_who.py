@@ -1,0 +1,360 @@
+"""Tests of who minted an ID: the holder of its node number at its time, or why nobody can say."""
+
+from __future__ import annotations
+
+import json
+import random
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from mintage import cuid2, locality, nanoid, sno, snowflake, ulid, uuid
+from mintage.errors import ParseError
+from mintage.formats.catalogue import LAYOUTS, write_layout
+from mintage.formats.kinds import KINDS
+from mintage.lease import Holder, registry
+from mintage.lease.holder import holder
+from mintage.store import Forwarding, open_store
+from mintage.store.memory import MemoryStore
+from mintage.testing import ManualClock
+from mintage.who import Finding, who
+from tests.helpers.outcomes import code_of
+from tests.helpers.processes import in_child
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from mintage.rules import Lease
+    from mintage.store import Store
+
+MS = 10**6
+NOW_MS = 1_700_000_000_001
+TEN_MS = snowflake.Layout("node:3 time:40 sequence:6", epoch_ms=1_600_000_000_007, unit_ms=10)
+
+Make = Any
+"""A function that returns a generator, of ``store``, ``nodes``, ``pool``, ``span_ms`` and ``clock``."""
+
+
+def _of(module: Any, **own: Any) -> Make:
+    return lambda **options: module.Generator(**own, **options)
+
+
+SCHEMES: dict[str, Make] = {
+    **{name: _of(kind.module) for name, kind in KINDS.items() if not kind.is_text and name != "uuid"},
+    **{f"uuid v{version}": _of(uuid, version=version) for version in (1, 6, 7)},
+    "sno in shards": _of(sno, shards=8),
+    "locality, sequential": _of(locality, mode="sequential"),
+    **{name: _of(snowflake, layout=layout) for name, layout in LAYOUTS.items()},
+    "ticks of 10 ms": _of(snowflake, layout=TEN_MS),
+}
+
+
+class Named(Forwarding):
+    """A store for a process of another name than this one."""
+
+    def __init__(self, inner: Store, name: str) -> None:
+        super().__init__(inner)
+        self.name = name
+
+    def acquire(self, pool: str, *, holder: str, **options: Any) -> Lease:
+        granted: Lease = super().acquire(pool, holder=self.name, **options)
+        return granted
+
+
+@pytest.fixture
+def clock() -> ManualClock:
+    return ManualClock(NOW_MS * MS)
+
+
+@pytest.fixture
+def store(clock: ManualClock) -> MemoryStore:
+    """Return a store with the clock of the generators."""
+    return MemoryStore(clock=lambda: clock.now_ns // MS)
+
+
+def process(pid: int) -> str:
+    return f"web-1:{pid}:1690000000:1:0.1.0"
+
+
+def answer(one: object, store: Store) -> Finding:
+    """Return the best answer."""
+    return who(one, store)[0]
+
+
+def lease(
+    store: Store, pool: str = "ulid", *, pid: int = 1, node: int = 0, layout: str = "", span_ms: int = 1000
+) -> Lease:
+    return store.acquire(
+        pool,
+        nodes=range(node, node + 1),
+        layout=layout or pool,
+        holder=process(pid),
+        now_ms=store.now_ms(),
+        span_ms=span_ms,
+    )
+
+
+def minted(clock: ManualClock, node: int = 0) -> ulid.ID:
+    """Return an ID of now."""
+    return ulid.Generator(node, clock=clock).new()
+
+
+# --- the right holder -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.usefixtures("inline")
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_holder_is_named_however_numbers_change_hands(store: MemoryStore, clock: ManualClock, scheme: str) -> None:
+    chance = random.Random(scheme)
+    expected: list[tuple[Any, int]] = []
+    for pid in range(1, 60):
+        named = Named(store, process(pid))
+        nodes = range(8) if scheme == "sno in shards" else range(2)
+        generator = SCHEMES[scheme](store=named, nodes=nodes, clock=clock, span_ms=5_000, max_wait_ms=10_000)
+        for _ in range(chance.randrange(1, 4)):
+            expected.append((generator.new(), pid))
+            clock.advance(chance.randrange(3_000) * MS)
+        # Half of them are killed: their windows end by themselves.
+        if chance.random() < 0.5:
+            generator.close()
+        else:
+            generator._detach()
+        clock.advance(chance.randrange(12_000) * MS)
+    for one, pid in expected:
+        first = answer(one, store)
+        assert (first.state, first.holder and first.holder.pid) == ("held", pid), (one, first)
+
+
+@pytest.mark.usefixtures("inline")
+def test_id_ahead_of_the_clock_names_its_holder(store: MemoryStore, clock: ManualClock) -> None:
+    generator = snowflake.Generator(
+        store=Named(store, process(7)), clock=clock, on_exhausted="advance", layout=TEN_MS, pool="ahead"
+    )
+    last = generator.batch(64 * 200)[-1]
+    assert TEN_MS.parse(last).timestamp_ms > store.now_ms() + 1_500
+    found = answer(last, store)
+    assert found.holder is not None
+    assert (found.pool, found.holder.pid, found.is_current) == ("ahead", 7, True)
+
+
+@pytest.mark.usefixtures("inline")
+def test_old_row_names_the_process_that_gave_it_an_id(store: MemoryStore, clock: ManualClock) -> None:
+    generator = ulid.Generator(store=Named(store, process(7)), clock=clock, never_used=True)
+    found = answer(generator.new_at((NOW_MS - 10**9) * MS), store)
+    assert found.holder is not None
+    assert found.holder.pid == 7
+    assert (found.is_late, answer(generator.new(), store).is_late) == (True, False)
+    assert "with new_at" in found.sentence
+
+
+def test_number_that_was_released_unused_names_nobody(store: MemoryStore, clock: ManualClock) -> None:
+    before = lease(store, pid=1)
+    clock.advance(10 * MS)
+    store.release(before, used_until_ms=store.now_ms())
+    unused = lease(store, pid=2)
+    store.release(unused, used_until_ms=unused.floor_ms)
+    lease(store, pid=3)
+    assert [answer(minted(ManualClock(ms * MS)), store).holder for ms in (before.until_ms - 991, unused.floor_ms)] == [
+        Holder.parse(process(1)),
+        Holder.parse(process(3)),
+    ]
+
+
+def test_revoked_holder_is_named_to_the_end_of_its_window(store: MemoryStore, clock: ManualClock) -> None:
+    lease(store, pid=1)
+    store.revoke("ulid", 0)
+    one = minted(clock)
+    assert answer(one, store).is_current
+    clock.advance(2_000 * MS)
+    lease(store, pid=2)
+    found = answer(one, store)
+    assert (found.holder, found.is_current) == (Holder.parse(process(1)), False)
+
+
+def test_pools_of_one_layout_are_answers_each(store: MemoryStore, clock: ManualClock) -> None:
+    lease(store, pid=1)
+    lease(store, "eu", layout="ulid", pid=2)
+    lease(store, "us", layout="ulid", pid=3, node=9)
+    found = who(minted(clock), store)
+    assert [(each.pool, each.state) for each in found] == [("eu", "held"), ("ulid", "held"), ("us", "free")]
+
+
+def test_each_layout_of_an_integer_is_an_answer(store: MemoryStore, clock: ManualClock) -> None:
+    for name in ("default", "twitter"):
+        lease(store, name, layout=f"snowflake {write_layout(LAYOUTS[name])}", node=1)
+    one = snowflake.Generator(1, clock=clock).new()
+    best, *others = who(str(one), store)
+    assert (best.format, best.state, best.pool) == ("snowflake default", "held", "default")
+    states = {each.format: each.state for each in others}
+    # Twitter's epoch is earlier, and no holder had a window before the first one.
+    assert (others[0].format, others[0].state, others[0].is_late) == ("snowflake twitter", "held", True)
+    assert states["snowflake discord"] == "unknown pool"
+    assert all(each.why for each in others)
+
+
+def test_shard_of_sno_is_part_of_the_node_number(store: MemoryStore, clock: ManualClock) -> None:
+    lease(store, "sno", layout="sno/4", node=5 * 4 + 3, pid=3)
+    one = sno.Generator(5, clock=clock, sequence_min=49_152).new()
+    assert (answer(one, store).node, answer(one, store).holder) == (23, Holder.parse(process(3)))
+    assert answer(one.replace(sequence=49_151), store).node == 22
+
+
+def test_forked_child_is_another_process(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/ids.db"
+    parent = ulid.Generator(store=url)
+    ids = [str(parent.new()), in_child(lambda: str(parent.new()))]
+    found = [answer(one, open_store(url)).holder for one in ids]
+    assert all(found)
+    first, second = (each.pid for each in found if each)
+    assert first == Holder.parse(holder()).pid != second
+    parent.close()
+
+
+# --- nobody, or unknown -----------------------------------------------------------------------------------------------
+
+
+def test_number_that_was_never_granted_is_free(store: MemoryStore, clock: ManualClock) -> None:
+    lease(store)
+    found = answer(minted(clock, 5), store)
+    assert (found.state, found.holder) == ("free", None)
+    assert "never granted" in found.sentence
+
+
+def test_time_after_the_last_window_is_free(store: MemoryStore, clock: ManualClock) -> None:
+    ended = lease(store)
+    clock.advance(2_000 * MS)
+    found = answer(minted(clock), store)
+    assert found.state == "free"
+    assert "its last window ended at 2023-11-14T22:13:21.001Z" in found.sentence
+    assert ended.until_ms == NOW_MS + 1_000
+
+
+def test_tick_across_two_windows_is_of_nobody(store: MemoryStore, clock: ManualClock) -> None:
+    first = lease(store, "ksuid")
+    clock.advance(1_000 * MS)
+    lease(store, "ksuid", pid=2)
+    generator = KINDS["ksuid"].module.Generator(0, clock=clock)
+    found = answer(generator.new(), store)
+    assert first.until_ms % 1_000
+    assert found.state == "free"
+    assert "crosses the end of a window" in found.sentence
+
+
+def test_time_before_the_history_is_forgotten(store: MemoryStore, clock: ManualClock) -> None:
+    old = minted(clock)
+    for pid in range(3):
+        lease(store, pid=pid)
+        clock.advance(8 * 86_400_000 * MS)
+    found = answer(old, store)
+    assert (found.state, found.holder) == ("forgotten", None)
+    assert "keeps 7 days of it" in found.sentence
+
+
+def test_pool_without_history_knows_the_last_holder_alone(store: MemoryStore, clock: ManualClock) -> None:
+    store.create_pool("ulid", layout="ulid", history_ms=0)
+    ids = []
+    for pid in (1, 2):
+        lease(store, pid=pid)
+        ids.append(minted(clock))
+        clock.advance(2_000 * MS)
+    before, last = (answer(one, store) for one in ids)
+    assert last.holder == Holder.parse(process(2))
+    assert before.state == "forgotten"
+    assert "keeps none" in before.sentence
+
+
+def test_store_that_lost_grants_says_so(store: MemoryStore, clock: ManualClock) -> None:
+    store.create_pool("ulid", layout="ulid")
+    store._records.identity = "another server"
+    assert code_of(lambda: lease(store)) == "lease.none_free"
+    found = answer(minted(clock), store)
+    assert found.state == "forgotten"
+    assert "changed or lost data" in found.sentence
+
+
+def test_format_without_a_pool_is_named(store: MemoryStore, clock: ManualClock) -> None:
+    found = who(minted(clock, 5), store)
+    assert [(each.format, each.state, each.node) for each in found] == [("ulid", "unknown pool", 5)]
+
+
+@pytest.mark.parametrize("one", [uuid.uuid4(), nanoid.new(), cuid2.new(), uuid.uuid3(uuid.NAMESPACE_DNS, "a")])
+def test_id_without_a_node_number_tells_no_process(store: MemoryStore, one: object) -> None:
+    assert {each.state for each in who(one, store)} == {"no lease"}
+
+
+def test_address_of_a_network_card_is_no_node_number(store: MemoryStore, clock: ManualClock) -> None:
+    lease(store, "uuid.v1")
+    assert answer("c232ab00-9414-11ec-b3c8-9e6bdeced846", store).state == "no lease"
+
+
+def test_number_of_a_locked_file_has_no_history(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MINTAGE_HOME", str(tmp_path))
+    monkeypatch.delenv("MINTAGE_STORE", raising=False)
+    locked = snowflake.Generator(registry.locked(1024)[0], clock=ManualClock(NOW_MS * MS)).new()
+    for _ in range(2):
+        found = who(locked)[0]
+        assert found.state == "forgotten"
+        assert "locks keep no history" in found.sentence
+        own = snowflake.Generator()
+        last = own.new()
+        own.close()
+    assert who(last)[0].holder == Holder.parse(holder())
+
+
+@pytest.mark.parametrize("value", ["", "x", "orders", "\x1b[31m", "9" * 5000, "-1", 2**200, b"", "\ud800"])
+def test_value_that_is_no_id_is_an_error(store: MemoryStore, value: object) -> None:
+    lease(store, "snowflake", layout=f"snowflake {write_layout(TEN_MS)}")
+    with pytest.raises(ParseError):
+        who(value, store)
+
+
+def test_unknown_layout_of_a_pool_is_no_answer(store: MemoryStore, clock: ManualClock) -> None:
+    lease(store, "odd", layout="of another version")
+    lease(store, "wrong", layout="snowflake time:99 @0 1ms")
+    assert [each.state for each in who(minted(clock), store)] == ["unknown pool"]
+
+
+# --- texts ------------------------------------------------------------------------------------------------------------
+
+
+def test_finding_is_written_as_json(store: MemoryStore, clock: ManualClock) -> None:
+    lease(store)
+    facts = json.loads(json.dumps(answer(minted(clock), store).as_dict()))
+    assert facts["holder"]["started"] == "2023-07-22T04:26:40Z"
+    assert (facts["time"], facts["since_ms"]) == ("2023-11-14T22:13:20.001Z", NOW_MS)
+
+
+def test_holder_of_this_process_is_parsed() -> None:
+    mine = Holder.parse(holder())
+    assert None not in {mine.pid, mine.started, mine.generation, mine.version}
+    assert str(mine) == mine.text == holder()
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("a:4711:1690000000:3:0.1.0", ("a", 4711, 3, "0.1.0")),
+        ("a:4711:1690000000:3", ("a", 4711, 3, None)),
+        ("::1:4711:1690000000:3", ("::1", 4711, 3, None)),
+        ("fe80::1:4711:1690000000:3:1.2.3rc1+x", ("fe80::1", 4711, 3, "1.2.3rc1+x")),
+        ("a:1:2:3:4:5.0", ("a:1", 2, 4, "5.0")),
+        ("a:4711:0:3", ("a", 4711, 3, None)),
+        ("a:4711", ("a:4711", None, None, None)),
+        ("", ("", None, None, None)),
+        (":1:2:3", (":1:2:3", None, None, None)),
+        ("a:-1:2:3", ("a:-1:2:3", None, None, None)),
+        ("a:\u0661:2:3", ("a:\u0661:2:3", None, None, None)),
+        ("a:1:2:3:1.x y", ("a:1:2:3:1.x y", None, None, None)),
+        ("a:1:" + "9" * 19 + ":3", ("a", 1, 3, None)),
+        ("a:1:" + "9" * 5000 + ":3", ("a:1:" + "9" * 5000 + ":3", None, None, None)),
+    ],
+)
+def test_text_of_a_holder_is_parsed(text: str, expected: tuple[object, ...]) -> None:
+    found = Holder.parse(text)
+    assert (found.host, found.pid, found.generation, found.version) == expected
+    assert found.text == text
+    assert found.words
+
+
+def test_start_of_a_process_outside_all_years_is_unknown() -> None:
+    assert Holder.parse("a:1:" + "9" * 18 + ":3").started is None
