@@ -1,4 +1,4 @@
-"""Tests of the console's pages over HTTP: pools and node numbers."""
+"""Tests of the console's pages over HTTP: pools, node numbers, and who minted an ID."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import httpx
 import pytest
 
+from mintage import snowflake, ulid
 from mintage.rules import MAX_NODES
 from mintage.server.config.keys import new_key
 from mintage.store import Store, open_store
@@ -200,6 +201,54 @@ def test_strip_of_any_time_is_drawn(console: Console, query: str) -> None:
     assert console.get(f"pools/sno/17?{query}").status_code == 200
 
 
+# --- who ----------------------------------------------------------------------------------------------------------
+
+
+def test_id_leads_to_the_process_that_minted_it(console: Console) -> None:
+    with ulid.Generator(store=console.store) as generator:
+        minted = generator.new()
+        page = console.get("who", id=str(minted))
+        text = text_of(page)
+        assert re.search(r"held : Process \d+ on \S+, started .* minted it: it has node 0 of pool ulid", text)
+        [link] = {html.unescape(each) for each in re.findall(r'href="(/console/pools/ulid/0\?at=\d+)"', page.text)}
+        assert link.endswith(f"at={minted.timestamp_ms}")
+        assert "the ID " in httpx.get(console.service.url + link).text
+
+
+def test_each_reading_has_its_bits_and_the_reason(console: Console) -> None:
+    page = console.get("who", id="454947766275222906")
+    assert page.text.count('class="bits"') >= 3
+    assert 'aria-label="Bits of the ID as snowflake twitter"' in page.text
+    assert "An integer of this size" in text_of(page)
+
+
+def test_two_possible_answers_say_why(console: Console) -> None:
+    for name in ("default", "twitter"):
+        layout = {"default": snowflake.DEFAULT, "twitter": snowflake.TWITTER}[name]
+        with snowflake.Generator(store=console.store, layout=layout) as generator:
+            minted = generator.new()
+    page = console.read("who", id=str(minted))
+    assert "possible answers, as the ID can be read in several ways" in page
+    assert "minted it" in page
+
+
+@pytest.mark.parametrize(
+    "id", ["zz", HOSTILE, "x" * 201, "orders 17 18", "../x 1", "orders 99999999999999999999", "\ud7ff"]
+)
+def test_text_that_is_no_id_is_shown_as_text(console: Console, id: str) -> None:
+    page = console.get("who", id=id)
+    assert page.status_code == 200
+    assert 'role="alert"' in page.text
+    assert "<script>alert" not in page.text
+    assert "\u202e" not in text_of(page)
+
+
+def test_page_without_an_id_asks_for_one(console: Console) -> None:
+    page = console.get("who")
+    assert 'name="id"' in page.text
+    assert 'role="alert"' not in page.text
+
+
 # --- rights -------------------------------------------------------------------------------------------------------
 
 
@@ -218,3 +267,7 @@ def test_key_reads_the_pools_of_its_rights_only(tmp_path_factory: pytest.TempPat
                 "pools/x": 403,
             }.items():
                 assert client.get(f"/console/{path}").status_code == status, path
+            page = client.get("/console/who", params={"id": "01ARZ3NDEKTSV4RRFFQ69G5FAV"})
+            assert page.status_code == 200
+            assert "request.rights" in page.text
+            assert "Bits of the ID as ulid" in page.text

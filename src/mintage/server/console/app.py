@@ -18,7 +18,7 @@ from mintage._core.lane import Bucket
 from mintage.errors import CATALOGUE, MintError, RequestError, TransientError
 from mintage.server.config.values import shown
 from mintage.server.console.frame import STATIC, TEMPLATES, page, posted, service_of, url_of
-from mintage.server.console.pages import advisor, events, health, pools
+from mintage.server.console.pages import advisor, events, health, pools, who
 from mintage.server.console.query import Query
 from mintage.server.console.session import Sessions
 from mintage.server.console.shared import Reads
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 log: Any = structlog.get_logger("mintage.server")
 
-PAGES: Final = (health, pools, events, advisor)
+PAGES: Final = (health, pools, who, events, advisor)
 """The modules of pages, in the order of the navigation."""
 HEADERS: Final = {
     "Content-Security-Policy": (
