@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import csv
 import hashlib
 import html
@@ -14,7 +15,10 @@ import httpx
 import pytest
 
 from checks.assets import ROOT, assets
+from mintage.errors import StoreError
 from mintage.server.config.keys import new_key
+from mintage.server.console.shared import Reads
+from tests.service.here import here, run
 from tests.service.running import Running, key_toml, running
 
 if TYPE_CHECKING:
@@ -275,6 +279,105 @@ def test_table_is_sorted_and_searched_by_the_url(service: Running) -> None:
     assert "<b>" not in answer.text
     rows = list(csv.reader(io.StringIO(httpx.get(f"{service.url}/console/?format=csv").text)))
     assert rows[0] == ["pid", "started"]
+
+
+# --- events -------------------------------------------------------------------------------------------------------
+
+
+def test_change_is_an_event_with_its_key_and_trace_id(keyed: Running) -> None:
+    headers = {"Authorization": f"Bearer {OPS}"}
+    body = {"layout": "sno/1"}
+    httpx.put(f"{keyed.url}/v1/pools/changed", json=body, headers={**headers, "X-Trace-Id": "incident-7"})
+    answer = httpx.get(f"{keyed.url}/console/events?format=json&trace=incident-7", headers=headers)
+    (event,) = answer.json()
+    assert (event["kind"], event["actor"], event["trace_id"]) == ("changed", "ops", "incident-7")
+    assert "/v1/pools/changed" in event["text"]
+    page = httpx.get(f"{keyed.url}/console/events?trace=incident-7", headers=headers).text
+    assert '<a href="/console/events?trace=incident-7">' in page
+
+
+def test_refusal_of_a_lease_is_an_event_with_the_trace_id(keyed: Running) -> None:
+    headers = {"Authorization": f"Bearer {OPS}", "Lease-Token": "none", "X-Trace-Id": "lost-1"}
+    httpx.delete(f"{keyed.url}/v1/leases/sno/7?used_until_ms=0", headers=headers)
+    answer = httpx.get(f"{keyed.url}/console/events?format=json&kind=lease+lost", headers=headers)
+    assert [each["trace_id"] for each in answer.json()] == ["lost-1"]
+
+
+def test_refusals_are_counted_by_code(tmp_path: Path) -> None:
+    with running(tmp_path) as service:
+        for _ in range(3):
+            httpx.get(f"{service.url}/v1/nothing")
+        answer = httpx.get(f"{service.url}/console/events?format=json&table=refusals")
+        assert [(each["code"], each["count"]) for each in answer.json()] == [("request.path", 3)]
+
+
+@pytest.mark.parametrize("query", ["since=yesterday", "until=9999-99-99", "kind=a&kind=b"])
+def test_malformed_filter_of_events_is_refused(service: Running, query: str) -> None:
+    assert httpx.get(f"{service.url}/console/events?{query}").status_code == 400
+
+
+def test_events_are_filtered_by_time(service: Running) -> None:
+    for query, is_empty in (("since=2020-01-01T00:00", False), ("since=2999-01-01T00:00Z", True)):
+        answer = httpx.get(f"{service.url}/console/events?format=json&{query}")
+        assert (answer.json() == []) == is_empty
+
+
+# --- reads --------------------------------------------------------------------------------------------------------
+
+
+class Clock:
+    now_s = 0.0
+
+    def __call__(self) -> float:
+        return self.now_s
+
+
+class Counting:
+    """A verb of a store that counts its calls, and may be away."""
+
+    __name__ = "counting"
+
+    def __init__(self) -> None:
+        self.calls = 0
+        self.failure: Exception | None = None
+
+    def __call__(self) -> int:
+        self.calls += 1
+        if self.failure is not None:
+            raise self.failure
+        return self.calls
+
+
+def test_viewers_share_one_read_in_five_seconds() -> None:
+    async def main() -> None:
+        async with here() as at:
+            clock, verb = Clock(), Counting()
+            reads = Reads(at.service, clock)
+            for now_s, calls in ((0, 1), (4.9, 1), (5, 2)):
+                clock.now_s = now_s
+                found = await asyncio.gather(*(reads.read(verb) for _ in range(50)))
+                assert (set(found), verb.calls) == ({(calls, None)}, calls)
+
+    run(main)
+
+
+def test_lost_store_leaves_what_was_read_with_its_age() -> None:
+    async def main() -> None:
+        async with here() as at:
+            clock, verb = Clock(), Counting()
+            reads = Reads(at.service, clock)
+            assert await reads.read(verb) == (1, None)
+            verb.failure = StoreError("away", code="store.unavailable")
+            clock.now_s = 60
+            assert await reads.read(verb) == (1, 60)
+            clock.now_s = 601
+            with pytest.raises(StoreError, match="away"):
+                await reads.read(verb)
+            verb.failure = None
+            clock.now_s = 606
+            assert (await reads.read(verb))[1] is None
+
+    run(main)
 
 
 # --- several workers, and restarts ------------------------------------------------------------------------------

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 
 import pytest
@@ -15,6 +15,7 @@ from markupsafe import Markup
 from mintage.errors import RequestError
 from mintage.server.console import pictures, text
 from mintage.server.console.frame import TEMPLATES
+from mintage.server.console.pages.health import Levels, empty_at
 from mintage.server.console.query import Query
 from mintage.server.console.table import Column, Table
 from tests.helpers.cases import each_case
@@ -155,3 +156,15 @@ def test_sparkline_is_a_picture_with_a_label(values: list[float]) -> None:
     found = pictures.sparkline(values, "<label>")
     assert found == "" if not values else 'aria-label="&lt;label&gt;"' in found
     assert "nan" not in found
+
+
+# --- health -------------------------------------------------------------------------------------------------------
+
+
+def test_buffers_last_until_the_first_of_them_is_empty() -> None:
+    start = datetime(2026, 1, 1, tzinfo=UTC)
+    before = Levels(start, {}, {"orders": 1000.0})
+    taken = {"orders": 2000.0, "users": 10.0, "idle": 0.0}
+    now = Levels(start + timedelta(seconds=10), {"orders": 500.0, "users": 100.0, "idle": 1.0}, taken)
+    assert empty_at(before, now) == ("orders", now.at + timedelta(seconds=5))
+    assert empty_at(now, now) is None

@@ -10,9 +10,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import structlog
 
+from mintage.errors import LeaseError, StoreError
+from mintage.rules import Lease
 from mintage.server.config.settings import Settings
-from mintage.server.core import journal, logs
-from mintage.server.core.events import Event, events
+from mintage.server.core import journal as journals
+from mintage.server.core import logs
+from mintage.server.core.events import Event, Refusals, events, journal
 from mintage.server.core.journal import LONGEST_BYTES, MOST_RECORDS, Journal
 
 if TYPE_CHECKING:
@@ -26,9 +29,9 @@ def shared(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.delenv("PROMETHEUS_MULTIPROC_DIR", raising=False)
     if request.param == "files":
         monkeypatch.setenv("PROMETHEUS_MULTIPROC_DIR", str(tmp_path))
-    journal._MEMORY.clear()
+    journals._MEMORY.clear()
     yield
-    journal._MEMORY.clear()
+    journals._MEMORY.clear()
 
 
 def test_journal_reads_what_any_of_its_objects_appended(shared: None) -> None:
@@ -100,18 +103,18 @@ def test_events_are_kept_whatever_the_level_of_the_log(log: Any, capsys: pytest.
     log.warning("store away", code="store.unavailable")
     log.info("refused", code="request.rights")
     logging.getLogger("mintage").warning("mintage: a lease was lost")
-    assert [(each.kind, each.actor, each.trace_id) for each in events()] == [
+    assert [(each.kind, each.actor, each.trace_id) for each in events(journal())] == [
         ("mintage: a lease was lost", "", ""),
         ("store away", "", ""),
         ("changed", "ops", "t1"),
     ]
-    assert "path: /v1/pools/sno" in events()[-1].text
+    assert "path: /v1/pools/sno" in events(journal())[-1].text
     assert capsys.readouterr().err == ""
 
 
 def test_event_has_no_secret_and_is_short(log: Any) -> None:
     log.warning("store away", reason="redis://:secret@host refused mint_0123456789abcdef0123 " + "x" * 9999)
-    (event,) = events()
+    (event,) = events(journal())
     assert "secret@" not in event.text
     assert "0123456789abcdef" not in event.text
     assert len(event.text) < 400
@@ -122,11 +125,22 @@ def test_what_all_workers_log_is_one_event(log: Any, monkeypatch: pytest.MonkeyP
         with monkeypatch.context() as worker:
             worker.setattr(os, "getpid", lambda pid=pid: pid)
             log.warning("store away", code="store.unavailable")
-    (event,) = events()
+    (event,) = events(journal())
     assert event.pids == (11, 12, 13)
+
+
+def test_refusal_of_the_store_is_an_event_once_a_minute(log: Any) -> None:
+    refusals = Refusals(iter((0.0, 1.0, 59.0, 60.0, 60.0)).__next__)
+    lost, busy = LeaseError("node 7 is lost", code="lease.lost"), StoreError("later", code="store.unavailable")
+    for _ in range(4):
+        refusals.log(lost, Lease("sno", 7, 0, 1, "token"))
+        refusals.log(busy, "sno")
+    refusals.log(lost, Lease("sno", 8, 0, 1, "token"))
+    assert [each.kind for each in events(journal())] == ["lease lost"] * 3
+    assert "token" not in events(journal())[0].text
 
 
 def test_worker_that_logs_twice_has_two_events(log: Any) -> None:
     for _ in range(2):
         log.warning("store away", code="store.unavailable")
-    assert [type(each) for each in events()] == [Event, Event]
+    assert [type(each) for each in events(journal())] == [Event, Event]

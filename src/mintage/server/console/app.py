@@ -22,6 +22,7 @@ from mintage.server.console.pages import advisor, events, health, pools, who
 from mintage.server.console.query import Query
 from mintage.server.console.session import Sessions
 from mintage.server.console.shared import Reads
+from mintage.server.core.events import journal
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -62,6 +63,7 @@ def create_app(service: Service) -> ASGIApp:
     app.state.service = service
     app.state.sessions = Sessions()
     app.state.reads = Reads(service)
+    app.state.events = journal()
     app.state.wrong_keys = Bucket(_WRONG_KEYS_A_SECOND, 4 * _WRONG_KEYS_A_SECOND)
     return app
 

@@ -40,7 +40,7 @@ class Column:
     value: Callable[[Any], Any]
     """Returns its value for a row: a text, a number, a datetime, or ``None`` if it is not known."""
     kind: Kind = "text"
-    """How it is drawn. A ``number`` is on the right, a ``time`` is a datetime or milliseconds since the Unix epoch."""
+    """The way it is drawn: ``number`` on the right, ``time`` from a datetime or milliseconds since the Unix epoch."""
     link: Callable[[Any], str | None] | None = None
     """Returns the URL that the value leads to."""
     show: Callable[[Any], Any] | None = None

@@ -7,17 +7,35 @@ metrics count them.
 from __future__ import annotations
 
 import logging
+import time
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from threading import Lock
 from typing import TYPE_CHECKING, Any, Final
 
+import structlog
+
+from mintage.rules import Lease
 from mintage.server.core.journal import Journal
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from mintage.errors import MintError
+
+log: Any = structlog.get_logger("mintage.server")
+
 KEPT: Final = frozenset({"changed", "serving", "signed in", "signed out", "stopped", "stopping", "store back"})
 """The records below a warning that are events."""
+REFUSALS: Final = {
+    "lease.lost": "lease lost",
+    "lease.none_free": "no node number free",
+    "lease.clock": "clock too far off",
+    "namespace.exhausted": "namespace exhausted",
+}
+"""The codes of refusals of the store that are events, and the names of their records."""
+_QUIET_S: Final = 60.0
+_MOST_LOGGED: Final = 1_000
 SAME_S: Final = 5.0
 """Workers that log the same within this time, in seconds, have seen one event."""
 _LONGEST_TEXT: Final = 300
@@ -60,7 +78,7 @@ class EventHandler(logging.Handler):
         if record.levelno < logging.WARNING and kind not in KEPT:
             return
         more = {name: self._clean(value) for name, value in facts.items() if name not in _OWN}
-        Journal("events").append(
+        journal().append(
             {
                 "at": record.created,
                 "kind": kind,
@@ -76,11 +94,50 @@ class EventHandler(logging.Handler):
         return self._masked(str(value))[:_LONGEST_TEXT]
 
 
-def events() -> list[Event]:
+class Refusals:
+    """The refusals of the store that an operator should see: each is logged once a minute at most."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._quiet_until_s: dict[tuple[str, str], float] = {}
+        self._lock = Lock()
+
+    def log(self, error: MintError, of: object) -> None:
+        """Log a refusal, if it is one to see.
+
+        :param of: the pool, the namespace or the lease of the verb.
+        """
+        kind = REFUSALS.get(error.code)
+        if kind is None:
+            return
+        if isinstance(of, Lease):
+            of = f"{of.pool} {of.node}"
+        now_s, same = self._clock(), (kind, str(of))
+        with self._lock:
+            if now_s < self._quiet_until_s.get(same, now_s):
+                return
+            self._quiet_until_s.pop(same, None)
+            self._quiet_until_s[same] = now_s + _QUIET_S
+            if len(self._quiet_until_s) > _MOST_LOGGED:
+                del self._quiet_until_s[next(iter(self._quiet_until_s))]
+        log.warning(kind, code=error.code, reason=str(error))
+
+
+def journal() -> Journal:
+    """Return the journal of the events of this service. Keep it: it reads again only what has changed."""
+    return Journal("events")
+
+
+def last(kept: Journal, kind: str) -> datetime | None:
+    """Return the time of the last event of a kind."""
+    return max((datetime.fromtimestamp(each["at"], UTC) for each in kept.read() if each["kind"] == kind), default=None)
+
+
+def events(kept: Journal) -> list[Event]:
     """Return the events, the latest first. What several workers logged at about the same time is one of them."""
     found: list[Event] = []
     latest: dict[tuple[str, ...], int] = {}
-    for each in sorted(Journal("events").read(), key=lambda each: each["at"]):
+    for each in sorted(kept.read(), key=lambda each: each["at"]):
         event = Event(
             datetime.fromtimestamp(each["at"], UTC),
             each["kind"],

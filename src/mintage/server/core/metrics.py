@@ -15,6 +15,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, disa
 from mintage import __version__
 from mintage.errors import CATALOGUE, MintError
 from mintage.formats.kinds import NAMES
+from mintage.server.core.events import Refusals
 from mintage.store import Forwarding, Store
 
 if TYPE_CHECKING:
@@ -206,15 +207,15 @@ class Metrics:
 
         return generate_latest(self._of_all_workers()), CONTENT_TYPE_PLAIN_0_0_4
 
-    def by_namespace(self, *names: str) -> dict[str, dict[str, float]]:
-        """Return, by the name of a sample, its sums over all workers by namespace."""
+    def sums(self, label: str, *names: str) -> list[dict[str, float]]:
+        """Return the sums of samples with these names over all workers, by the value of a label."""
         found: dict[str, dict[str, float]] = {name: {} for name in names}
         for family in self._of_all_workers().collect():
             for sample in family.samples:
-                if sample.name in found:
-                    sums, namespace = found[sample.name], sample.labels["namespace"]
-                    sums[namespace] = sums.get(namespace, 0.0) + sample.value
-        return found
+                if (by_value := found.get(sample.name)) is not None:
+                    value = sample.labels[label]
+                    by_value[value] = by_value.get(value, 0.0) + sample.value
+        return list(found.values())
 
     def _of_all_workers(self) -> CollectorRegistry:
         """Return a registry with the metrics of all workers."""
@@ -257,6 +258,7 @@ class Metered(Forwarding):
     def __init__(self, store: Store, metrics: Metrics) -> None:
         super().__init__(store)
         self.metrics = metrics
+        self._refusals = Refusals()
 
     def forward(self, verb: str, *args: Any, **kwargs: Any) -> Any:
         """Call a verb of the wrapped store."""
@@ -265,6 +267,7 @@ class Metered(Forwarding):
             return super().forward(verb, *args, **kwargs)
         except MintError as error:
             self.metrics.failure(verb, error.code)
+            self._refusals.log(error, args[0] if args else "")
             raise
         except Exception:
             # The keeper reports it with the same code.

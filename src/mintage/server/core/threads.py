@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
+from contextvars import copy_context
 from typing import TYPE_CHECKING, Any, Final, Generic, ParamSpec, TypeVar, cast
 
 from mintage.errors import RequestError, StoreError
@@ -44,8 +45,10 @@ class Threads:
             )
         is_over = False
 
+        context = copy_context()  # with the trace id of the request, for the log
+
         def call() -> T | None:
-            return None if is_over else verb(*args, **kwargs)
+            return None if is_over else context.run(verb, *args, **kwargs)
 
         # It counts as waiting until a thread has taken it, even if its caller leaves: so the queue is bounded.
         self._waiting += 1

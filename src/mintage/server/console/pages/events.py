@@ -1,4 +1,4 @@
-"""What happened: the events of all workers."""
+"""The page of events: all that happened, in all workers."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 from urllib.parse import quote
 
+from markupsafe import Markup
 from starlette.routing import Route
 
-from mintage.errors import RequestError
+from mintage.errors import CATALOGUE, RequestError
 from mintage.server.config.values import shown
-from mintage.server.console.frame import caller, page
+from mintage.server.console.frame import caller, page, read, service_of
 from mintage.server.console.query import Query
 from mintage.server.console.table import Column, Table
 from mintage.server.core.events import Event, events
@@ -20,11 +21,13 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
 
+    from mintage.server.core.service import Service
+
 TITLE, PATH = "Events", "/events"
 
 COLUMNS: Final = (
     Column("at", "Time", lambda each: each.at, "time"),
-    Column("level", "Level", lambda each: each.level),
+    Column("level", "Level", lambda each: each.level, show=lambda each: _badge(each.level)),
     Column("kind", "What happened", lambda each: each.kind),
     Column("text", "Facts", lambda each: each.text),
     Column("actor", "Key", lambda each: each.actor or None),
@@ -37,6 +40,24 @@ COLUMNS: Final = (
     ),
     Column("pids", "Processes", lambda each: " ".join(map(str, each.pids)), "code"),
 )
+
+
+REFUSALS: Final = (
+    Column("code", "Code", lambda each: each[0], "code"),
+    Column("count", "Refusals", lambda each: each[1], "number"),
+    Column("meaning", "What it means", lambda each: CATALOGUE[each[0]].meaning),
+)
+
+
+def refusals(service: Service) -> list[tuple[str, int]]:
+    """Return how often all workers have refused a request since the start, by code. Call it in a thread."""
+    (found,) = service.metrics.sums("code", "mintage_requests_total")
+    return [(code, round(count)) for code, count in found.items() if code != "ok" and count]
+
+
+def _badge(level: str) -> Markup:
+    style = {"warning": "warn", "error": "bad", "critical": "bad"}.get(level)
+    return Markup('<span class="badge {}">{}</span>').format(style, level) if style else Markup("{}").format(level)
 
 
 def _time(query: Query, name: str) -> datetime | None:
@@ -60,7 +81,7 @@ async def show_events(request: Request) -> Response:
     """Show the events, of one kind, actor, trace id or time if the URL has them."""
     caller(request).check("describe", "")
     query = Query.of(request)
-    found = await asyncio.to_thread(events)
+    found = await asyncio.to_thread(events, request.app.state.events)
     kinds = sorted({each.kind for each in found})
     kind, actor, trace = query.text("kind"), query.text("actor"), query.text("trace")
     since, until = _time(query, "since"), _time(query, "until")
@@ -85,7 +106,16 @@ async def show_events(request: Request) -> Response:
         else "Nothing happened yet.",
         note="The service keeps the last thousand or so, until it ends.",
     )
-    return await page(request, "events.html", title=TITLE, tables=[table], live=True, kinds=kinds)
+    counts = Table(
+        query,
+        "Refusals since the start, by code",
+        REFUSALS,
+        await read(request, "describe", "", refusals, service_of(request)),
+        sort="-count",
+        name="refusals",
+        empty="No request was refused.",
+    )
+    return await page(request, "events.html", title=TITLE, tables=[table, counts], live=True, kinds=kinds)
 
 
 ROUTES: Final = (Route(PATH, show_events, methods=["GET"]),)

@@ -1,7 +1,8 @@
-"""The first page: is the service well? What is wrong comes first, with its remedy."""
+"""The first page: the health of the service. Faults come first, with their remedies."""
 
 from __future__ import annotations
 
+import asyncio
 import os
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -13,7 +14,7 @@ from mintage.errors import CATALOGUE
 from mintage.server.console.frame import caller, page, read, service_of
 from mintage.server.console.query import Query
 from mintage.server.console.table import Column, Table
-from mintage.server.core.events import events
+from mintage.server.core.events import last
 from mintage.server.core.findings import Finding, clock_of, promise_of, warnings_of
 
 if TYPE_CHECKING:
@@ -69,19 +70,14 @@ def _is_alive(pid: int) -> bool:
 
 def levels(service: Service) -> Levels:
     """Return the integers of each namespace now. It reads the metrics of all workers, so call it in a thread."""
-    found = service.metrics.by_namespace("mintage_buffered_integers", "mintage_integers_total")
-    return Levels(datetime.now(UTC), found["mintage_buffered_integers"], found["mintage_integers_total"])
+    names = ("mintage_buffered_integers", "mintage_integers_total")
+    return Levels(datetime.now(UTC), *service.metrics.sums("namespace", *names))
 
 
 def empty_at(before: Levels, now: Levels) -> tuple[str, datetime] | None:
-    """Return the namespace whose buffers are empty first, and when, at its rate since ``before``; ``None`` if none is.
+    """Return the namespace whose buffers are empty first, and when, at its rate since ``before``.
 
-    >>> start = datetime(2026, 1, 1, tzinfo=UTC)
-    >>> before = Levels(start, {}, {"orders": 1000})
-    >>> now = Levels(start + timedelta(seconds=10), {"orders": 500}, {"orders": 2000})
-    >>> name, at = empty_at(before, now)
-    >>> name, f"{at:%M:%S}"
-    ('orders', '00:15')
+    :returns: ``None`` if nobody takes integers.
     """
     seconds = (now.at - before.at).total_seconds()
     found = []
@@ -126,14 +122,13 @@ async def health(request: Request) -> Response:
         empty = empty_at(before, now)
         if (now.at - before.at).total_seconds() > 60:
             request.app.state.levels = now
-    takeover = next((each for each in events() if each.kind == "store taken over"), None)
     values: dict[str, Any] = {
         "probe": probe,
         "findings": findings(service),
         "started": living[0].started,
         "settings": service.settings,
         "empty": empty,
-        "takeover": takeover,
+        "takeover": await asyncio.to_thread(last, request.app.state.events, "store taken over"),
         "buffered": sum(sequence.buffered for sequence in service.sequences().values()),
     }
     table = Table(Query.of(request), "Processes", WORKERS, living, name="workers")
