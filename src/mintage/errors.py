@@ -613,6 +613,18 @@ CATALOGUE: dict[str, Entry] = {
     ),
     **_entries(
         RequestError,
+        409,
+        "ERR",
+        65,
+        {
+            "request.stale": (
+                "The state changed after the console's form was made, or the form was sent twice.",
+                "Read what the action does now, and confirm that.",
+            ),
+        },
+    ),
+    **_entries(
+        RequestError,
         413,
         "ERR",
         65,

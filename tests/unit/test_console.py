@@ -106,6 +106,17 @@ def test_files_have_all_rows_and_whole_texts() -> None:
     assert found == [{"name": "x" * 4096, "count": 2**63 - 1}] * 120
 
 
+def test_number_of_64_bits_is_text_in_files_and_sorted_as_a_number() -> None:
+    columns = (Column("count", "Count", lambda each: each.number, "big"),)
+    rows = [Row("a", 2**63 - 1), Row("b", 9), Row("c", 10)]
+    shown = Table(Query("/console/test", b"sort=count"), "Rows", columns, rows)
+    assert json.loads(bytes(shown.file("json").body)) == [{"count": "9"}, {"count": "10"}, {"count": str(2**63 - 1)}]
+
+
+def test_link_of_a_page_after_an_action_leads_to_the_page() -> None:
+    assert Query("/console/test", b"done=retire&q=a").link(page=2) == "/console/test?q=a&page=2"
+
+
 @pytest.mark.parametrize("given", ["0", "-1", "1001", "1.5", "", "١", "1e3", "9" * 5000])
 def test_size_outside_its_range_is_refused(given: str) -> None:
     from urllib.parse import quote

@@ -233,6 +233,8 @@ BEYOND_REACH = {"system.random", "config.volatile"}
 OF_FRAMES = {"config.plan"}
 #: What only a connection can: see test_http_app and tests/service.
 OF_CONNECTIONS = {"request.path", "request.method", "request.size", "request.busy", "service.failed"}
+#: What only a form of the console can: see tests/service/test_console_use.py.
+OF_FORMS = {"request.stale"}
 
 
 def raised(code: str) -> MintError:
@@ -245,7 +247,7 @@ def raised(code: str) -> MintError:
 
 
 def test_every_code_is_raised_in_this_file() -> None:
-    assert RAISES.keys() | BEYOND_REACH | OF_FRAMES | OF_CONNECTIONS == CATALOGUE.keys()
+    assert RAISES.keys() | BEYOND_REACH | OF_FRAMES | OF_CONNECTIONS | OF_FORMS == CATALOGUE.keys()
 
 
 @each_case("code", RAISES)

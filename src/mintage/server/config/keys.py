@@ -184,6 +184,10 @@ class Caller:
         """Return True if the caller has a right for a name; ``""`` for a right that needs none."""
         return name.startswith(self._prefixes.get(right, ())) or name in self._names.get(right, ())
 
+    def may_any(self, right: str) -> bool:
+        """Return True if the caller has a right for at least one name."""
+        return bool(self._prefixes.get(right) or self._names.get(right))
+
     def check(self, right: str, name: str) -> None:
         """Refuse a caller that does not have a right for a name.
 

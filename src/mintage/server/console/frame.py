@@ -98,8 +98,8 @@ def _check_near(request: Request) -> None:
 async def read(request: Request, right: str, name: str, verb: Callable[..., T], *args: Any, **kwargs: Any) -> T:
     """Return the answer of a verb of the store, if the caller has the right for the name; ``""`` for all names.
 
-    All viewers share an answer for five seconds. If the store is away, the last answer is returned, and the page says
-    how old it is.
+    All viewers share an answer for five seconds, but the page after an action has a new one. If the store is away, the
+    last answer is returned, and the page says how old it is.
 
     :param verb: a verb of the store, or a named function. It runs in a thread; its arguments must be hashable.
     :raises RequestError: ``request.key``, ``request.rights``, ``request.rate``.
@@ -107,6 +107,8 @@ async def read(request: Request, right: str, name: str, verb: Callable[..., T], 
     """
     caller(request).check(right, name)
     value: T
+    if "done" in Query.of(request).values:
+        kwargs["fresh_s"] = 0.0
     value, age_s = await request.app.state.reads.read(verb, *args, **kwargs)
     if age_s is not None:
         request.state.stale_s = max(age_s, getattr(request.state, "stale_s", 0.0))
@@ -216,7 +218,7 @@ async def page(
         "table": tables[0] if tables else None,
         "live": live,
         "query": query,
-        "url": url_of(request),
+        "url": query.link() if "done" in query.values else url_of(request),
         "facts": request.state.facts,
         "service": service_of(request),
         "now": datetime.now(UTC),

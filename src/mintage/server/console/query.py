@@ -29,7 +29,7 @@ class Query:
     def __init__(self, path: str, encoded: bytes = b"") -> None:
         self.path = path
         self.values = fields_of(encoded, "query")
-        self._known = {"format", "table"}
+        self._known = {"format", "table", "done"}
 
     @classmethod
     def of(cls, request: Request) -> Query:
@@ -81,8 +81,8 @@ class Query:
                 )
 
     def link(self, **changes: object) -> str:
-        """Return the URL of this page with some parameters changed; ``None`` removes one."""
-        values = {name: value for name, value in {**self.values, **changes}.items() if value is not None}
+        """Return the URL of this page with some parameters changed; ``None`` removes one, and ``done`` never stays."""
+        values = {name: value for name, value in {**self.values, "done": None, **changes}.items() if value is not None}
         return f"{self.path}?{urlencode(values)}" if values else self.path
 
 

@@ -54,10 +54,13 @@ class Reads:
         self._reading: Shared[None] = Shared()
         self._is_sweeping = False
 
-    async def read(self, verb: Callable[..., Any], *args: Any, **kwargs: Any) -> tuple[Any, float | None]:
+    async def read(
+        self, verb: Callable[..., Any], *args: Any, fresh_s: float = FRESH_S, **kwargs: Any
+    ) -> tuple[Any, float | None]:
         """Return the answer of a verb, and its age in seconds if the store is away; ``None`` if it is fresh.
 
         :param verb: a verb of the store, or a named function; it runs in a thread. Its arguments identify the answer.
+        :param fresh_s: the time for which all viewers get the same answer, in seconds.
         :raises MintError: as the verb, if it has not answered before.
         """
         key = (getattr(verb, "__module__", ""), verb.__name__, args, tuple(sorted(kwargs.items())))
@@ -68,7 +71,7 @@ class Reads:
         if len(self._readings) > MOST:
             del self._readings[next(iter(self._readings))]
         self._sweep()
-        if self._clock() - reading.tried_s >= FRESH_S:
+        if self._clock() - reading.tried_s >= (fresh_s if reading.error is None else FRESH_S):
             patience_s = PATIENCE_S if hasattr(verb, "__self__") else LONG_PATIENCE_S
             await self._reading.run(repr(key), partial(self._ask, reading, partial(verb, *args, **kwargs), patience_s))
         age_s = self._clock() - reading.read_s

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from mintage.server.console.query import Query
 
-Kind = Literal["text", "code", "number", "time"]
+Kind = Literal["text", "code", "number", "big", "time"]
 PAGE: Final = 50
 """The rows of a page, unless the URL has another number."""
 LARGEST_PAGE: Final = 1_000
@@ -40,7 +40,8 @@ class Column:
     value: Callable[[Any], Any]
     """Returns its value for a row: a text, a number, a datetime, or ``None`` if it is not known."""
     kind: Kind = "text"
-    """The way it is drawn: ``number`` on the right, ``time`` from a datetime or milliseconds since the Unix epoch."""
+    """The way it is drawn. A ``number`` is on the right, and so is a ``big`` one, which files have as text, as JSON's
+    numbers do not hold 64 bits everywhere. A ``time`` is a datetime or milliseconds since the Unix epoch."""
     link: Callable[[Any], str | None] | None = None
     """Returns the URL that the value leads to."""
     show: Callable[[Any], Any] | None = None
@@ -162,7 +163,7 @@ class Table:
             [
                 Cell(
                     each.show(row) if each.show else each.value(row),
-                    "text" if each.show else each.kind,
+                    "text" if each.show and each.kind not in {"number", "big"} else each.kind,
                     each.link(row) if each.link else None,
                 )
                 for each in self.columns
@@ -238,6 +239,8 @@ def _json(column: Column, value: Any) -> Any:
     """Return a value for JSON: an instant in RFC 3339, and no infinity."""
     if column.kind == "time" and value is not None:
         value = text.utc(value)
+    if column.kind == "big" and value is not None:
+        return str(value)
     if isinstance(value, datetime):
         return text.iso(value)
     return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -205,6 +205,7 @@ class StoreProbe:
             seconds = now_s - before_s
             pace = next_pace(each.high_water, before, seconds) if before and seconds > 0 else Pace(each.high_water)
             self._paces[each.name] = pace, now_s
+            self._gauges.usage.mark(each.name, each.high_water)
             # A retired namespace needs nobody's attention.
             days = math.inf if each.retired else days_left(each.maximum, pace)
             # Unused namespaces get no series: a store may have many of them.

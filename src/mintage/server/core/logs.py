@@ -42,6 +42,7 @@ _SECRETS: Final = (
         r"\1***",
     ),
 )
+_log: Any = structlog.get_logger("mintage.server")
 _FIRST: Final = ("timestamp", "level", "event", "trace_id")
 _CONTROLS: Final = r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]"
 
@@ -117,6 +118,17 @@ class Sampled:
             return None
         left_out, self._left_out, self._until_s = self._left_out, 0, now_s + 1.0
         return {"left_out": left_out} if left_out else {}
+
+
+def log_change(key: str, client: str, method: str, path: str, **members: object) -> None:
+    """Log a change of a namespace, a pool or a lease that an operator made, as the request of the API for it.
+
+    :param key: the name of the caller's key; ``""`` without keys.
+    :param client: the caller's address; ``""`` if it is not known.
+    :param members: the members of the request's body.
+    """
+    who = {name: value for name, value in (("key", key), ("client", client)) if value}
+    _log.info("changed", **who, method=method, path=path[:200], **members)
 
 
 def masked(text: str) -> str:

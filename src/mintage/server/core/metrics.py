@@ -16,6 +16,7 @@ from mintage import __version__
 from mintage.errors import CATALOGUE, MintError
 from mintage.formats.kinds import NAMES
 from mintage.server.core.events import Refusals
+from mintage.server.core.usage import Usage
 from mintage.store import Forwarding, Store
 
 if TYPE_CHECKING:
@@ -65,7 +66,7 @@ class Inventory(Protocol):
         """Return the schemes whose node numbers are leased."""
 
 
-# It has 18 attributes: one a metric.
+# It has 19 attributes: one a metric.
 class Metrics:
     """All metrics of one worker, in a registry of their own. Threads may share it.
 
@@ -77,6 +78,8 @@ class Metrics:
 
     def __init__(self, *, has_keys: bool = False) -> None:
         self.registry = registry = CollectorRegistry()
+        self.usage = Usage(os.environ.get("PROMETHEUS_MULTIPROC_DIR"))
+        """The counts of the last day, for people: they cost no series."""
         self._has_keys = has_keys
         by_key = ["key"] if has_keys else []
         self._seen: dict[tuple[str, str, str], tuple[int, int]] = {}
@@ -152,10 +155,12 @@ class Metrics:
     def integers(self, namespace: str, n: int, key: str = "") -> None:
         """Count integers of a namespace that exists, by the name of a key."""
         self._integers.labels(namespace, *self._key(key)).inc(n)
+        self.usage.add("integers", namespace, n, key)
 
     def ids(self, scheme: str, n: int, key: str = "") -> None:
         """Count IDs of a scheme that exists, by the name of a key."""
         self._ids.labels(scheme, *self._key(key)).inc(n)
+        self.usage.add("ids", scheme, n, key)
 
     def fallback(self, namespace: str, n: int) -> None:
         """Count integers of the last resort."""

@@ -30,6 +30,7 @@ from mintage.server.loop.limits import ConnectionLimit
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Mapping
+    from datetime import datetime
 
     from mintage import Sequence
     from mintage._core.lane import Bucket
@@ -321,6 +322,10 @@ class Service:
     def generators(self) -> dict[str, Generator]:
         """Return the generators that have minted so far, by scheme."""
         return self._minters.generators()
+
+    def layout_ends(self) -> dict[str, datetime | None]:
+        """Return, by scheme, the last time that its layout can hold; ``None`` if it has no such limit."""
+        return self._minters.ends()
 
     def open_connections(self) -> list[Connection]:
         """Return the open connections of all interfaces."""

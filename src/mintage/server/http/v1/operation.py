@@ -17,13 +17,13 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar, get_args, get_ty
 from urllib.parse import parse_qsl
 
 import msgspec
-import structlog
 from starlette.responses import Response
 
 from mintage.errors import FieldError, MintError, RequestError
 from mintage.rules import check_name
 from mintage.server.config import values
 from mintage.server.config.keys import token_of
+from mintage.server.core.logs import log_change
 from mintage.server.http.answers import Facts, MethodError, methods_of, read_body, read_json, write_json
 from mintage.server.loop.budget import INTEGER, RECORD
 
@@ -38,7 +38,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 R = TypeVar("R")
-log: Any = structlog.get_logger("mintage.server")
 
 
 # --- declarations -------------------------------------------------------------------------------------------------
@@ -210,9 +209,8 @@ class Operation:
                 raise
             if self.is_change:
                 members = {name: getattr(arguments["body"], name) for name in given.get("body", ())}
-                who = {"key": caller.name, "client": request.client.host if request.client else ""}
-                who = {name: value for name, value in who.items() if value}
-                log.info("changed", **who, method=request.method, path=request.scope["path"][:200], **members)
+                client = request.client.host if request.client else ""
+                log_change(caller.name, client, request.method, request.scope["path"], **members)
             if answer is None:
                 return Response(status_code=ask.status)
             written = [f'"{name}":{await _written(value, service.turns)}' for name, value in answer.items()]

@@ -1,0 +1,136 @@
+"""The page "Who uses how much?": namespaces, schemes and keys by the last hour and day; and the page of a namespace."""
+
+from __future__ import annotations
+
+from itertools import starmap
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
+
+from markupsafe import Markup
+from starlette.routing import Route
+
+from mintage.errors import RequestError
+from mintage.rules import check_name
+from mintage.server.console.frame import caller, page, read, service_of, store_of
+from mintage.server.console.pages.ends import amount, days_in_words, namespace_ends, namespace_url
+from mintage.server.console.pictures import sparkline
+from mintage.server.console.query import Query
+from mintage.server.console.table import Column, Table
+from mintage.server.core.usage import Used
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from starlette.requests import Request
+    from starlette.responses import Response
+
+TITLE, PATH = "Use", "/use"
+OTHERS: Final = "all others"
+"""The name of the series that had no room of their own."""
+PERIODS: Final = {"hour": "last hour in steps of five minutes", "day": "last day in steps of an hour"}
+_KINDS: Final = {"integers": "Integers", "ids": "IDs"}
+
+
+class Row(NamedTuple):
+    """A user: a namespace, a scheme or a key, with its counts by kind: ``integers``, ``ids``."""
+
+    name: str
+    counts: dict[str, Used]
+
+    def points(self, kind: str, period: str) -> tuple[int, ...]:
+        """Return the points of a period, ``hour`` or ``day``, the oldest first."""
+        used = self.counts[kind]
+        return used.hour if period == "hour" else used.day
+
+    def total(self, period: str) -> int:
+        """Return the integers and IDs of a period."""
+        return sum(sum(self.points(kind, period)) for kind in self.counts)
+
+    def drawn(self, kind: str, period: str) -> Markup:
+        """Return the sum of a period and the line of its points."""
+        points = self.points(kind, period)
+        shown = f"{_KINDS[kind]} of {self.name or OTHERS}, {PERIODS[period]}, the oldest first: "
+        return Markup("{:,} {}").format(sum(points), sparkline(points, shown + ", ".join(map(str, points))))
+
+
+def rows(by: Literal[0, 1], **counts: Mapping[tuple[str, str], Used]) -> list[Row]:
+    """Return a row for each name (0) or key (1) of the counts, by kind; the largest use of the last hour is first."""
+    found: dict[str, dict[str, Used]] = {}
+    for kind, each in counts.items():
+        for series, used in each.items():
+            row = found.setdefault(series[by], dict.fromkeys(counts, Used()))
+            row[kind] += used
+    return sorted(starmap(Row, found.items()), key=lambda row: (-row.total("hour"), -row.total("day"), row.name))
+
+
+def _column(kind: str, period: str) -> Column:
+    return Column(
+        f"{kind}_{period}",
+        f"{_KINDS[kind]}, last {period}",
+        lambda row: sum(row.points(kind, period)),
+        "number",
+        show=lambda row: row.drawn(kind, period),
+    )
+
+
+def _columns(name: str, *kinds: str, link: Callable[[Row], str | None] | None = None) -> tuple[Column, ...]:
+    first = Column(name, name.capitalize(), lambda row: row.name or OTHERS, link=link)
+    return first, *(_column(kind, period) for kind in kinds for period in PERIODS)
+
+
+NAMESPACES: Final = _columns("namespace", "integers", link=lambda row: namespace_url(row.name) if row.name else None)
+SCHEMES: Final = _columns("scheme", "ids")
+KEYS: Final = _columns("key", "integers", "ids")
+KEYS_OF_ONE: Final = _columns("key", "integers")
+
+
+def _may_see_keys(request: Request) -> bool:
+    """Return True if the caller may read the metrics: the names of other keys are nowhere else."""
+    return service_of(request).settings.has_keys and caller(request).may("metrics", "")
+
+
+async def use(request: Request) -> Response:
+    """Return the page."""
+    caller(request).check("describe", "")
+    usage, query = service_of(request).metrics.usage, Query.of(request)
+    integers, ids = usage.read("integers"), usage.read("ids")
+    nothing = "This service has {} in the last day."
+    tables = [
+        Table(
+            query, "Namespaces by integers", NAMESPACES, rows(0, integers=integers), name="namespaces",
+            empty=nothing.format("handed out no integers"),
+        ),
+        Table(
+            query, "Schemes by IDs", SCHEMES, rows(0, ids=ids), name="schemes", empty=nothing.format("minted no IDs")
+        ),
+    ]  # fmt: skip
+    if _may_see_keys(request):
+        keys = rows(1, integers=integers, ids=ids)
+        tables.append(Table(query, "Keys by integers and IDs", KEYS, keys, name="keys"))
+    return await page(request, "use.html", title="Who uses how much?", tables=tables, live=True)
+
+
+async def namespace(request: Request) -> Response:
+    """Return the page of a namespace."""
+    store, usage, name = store_of(request), service_of(request).metrics.usage, request.path_params["name"]
+    check_name(name, "namespace")
+    record = await read(request, "describe", name, store.get_namespace, name)
+    if record is None:
+        raise RequestError(f"there is no namespace {name!r}", code="request.namespace")
+    [end] = namespace_ends([record], usage)
+    counts = {series: used for series, used in usage.read("integers").items() if series[0] == name}
+    keys = Table(Query.of(request), f"Keys that used {name}", KEYS_OF_ONE, rows(1, integers=counts), name="keys")
+    return await page(
+        request,
+        "one-namespace.html",
+        title=name,
+        end=end,
+        left_in_words=days_in_words(end.days),
+        amount=amount,
+        use=next(iter(rows(0, integers=counts)), Row(name, {"integers": Used()})),
+        may_change=caller(request).may("create", name) and not record.retired,
+        tables=[keys] if _may_see_keys(request) else [],
+        live=True,
+    )
+
+
+ROUTES: Final = (Route(PATH, use), Route("/namespaces/{name}", namespace))

@@ -1,0 +1,216 @@
+"""The effects of an action, for the people who confirm it: what it will do, and to whom.
+
+The functions are pure: they apply the rules of the stores to a record that was read. A :class:`Review` has a ``basis``,
+which changes with all that its sentences depend on. So a confirmation of an old page is refused: the state is another
+one, also after the same action was confirmed before.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from mintage import rules
+from mintage.errors import ConfigError, LeaseError
+from mintage.formats import catalogue
+from mintage.formats.kinds import NAMES
+from mintage.formats.times import MS, stamp, utc
+from mintage.rules import MAX_INTEGER
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from mintage.rules import NamespaceRecord, NodeRecord, PoolRecord
+
+
+@dataclass(frozen=True, slots=True)
+class Review:
+    """The effects of an action, and the text that confirms it."""
+
+    effects: tuple[str, ...]
+    typed: str
+    """The text to type: the name of what changes."""
+    basis: str
+    """The digest of all that the effects depend on."""
+
+
+def _basis(*facts: object) -> str:
+    return hashlib.sha256(repr(facts).encode()).hexdigest()[:32]
+
+
+def _integers(n: int) -> str:
+    return "1 integer" if n == 1 else f"{n:,} integers"
+
+
+def _last(record: NamespaceRecord) -> str:
+    if record.largest == 0:
+        return "Nobody has reserved an integer of it yet."
+    return f"The last integer that is reserved is {record.high_water:,}."
+
+
+_BUFFERED = "Services and processes that have reserved integers already still hand them out."
+
+
+def floor(name: str, record: NamespaceRecord | None, value: int) -> Review:
+    """Review that the floor of a namespace is raised.
+
+    :param record: its record; ``None`` if it does not exist.
+    :raises FieldError: ``field.range``.
+    :raises GenerationError: ``namespace.retired``.
+    """
+    rules.check_value(value)
+    before = record or rules.create_namespace(name, "")
+    after = rules.raise_floor(before, value)
+    skipped = (after.high_water - before.high_water) // before.stride
+    effects = [f"The store reserves no integer of {name} below {value:,} any more. A floor never moves back."]
+    if record is None:
+        effects.insert(0, f"There is no namespace {name}: this creates it.")
+    else:
+        effects.append(_last(record))
+    if skipped == 0:
+        effects.append("It skips no integer: the namespace is past this floor already.")
+    else:
+        first = before.high_water + before.stride
+        effects.append(f"It skips {_integers(skipped)}: those from {first:,} to {after.high_water:,}.")
+    if after.high_water > after.maximum - after.stride:
+        effects.append(f"No integer is left then: the maximum of the namespace is {after.maximum:,}.")
+    if record is not None and record.largest:
+        effects.append(
+            "Services and processes that have reserved integers below the floor hand them out until they reserve again."
+        )
+    # The high-water mark moves all the time: it matters only whether the namespace is past the floor.
+    return Review(
+        tuple(effects), name, _basis("floor", name, record and (record.floor, record.maximum), value, skipped == 0)
+    )
+
+
+def retire(name: str, record: NamespaceRecord | None) -> Review:
+    """Review that a namespace is retired for good.
+
+    :param record: its record; ``None`` if it does not exist.
+    :raises GenerationError: ``namespace.retired``: it is retired already.
+    """
+    effects = [
+        f"The store reserves no integer of {name} any more, and this name never starts again. Nothing undoes this."
+    ]
+    if record is None:
+        effects.append(f"There is no namespace {name}: this creates it as a retired one.")
+    else:
+        rules.check_not_retired(record)
+        left = max(0, (record.maximum - record.high_water) // record.stride)
+        effects += [_last(record), f"Nobody will get the {_integers(left)} that are left.", _BUFFERED]
+    return Review(tuple(effects), name, _basis("retire", name, record and (record.retired, record.maximum)))
+
+
+def namespace(
+    name: str, record: NamespaceRecord | None, *, start: int | None, maximum: int, stride: int, offset: int
+) -> Review:
+    """Review that a namespace is created.
+
+    :param record: the record of this name; ``None`` if there is none.
+    :raises ConfigError: ``config.name``; ``config.namespace``: it exists.
+    :raises FieldError: ``field.range``.
+    :raises GenerationError: ``namespace.retired``.
+    """
+    rules.check_name(name, "namespace")
+    if record is not None:
+        rules.check_not_retired(record)
+        raise ConfigError(
+            f"the namespace {name!r} exists already: raise its floor, or use another name", code="config.namespace"
+        )
+    after = rules.create_namespace(name, "", start=start, maximum=maximum, stride=stride, offset=offset)
+    first = after.high_water + stride
+    count = (maximum - first) // stride + 1
+    step = "" if stride == 1 else f", each {stride:,} above the one before"
+    top = "2^63 - 1" if maximum == MAX_INTEGER else f"{maximum:,}"
+    effects = [f"{name} hands out {_integers(count)}, from {first:,} to at most {top}{step}."]
+    effects.append("Only its floor can be changed later.")
+    if start is None:
+        effects.append("A store that knows that it has lost namespaces refuses it: give a start then.")
+    return Review(tuple(effects), name, _basis("namespace", name, start, maximum, stride, offset))
+
+
+def pool(name: str, record: PoolRecord | None, *, layout: str, span_ms: int, never_used: bool, now_ms: int) -> Review:
+    """Review that a pool is created, or that an existing one was never used.
+
+    :param record: the record of this name; ``None`` if there is none.
+    :param layout: a layout's text or name.
+    :param now_ms: the store's clock.
+    :raises ConfigError: ``config.name``, ``config.span``, ``config.layout``; ``config.pool``: it exists.
+    """
+    rules.check_name(name, "pool")
+    rules.check_span(span_ms)
+    text, nodes, ends = layout_of(layout)
+    effects = []
+    if record is None:
+        until = f", and IDs until {stamp(ends)}" if ends else ""
+        effects.append(f"{name} is a new pool of the layout {text}: it has {nodes:,} node numbers{until}.")
+        effects.append(f"A window ends at most {max(span_ms, rules.SPAN_MS) / 1000:g} s after the time of its grant.")
+        if not never_used:
+            effects.append(
+                "A store that cannot tell a new pool from a lost one begins it in quarantine: it grants nothing until "
+                "every lease that may have been lost has ended."
+            )
+    else:
+        rules.check_layout(record, text)
+        if not never_used:
+            raise ConfigError(f"the pool {name!r} exists already: use another name", code="config.pool")
+        waits = record.quarantine_until_ms > now_ms
+        effects.append(f"The pool {name} exists, and its layout stays {text}.")
+        effects.append("This ends its quarantine." if waits else "It is not in quarantine now.")
+    if never_used:
+        effects.append(
+            "You state that no ID was ever minted with its node numbers, neither on this store nor on one that lost "
+            "its data. If this is false, IDs repeat."
+        )
+    return Review(
+        tuple(effects),
+        f"{name} was never used" if never_used else name,
+        _basis("pool", name, record and (record.quarantine_until_ms, record.history_lost), text, span_ms, never_used),
+    )
+
+
+def layout_of(text: str) -> tuple[str, int, datetime | None]:
+    """Return the text of a layout as pools have it, the number of its node numbers, and the date of its end.
+
+    :raises ConfigError: ``config.layout``.
+    """
+    layout = catalogue.read_pool_layout(text)
+    if layout is None:
+        raise ConfigError(
+            f"layout {text[:80]!a} is not known: use {', '.join((*NAMES, *catalogue.LAYOUTS))}, or 'snowflake time:41 "
+            "node:10 sequence:12 @1735689600000 1ms'",
+            code="config.layout",
+        )
+    return layout
+
+
+def revoke(record: NodeRecord, now_ms: int) -> Review:
+    """Review that a lease is revoked.
+
+    :param now_ms: the store's clock.
+    :raises LeaseError: ``lease.unknown``: nobody holds the number.
+    """
+    if record.token is None or record.until_ms <= now_ms:
+        raise LeaseError(
+            f"nobody holds the node number {record.node} of pool {record.pool!r} now: there is nothing to revoke",
+            code="lease.unknown",
+        )
+    until, seconds = utc(record.until_ms * MS), -(-(record.until_ms - now_ms) // 1000)
+    moment = f"{until:%Y-%m-%d %H:%M:%S} UTC" if until else "after the year 9999"
+    end = (
+        f"It mints until the end of its window, in {seconds:,} s ({moment}). If it extends its lease before you "
+        "confirm, that end is later."
+    )
+    return Review(
+        (
+            f"The holder is {record.holder or 'a process without a name'}.",
+            end,
+            "It cannot extend its lease then: it raises lease.lost, or leases another number.",
+            "Nobody else gets the node number before the end of that window.",
+        ),
+        f"{record.pool}/{record.node}",
+        # Not the token or the end, which each extension changes: the grants of one number have different floors.
+        _basis("revoke", record.pool, record.node, record.floor_ms, record.holder),
+    )

@@ -1,0 +1,265 @@
+"""The use of each namespace, scheme and key in the last hour and day, over all workers.
+
+A worker counts in a file of its own, in the directory that the workers' metrics share, and maps it into memory. So any
+worker reads the counts of all, and a worker that is killed loses none: its successor continues its file. A process
+without such a directory counts in its own memory. The memory of each worker is bounded, and only its used part takes
+space.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+import time
+from contextlib import suppress
+from dataclasses import dataclass
+from itertools import count
+from operator import add
+from struct import Struct
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
+
+from mintage.platform import files
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+MINUTES_5_S: Final = 300
+HOUR_S: Final = 3_600
+HOUR_POINTS: Final = 12
+"""The points of the last hour: five minutes each, of which the last one is not over."""
+DAY_POINTS: Final = 24
+"""The points of the last day: an hour each, of which the last one is not over."""
+MIN_OBSERVED_S: Final = 60.0
+"""The shortest time over which a rate is measured, in seconds."""
+SLOTS: Final = 4_096
+"""The most series of a worker; further ones count together."""
+
+Kind = Literal["integers", "ids", "mark"]
+
+_PERIODS: Final = ((MINUTES_5_S, HOUR_POINTS), (HOUR_S, DAY_POINTS))
+_CELLS: Final = HOUR_POINTS + DAY_POINTS
+# A kind, a namespace of at most 128 characters and a key of at most 64, with spaces between them.
+_TITLE_BYTES: Final = 208
+_WORDS: Final = _TITLE_BYTES // 8
+"""The words of 8 bytes before the cells of a slot: first the period or time of each value, then the values."""
+_SLOT_WORDS: Final = _WORDS + 2 * _CELLS
+_ROW: Final = Struct(f"{2 * _CELLS}q")
+_NUMBER: Final = Struct("q")
+# The first slot has the number of slots that were ever used: the others are never touched, so they take no memory.
+_BYTES: Final = (1 + SLOTS) * _SLOT_WORDS * 8
+#: Slots that are free for the series of all others: one for integers, one for IDs.
+_KEPT: Final = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Used:
+    """The counts of a series, the oldest point first."""
+
+    hour: tuple[int, ...] = (0,) * HOUR_POINTS
+    day: tuple[int, ...] = (0,) * DAY_POINTS
+
+    def __add__(self, other: Used) -> Used:
+        return Used(tuple(map(add, self.hour, other.hour)), tuple(map(add, self.day, other.day)))
+
+
+class Mark(NamedTuple):
+    """A high-water mark of a namespace, and the time of its observation, in seconds since the Unix epoch."""
+
+    at_s: int
+    high_water: int
+
+
+class Usage:
+    """The counts of a worker, and how it reads those of all.
+
+    Call :meth:`add` and :meth:`mark` from one thread.
+
+    :param directory: the directory that the workers share; ``None``: there is one worker.
+    :param clock: the function that returns the time, in seconds since the Unix epoch.
+    :raises OSError: the directory allows no file.
+    """
+
+    def __init__(self, directory: str | None = None, clock: Callable[[], float] = time.time) -> None:
+        self._directory = directory
+        self._clock = clock
+        self._memory = mmap.mmap(-1, _BYTES) if directory is None else _own_file(directory)
+        self._words = memoryview(self._memory).cast("q")
+        self._slots: dict[str, int] = {}
+        """The first word of each slot in use, by its title."""
+        self._freed: list[int] = []
+        """The slots that were in use before."""
+        for at, title in _slots(self._memory, self._words[0]):
+            if title:
+                self._slots[title] = at
+            else:
+                self._freed.append(at)
+        self._swept_s = 0
+
+    def add(self, kind: Literal["integers", "ids"], name: str, n: int, key: str = "") -> None:
+        """Count integers of a namespace, or IDs of a scheme, by the name of a key."""
+        at = self._find(f"{kind} {name} {key}", _KEPT)
+        if at is None and (at := self._find(f"{kind}  ", 0)) is None:
+            return
+        words, now_s, first = self._words, int(self._clock()), at + _WORDS
+        for seconds, points in _PERIODS:
+            period = now_s // seconds
+            here = first + period % points
+            if words[here] != period:
+                words[here + _CELLS] = 0
+                words[here] = period
+            words[here + _CELLS] += n
+            first += points
+
+    def mark(self, namespace: str, high_water: int) -> None:
+        """Note the high-water mark of a namespace, of which the first one of each period is kept."""
+        # Counts come first: a store may have more namespaces than this service hands out integers of.
+        at = self._find(f"mark {namespace} ", SLOTS // 2)
+        if at is None:
+            return
+        words, now_s, first = self._words, int(self._clock()), at + _WORDS
+        for seconds, points in _PERIODS:
+            here = first + now_s // seconds % points
+            if words[here] // seconds != now_s // seconds:
+                words[here + _CELLS] = high_water
+                words[here] = now_s
+            first += points
+
+    def read(self, kind: Literal["integers", "ids"]) -> dict[tuple[str, str], Used]:
+        """Return the counts of all workers, by name and key. The name ``""`` is that of all others."""
+        now_s = int(self._clock())
+        wanted = tuple(period for seconds, points in _PERIODS for period in _periods(now_s, seconds, points))
+        turn_hour, turn_day = ((now_s // seconds + 1) % points for seconds, points in _PERIODS)
+        found: dict[tuple[str, str], Used] = {}
+        for name, key, row in self._each(kind):
+            values = row[_CELLS:]
+            if row[:_CELLS] != wanted:
+                values = tuple(n if at == want else 0 for at, n, want in zip(row, values, wanted, strict=False))
+            hour, day = values[:HOUR_POINTS], values[HOUR_POINTS:]
+            used = Used(hour[turn_hour:] + hour[:turn_hour], day[turn_day:] + day[:turn_day])
+            before = found.get((name, key))
+            found[name, key] = used if before is None else before + used
+        return found
+
+    def marks(self) -> dict[str, tuple[Mark, Mark]]:
+        """Return the first high-water marks that any worker noted in the last hour and in the last day."""
+        now_s = int(self._clock())
+        turn_hour, turn_day = ((now_s // seconds + 1) % points for seconds, points in _PERIODS)
+        hours = [(turn_hour + at) % HOUR_POINTS for at in range(HOUR_POINTS)]
+        days = [HOUR_POINTS + (turn_day + at) % DAY_POINTS for at in range(DAY_POINTS)]
+        found: dict[str, tuple[Mark, Mark]] = {}
+        for name, _, row in self._each("mark"):
+            first = _first(row, hours, now_s - HOUR_S, now_s)
+            if first is None:
+                continue
+            firsts = first, _first(row, days, now_s - DAY_POINTS * HOUR_S, now_s) or first
+            before = found.get(name, firsts)
+            found[name] = min(firsts[0], before[0]), min(firsts[1], before[1])
+        return found
+
+    def rate(self, high_water: int, since: Mark) -> float | None:
+        """Return by how much a high-water mark moves a second; ``None`` if it was observed for less than a minute."""
+        seconds = self._clock() - since.at_s
+        return max(0, high_water - since.high_water) / seconds if seconds >= MIN_OBSERVED_S else None
+
+    def close(self) -> None:
+        """Count no more. The counts of a file stay in it."""
+        self._words.release()
+        self._memory.close()
+
+    # --- slots ------------------------------------------------------------------------------------------------------
+
+    def _find(self, title: str, kept: int) -> int | None:
+        """Return the slot of a series; a free one, unless only ``kept`` are free; else ``None``."""
+        at = self._slots.get(title)
+        if at is not None:
+            return at
+        if len(self._slots) >= SLOTS - kept:
+            self._sweep()
+        if len(self._slots) >= SLOTS - kept:
+            return None
+        is_new = not self._freed
+        at = (self._words[0] + 1) * _SLOT_WORDS if is_new else self._freed.pop()
+        self._memory[at * 8 : (at + _SLOT_WORDS) * 8] = title.encode().ljust(_SLOT_WORDS * 8, b"\0")
+        self._words[0] += is_new
+        self._slots[title] = at
+        return at
+
+    def _sweep(self) -> None:
+        """Free the slots of series that were not used for a day. It looks at most once in five minutes."""
+        now_s = int(self._clock())
+        if now_s - self._swept_s < MINUTES_5_S:
+            return
+        self._swept_s = now_s
+        for title, at in list(self._slots.items()):
+            last_s = max(self._words[at + _WORDS + HOUR_POINTS : at + _WORDS + _CELLS]) * (
+                1 if title.startswith("mark ") else HOUR_S
+            )
+            if last_s < now_s - DAY_POINTS * HOUR_S:
+                del self._slots[title]
+                self._memory[at * 8 : at * 8 + _TITLE_BYTES] = bytes(_TITLE_BYTES)
+                self._freed.append(at)
+
+    def _each(self, kind: Kind) -> Iterator[tuple[str, str, tuple[int, ...]]]:
+        """Yield name, key and cells of all series of a kind, of all workers."""
+        for content in self._contents():
+            (used,) = _NUMBER.unpack_from(content)
+            for at, title in _slots(content, used, f"{kind} "):
+                name, _, key = title.removeprefix(f"{kind} ").partition(" ")
+                yield name, key, _ROW.unpack_from(content, (at + _WORDS) * 8)
+
+    def _contents(self) -> Iterator[mmap.mmap]:
+        if self._directory is None:
+            yield self._memory
+            return
+        for at in count():
+            try:
+                file = files.open_existing(_path(self._directory, at))
+            except OSError:
+                return
+            try:
+                # A worker may be creating its file.
+                with suppress(ValueError), mmap.mmap(file, _BYTES, access=mmap.ACCESS_READ) as content:
+                    yield content
+            finally:
+                os.close(file)
+
+
+def _path(directory: str, at: int) -> str:
+    return os.path.join(directory, f"usage-{at}")
+
+
+def _own_file(directory: str) -> mmap.mmap:
+    """Map the first file that no other process has; the lock ends with this process."""
+    for at in count():
+        file = files.open_or_create(_path(directory, at), 0o600)
+        try:
+            files.lock(file)
+        except BlockingIOError:
+            continue
+        else:
+            os.ftruncate(file, _BYTES)
+            # The map keeps a descriptor of its own, and with it the lock.
+            return mmap.mmap(file, _BYTES)
+        finally:
+            os.close(file)
+    raise AssertionError
+
+
+def _slots(content: mmap.mmap, used: int, beginning: str = "") -> Iterator[tuple[int, str]]:
+    """Yield the first word and the title of each slot whose title begins so; a slot that was freed has none."""
+    wanted = beginning.encode()
+    for at in range(_SLOT_WORDS, (used + 1) * _SLOT_WORDS, _SLOT_WORDS):
+        if content[at * 8 : at * 8 + len(wanted)] == wanted:
+            # Another process may be writing it.
+            yield at, content[at * 8 : at * 8 + _TITLE_BYTES].rstrip(b"\0").decode("ascii", "replace")
+
+
+def _periods(now_s: int, seconds: int, points: int) -> list[int]:
+    """Return the periods of the last points, each at its place in the cells."""
+    last = now_s // seconds
+    return [last - (last - at) % points for at in range(points)]
+
+
+def _first(row: tuple[int, ...], cells: Iterable[int], after_s: int, until_s: int) -> Mark | None:
+    """Return the first mark in these cells, the oldest first, that was noted after a time."""
+    return next((Mark(row[at], row[at + _CELLS]) for at in cells if after_s < row[at] <= until_s), None)

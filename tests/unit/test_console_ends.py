@@ -1,0 +1,212 @@
+"""Tests of what the console says about ends and use, from records and counts: order, states, and words."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+
+import pytest
+
+from mintage.rules import MAX_INTEGER, NamespaceRecord, PoolRecord
+from mintage.server.console.pages import ends, use
+from mintage.server.console.pages.ends import NamespaceEnd, Numbers, count_numbers, days_in_words, ends_soon, pool_ends
+from mintage.server.core.usage import Usage, Used
+from mintage.store.memory import MemoryStore
+from tests.helpers.stores import acquire
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+NOW = datetime(2026, 11, 27, tzinfo=UTC)
+DAY_S = 86_400
+RECORD = NamespaceRecord("codes", 100, 86_500, 1, 10, "server 1")
+POOL = PoolRecord("sno", "sno/1", "server 1", 30_000)
+
+
+class Clock:
+    """A clock that stands still, in seconds."""
+
+    now_s = NOW.timestamp()
+
+    def __call__(self) -> float:
+        return self.now_s
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def usage(clock: Clock) -> Iterator[Usage]:
+    made = Usage(clock=clock)
+    yield made
+    made.close()
+
+
+# --- namespaces ---------------------------------------------------------------------------------------------------
+
+
+def test_days_left_are_those_at_the_higher_rate() -> None:
+    assert NamespaceEnd(RECORD, hour=1.0, day=0.5).days == 1.0
+    assert NamespaceEnd(RECORD, hour=0.0, day=0.5).days == 2.0
+    assert NamespaceEnd(RECORD, hour=None, day=0.5).days == 2.0
+
+
+@pytest.mark.parametrize(
+    ("end", "state", "soon"),
+    [
+        (NamespaceEnd(RECORD, 1.0, 1.0), "ends soon", True),
+        (NamespaceEnd(RECORD, 0.001, 0.001), "in use", False),
+        (NamespaceEnd(RECORD, 0.0, 0.0), "not in use", False),
+        (NamespaceEnd(RECORD, None, None), "rate not known", False),
+        (NamespaceEnd(replace(RECORD, high_water=86_500), None, None), "used up", True),
+        (NamespaceEnd(replace(RECORD, retired=True), 1.0, 1.0), "retired", False),
+    ],
+)
+def test_state_of_a_namespace_is_a_word(end: NamespaceEnd, state: str, soon: bool) -> None:
+    assert (end.state, end.is_soon) == (state, soon)
+
+
+def test_namespace_whose_rate_is_not_known_does_not_end_soon() -> None:
+    assert NamespaceEnd(RECORD, None, None).days is None
+
+
+def test_first_end_is_first_and_retired_ones_are_last(usage: Usage, clock: Clock) -> None:
+    names = {"slow": 1, "fast": 100, "idle": 0, "gone": 50}
+    before = [replace(RECORD, name=name, maximum=10**6) for name in names]
+    ends.namespace_ends(before, usage)
+    clock.now_s += 60
+    after = [replace(each, high_water=100 + 60 * names[each.name], retired=each.name == "gone") for each in before]
+    after.append(replace(RECORD, name="full", high_water=86_500))
+    found = ends.namespace_ends(after, usage)
+    assert [each.record.name for each in found] == ["full", "fast", "slow", "idle", "gone"]
+    assert [each.hour for each in found] == [None, 100.0, 1.0, 0.0, 50.0]
+
+
+def test_rate_of_a_new_namespace_is_not_known_for_a_minute(usage: Usage, clock: Clock) -> None:
+    ends.namespace_ends([RECORD], usage)
+    clock.now_s += 59
+    assert ends.namespace_ends([RECORD], usage)[0].hour is None
+
+
+def test_share_used_has_no_limit_of_digits() -> None:
+    assert NamespaceEnd(replace(RECORD, high_water=MAX_INTEGER, maximum=MAX_INTEGER), None, None).used == 1.0
+    assert NamespaceEnd(replace(RECORD, high_water=-1, maximum=0), None, None).used == 0.0
+
+
+# --- pools and layouts --------------------------------------------------------------------------------------------
+
+
+def test_held_numbers_are_counted_in_pages(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("mintage.store.PAGE", 3)
+    store = MemoryStore()
+    for _ in range(7):
+        lease = acquire(store, nodes=range(100))
+    acquire(store, "other", nodes=range(4))
+    store.release(lease, used_until_ms=0)
+    assert count_numbers(store) == {"p": Numbers(granted=7, held=6), "other": Numbers(granted=1, held=1)}
+
+
+def test_pools_beyond_the_limit_are_not_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("mintage.store.PAGE", 2)
+    monkeypatch.setattr(ends, "MOST_LEASES", 4)
+    store = MemoryStore()
+    acquire(store, "a")
+    for _ in range(6):
+        acquire(store, "b", nodes=range(100))
+    acquire(store, "c")
+    assert count_numbers(store) == {"a": Numbers(1, 1)}
+
+
+def test_fullest_pool_is_first_and_unknown_layouts_have_no_share() -> None:
+    pools = [POOL, replace(POOL, name="twitter", layout="twitter"), replace(POOL, name="new", layout="of 2050")]
+    numbers = {"sno": Numbers(100, 50), "twitter": Numbers(1_000, 1_000), "new": Numbers(1, 1)}
+    found = pool_ends(pools, numbers)
+    assert [each.record.name for each in found] == ["twitter", "sno", "new"]
+    assert [each.is_full for each in found] == [True, False, False]
+    assert [each.share for each in found][2] is None
+
+
+def test_pool_with_2_to_the_44_numbers_has_a_share() -> None:
+    [found] = pool_ends([replace(POOL, layout="locality")], {"sno": Numbers(1_000, 1_000)})
+    assert found.nodes == 2**44
+    assert found.share == 1_000 / 2**44
+
+
+def test_what_ends_within_90_days_is_listed_by_its_end() -> None:
+    namespaces = [NamespaceEnd(RECORD, 0.02, None), NamespaceEnd(replace(RECORD, name="other"), 0.0001, None)]
+    pools = pool_ends([replace(POOL, layout="twitter")], {"sno": Numbers(1_000, 1_000)})
+    layouts = {"snowflake": NOW + timedelta(days=80), "sno": NOW + timedelta(days=91), "locality": None}
+    found = ends_soon(namespaces, pools, layouts, NOW)
+    assert [(each.kind, each.name) for each in found] == [
+        ("pool", "sno"),
+        ("namespace", "codes"),
+        ("layout", "snowflake"),
+    ]
+
+
+def test_layout_that_has_ended_has_no_days_left() -> None:
+    [found] = ends_soon([], [], {"sno": NOW - timedelta(days=5)}, NOW)
+    assert found.days == 0.0
+
+
+@pytest.mark.parametrize(
+    ("days", "words"),
+    [
+        (None, "not known"),
+        (0.0, "none"),
+        (0.01, "less than an hour"),
+        (0.5, "12 hours"),
+        (1.0, "1 day"),
+        (89.9, "89 days"),
+        (731.0, "2 years"),
+        (10.0**9, "more than 100 years"),
+        (math.inf, "not in use"),
+    ],
+)
+def test_days_left_are_words(days: float | None, words: str) -> None:
+    assert days_in_words(days) == words
+
+
+@pytest.mark.parametrize(
+    ("n", "words"),
+    [
+        (0, "0"),
+        (1_234, "1,234"),
+        (10**15 - 1, "999,999,999,999,999"),
+        (2**62, "4.6 × 10¹⁸"),
+        (MAX_INTEGER, "2⁶³ - 1"),
+    ],
+)
+def test_number_of_more_than_15_digits_is_rounded(n: int, words: str) -> None:
+    assert ends.amount(n) == words
+
+
+# --- use ----------------------------------------------------------------------------------------------------------
+
+
+def used(hour: int, day: int) -> Used:
+    return Used((*[0] * 11, hour), (*[0] * 23, day))
+
+
+def test_largest_use_of_the_hour_is_first() -> None:
+    integers = {("a", ""): used(1, 9), ("b", ""): used(2, 2), ("c", ""): used(1, 1)}
+    found = use.rows(0, integers=integers, ids={("d", ""): used(3, 3)})
+    assert [row.name for row in found] == ["d", "b", "a", "c"]
+
+
+def test_counts_of_keys_and_namespaces_add_up() -> None:
+    counts = {("orders", "web"): used(1, 2), ("orders", "batch"): used(3, 4), ("users", "web"): used(5, 6)}
+    found = [{row.name: row.counts["integers"] for row in use.rows(by, integers=counts)} for by in (0, 1)]
+    assert found[0] == {"orders": used(4, 6), "users": used(5, 6)}
+    assert found[1] == {"web": used(6, 8), "batch": used(3, 4)}
+
+
+def test_line_of_a_use_says_its_points_in_words() -> None:
+    [row] = use.rows(0, integers={("orders", ""): used(1_234, 5)})
+    drawn = row.drawn("integers", "hour")
+    assert drawn.startswith("1,234 <svg")
+    assert 'aria-label="Integers of orders, last hour in steps of five minutes, the oldest first: 0, ' in drawn

@@ -1,0 +1,212 @@
+"""Tests of the counts of the last hour and day: exact over workers and their deaths, and bounded."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+import mintage
+from mintage.server.core import usage
+from mintage.server.core.metrics import Metrics
+from mintage.server.core.usage import DAY_POINTS, HOUR_POINTS, Mark, Usage, Used
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+NOON_S = 1_800_014_400
+"""A whole hour, in seconds since the Unix epoch."""
+INSTALLED = str(Path(mintage.__file__).parents[1])
+
+
+class Clock:
+    """A clock that stands still, in seconds."""
+
+    def __init__(self) -> None:
+        self.now_s = float(NOON_S)
+
+    def __call__(self) -> float:
+        return self.now_s
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def counts(clock: Clock) -> Iterator[Usage]:
+    made = Usage(clock=clock)
+    yield made
+    made.close()
+
+
+def orders(found: Usage) -> Used:
+    return found.read("integers")["orders", ""]
+
+
+def test_each_five_minutes_have_a_point(counts: Usage, clock: Clock) -> None:
+    counts.add("integers", "orders", 3)
+    clock.now_s += 299
+    counts.add("integers", "orders", 4)
+    clock.now_s += 1
+    counts.add("integers", "orders", 5)
+    assert orders(counts).hour == (*[0] * (HOUR_POINTS - 2), 7, 5)
+    assert orders(counts).day == (*[0] * (DAY_POINTS - 1), 12)
+
+
+def test_counts_older_than_a_day_vanish(counts: Usage, clock: Clock) -> None:
+    counts.add("integers", "orders", 3)
+    clock.now_s += 3_600
+    assert sum(orders(counts).hour) == 0
+    assert sum(orders(counts).day) == 3
+    clock.now_s += 22 * 3_600
+    assert orders(counts).day[0] == 3
+    clock.now_s += 3_600
+    assert orders(counts) == Used()
+
+
+def test_point_of_yesterday_is_not_counted_today(counts: Usage, clock: Clock) -> None:
+    counts.add("integers", "orders", 3)
+    clock.now_s += 86_400
+    counts.add("integers", "orders", 1)
+    assert (sum(orders(counts).hour), sum(orders(counts).day)) == (1, 1)
+
+
+def test_integers_and_ids_are_counted_by_key(counts: Usage) -> None:
+    counts.add("integers", "orders", 1, "web")
+    counts.add("integers", "orders", 2, "batch")
+    counts.add("ids", "sno", 4, "web")
+    found = {key: sum(used.hour) for key, used in counts.read("integers").items()}
+    assert found == {("orders", "web"): 1, ("orders", "batch"): 2}
+    assert list(counts.read("ids")) == [("sno", "web")]
+
+
+def test_metrics_count_use() -> None:
+    metrics = Metrics(has_keys=True)
+    metrics.integers("orders", 5, "web")
+    metrics.ids("sno", 2, "web")
+    assert sum(metrics.usage.read("integers")["orders", "web"].hour) == 5
+    assert sum(metrics.usage.read("ids")["sno", "web"].hour) == 2
+
+
+# --- several workers ----------------------------------------------------------------------------------------------
+
+
+def test_any_worker_reads_the_counts_of_all(tmp_path: Path, clock: Clock) -> None:
+    workers = [Usage(str(tmp_path), clock) for _ in range(3)]
+    for n, worker in enumerate(workers, 1):
+        worker.add("integers", "orders", n)
+    assert {sum(orders(worker).hour) for worker in workers} == {6}
+    assert len(list(tmp_path.iterdir())) == 3
+
+
+def test_successor_continues_the_file_of_a_killed_worker(tmp_path: Path) -> None:
+    program = (
+        "import sys, os, signal; from mintage.server.core.usage import Usage; "
+        f"usage = Usage(sys.argv[1], lambda: {NOON_S}); usage.add('integers', 'orders', 7); "
+        "os.kill(os.getpid(), signal.SIGKILL)"
+    )
+    environment = {**os.environ, "PYTHONPATH": INSTALLED}
+    for _ in range(2):
+        done = subprocess.run([sys.executable, "-c", program, str(tmp_path)], env=environment, check=False)
+        assert done.returncode == -signal.SIGKILL
+    successor = Usage(str(tmp_path), Clock())
+    successor.add("integers", "orders", 1)
+    assert sum(orders(successor).hour) == 15
+    assert len(list(tmp_path.iterdir())) == 1
+
+
+def test_file_that_is_being_created_is_left_out(tmp_path: Path, clock: Clock) -> None:
+    counts = Usage(str(tmp_path), clock)
+    counts.add("integers", "orders", 1)
+    (tmp_path / "usage-1").touch()
+    assert sum(orders(counts).hour) == 1
+
+
+# --- bounds -------------------------------------------------------------------------------------------------------
+
+
+def test_series_beyond_the_limit_count_together(counts: Usage, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(usage, "SLOTS", 10)
+    for at in range(20):
+        counts.add("integers", f"n{at}", 1)
+    found = counts.read("integers")
+    assert len(found) == 9
+    assert sum(sum(used.hour) for used in found.values()) == 20
+    assert sum(found["", ""].hour) == 12
+
+
+def test_series_unused_for_a_day_make_room(counts: Usage, clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(usage, "SLOTS", 10)
+    for at in range(8):
+        counts.add("integers", f"old{at}", 1)
+    clock.now_s += 86_400 + 3_600
+    counts.add("integers", "old7", 1)
+    counts.add("integers", "new", 1)
+    assert {name for name, _ in counts.read("integers")} == {"old7", "new"}
+
+
+def test_room_is_found_again_by_a_successor(tmp_path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(usage, "SLOTS", 10)
+    first = Usage(str(tmp_path), clock)
+    for at in range(8):
+        first.add("integers", f"old{at}", 1)
+    clock.now_s += 86_400 + 3_600
+    first.add("integers", "new", 1)
+    first.close()
+    second = Usage(str(tmp_path), clock)
+    for at in range(7):
+        second.add("integers", f"newer{at}", 1)
+    assert {name for name, _ in second.read("integers")} == {"new", *(f"newer{at}" for at in range(7))}
+
+
+def test_marks_leave_half_of_the_room_to_counts(counts: Usage, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(usage, "SLOTS", 10)
+    for at in range(10):
+        counts.mark(f"n{at}", 1)
+    assert len(counts.marks()) == 5
+
+
+def test_longest_names_have_room(counts: Usage) -> None:
+    counts.add("integers", "n" * 128, 1, "k" * 64)
+    counts.add("integers", "m" * 128, 2, "k" * 64)
+    assert [(name[:1], sum(used.hour)) for (name, _), used in counts.read("integers").items()] == [("n", 1), ("m", 2)]
+
+
+# --- rates --------------------------------------------------------------------------------------------------------
+
+
+def test_rate_is_that_since_the_first_mark_of_the_last_hour(counts: Usage, clock: Clock) -> None:
+    counts.mark("orders", 0)
+    clock.now_s += 10 * 3_600
+    for minute in range(30):
+        counts.mark("orders", 1_000 + 60 * minute)
+        clock.now_s += 60
+    hour, day = counts.marks()["orders"]
+    assert (hour, day) == (Mark(NOON_S + 36_000, 1_000), Mark(NOON_S, 0))
+    assert counts.rate(2_800, hour) == 1.0
+    assert counts.rate(2_800, day) == 2_800 / (36_000 + 1_800)
+
+
+def test_first_mark_of_any_worker_counts(tmp_path: Path, clock: Clock) -> None:
+    first, second = Usage(str(tmp_path), clock), Usage(str(tmp_path), clock)
+    first.mark("orders", 100)
+    clock.now_s += 120
+    second.mark("orders", 220)
+    assert {each.marks()["orders"][0] for each in (first, second)} == {Mark(NOON_S, 100)}
+    assert second.rate(220, second.marks()["orders"][0]) == 1.0
+
+
+def test_rate_needs_a_minute_and_is_never_negative(counts: Usage, clock: Clock) -> None:
+    counts.mark("orders", 100)
+    since, _ = counts.marks()["orders"]
+    clock.now_s += 59
+    assert counts.rate(160, since) is None
+    clock.now_s += 1
+    assert counts.rate(90, since) == 0.0
