@@ -203,6 +203,13 @@ def test_strip_marks_now_and_the_fence() -> None:
     assert "in 20 s" in found.marks[1].label
 
 
+def test_picture_of_windows_long_ago_ends_soon_after_them() -> None:
+    windows = strips.windows_of(None, [grant(NOW - 10**9, NOW - 10**9 + 300_000)])
+    first_ms, last_ms = strips.whole_range(POOL, windows, NOW)
+    assert first_ms < NOW - 10**9
+    assert NOW - 10**9 + 300_000 + COOLDOWN_MS < last_ms < NOW - 10**9 + 700_000
+
+
 def test_strip_shows_a_quarantine() -> None:
     pool = PoolRecord("sno", "sno/1", "server", 30_000, NOW + 36_000, NOW + 36_000, True)
     found = picture([], NOW - 60_000, NOW + 60_000, pool)

@@ -149,6 +149,11 @@ class Strip:
         return len(self.marks) * LINE + 6
 
     @property
+    def has_now(self) -> bool:
+        """True if the present is in the picture."""
+        return any(each.kind == "now" for each in self.marks)
+
+    @property
     def middle(self) -> int:
         """The baseline of the labels of windows."""
         return self.top + BAR // 2 + 5
@@ -181,10 +186,15 @@ class Scale(NamedTuple):
 
 
 def whole_range(pool: PoolRecord, windows: Sequence[Window], now_ms: int) -> tuple[int, int]:
-    """Return the first and the last time of a picture of all these windows, with now and with room at both ends."""
-    starts = [each.starts_ms or each.until_ms - pool.span_ms for each in windows]
-    first_ms = min((*starts, now_ms))
-    last_ms = max((now_ms, pool.quarantine_until_ms, *(each.until_ms for each in windows)))
+    """Return the first and the last time of a picture of all these windows, with room at both ends.
+
+    The picture has now, unless the last window ended so long ago that the windows had less than half of the width.
+    """
+    first_ms = min((*(each.starts_ms or each.until_ms - pool.span_ms for each in windows), now_ms))
+    until_ms = max((each.until_ms for each in windows), default=first_ms)
+    last_ms = max(now_ms, pool.quarantine_until_ms, until_ms)
+    if windows:
+        last_ms = min(last_ms, until_ms + max(until_ms - first_ms, 2 * COOLDOWN_MS))
     room = max((last_ms - first_ms) // 25, 2 * _SECOND)
     return max(0, first_ms - room), last_ms + room
 
@@ -293,7 +303,7 @@ def _ticks(scale: Scale) -> Iterator[Tick]:
         date = f"{time:%Y-%m-%d}"
         label = date if step >= _DAY else f"{time:%H:%M:%S}" if step < _MINUTE else f"{time:%H:%M}"
         x = scale.x(ms)
-        anchor = "start" if x < 2 * MARGIN else "end" if x > WIDTH - 4 * MARGIN else "middle"
+        anchor = "start" if x < 4 * MARGIN else "end" if x > WIDTH - 4 * MARGIN else "middle"
         yield Tick(x, label, date if step < _DAY and date != day else "", anchor)
         day = date
 

@@ -133,7 +133,9 @@ async def _pools(request: Request) -> Response:
         empty="No pools yet: the first generator with this store creates one.",
     )
     live = _interval_s(sum(each.granted or 0 for each in found))
-    return await page(request, "pools.html", title=TITLE, tables=[table], live=live)
+    return await page(
+        request, "pools.html", title=TITLE, tables=[table], live=live, may_create=caller(request).may_any("create")
+    )
 
 
 def _interval_s(records: int) -> int:
@@ -392,6 +394,7 @@ async def _node(request: Request) -> Response:
         pool=pool,
         node=node,
         state=state,
+        may_revoke=state == "held" and caller(request).may("admin", name),
         meaning=STATES[state],
         row=rows[0] if rows and rows[0].window.is_current else None,
         known_ms=history_begin(pool, now_ms),
