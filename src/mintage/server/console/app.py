@@ -18,7 +18,7 @@ from mintage._core.lane import Bucket
 from mintage.errors import CATALOGUE, MintError, RequestError, TransientError
 from mintage.server.config.values import shown
 from mintage.server.console.frame import STATIC, TEMPLATES, page, posted, service_of, url_of
-from mintage.server.console.pages import actions, ends, events, health, use
+from mintage.server.console.pages import actions, advisor, ends, events, health, pools, use, who
 from mintage.server.console.query import Query
 from mintage.server.console.session import Sessions
 from mintage.server.console.shared import Reads
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 log: Any = structlog.get_logger("mintage.server")
 
-PAGES: Final = (health, ends, use, events)
+PAGES: Final = (health, ends, pools, who, use, events, advisor)
 """The modules of pages, in the order of the navigation."""
 HEADERS: Final = {
     "Content-Security-Policy": (

@@ -185,7 +185,7 @@ async def page(
     title: str,
     status: int = 200,
     tables: Sequence[Table] = (),
-    live: bool = False,
+    live: bool | int = False,
     public: bool = False,
     **values: Any,
 ) -> Response:
@@ -196,7 +196,7 @@ async def page(
     :param template: a file of ``templates/``.
     :param tables: the tables of the page; the template has the first one as ``table``. With several, ``?table=NAME``
         says which one is the file.
-    :param live: whether the browser fetches it again every five seconds.
+    :param live: whether the browser fetches it again every five seconds; or the seconds, if a page costs more.
     :param public: whether it is shown to those who have not signed in.
     :param values: the variables of the template.
     :raises RequestError: as :func:`caller`; ``request.malformed``: the URL has a parameter that the page does not know.

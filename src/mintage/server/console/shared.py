@@ -26,6 +26,8 @@ FRESH_S: Final = 5.0
 """The time for which all viewers get the same answer, in seconds."""
 STALE_S: Final = 600.0
 """The time for which an answer is shown while the store is away, in seconds."""
+LONG_PATIENCE_S: Final = 15.0
+"""The longest wait for a function that reads several pages. Each of its verbs has the store's own timeout."""
 _UNUSED_S: Final = 60.0
 _MOST_READINGS: Final = 256
 
@@ -68,7 +70,8 @@ class Reads:
             del self._readings[next(iter(self._readings))]  # the least recently used one
         self._sweep()
         if self._clock() - reading.tried_s >= (fresh_s if reading.error is None else FRESH_S):
-            await self._reading.run(repr(key), partial(self._ask, reading, partial(verb, *args, **kwargs)))
+            patience_s = PATIENCE_S if hasattr(verb, "__self__") else LONG_PATIENCE_S
+            await self._reading.run(repr(key), partial(self._ask, reading, partial(verb, *args, **kwargs), patience_s))
         age_s = self._clock() - reading.read_s
         if reading.error is None:
             return reading.value, None
@@ -77,10 +80,10 @@ class Reads:
         # Without its traceback, which would grow each time, and keep the frames of others in memory.
         raise reading.error.with_traceback(None)
 
-    async def _ask(self, reading: _Reading, verb: Callable[[], Any]) -> None:
+    async def _ask(self, reading: _Reading, verb: Callable[[], Any], patience_s: float) -> None:
         # Everybody may read here: the page has checked the rights of its own caller.
         try:
-            async with within(asyncio.get_running_loop().time() + PATIENCE_S):
+            async with within(asyncio.get_running_loop().time() + patience_s):
                 value = await self._service.ask(Caller.anybody(), "describe", "", verb)
         except MintError as error:
             reading.error = error

@@ -1,4 +1,5 @@
-// The console works without this file. It adds the choice of a theme, local times, and the pause of live pages.
+// The console works without this file. It adds the choice of a theme, local times, the pause of live pages,
+// and buttons that copy.
 "use strict";
 (() => {
   const root = document.documentElement;
@@ -46,4 +47,19 @@
   document.addEventListener("htmx:after:request", () => answers(true));
   document.addEventListener("htmx:error", () => answers(false));
   document.addEventListener("htmx:after:swap", refresh);
+  // A text to copy gets a button. Without the clipboard, as on plain HTTP from another machine, it is selected.
+  document.addEventListener("DOMContentLoaded", () => {
+    for (const text of document.querySelectorAll("code.copy")) {
+      const button = Object.assign(document.createElement("button"), { type: "button", className: "quiet", textContent: "Copy" });
+      button.addEventListener("click", async () => {
+        try {
+          await navigator.clipboard.writeText(text.textContent);
+          button.textContent = "Copied";
+        } catch {
+          getSelection().selectAllChildren(text);
+        }
+      });
+      text.after(" ", button);
+    }
+  });
 })();

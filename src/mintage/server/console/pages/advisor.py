@@ -1,0 +1,221 @@
+"""The advisor: a layout and the formats that meet a need, and the IDs of a period as SQL."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from markupsafe import Markup
+from starlette.routing import Route
+
+from mintage import snowflake
+from mintage.errors import MintError, RequestError
+from mintage.formats import times
+from mintage.formats.anatomy import dissect
+from mintage.formats.bits import kind_of_column
+from mintage.formats.catalogue import LAYOUTS, MINTED, of_layout, read_layout, write_layout
+from mintage.formats.kinds import KINDS
+from mintage.formats.sql import DIALECTS, sql_minted_between
+from mintage.rules import MAX_INTEGER
+from mintage.server.console.bit_picture import bit_picture
+from mintage.server.console.frame import page
+from mintage.server.console.query import Query
+from mintage.server.console.table import Column, Table
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from starlette.requests import Request
+    from starlette.responses import Response
+
+    from mintage.formats.catalogue import Format
+    from mintage.formats.sql import Dialect
+    from mintage.snowflake import Layout
+
+TITLE: Final = "Choose"
+PATH: Final = "/choose"
+_JS_BITS: Final = 53
+_DIGITS: Final = 20
+
+
+# --- a need -------------------------------------------------------------------------------------------------------
+
+
+class Need(NamedTuple):
+    """The numbers that somebody asks for."""
+
+    ids_per_second: int = 1_000
+    """The most IDs that one node mints in a second."""
+    nodes: int = 100
+    """The most nodes that mint at the same time."""
+    years: int = 30
+    js_safe: bool = False
+    """True if JavaScript's numbers must hold the IDs."""
+
+
+class Fit(NamedTuple):
+    """A format, and the reasons why it does not meet a need."""
+
+    format: Format
+    lacks: str
+    """The reasons; empty if it meets the need."""
+
+
+def fits(need: Need, now: datetime) -> list[Fit]:
+    """Return the formats that mintage mints, those that meet the need first."""
+    found = [Fit(each, "; ".join(_lacks(each, need, now))) for each in MINTED]
+    return sorted(found, key=lambda each: bool(each.lacks))
+
+
+def _lacks(each: Format, need: Need, now: datetime) -> Iterator[str]:
+    if each.nodes is not None and each.nodes < need.nodes:
+        yield f"{each.nodes:,} nodes"
+    if each.ids_per_second is not None and each.ids_per_second < need.ids_per_second:
+        yield f"{each.ids_per_second:,} IDs a second and node"
+    if each.expires is not None and (left := (each.expires - now) / timedelta(days=365.2425)) < need.years:
+        yield f"ends in {left:,.0f} years"
+    if need.js_safe and not (each.integer and sum(p.bits for p in each.parts if p.name != "unused") <= _JS_BITS):
+        yield "no number of at most 53 bits"
+
+
+# --- a period -----------------------------------------------------------------------------------------------------
+
+
+class Bounds(NamedTuple):
+    """The smallest and the largest ID of a moment in one format, and the SQL condition of a period."""
+
+    name: str
+    low: str = ""
+    high: str = ""
+    sql: str = ""
+    why: str = ""
+    """The reason why the format has none of them; empty if it has."""
+
+
+def read_time(text: str, name: str) -> datetime:
+    """Return a time of a form: RFC 3339, in UTC if it names no zone, or milliseconds since the Unix epoch.
+
+    :raises RequestError: ``request.malformed``.
+    """
+    text = text.strip()
+    wrong = RequestError(
+        f"{name} {text!a:.40} is not a time: write 2026-05-01T12:00:00Z, 2026-05-01, or milliseconds since 1970",
+        code="request.malformed",
+    )
+    if text.isascii() and text.isdigit() and len(text) >= _DIGITS // 2:
+        if len(text) > _DIGITS or (time := times.utc(int(text) * times.MS)) is None:
+            raise wrong
+        return time
+    try:
+        time = datetime.fromisoformat(text)
+        return time.astimezone(UTC) if time.tzinfo else time.replace(tzinfo=UTC)
+    except (ValueError, OverflowError):
+        raise wrong from None
+
+
+def bounds_of(name: str, scheme: str | Layout, start: datetime, end: datetime, column: str, dialect: Dialect) -> Bounds:
+    """Return the smallest and the largest ID of the tick of ``start``, and the condition from there to ``end``."""
+    try:
+        kind = kind_of_column(scheme)
+        low, high = (kind.write(bound) for bound in (kind.min_at(start), kind.max_at(start)))
+        return Bounds(name, low, high, sql_minted_between(scheme, column, start, end, dialect))
+    except MintError as error:
+        return Bounds(name, why=str(error))
+
+
+def _schemes(layout: str) -> dict[str, str | Layout]:
+    """Return the kinds and layouts of IDs that sort by time, and the layout that a form declares or names.
+
+    :raises RequestError: ``request.malformed``: there is no such layout.
+    :raises ConfigError: ``config.layout``: its fields do not fit.
+    """
+    found: dict[str, str | Layout] = {name: name for name, kind in KINDS.items() if kind.has_time}
+    found |= {f"snowflake {name}": name for name in LAYOUTS if name != "default"}
+    if not layout:
+        return found
+    if (declared := read_layout(layout)) is None:
+        message = f"layout {layout!a:.80} is none: write one as time:41 node:10 sequence:12 @1735689600000 1ms"
+        raise RequestError(message, code="request.malformed")
+    return {layout: declared, **found}
+
+
+# --- the page -----------------------------------------------------------------------------------------------------
+
+
+_FITS: Final = (
+    Column("format", "Format", lambda each: each.format.name),
+    Column("meets", "Meets it", lambda each: "no" if each.lacks else "yes"),
+    Column("lacks", "Because", lambda each: each.lacks or None),
+    Column("nodes", "Nodes", lambda each: each.format.nodes, "number"),
+    Column("rate", "IDs a second and node", lambda each: each.format.ids_per_second, "number"),
+    Column("bits", "Bits", lambda each: each.format.bits, "number"),
+    Column("ends", "Ends", lambda each: each.format.expires, "time"),
+)
+_BOUNDS: Final = (
+    Column("format", "Format", lambda each: each.name),
+    Column("smallest", "Smallest ID", lambda each: each.low or None, "code"),
+    Column("largest", "Largest ID", lambda each: each.high or None, "code"),
+    Column(
+        "condition",
+        "Condition in SQL",
+        lambda each: each.sql or each.why,
+        show=lambda each: Markup('<code class="copy">{}</code>').format(each.sql) if each.sql else each.why,
+    ),
+)
+
+
+async def _choose(request: Request) -> Response:
+    """Answer with a layout for a need, the formats that meet it, and the bounds of a period."""
+    query = Query.of(request)
+    now = datetime.now(UTC)
+    need, advice, problem = Need(), None, None
+    given = {name: query.text(name) for name in Need._fields}
+    try:
+        need = Need(
+            query.integer("ids_per_second", need.ids_per_second, 1, MAX_INTEGER),
+            query.integer("nodes", need.nodes, 1, MAX_INTEGER),
+            query.integer("years", need.years, 1, 10_000),
+            bool(given["js_safe"]),
+        )
+        advice = snowflake.Layout.advise(**need._asdict())
+    except MintError as error:
+        problem = error
+    tables = [Table(query, "Formats of mintage and this need", _FITS, fits(need, now), name="formats")]
+    today = now.replace(hour=0, minute=0, second=0, microsecond=0)
+    period: dict[str, Any] = {
+        "from": query.text("from") or times.stamp(today),
+        "to": query.text("to") or times.stamp(today + timedelta(days=1)),
+        "column": query.text("column") or "id",
+        "dialect": query.one_of("dialect", DIALECTS, DIALECTS[0]),
+        "layout": query.text("layout"),
+    }
+    wrong = None
+    try:
+        start, end = read_time(period["from"], "from"), read_time(period["to"], "to")
+        rest = (start, end, period["column"], period["dialect"])
+        bounds = [bounds_of(name, scheme, *rest) for name, scheme in _schemes(period["layout"]).items()]
+        tables.append(Table(query, f"IDs from {times.stamp(start)} on", _BOUNDS, bounds, name="bounds"))
+    except MintError as error:
+        wrong = error
+    return await page(
+        request,
+        "choose.html",
+        title="What should I choose?",
+        tables=tables,
+        need=need,
+        advice=advice,
+        declared=advice and write_layout(advice.layout),
+        example=advice and _example(advice.layout, now),
+        picture=advice and bit_picture(dissect(of_layout(advice.layout), _example(advice.layout, now))),
+        problem=problem,
+        period=period,
+        dialects=DIALECTS,
+        wrong=wrong,
+    )
+
+
+def _example(layout: Layout, now: datetime) -> int:
+    return layout.compose(timestamp_ms=int(now.timestamp() * 1000), node=layout.nodes - 1, sequence=0)
+
+
+ROUTES: Final = (Route(PATH, _choose, methods=["GET"]),)

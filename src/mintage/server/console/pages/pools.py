@@ -1,0 +1,334 @@
+"""Pools, the node numbers of one, and the windows of a number: who holds what."""
+
+from __future__ import annotations
+
+import asyncio
+from bisect import bisect_left
+from functools import cached_property
+from typing import TYPE_CHECKING, Final, NamedTuple
+from urllib.parse import quote, urlencode
+
+from markupsafe import Markup
+from starlette.responses import RedirectResponse
+from starlette.routing import Route
+
+from mintage.errors import RequestError
+from mintage.lease.holder import Holder
+from mintage.rules import LATEST_MS, MAX_NODES, NodeRecord, check_name, history_begin
+from mintage.server.config.values import shown
+from mintage.server.console.frame import caller, page, read, service_of, store_of
+from mintage.server.console.node_map import STATES, NodeMap, node_map, state_of
+from mintage.server.console.pages.ends import COUNT_S, MOST, POOLS, count_numbers, pool_ends
+from mintage.server.console.query import Query
+from mintage.server.console.strip import Strip, Window, strip, whole_range, windows_of
+from mintage.server.console.table import Column, Table
+from mintage.store import PAGE
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from starlette.requests import Request
+    from starlette.responses import Response
+
+    from mintage.rules import GrantRecord, PoolRecord
+    from mintage.store import Store
+
+TITLE: Final = "Pools"
+PATH: Final = "/pools"
+MOST_RECORDS: Final = 65_536
+"""The most records of node numbers that a page of a pool reads."""
+MOST_GRANTS: Final = 200
+"""The most past windows on a page of a node number."""
+_SHOWN_WINDOWS: Final = 8
+"""The windows in the picture of a page without a range: the last ones."""
+_SPANS: Final = (("10 minutes", 600_000), ("hour", 3_600_000), ("day", 86_400_000), ("week", 604_800_000))
+
+
+def pool_url(pool: str, node: int | None = None, **query: object) -> str:
+    """Return the URL of the page of a pool or of one of its node numbers."""
+    path = f"/console{PATH}/{quote(pool, safe='')}" + ("" if node is None else f"/{node}")
+    return f"{path}?{urlencode(query)}" if query else path
+
+
+async def _pools(request: Request) -> Response:
+    """Answer with all pools."""
+    store = store_of(request)
+    records = await read(request, "describe", "", store.list_pools, "", MOST)
+    numbers = await read(request, "describe", "", count_numbers, store, fresh_s=COUNT_S)
+    empty = "No pools yet: the first generator with this store creates one."
+    table = Table(
+        Query.of(request), "Pools of node numbers", POOLS, pool_ends(records, numbers), sort="pool", empty=empty
+    )
+    may_create = caller(request).may_any("create")
+    return await page(request, "pools.html", title=TITLE, tables=[table], live=True, may_create=may_create)
+
+
+# --- one pool -----------------------------------------------------------------------------------------------------
+
+
+class PoolNodes(NamedTuple):
+    """A pool and the records of its node numbers from a first one on."""
+
+    pool: PoolRecord
+    records: list[NodeRecord]
+    stop: int | None
+    """The first number that was not read, as there may be too many; ``None`` if all were."""
+    now_ms: int
+    """The store's clock."""
+
+    @property
+    def size(self) -> int:
+        """The number of its node numbers; in a layout that this version does not know, up to the last one granted."""
+        return size_of(self.pool) or (self.records[-1].node + 1 if self.records else 1)
+
+    def within(self, first: int, last: int) -> tuple[range, list[NodeRecord]]:
+        """Return the part of the numbers ``first`` to ``last`` that was read, and its records."""
+        stop = min(last + 1, self.size if self.stop is None else self.stop)
+        low, high = (bisect_left(self.records, each, key=lambda record: record.node) for each in (first, stop))
+        return range(first, stop), self.records[low:high]
+
+
+def read_nodes(store: Store, pool: str, first: int = 0, most: int = MOST_RECORDS) -> PoolNodes | None:
+    """Return a pool and its node numbers from ``first`` on; ``None`` if there is no such pool.
+
+    :param most: the records after which it reads no further page.
+    """
+    record = store.get_pool(pool)
+    if record is None:
+        return None
+    found: list[NodeRecord] = []
+    stop = None
+    while len(found) < most:
+        part = store.list_leases(pool, found[-1].node if found else first - 1, PAGE)
+        found += part
+        if len(part) < PAGE:
+            break
+    else:
+        stop = found[-1].node + 1
+    return PoolNodes(record, found, stop, store.now_ms())
+
+
+def size_of(pool: PoolRecord) -> int | None:
+    """Return the number of a pool's node numbers; ``None`` if this version does not know the layout."""
+    return pool_ends([pool], {})[0].nodes
+
+
+class Row:
+    """The row of a window: of a node number's record, or in the picture of one."""
+
+    def __init__(self, record: NodeRecord | Window, state: str) -> None:
+        self.record = record
+        self.state = state
+
+    @cached_property
+    def holder(self) -> Holder:
+        """The process that has it, or had it."""
+        return Holder.parse(self.record.holder or "")
+
+
+def _node_url(row: Row) -> str | None:
+    record = row.record
+    return pool_url(record.pool, record.node) if isinstance(record, NodeRecord) else None
+
+
+STATE: Final = Column(
+    "state",
+    "State",
+    lambda each: each.state,
+    show=lambda each: Markup('<span class="badge state-{0}">{0}</span>').format(each.state),
+)
+HOLDER: Final = (
+    Column("host", "Host", lambda each: each.holder and (each.holder.host or None), "code"),
+    Column("process", "Process", lambda each: each.holder and each.holder.pid),
+    Column("started", "Started", lambda each: each.holder and each.holder.started, "time"),
+    Column("version", "Version", lambda each: each.holder and each.holder.version, "code"),
+)
+"""The columns of a row with a ``holder``."""
+_WINDOW: Final = (
+    STATE,
+    *HOLDER,
+    Column("granted", "Granted", lambda each: each.record.since_ms or None, "time"),
+    Column("floor", "Window from", lambda each: each.record.floor_ms or None, "time"),
+    Column("fence", "Window until, its fence", lambda each: each.record.until_ms, "time"),
+)
+_LEASES: Final = (
+    Column("node", "Number", lambda each: each.record.node, "number", link=_node_url),
+    *_WINDOW,
+    Column("copy", "Copy seen", lambda each: each.record.cloned_ms or None, "time"),
+)
+_WINDOWS: Final = (Column("holder", "Holder", lambda each: each.record.letter), *_WINDOW)
+
+
+async def _pool(request: Request) -> Response:
+    """Answer with the map of a pool's node numbers and their holders."""
+    name, query = request.path_params["pool"], Query.of(request)
+    check_name(name, "pool")
+    if query.text("node"):
+        return RedirectResponse(pool_url(name, query.integer("node", 0, 0, MAX_NODES - 1)), 303)
+    first = query.integer("first", 0, 0, MAX_NODES - 1)
+    last = query.integer("last", MAX_NODES - 1, first, MAX_NODES - 1)
+    chosen = query.one_of("state", ("live", "all", *STATES), "live")
+    found = await _nodes(request, name, first, last)
+    if first >= found.size:
+        raise RequestError(f"first {first} is outside 0..{found.size - 1}", code="request.malformed")
+    nodes, records = found.within(first, last)
+    wanted = {"live": ("held", "revoked"), "all": STATES}.get(chosen, (chosen,))
+    rows = [Row(each, state) for each in records if (state := state_of(each, found.pool, found.now_ms)) in wanted]
+    has_copies = any(each.cloned_ms for each in records)
+    table = Table(
+        query,
+        "Holders" if chosen == "live" else "Node numbers that were granted",
+        _LEASES if has_copies else _LEASES[:-1],
+        rows,
+        sort="node",
+        empty="Nobody holds one of these numbers now." if chosen == "live" else "There is none.",
+        note="" if nodes.stop == min(last + 1, found.size) else _CUT.format(nodes.stop),
+    )
+    return await page(
+        request,
+        "pool.html",
+        title=name,
+        tables=[table],
+        # A page of 10,000 records takes a fifth of a second: it is less than 1 % of a core.
+        live=0 if table.search else 5 + len(records) // 400,
+        pool=found.pool,
+        size=found.size,
+        now_ms=found.now_ms,
+        map=await asyncio.to_thread(_map, found, nodes, records, table),
+        states=STATES,
+        chosen=chosen,
+        address=lambda cell: (
+            pool_url(name, cell.first)
+            if cell.first == cell.last
+            else query.link(first=cell.first, last=cell.last, page=None)
+        ),
+    )
+
+
+_CUT: Final = "There are more numbers that were ever granted: add ?first={} to the address."
+
+
+async def _nodes(request: Request, name: str, first: int, last: int) -> PoolNodes:
+    """Return a pool with the records of the numbers ``first`` to ``last``, and others.
+
+    :raises RequestError: ``request.path``: there is no such pool; as :func:`read`.
+    """
+    found = await read(request, "describe", name, read_nodes, store_of(request), name)
+    if found is None:
+        raise RequestError(f"there is no pool {name!r}", code="request.path")
+    if found.stop is None or first == 0 or last < found.stop:
+        return found
+    # One at a time and not kept, as it may take tens of megabytes, and there are many firsts.
+    service = service_of(request)
+    async with service.one_list():
+        later = await service.ask(caller(request), "describe", name, read_nodes, service.store, name, first)
+    return later or found
+
+
+def _map(found: PoolNodes, nodes: range, records: list[NodeRecord], table: Table) -> NodeMap:
+    marked = [each.record.node for each in table.rows] if table.search else ()
+    return node_map(found.pool, records, nodes, found.now_ms, marked)
+
+
+# --- one node number ----------------------------------------------------------------------------------------------
+
+
+class NodeWindows(NamedTuple):
+    """A node number of a pool and its past grants."""
+
+    pool: PoolRecord
+    record: NodeRecord | None
+    grants: Sequence[GrantRecord]
+    """The past grants, the latest first: one more than :data:`MOST_GRANTS` if there are older ones."""
+    now_ms: int
+
+
+def read_windows(store: Store, pool: str, node: int, before_ms: int) -> NodeWindows | None:
+    """Return the grants of a node number whose windows began at or before ``before_ms``; ``None`` without the pool."""
+    found = store.get_pool(pool)
+    if found is None:
+        return None
+    # The record first: what a grant in between overwrites is in the history then.
+    record = next((each for each in store.list_leases(pool, node - 1, 1) if each.node == node), None)
+    grants = store.list_grants(pool, node, before_ms, MOST_GRANTS + 1)
+    return NodeWindows(found, record, grants, store.now_ms())
+
+
+async def _node(request: Request) -> Response:
+    """Answer with the windows of a node number along time."""
+    name, query = request.path_params["pool"], Query.of(request)
+    check_name(name, "pool")
+    node = _node_of(request.path_params["node"])
+    before_ms = query.integer("before", LATEST_MS, 0, LATEST_MS)
+    found = await read(request, "describe", name, read_windows, store_of(request), name, node, before_ms)
+    if found is None:
+        raise RequestError(f"there is no pool {name!r}", code="request.path")
+    pool, now_ms = found.pool, found.now_ms
+    size = size_of(pool)
+    if size is not None and node >= size:
+        raise RequestError(f"pool {name!r} has the node numbers 0 to {size - 1}, not {node}", code="request.path")
+    is_first = found.record is not None and found.record.floor_ms <= before_ms
+    windows = windows_of(found.record if is_first else None, found.grants[:MOST_GRANTS])
+    has_older = len(found.grants) > MOST_GRANTS
+    state = state_of(found.record, pool, now_ms)
+    rows = [Row(each, state if each.is_current and state in {"held", "revoked"} else "ended") for each in windows]
+    at_ms = query.integer("at", 0, 0, LATEST_MS)
+    return await page(
+        request,
+        "node.html",
+        title=f"Node {node:,} of {name}",
+        tables=[Table(query, "Windows", _WINDOWS, rows, empty="It was never granted.")],
+        live=True,
+        pool=pool,
+        node=node,
+        state=state,
+        may_revoke=state == "held" and caller(request).may("admin", name),
+        meaning=STATES[state],
+        row=rows[0] if rows and windows[0].is_current else None,
+        known_ms=history_begin(pool, now_ms),
+        now_ms=now_ms,
+        at_ms=at_ms,
+        strip=_picture(query, found, windows, at_ms, has_older=has_older),
+        spans=[
+            (words, query.link(**{"from": max(0, now_ms - span_ms), "to": now_ms + pool.span_ms, "at": None}))
+            for words, span_ms in _SPANS
+        ],
+        address=lambda bar: query.link(**_around(bar.first_ms, bar.last_ms)),
+        older=query.link(before=windows[-1].floor_ms - 1, **{"from": None, "to": None}) if has_older else None,
+        pool_url=pool_url,
+    )
+
+
+def _node_of(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and len(text) <= 14 and int(text) < MAX_NODES):
+        raise RequestError(f"{shown(text, 40)} is not a node number", code="request.path")
+    return int(text)
+
+
+def _around(first_ms: int, last_ms: int) -> dict[str, int]:
+    """Return the parameters of a picture of a period, with room at both ends."""
+    room = max((last_ms - first_ms) // 5, 5_000)
+    return {"from": max(0, first_ms - room), "to": last_ms + room}
+
+
+def _picture(query: Query, found: NodeWindows, windows: list[Window], at_ms: int, *, has_older: bool) -> Strip:
+    """Return the picture of a page's windows, in the range of the URL or around the time that the page points at."""
+    first_ms, last_ms = whole_range(found.pool, windows[:_SHOWN_WINDOWS], found.now_ms)
+    if at_ms:
+        held = next((each for each in windows if each.starts_ms <= at_ms < each.until_ms), None)
+        near = _around(held.starts_ms or at_ms, held.until_ms) if held else _around(at_ms - 300_000, at_ms + 300_000)
+        first_ms, last_ms = near.values()
+    first_ms = query.integer("from", first_ms, 0, LATEST_MS)
+    last_ms = query.integer("to", max(last_ms, first_ms + 1), first_ms + 1, LATEST_MS + 1)
+    known_ms = history_begin(found.pool, found.now_ms)
+    known_ms = found.now_ms if known_ms is None else known_ms
+    if has_older:
+        known_ms = max(known_ms, windows[-1].starts_ms)
+    return strip(found.pool, windows, first_ms, last_ms, found.now_ms, known_ms=known_ms, at_ms=at_ms)
+
+
+ROUTES: Final = (
+    Route(PATH, _pools, methods=["GET"]),
+    Route(PATH + "/{pool}", _pool, methods=["GET"]),
+    Route(PATH + "/{pool}/{node}", _node, methods=["GET"]),
+)
