@@ -23,6 +23,8 @@ BODY: Final = "x" * 100
 NAME: Final = "mintage_keys_"
 """The beginning of the name of every schema that a run creates."""
 QUIET_S: Final = 10
+CONNECTIONS: Final = 16
+BEFORE_EACH_PART: Final = "a checkpoint before each part"
 
 
 class Database(ABC):
@@ -40,9 +42,9 @@ class Database(ABC):
         self.metadata = sa.MetaData(schema=self.schema)
         self._statements: dict[str, str] = {}
 
+    @abstractmethod
     def connected(self, url: URL) -> sa.Engine:
-        """Return the engine; each connection is closed after its use, so that the server has its statistics."""
-        return sa.create_engine(url, poolclass=NullPool)
+        """Return the engine."""
 
     def create(self) -> None:
         """Create the schema."""
@@ -80,7 +82,7 @@ class Database(ABC):
 
     def query(self, statement: str) -> list[Any]:
         """Return the rows of a statement."""
-        with self.engine.connect() as connection:
+        with self.engine.connect().execution_options(no_parameters=True) as connection:
             return list(connection.exec_driver_sql(statement))
 
     def column(self, key: Key) -> str:
@@ -108,9 +110,9 @@ class Database(ABC):
     def sizes(self, key: Key) -> tuple[int, int]:
         """Return the bytes of the table and of its indexes."""
 
-    def checkpoint(self) -> str | None:
-        """Write all pages to the disk, so that each part begins alike; return the reason if the account must not."""
-        return None
+    @abstractmethod
+    def checkpoint(self) -> str:
+        """Write all pages to the disk where that changes the bytes of the log; return a sentence on it."""
 
     def analyze(self, key: Key) -> None:
         """Update the statistics of the planner."""
@@ -132,6 +134,7 @@ class PostgreSQL(Database):
     analyzes = "VACUUM (ANALYZE) {}"
 
     def connected(self, url: URL) -> sa.Engine:
+        # Each connection is closed after its use: a backend reports its statistics when it ends.
         arguments = {"application_name": self.schema}
         return sa.create_engine(url.set(drivername="postgresql+psycopg"), poolclass=NullPool, connect_args=arguments)
 
@@ -169,13 +172,13 @@ class PostgreSQL(Database):
         )
         return table, index
 
-    def checkpoint(self) -> str | None:
+    def checkpoint(self) -> str:
         with self.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
             try:
                 connection.exec_driver_sql("CHECKPOINT")
             except sa.exc.DBAPIError as error:
-                return str(error.orig).partition("\n")[0]
-        return None
+                return f"no checkpoint before each part: {str(error.orig).partition(chr(10))[0]}"
+        return BEFORE_EACH_PART
 
 
 class MySQL(Database):
@@ -191,7 +194,7 @@ class MySQL(Database):
 
     def connected(self, url: URL) -> sa.Engine:
         dialect = url.drivername.partition("+")[0]
-        return sa.create_engine(url.set(drivername=f"{dialect}+pymysql"), poolclass=NullPool)
+        return sa.create_engine(url.set(drivername=f"{dialect}+pymysql"), pool_size=CONNECTIONS)
 
     def version(self) -> str:
         said = str(self.query("SELECT VERSION()")[0][0])
@@ -223,6 +226,9 @@ class MySQL(Database):
             f"WHERE table_schema = '{self.schema}' AND table_name = '{key.table}'"
         )
         return int(table), int(index)
+
+    def checkpoint(self) -> str:
+        return "checkpoints as the server decides"
 
 
 class SQLite(Database):
@@ -299,9 +305,9 @@ class SQLite(Database):
         self.logged += self._log_bytes()
         run("PRAGMA wal_checkpoint(TRUNCATE)")
 
-    def checkpoint(self) -> str | None:
+    def checkpoint(self) -> str:
         self._begin_log(self.query)
-        return None
+        return BEFORE_EACH_PART
 
     def counters(self, _: Key) -> Counters:
         return Counters(self.logged + self._log_bytes(), None, None)
