@@ -1,8 +1,8 @@
-"""Draw the pictures of README.md and of docs/: bar charts from a record, and the drawings of docs/pictures/drawings.
+"""Draw the pictures of README.md and docs/: bars and curves from records, and the drawings of docs/pictures/drawings.
 
 Each picture is a file for light pages and one for dark pages. A page shows it by `<img>`, where no style sheet, font or
-script of the page reaches it, so each file has the whole style. No library draws the bars: one that writes text as
-text, in two themes and without a script, would need more lines to configure than the bars need.
+script of the page reaches it, so each file has the whole style. No library draws them: one that writes text as text, in
+two themes and without a script, would need more lines to configure than the bars and curves need.
 """
 
 from collections.abc import Iterable, Iterator, Mapping

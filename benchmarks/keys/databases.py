@@ -157,14 +157,16 @@ class PostgreSQL(Database):
 
     def counters(self, key: Key) -> Counters:
         others = f"SELECT 1 FROM pg_stat_activity WHERE application_name = '{self.schema}' AND pid <> pg_backend_pid()"
-        deadline = time.monotonic() + QUIET_S
-        while self.query(others) and time.monotonic() < deadline:  # a backend reports as it ends
-            time.sleep(0.02)
-        [counted] = self.query(
+        counted = (
             "SELECT pg_current_wal_insert_lsn() - '0/0', heap_blks_hit + idx_blks_hit, heap_blks_read + idx_blks_read "
             f"FROM pg_statio_user_tables WHERE schemaname = '{self.schema}' AND relname = '{key.table}'"
         )
-        return Counters(*map(int, counted))
+        with self.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+            deadline = time.monotonic() + QUIET_S
+            while connection.exec_driver_sql(others).first() and time.monotonic() < deadline:
+                time.sleep(0.02)  # a backend reports as it ends
+            [log_bytes, hits, misses] = connection.exec_driver_sql(counted).one()
+        return Counters(int(log_bytes), int(hits), int(misses))
 
     def sizes(self, key: Key) -> tuple[int, int]:
         [(table, index)] = self.query(

@@ -97,10 +97,10 @@ class Result:
         """Return the bytes of the table and the index of its key, a row."""
         return (self.table_bytes + self.index_bytes) / self.rows
 
-    def log_bytes(self, part: Part | None = None) -> float:
-        """Return the bytes of the log a row, of one part or of all."""
-        parts = self.parts if part is None else [part]
-        return sum(each.log_bytes for each in parts) / sum(each.rows for each in parts)
+    @property
+    def log_bytes(self) -> float:
+        """Return the bytes of the log, a row."""
+        return sum(part.log_bytes for part in self.parts) / self.rows
 
     @property
     def hit_ratio(self) -> float | None:

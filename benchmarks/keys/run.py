@@ -38,6 +38,7 @@ class Plan:
     """The time after which no other part begins, so that all tables have as many rows."""
     batch: int = BATCH
     parts: int = PARTS
+    ranges: int = RANGES
     say: Callable[[str], None] = print
 
 
@@ -139,9 +140,10 @@ def read_points(database: Database, loaded: Loaded, count: int, chance: random.R
 
 
 def seconds_of(spans: Sequence[tuple[float, float]]) -> list[tuple[int, int]]:
-    """Return the whole seconds inside of parts, as bounds in milliseconds; without any, all parts as one."""
-    found = [(at, at + 1) for began, ended in spans for at in range(int(began) + 1, int(ended))]
-    return [(begin * SECOND_MS, end * SECOND_MS) for begin, end in found or [(int(spans[0][0]), int(spans[-1][1]) + 1)]]
+    """Return the whole seconds inside of parts, as bounds in milliseconds; of parts without any, those around them."""
+    inside = [(at, at + 1) for began, ended in spans for at in range(int(began) + 1, int(ended))]
+    around = [(int(began), int(ended) + 1) for began, ended in spans]
+    return [(begin * SECOND_MS, end * SECOND_MS) for begin, end in inside or around]
 
 
 def read_range(database: Database, loaded: Loaded, bounds_ms: tuple[int, int]) -> tuple[float, int, Counters]:
@@ -177,7 +179,7 @@ def read(database: Database, each: list[Loaded], plan: Plan) -> Iterator[tuple[L
             database.index_time(loaded.key)
             database.analyze(loaded.key)
             time_index[loaded.key.label] = sum(database.sizes(loaded.key)) - before
-    for turn in range(RANGES):
+    for turn in range(plan.ranges):
         for loaded in each if turn % 2 else reversed(each):
             bounds = random.Random(turn).choice(seconds_of(loaded.spans))
             ranges.setdefault(loaded.key.label, []).append(read_range(database, loaded, bounds))

@@ -17,7 +17,7 @@ from benchmarks.keys.__main__ import schema, selected
 from benchmarks.keys.databases import NAME, PostgreSQL, SQLite, database_of
 from benchmarks.keys.kinds import KEYS, Key
 from benchmarks.keys.record import DIRECTORY, KeyRecord, Run
-from benchmarks.keys.run import Plan, measure, sizes_of
+from benchmarks.keys.run import Plan, measure, seconds_of, sizes_of
 from tests.helpers.sql_servers import account, administer
 from tests.servers.server import until
 
@@ -33,7 +33,7 @@ MARIADB_RIGHTS: Final = rf"GRANT ALL ON `{NAME.replace('_', chr(92) + '_')}%`.* 
 
 
 def small(rows: int) -> Plan:
-    return Plan(rows, minutes=1, batch=50, parts=2, say=lambda _: None)
+    return Plan(rows, minutes=1, batch=50, parts=2, ranges=2, say=lambda _: None)
 
 
 def run_on(url: str, pattern: str, rows: int = 1000) -> Run:
@@ -51,7 +51,7 @@ def check(run: Run) -> None:
     assert len(run.results) == 3
     for result in run.results:
         assert (result.rows, len(result.parts)) == (run.rows, 2)
-        assert result.log_bytes() > 100
+        assert result.log_bytes > 100
         assert result.table_bytes > 100 * result.rows
         assert result.range.rows > 0
     assert {result.key for result in run.results if result.time_index_bytes} == {"auto-increment"}
@@ -85,6 +85,11 @@ def test_batches_add_up_and_are_the_same_for_each_key() -> None:
     assert sizes == sizes_of(200_000, 500, seed=3)
     assert sum(sizes) == 200_000
     assert 0 < min(sizes) < max(sizes) < 1000
+
+
+def test_range_covers_whole_seconds_of_one_part() -> None:
+    assert seconds_of([(10.5, 13.2), (20.1, 20.9)]) == [(11_000, 12_000), (12_000, 13_000)]
+    assert seconds_of([(10.1, 10.9), (20.1, 21.2)]) == [(10_000, 11_000), (20_000, 22_000)]
 
 
 def test_file_that_exists_is_refused(tmp_path: Path) -> None:
