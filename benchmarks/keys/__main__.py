@@ -79,15 +79,16 @@ def schema(database: Database) -> Iterator[None]:
         database.engine.dispose()
 
 
-def selected(pattern: str, database: str) -> list[Key]:
+def selected(pattern: str, database: Database) -> list[Key]:
     """Return the keys of a database whose label matches a regular expression.
 
     :raises SystemExit: if none does.
     """
-    found = [key for key in KEYS if database in key.databases and re.search(pattern, key.label)]
+    keys = [key for key in KEYS if database.has(key)]
+    found = [key for key in keys if re.search(pattern, key.label)]
     if not found:
-        labels = ", ".join(key.label for key in KEYS if database in key.databases)
-        raise SystemExit(f"no key of {database} matches {pattern!r}; the keys are {labels}")
+        labels = ", ".join(key.label for key in keys)
+        raise SystemExit(f"no key of {database.name} matches {pattern!r}; the keys are {labels}")
     return found
 
 
@@ -123,7 +124,7 @@ def main() -> int:
         for name in [options.url] if options.url else options.databases or DATABASES:
             with ExitStack() as stack:
                 database = database_of(name) if options.url else stack.enter_context(started(name))
-                keys = selected(options.keys, database.name)
+                keys = selected(options.keys, database)
                 stack.enter_context(schema(database))
                 run = measure(database, keys, plan)
             print(report.text(run))

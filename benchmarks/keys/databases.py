@@ -46,6 +46,10 @@ class Database(ABC):
     def connected(self, url: URL) -> sa.Engine:
         """Return the engine."""
 
+    def has(self, key: Key) -> bool:
+        """Return True if the database has the column of a key. MySQL has no type for UUIDs."""
+        return self.name in key.databases and (key.form, self.engine.dialect.name) != ("native", "mysql")
+
     def create(self) -> None:
         """Create the schema."""
         with self.engine.begin() as connection:

@@ -39,7 +39,7 @@ def small(rows: int) -> Plan:
 def run_on(url: str, pattern: str, rows: int = 1000) -> Run:
     database = database_of(url)
     with schema(database):
-        return measure(database, selected(pattern, database.name), small(rows))
+        return measure(database, selected(pattern, database), small(rows))
 
 
 def command(url: str, *options: str) -> list[str]:
@@ -111,13 +111,23 @@ def test_run_on_postgresql_touches_its_own_schema_alone(postgresql: Server) -> N
     assert postgresql.sql("SELECT COUNT(*) FROM pg_tables WHERE schemaname = 'public'") == "1\n"
 
 
-def test_run_on_mariadb_touches_its_own_schema_alone(mariadb: MariaDB) -> None:
-    mariadb.sql(f"{MARIADB_RIGHTS}; CREATE TABLE mintage.mine AS SELECT 1 AS one")
-    run = run_on(mariadb.url, THREE)
+@pytest.mark.parametrize("server", ["mariadb", "mysql"])
+def test_run_on_mariadb_or_mysql_touches_its_own_schema_alone(server: str, request: pytest.FixtureRequest) -> None:
+    running: MariaDB = request.getfixturevalue(server)
+    running.sql(f"{MARIADB_RIGHTS}; CREATE TABLE mintage.mine AS SELECT 1 AS one")
+    run = run_on(running.url, THREE)
     check(run)
     assert all(result.hit_ratio for result in run.results)
-    assert mariadb.sql(SCHEMAS) == ""
-    assert mariadb.sql("SELECT one FROM mintage.mine") == "1\n"
+    assert running.sql(SCHEMAS) == ""
+    assert running.sql("SELECT one FROM mintage.mine") == "1\n"
+
+
+def test_mysql_has_no_native_uuids() -> None:
+    labels = {
+        name: {key.label for key in selected("", database_of(f"{name}://nobody@127.0.0.1:1/none"))}
+        for name in ("mysql", "mariadb")
+    }
+    assert labels["mariadb"] - labels["mysql"] == {"uuid4 native", "uuid7 native"}
 
 
 @pytest.mark.parametrize("server", ["postgresql", "mariadb"])
