@@ -1,16 +1,17 @@
-"""Draw the pictures of README.md and of docs/: bar charts from a record, and the drawings of docs/pictures/drawings.
+"""Draw the pictures of README.md and docs/: bars and curves from records, and the drawings of docs/pictures/drawings.
 
 Each picture is a file for light pages and one for dark pages. A page shows it by `<img>`, where no style sheet, font or
-script of the page reaches it, so each file has the whole style. No library draws the bars: one that writes text as
-text, in two themes and without a script, would need more lines to configure than the bars need.
+script of the page reaches it, so each file has the whole style. No library draws them: one that writes text as text, in
+two themes and without a script, would need more lines to configure than the bars and curves need.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from html import escape
 from itertools import groupby
+from math import ceil, floor, log10
 from pathlib import Path
 from statistics import median
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from benchmarks.record import Record, Result
 
@@ -137,38 +138,115 @@ def _words(figure: float) -> str:
     return f"{figure:,.{1 if figure < 10 else 0}f}"
 
 
-def chart(chart: Chart, record: Record) -> str:
-    """Return a drawing of the bars, the best of each group first. A bar that was not measured is left out."""
-    lines = [f'<text class="head" x="{_MARGIN}" y="34">{escape(chart.title)}</text>']
-    said = []
+class Shown(NamedTuple):
+    """One bar of a drawing, with its figure."""
+
+    group: str
+    label: str
+    figure: float
+    is_ours: bool
+
+
+def place_of(facts: Mapping[str, Any], date: str) -> str:
+    """Return the interpreter, the machine and the day of a record."""
+    return f"{facts['python']}, {facts['cpu']}, {date[:10]}"
+
+
+def framed(title: str, said: Iterable[str], height: int, lines: Iterable[str]) -> str:
+    """Return a drawing with its title for readers who see no pictures."""
+    head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" role="img">'
+    text = f"  <title>{escape(f'{title}. ' + '; '.join(said))}</title>"
+    heading = f'<text class="head" x="{_MARGIN}" y="34">{escape(title)}</text>'
+    return "\n".join([head, text, *(f"  {line}" for line in (heading, *lines)), "</svg>", ""])
+
+
+def bars(title: str, shown: Iterable[Shown], place: str) -> str:
+    """Return a drawing of bars, the best of each group first."""
+    lines, said = [], []
     y = 54
-    is_less = "shorter" in chart.title
-    for group, bars in groupby(chart.bars, key=lambda bar: bar.group):
-        found = [(figure, bar) for bar in bars if (figure := _figure(bar, record.results)) is not None]
-        found.sort(key=lambda pair: pair[0] if is_less else -pair[0])
-        if not found:
-            continue
+    is_less = "shorter" in title
+    for group, each in groupby(shown, key=lambda bar: bar.group):
+        found = sorted(each, key=lambda bar: bar.figure if is_less else -bar.figure)
+        longest = max(bar.figure for bar in found)
         if group:
             lines.append(f'<text class="mute" x="{_MARGIN}" y="{y + 12}">{escape(group)}</text>')
             y += 22
-        for figure, bar in found:
-            width = max(1, figure / max(each for each, _ in found) * (WIDTH - 2 * _MARGIN - _LABELS - _FIGURES))
+        for bar in found:
+            width = max(1, bar.figure / longest * (WIDTH - 2 * _MARGIN - _LABELS - _FIGURES))
             kind, label = ("ours", "name") if bar.is_ours else ("bar", "label")
             left = _MARGIN + _LABELS
             lines += [
                 f'<text class="{label}" x="{left - 8}" y="{y + 13}" text-anchor="end">{escape(bar.label)}</text>',
                 f'<rect class="{kind}" x="{left}" y="{y}" width="{width:.1f}" height="{_THICK}" rx="2"/>',
-                f'<text class="{label}" x="{left + width + 6:.1f}" y="{y + 13}">{_words(figure)}</text>',
+                f'<text class="{label}" x="{left + width + 6:.1f}" y="{y + 13}">{_words(bar.figure)}</text>',
             ]
-            said.append(f"{group}{': ' if group else ''}{bar.label} {_words(figure)}")
+            said.append(f"{group}{': ' if group else ''}{bar.label} {_words(bar.figure)}")
             y += _ROW
         y += 8 if group else 0
-    facts = record.facts
-    place = f"{facts['python']}, {facts['cpu']}, {record.date[:10]}"
     lines.append(f'<text class="mute" x="{_MARGIN}" y="{y + 14}">{escape(place)}</text>')
-    head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {y + 32}" role="img">'
-    title = f"  <title>{escape(f'{chart.title}. ' + '; '.join(said))}</title>"
-    return "\n".join([head, title, *(f"  {line}" for line in lines), "</svg>", ""])
+    return framed(title, said, y + 32, lines)
+
+
+def chart(chart: Chart, record: Record) -> str:
+    """Return a drawing of a chart. A bar that was not measured is left out."""
+    found = ((bar, _figure(bar, record.results)) for bar in chart.bars)
+    shown = [Shown(bar.group, bar.label, figure, bar.is_ours) for bar, figure in found if figure is not None]
+    return bars(chart.title, shown, place_of(record.facts, record.date))
+
+
+class Curve(NamedTuple):
+    """One line of a drawing, by the class of its stroke."""
+
+    label: str
+    stroke: str
+    points: list[tuple[float, float]]
+
+
+_TOP, _BOTTOM, _LEFT, _RIGHT = 56, 250, 62, 126
+
+
+def _round_up(figure: float) -> float:
+    """Return the next number of one digit and zeros, for the end of an axis."""
+    step: float = 10.0 ** floor(log10(figure))
+    return ceil(figure / step) * step
+
+
+def _mark(figure: float) -> str:
+    return _words(figure).removesuffix(".0")
+
+
+def curves(title: str, across: str, drawn: list[Curve], place: str) -> str:
+    """Return a drawing of lines from 0 to what `across` names, each with its name at its end."""
+    widest = max(x for curve in drawn for x, _ in curve.points)
+    highest = _round_up(max(y for curve in drawn for _, y in curve.points))
+
+    def at(point: tuple[float, float]) -> tuple[float, float]:
+        x, y = point
+        return _LEFT + x / widest * (WIDTH - _LEFT - _RIGHT), _BOTTOM - y / highest * (_BOTTOM - _TOP)
+
+    right = WIDTH - _RIGHT
+    lines = []
+    for share in (0, 0.5, 1):
+        _, y = at((0, highest * share))
+        lines += [
+            f'<path class="frame" d="M{_LEFT} {y:.0f}H{right}"/>',
+            f'<text class="mute" x="{_LEFT - 8}" y="{y + 5:.0f}" text-anchor="end">{_mark(highest * share)}</text>',
+        ]
+    said, free = [], float(_TOP - 20)
+    for curve in sorted(drawn, key=lambda curve: -curve.points[-1][1]):
+        path = "L".join(f"{x:.1f} {y:.1f}" for x, y in map(at, curve.points))
+        free = max(free + 18, at(curve.points[-1])[1] + 5)
+        lines += [
+            f'<path class="{curve.stroke}" d="M{path}"/>',
+            f'<text x="{right + 8}" y="{free:.0f}">{escape(curve.label)}</text>',
+        ]
+        said.append(f"{curve.label} from {_words(curve.points[0][1])} to {_words(curve.points[-1][1])}")
+    lines += [
+        f'<text class="mute" x="{_LEFT}" y="{_BOTTOM + 22}">0</text>',
+        f'<text class="mute" x="{right}" y="{_BOTTOM + 22}" text-anchor="end">{escape(across)}</text>',
+        f'<text class="mute" x="{_MARGIN}" y="{_BOTTOM + 46}">{escape(place)}</text>',
+    ]
+    return framed(title, said, _BOTTOM + 64, lines)
 
 
 def themed(drawing: str, theme: str) -> str:
@@ -180,11 +258,11 @@ def themed(drawing: str, theme: str) -> str:
     return f"{head}{end}  <style>\n    {style}\n  </style>\n  {card}\n{body}"
 
 
-def drawn(record: Record | None) -> Iterator[tuple[Path, str]]:
-    """Yield each file of a picture, and its text."""
+def drawn(record: Record | None, others: Mapping[str, str]) -> Iterator[tuple[Path, str]]:
+    """Yield each file of a picture, and its text. `others` are drawings of other records by their names."""
     drawings = {path.stem: path.read_text("utf-8") for path in sorted((PICTURES / "drawings").glob("*.svg"))}
     if record is not None:
         drawings |= {name: chart(each, record) for name, each in CHARTS.items()}
-    for name, drawing in drawings.items():
+    for name, drawing in {**drawings, **others}.items():
         for theme in THEMES:
             yield PICTURES / f"{name}-{theme}.svg", themed(drawing, theme)

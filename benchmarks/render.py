@@ -8,6 +8,8 @@ from itertools import groupby
 from pathlib import Path
 
 from benchmarks import format_table, pictures
+from benchmarks.keys import report
+from benchmarks.keys.record import KeyRecord
 from benchmarks.record import Record, Result
 
 ROOT = Path(__file__).parent.parent
@@ -112,6 +114,7 @@ SECTIONS: tuple[tuple[str, str, Callable[[Record | None], str]], ...] = (
     ("docs/performance.md", "first", first),
     ("docs/performance.md", "rows", rows),
     ("docs/how-to/choose.md", "family", partial(format_table.table, "../schemes/{}.md")),
+    ("docs/how-to/choose.md", "keys", lambda _: report.tables(KeyRecord.newest())),
 )
 """A page, the name of its markers, and the content between them."""
 
@@ -129,7 +132,7 @@ def rendered() -> Iterator[tuple[Path, str, str]]:
                 raise SystemExit(f"{name} lacks the markers of {marker}")
             new = f"{before}{begin}\n\n{section_of(record)}\n\n{end}{after}"
         yield page, document, new
-    for picture, new in pictures.drawn(record):
+    for picture, new in pictures.drawn(record, report.charts(KeyRecord.newest())):
         yield picture, picture.read_text("utf-8") if picture.exists() else "", new
 
 

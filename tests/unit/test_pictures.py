@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 from xml.etree import ElementTree as ET
 
 import pytest
 
-from benchmarks.pictures import CHARTS, PICTURES, Bar, Chart, chart, drawn, themed
+from benchmarks.keys import report
+from benchmarks.keys.record import KeyRecord
+from benchmarks.pictures import CHARTS, PICTURES, Bar, Chart, Curve, chart, curves, drawn, themed
 from benchmarks.record import Record, Result
 from benchmarks.rows import ROWS
 from benchmarks.timing import Rounds
@@ -58,7 +61,7 @@ def test_text_of_a_picture_stays_on_its_card_in_a_wide_font(file: Path) -> None:
 
 def test_each_picture_is_there_for_light_and_for_dark_pages() -> None:
     names = {file.name for file in FILES}
-    assert names == {path.name for path, _ in drawn(Record.newest())}
+    assert names == {path.name for path, _ in drawn(Record.newest(), report.charts(KeyRecord.newest()))}
     assert {name.replace("-light", "-dark") for name in names if "-light" in name} == {
         name for name in names if "-dark" in name
     }
@@ -78,6 +81,20 @@ def test_bar_is_as_long_as_its_median_and_the_best_comes_first() -> None:
 def test_longer_bars_come_first_where_longer_is_better() -> None:
     rates = PAIR._replace(title="Requests a second: longer is better")
     assert [kind for kind, _ in bars(chart(rates, a_record([3], [1])))] == ["ours", "bar"]
+
+
+def test_curve_rises_with_its_figures_and_ends_beside_its_name() -> None:
+    picture = curves("Rows", "rows", [Curve("v4", "alarm", [(1, 4), (2, 8)]), Curve("v7", "ids", [(1, 4), (2, 4)])], "")
+    rising, flat = re.findall(r'class="(?:alarm|ids)" d="M[\d.]+ ([\d.]+)L[\d.]+ ([\d.]+)"', picture)
+    assert [float(y) for y in (*rising, *flat)] == [153, 56, 153, 153]
+    assert "v4 from 4.0 to 8.0; v7 from 4.0 to 4.0" in picture
+
+
+def test_names_of_curves_do_not_cover_each_other() -> None:
+    drawn = [Curve(name, "ids", [(1, 5), (2, 5)]) for name in ("one", "two", "three")]
+    picture = ET.fromstring(curves("Rows", "rows", drawn, ""))
+    places = [float(each.attrib["y"]) for each in picture.iter(f"{SVG}text") if each.text in {"one", "two", "three"}]
+    assert all(below - above >= 18 for above, below in pairwise(places))
 
 
 def test_rows_that_were_not_measured_have_neither_bars_nor_a_heading() -> None:

@@ -1,0 +1,144 @@
+"""Measure what each kind of primary key costs PostgreSQL, MariaDB and SQLite.
+
+`python -m benchmarks.keys` starts each database on an empty directory with little memory, or uses your own with
+`--url`. There it creates one schema (a file, in SQLite) with a random name, and removes it at the end, also when it
+is interrupted. It touches nothing else.
+"""
+
+import argparse
+import re
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import ClassVar, NoReturn
+
+from sqlalchemy.exc import DBAPIError
+
+from benchmarks import render
+from benchmarks.environment import environment, slug
+from benchmarks.keys import report
+from benchmarks.keys.databases import NAME, Database, database_of
+from benchmarks.keys.kinds import DATABASES, KEYS, Key
+from benchmarks.keys.record import KeyRecord
+from benchmarks.keys.run import BATCH, Plan, measure
+from tests import servers
+from tests.servers import missing
+
+
+class PostgreSQL(servers.PostgreSQL):
+    """PostgreSQL with less memory than a table needs, whose checkpoints are those that the benchmark asks for."""
+
+    settings: ClassVar = {"shared_buffers": "32MB", "max_wal_size": "8GB", "checkpoint_timeout": "1d"}
+
+    def prepare(self) -> None:
+        super().prepare()
+        self.sql("GRANT pg_checkpoint TO mintage")
+
+
+class MariaDB(servers.MariaDB):
+    """MariaDB with less memory than a table needs."""
+
+    options: ClassVar = ("--innodb-buffer-pool-size=32M", "--innodb-log-file-size=1G")
+
+    def prepare(self) -> None:
+        super().prepare()
+        self.sql(f"GRANT ALL ON `{NAME.replace('_', chr(92) + '_')}%`.* TO mintage")
+
+
+@contextmanager
+def started(name: str) -> Iterator[Database]:
+    """Start a database with its documented settings."""
+    with TemporaryDirectory(prefix="mintage-") as directory, ExitStack() as stack:
+        place = Path(directory)
+        place.chmod(0o755)  # the servers run as other users
+        if name == "sqlite":
+            yield database_of(f"sqlite:///{place / 'keys.db'}")
+            return
+        if reason := missing(name):
+            raise SystemExit(reason)
+        server = {"postgresql": PostgreSQL, "mariadb": MariaDB}[name](place / name)
+        stack.callback(server.kill)
+        server.start()
+        yield database_of(server.url)
+
+
+@contextmanager
+def schema(database: Database) -> Iterator[None]:
+    """Create the schema of a run, and remove it whatever happens."""
+    print(f"{database.name}: the run creates and removes {database.schema}", file=sys.stderr)
+    try:
+        database.create()
+        yield
+    finally:
+        database.drop()
+        database.engine.dispose()
+
+
+def selected(pattern: str, database: Database) -> list[Key]:
+    """Return the keys of a database whose label matches a regular expression.
+
+    :raises SystemExit: if none does.
+    """
+    keys = [key for key in KEYS if database.has(key)]
+    found = [key for key in keys if re.search(pattern, key.label)]
+    if not found:
+        labels = ", ".join(key.label for key in keys)
+        raise SystemExit(f"no key of {database.name} matches {pattern!r}; the keys are {labels}")
+    return found
+
+
+def interrupted(number: int, _: object) -> NoReturn:
+    """End the program as Ctrl-C does, so that the schema is removed."""
+    raise KeyboardInterrupt(signal.Signals(number).name)
+
+
+def main() -> int:
+    """Run, print the tables, and write a record if asked."""
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.keys", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("databases", nargs="*", metavar="DATABASE", help=f"{', '.join(DATABASES)}; by default all")
+    parser.add_argument("--url", help="your own server in place of these, such as postgresql://me@localhost/test")
+    parser.add_argument("--rows", type=int, default=2_000_000, help="of each table (default: 2,000,000)")
+    parser.add_argument("--keys", default="", metavar="REGEX", help="only keys that match, such as 'uuid|sno'")
+    parser.add_argument("--minutes", type=float, default=30, help="of inserts in a database, at most about (30)")
+    parser.add_argument("--batch", type=int, default=BATCH, help=f"rows of a batch, in the mean (default: {BATCH})")
+    parser.add_argument("--record", action="store_true", help="write a record, pages and charts")
+    options = parser.parse_args()
+    if options.rows < 100 or options.batch < 1:
+        parser.error("--rows must be at least 100, and --batch at least 1")
+    if unknown := set(options.databases) - {*DATABASES}:
+        parser.error(f"the databases are {', '.join(DATABASES)}, not {', '.join(sorted(unknown))}")
+    if options.url and (options.databases or options.record):
+        parser.error("--url names the only database of a run, and makes no record")
+
+    signal.signal(signal.SIGTERM, interrupted)
+    plan = Plan(options.rows, options.minutes, options.batch, say=partial(print, file=sys.stderr, flush=True))
+    date, facts = datetime.now(UTC).isoformat(timespec="seconds"), environment() if options.record else {}
+    try:
+        for name in [options.url] if options.url else options.databases or DATABASES:
+            with ExitStack() as stack:
+                database = database_of(name) if options.url else stack.enter_context(started(name))
+                keys = selected(options.keys, database)
+                stack.enter_context(schema(database))
+                run = measure(database, keys, plan)
+            print(report.text(run))
+            if options.record:
+                path = KeyRecord(date, facts, [run]).save(slug())
+                print(f"record: {path.name}; rendered: {', '.join(render.write())}")
+    except KeyboardInterrupt:
+        print("interrupted; the schema is removed", file=sys.stderr)
+        return 130
+    except DBAPIError as error:
+        print(str(error.orig).strip(), file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
