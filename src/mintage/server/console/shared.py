@@ -29,7 +29,8 @@ STALE_S: Final = 600.0
 LONG_PATIENCE_S: Final = 15.0
 """The longest wait for a function that reads several pages. Each of its verbs has the store's own timeout."""
 _UNUSED_S: Final = 60.0
-_MOST_READINGS: Final = 256
+MOST_READINGS: Final = 256
+"""The most answers that are kept."""
 
 
 @dataclass(slots=True)
@@ -66,7 +67,7 @@ class Reads:
         reading = self._readings.pop(key) if key in self._readings else _Reading()
         reading.used_s = self._clock()
         self._readings[key] = reading
-        if len(self._readings) > _MOST_READINGS:
+        if len(self._readings) > MOST_READINGS:
             del self._readings[next(iter(self._readings))]  # the least recently used one
         self._sweep()
         if self._clock() - reading.tried_s >= (fresh_s if reading.error is None else FRESH_S):
