@@ -295,7 +295,11 @@ def test_format_without_a_pool_is_named(store: MemoryStore, clock: ManualClock) 
     assert [(each.format, each.state, each.node) for each in found] == [("ulid", "unknown pool", 5)]
 
 
-@pytest.mark.parametrize("one", [uuid.uuid4(), nanoid.new(), cuid2.new(), uuid.uuid3(uuid.NAMESPACE_DNS, "a")])
+@pytest.mark.parametrize(
+    "one",
+    [uuid.uuid4(), nanoid.new(), cuid2.new(), uuid.uuid3(uuid.NAMESPACE_DNS, "a")],
+    ids=["uuid4", "nanoid", "cuid2", "uuid3"],
+)
 def test_id_without_a_node_number_tells_no_process(store: MemoryStore, one: object) -> None:
     assert {each.state for each in who(one, store)} == {"no lease"}
 
