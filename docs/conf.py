@@ -36,6 +36,8 @@ nitpick_ignore_regex = [
     ),
     # Type variables and private protocols.
     (r"py:.*", r"(mintage\.[\w.]+\.T)|_Source|mintage\.ext\.cattrs\.C"),
+    # The states of a finding, which docs/how-to/who.md explains.
+    (r"py:.*", r"State"),
     (r"py:.*", r"click\..*"),
     (r"py:.*", r"SearchStrategy|ValidationError"),
     # Names of SQLAlchemy and of drivers.

@@ -111,7 +111,7 @@ def who(id: object, store: str | Store | None = None) -> list[Finding]:
     >>> finding.state, finding.pool, finding.node == id.partition, finding.is_current
     ('held', 'sno', True, True)
 
-    :param id: a value as :func:`mintage.inspect` takes it.
+    :param id: a value as ``mintage.inspect`` takes it.
     :param store: a URL or a Store; by default ``MINTAGE_STORE``, or else the registry of this machine.
     :raises ParseError: ``parse.unknown``: it is no ID of a known scheme.
     :raises ArgumentError: ``argument.type``.
