@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Final
 
 import httpx
 
+from mintage import snowflake
+from mintage.formats.catalogue import write_layout
 from mintage.rules import SPAN_MS
 from tests.helpers.browser import chromium
 from tests.service.running import Running, key_toml, running
@@ -39,6 +41,8 @@ NAMESPACES: Final = {
 }
 """The namespaces, and the integers of a request."""
 HOSTS: Final = ("web-1", "web-2", "web-3", "worker-a", "worker-b", "billing-1")
+MORE: Final[dict[str, str]] = {}
+"""Pages beside those of the navigation: the names of their pictures, and their paths."""
 SIZE: Final = {"width": 1180, "height": 740}
 QUALITY: Final = 82
 
@@ -56,7 +60,7 @@ def use(service: Running, seconds: float) -> None:
             body = {
                 "nodes": {"first": 0, "last": 1023},
                 "layout": "sno/1",
-                "holder": f"{HOSTS[at % len(HOSTS)]}:{4000 + 7 * at}",
+                "holder": f"{HOSTS[at % len(HOSTS)]}:{4000 + 7 * at}:{round(time.time()) - 977 * at}:0:0.1.0",
                 "now_ms": time.time_ns() // 1_000_000,
                 "span_ms": SPAN_MS,
             }
@@ -65,7 +69,8 @@ def use(service: Running, seconds: float) -> None:
                 given = {**shop, "Lease-Token": lease["token"]}
                 used_until_ms = lease["floor_ms"] + 2000
                 client.delete(f"/v1/leases/sno/{lease['node']}?used_until_ms={used_until_ms}", headers=given)
-        client.put("/v1/pools/snowflake", json={"layout": "sno/1"}, headers={**shop, "X-Trace-Id": "deploy-4711"})
+        layout = write_layout(snowflake.DEFAULT)
+        client.put("/v1/pools/snowflake", json={"layout": layout}, headers={**shop, "X-Trace-Id": "deploy-4711"})
         client.get("/v1/store", headers=billing)
         end_s = time.monotonic() + seconds
         while time.monotonic() < end_s:
@@ -84,11 +89,14 @@ def draw(browser: Browser, service: Running, example: str) -> None:
         page.goto(f"{service.url}/console/")
         page.get_by_label("Key").fill(KEYS["anna"])
         page.get_by_role("button", name="Sign in").click()
-        for link in page.locator("nav[aria-label=Console] a").all():
-            name, path = link.inner_text().lower(), link.get_attribute("href")
+        links = page.locator("nav[aria-label=Console] a").all()
+        paths = {each.inner_text().lower(): each.get_attribute("href") for each in links} | MORE
+        for name, path in paths.items():
             query = f"?id={example}" if name == "who" else ""
             tab = context.new_page()
-            tab.goto(f"{service.url}{path}{query}")
+            answer = tab.goto(f"{service.url}{path}{query}")
+            assert answer is not None
+            assert answer.ok, path
             found = context.new_cdp_session(tab).send("Page.captureScreenshot", {"format": "webp", "quality": QUALITY})
             (PICTURES / f"{name}-{theme}.webp").write_bytes(b64decode(found["data"]))
             tab.close()
@@ -103,7 +111,7 @@ def main() -> None:
         running(Path(home) / "ids", "--workers", "2", toml=TOML) as service,
         chromium() as browser,
     ):
-        use(service, 20.0)
+        use(service, 100.0)
         headers = {"Authorization": f"Bearer {KEYS['shop']}"}
         minted = httpx.post(f"{service.url}/v1/ids/sno", headers=headers).json()["ids"]
         draw(browser, service, minted[0])
