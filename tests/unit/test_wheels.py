@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.wheels.page import index_page
-from tests.wheels.rules import LARGEST_BYTES, TARGETS, Builder, is_within, tag_in, without_directory, wrong
+from tests.wheels.rules import LARGEST_BYTES, TARGETS, Builder, is_within, left_out, tag_in, without_directory, wrong
 
 ROOT = Path(__file__).parents[2]
 TARGET = TARGETS[0]
@@ -46,6 +46,12 @@ def faults(made: bytes, tag: str = TARGET.policy) -> list[str]:
 
 def test_a_wheel_that_keeps_the_rules_has_no_fault() -> None:
     assert faults(wheel()) == []
+
+
+def test_wheel_without_a_source_file_is_found() -> None:
+    made = wheel({"mintage/a.html": b""})
+    assert left_out(made, ["mintage/a.html"]) == []
+    assert [each[:18] for each in left_out(made, ["mintage/a.html", "mintage/b.css"])] == ["it has no mintage/"]
 
 
 @pytest.mark.parametrize(

@@ -29,7 +29,7 @@ from tests.helpers.wheel import unpack_commit
 from tests.pythons.__main__ import CACHE as PYTHONS
 from tests.pythons.__main__ import EXPIRED, PIP, ROOT, SECONDS, SUITES, check, environment, find, say, suite, supported
 from tests.wheels.page import index_page
-from tests.wheels.rules import TARGETS, UNWINDER, Builder, Target, named, tag_in, without_directory, wrong
+from tests.wheels.rules import TARGETS, UNWINDER, Builder, Target, left_out, named, tag_in, without_directory, wrong
 
 CACHE = ROOT / ".cache" / "wheels"
 DIST = ROOT / "dist"
@@ -296,7 +296,9 @@ def built(python: str, target: Target, trees: list[Tree], epoch: int, given: arg
         return row
     row.size, row.tag = f"{wheel.stat().st_size:,}", tag_of(wheel)
     nameable = builder(*(tree.root for tree in trees))
+    sources = [path.relative_to(trees[0].root / "src") for path in (trees[0].root / "src" / "mintage").rglob("*.*")]
     faults = wrong(wheel.read_bytes(), target, row.tag, epoch, nameable) + twine_fault(wheel)
+    faults += left_out(wheel.read_bytes(), [str(each) for each in sources if each.suffix not in {".pyc", ".so"}])
     if given.twice:
         again, said = trees[1].build(python, target, trees[1].root)
         row.same = "yes" if again is not None and digest(again) == digest(wheel) else "no"

@@ -133,6 +133,13 @@ def named(contents: Iterable[tuple[str, bytes]], builder: Builder) -> list[str]:
     return faults
 
 
+def left_out(wheel: bytes, sources: Iterable[str]) -> list[str]:
+    """Return a sentence for each source file (``mintage/…``) that the wheel lacks, such as a template."""
+    with zipfile.ZipFile(io.BytesIO(wheel)) as archive:
+        there = set(archive.namelist())
+    return [f"it has no {name}: see [tool.maturin] in pyproject.toml" for name in sorted(set(sources) - there)]
+
+
 def wrong(wheel: bytes, target: Target, tag: str, epoch: int, builder: Builder) -> list[str]:
     """Return a sentence for each fault of a wheel.
 
