@@ -15,8 +15,6 @@ from typing import TYPE_CHECKING, Final
 
 import httpx
 
-from mintage import snowflake
-from mintage.formats.catalogue import write_layout
 from mintage.rules import SPAN_MS
 from tests.helpers.browser import chromium
 from tests.service.running import Running, key_toml, running
@@ -47,6 +45,23 @@ SIZE: Final = {"width": 1180, "height": 740}
 QUALITY: Final = 82
 
 
+def lease_numbers(client: httpx.Client, headers: dict[str, str]) -> None:
+    """Lease node numbers for processes of all hosts, and release every fifth of them."""
+    for at in range(40):
+        body = {
+            "nodes": {"first": 0, "last": 1023},
+            "layout": "sno/1",
+            "holder": f"{HOSTS[at % len(HOSTS)]}:{4000 + 7 * at}:{round(time.time()) - 977 * at}:0:0.1.0",
+            "now_ms": time.time_ns() // 1_000_000,
+            "span_ms": SPAN_MS,
+        }
+        lease = client.post("/v1/leases/sno", json=body, headers=headers).json()
+        if at % 5 == 0:
+            given = {**headers, "Lease-Token": lease["token"]}
+            used_until_ms = lease["floor_ms"] + 2000
+            client.delete(f"/v1/leases/sno/{lease['node']}?used_until_ms={used_until_ms}", headers=given)
+
+
 def use(service: Running, seconds: float) -> None:
     """Let clients take integers, mint IDs and lease node numbers for a while."""
     chance = random.Random(7)
@@ -56,29 +71,17 @@ def use(service: Running, seconds: float) -> None:
             client.put(f"/v1/sequences/{name}", headers=shop)
         client.put("/v1/sequences/coupons", json={"maximum": "100000"}, headers=shop)
         client.post("/v1/sequences/coupons:next?count=9000", headers=shop)
-        for at in range(40):
-            body = {
-                "nodes": {"first": 0, "last": 1023},
-                "layout": "sno/1",
-                "holder": f"{HOSTS[at % len(HOSTS)]}:{4000 + 7 * at}:{round(time.time()) - 977 * at}:0:0.1.0",
-                "now_ms": time.time_ns() // 1_000_000,
-                "span_ms": SPAN_MS,
-            }
-            lease = client.post("/v1/leases/sno", json=body, headers=shop).json()
-            if at % 5 == 0 and "token" in lease:
-                given = {**shop, "Lease-Token": lease["token"]}
-                used_until_ms = lease["floor_ms"] + 2000
-                client.delete(f"/v1/leases/sno/{lease['node']}?used_until_ms={used_until_ms}", headers=given)
-        layout = write_layout(snowflake.DEFAULT)
-        client.put("/v1/pools/snowflake", json={"layout": layout}, headers={**shop, "X-Trace-Id": "deploy-4711"})
+        lease_numbers(client, shop)
+        client.put("/v1/pools/archive", json={"layout": "sno/1"}, headers={**shop, "X-Trace-Id": "deploy-4711"})
         client.get("/v1/store", headers=billing)
         end_s = time.monotonic() + seconds
         while time.monotonic() < end_s:
             name = chance.choice(list(NAMESPACES))
             headers = billing if name in {"invoices", "payments"} else shop
             client.post(f"/v1/sequences/{name}:next?count={chance.randint(1, NAMESPACES[name])}", headers=headers)
-            client.post("/v1/ids/sno?count=3", headers=shop)
+            client.post(f"/v1/ids/{chance.choice(['sno', 'snowflake'])}?count=3", headers=shop)
             time.sleep(0.02)
+        lease_numbers(client, shop)
 
 
 def draw(browser: Browser, service: Running, example: str) -> None:
