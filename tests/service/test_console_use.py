@@ -239,6 +239,13 @@ def test_wrong_value_is_one_error_that_keeps_it(world: World, value: str) -> Non
     assert "<b>" not in page.html
 
 
+@pytest.mark.parametrize(
+    "query", ["?name=new&layout=none", "?name=new&span_ms=1", "?name=new&layout=snowflake+time:99", "?name=%ff", "?a=1"]
+)
+def test_wrong_pool_is_refused_as_the_fault_of_the_form(world: World, query: str) -> None:
+    assert world.get(f"/create/pool{query}").status == 400
+
+
 def test_second_submit_does_nothing(world: World) -> None:
     world.store.reserve("twice.orders", 1)
     page = world.get("/namespaces/twice.orders/raise-floor", floor="50")

@@ -86,9 +86,9 @@ def test_first_end_is_first_and_retired_ones_are_last(usage: Usage, clock: Clock
     assert [each.hour for each in found] == [None, 100.0, 1.0, 0.0, 50.0]
 
 
-def test_rate_of_a_new_namespace_is_not_known_for_a_minute(usage: Usage, clock: Clock) -> None:
+def test_rate_of_a_new_namespace_is_not_known_at_once(usage: Usage, clock: Clock) -> None:
     ends.namespace_ends([RECORD], usage)
-    clock.now_s += 59
+    clock.now_s += 29
     assert ends.namespace_ends([RECORD], usage)[0].hour is None
 
 
@@ -163,7 +163,7 @@ def test_layout_that_has_ended_has_no_days_left() -> None:
         (1.0, "1 day"),
         (89.9, "89 days"),
         (731.0, "2 years"),
-        (10.0**9, "more than 100 years"),
+        (10.0**9, "over 100 years"),
         (math.inf, "not in use"),
     ],
 )

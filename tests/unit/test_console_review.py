@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from mintage.errors import ConfigError, FieldError, GenerationError, LeaseError
+from mintage.errors import ConfigError, FieldError, GenerationError, LeaseError, MintError
 from mintage.rules import MAX_INTEGER, NamespaceRecord, NodeRecord, PoolRecord
 from mintage.server.console import review
 
@@ -119,11 +119,16 @@ def test_unused_pool_must_be_typed_out() -> None:
 
 @pytest.mark.parametrize(
     ("name", "layout", "code"),
-    [("sno", "sno", "config.pool"), ("sno", "twitter", "config.pool"), ("new", "no such", "config.layout")],
+    [
+        ("sno", "sno", "config.pool"),
+        ("sno", "twitter", "config.pool"),
+        ("new", "no such", "request.malformed"),
+        ("new", "snowflake time:90 node:10 sequence:12 @0 1ms", "request.malformed"),
+    ],
 )
 def test_pool_that_cannot_be_created_is_refused(name: str, layout: str, code: str) -> None:
     record = POOL if name == "sno" else None
-    with pytest.raises(ConfigError) as error:
+    with pytest.raises(MintError) as error:
         review.pool(name, record, layout=layout, span_ms=30_000, never_used=False, now_ms=0)
     assert error.value.code == code
 

@@ -211,10 +211,10 @@ def test_first_mark_of_any_worker_counts(tmp_path: Path, clock: Clock) -> None:
     assert second.rate(220, second.marks()["orders"][0]) == 1.0
 
 
-def test_rate_needs_a_minute_and_is_never_negative(counts: Usage, clock: Clock) -> None:
+def test_rate_needs_half_a_minute_and_is_never_negative(counts: Usage, clock: Clock) -> None:
     counts.mark("orders", 100)
     since, _ = counts.marks()["orders"]
-    clock.now_s += 59
+    clock.now_s += 29
     assert counts.rate(160, since) is None
     clock.now_s += 1
     assert counts.rate(90, since) == 0.0

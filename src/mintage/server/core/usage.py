@@ -28,7 +28,7 @@ HOUR_POINTS: Final = 12
 """The points of the last hour: five minutes each, of which the last one is not over."""
 DAY_POINTS: Final = 24
 """The points of the last day: an hour each, of which the last one is not over."""
-MIN_OBSERVED_S: Final = 60.0
+MIN_OBSERVED_S: Final = 30.0
 """The shortest time over which a rate is measured, in seconds."""
 _MARKS_S: Final = 30
 SLOTS: Final = 4_096
@@ -167,7 +167,7 @@ class Usage:
         return found
 
     def rate(self, high_water: int, since: Mark) -> float | None:
-        """Return by how much a high-water mark moves a second; ``None`` if it was observed for less than a minute."""
+        """Return by how much a high-water mark moves a second; ``None`` within the first half minute."""
         seconds = self._clock() - since.at_s
         return max(0, high_water - since.high_water) / seconds if seconds >= MIN_OBSERVED_S else None
 

@@ -183,7 +183,7 @@ def days_in_words(days: float | None) -> str:
     if days is None:
         return "not known"
     if days >= _LONGEST_DAYS:
-        return "not in use" if math.isinf(days) else "more than 100 years"
+        return "not in use" if math.isinf(days) else "over 100 years"
     for length, unit in ((365.2425, "year"), (1, "day"), (1 / 24, "hour")):
         if (count := int(days / length)) >= (2 if unit == "year" else 1):
             return f"{count} {unit}{'s' if count > 1 else ''}"
@@ -258,7 +258,7 @@ SOON: Final = (
 NAMESPACES: Final = (
     Column("namespace", "Namespace", lambda each: each.record.name, link=lambda each: namespace_url(each.record.name)),
     Column("state", "State", lambda each: each.state, show=lambda each: _marked(each.state, is_bad=each.is_soon)),
-    Column("days_left", "Days left", lambda each: _finite(each.days), show=lambda each: days_in_words(each.days)),
+    Column("days_left", "Time left", lambda each: _finite(each.days), show=lambda each: days_in_words(each.days)),
     Column("left", "Integers left", lambda each: each.left, "big", show=lambda each: amount(each.left)),
     Column("used", "Used", lambda each: round(each.used * 100, 1), "number", show=lambda each: f"{each.used:.1%}"),
     Column("hour", "A second, last hour", lambda each: _rounded(each.hour), "number"),
