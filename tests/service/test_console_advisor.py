@@ -39,7 +39,7 @@ def advisor(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Advisor]:
 
 
 def test_need_leads_to_a_layout(advisor: Advisor) -> None:
-    page = advisor.read(ids_per_second="1,000", nodes=100, years=50, js_safe=1)
+    page = advisor.read(ids_per_second=1000, nodes=100, years=50, js_safe=1)
     assert 'mintage serve --snowflake-layout "time:' in page
     bits = re.findall(r"(\d+) bits:", page)
     assert sum(map(int, bits)) == 53
@@ -72,7 +72,7 @@ def test_layout_of_ones_own_has_bounds(advisor: Advisor) -> None:
 @pytest.mark.parametrize(
     "query",
     [
-        {"nodes": "many"},
+        {"ids_per_second": "many", "nodes": "3", "js_safe": "1"},
         {"nodes": "0"},
         {"nodes": str(2**50)},
         {"years": "9" * 21},

@@ -57,4 +57,3 @@ def test_unknown_layout_ends_at_the_last_number_granted() -> None:
     found = pools.read_nodes(store, "x")
     assert found is not None
     assert found.size == 8
-    assert pools.read_pools(store)[0].share is None

@@ -6,7 +6,7 @@ cells. A range of more than :data:`LARGEST_DENSE` numbers shows only the groups 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections import Counter
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from markupsafe import Markup
@@ -14,7 +14,7 @@ from markupsafe import Markup
 from mintage.rules import COOLDOWN_MS
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Sequence
+    from collections.abc import Collection, Iterable, Iterator
 
     from mintage.rules import NodeRecord, PoolRecord
 
@@ -37,8 +37,6 @@ SIDE: Final = 18
 """The side of a cell, in pixels."""
 _LEAST: Final = 3
 """The least height of a state that a number in a cell has, in pixels."""
-_DIGIT: Final = 7
-"""The width of a digit of a label, in pixels."""
 
 
 def state_of(record: NodeRecord | None, pool: PoolRecord, now_ms: int) -> str:
@@ -55,12 +53,14 @@ def state_of(record: NodeRecord | None, pool: PoolRecord, now_ms: int) -> str:
 
 
 class Cell(NamedTuple):
-    """The numbers ``first`` to ``last`` at a place of the map."""
+    """The numbers ``first`` to ``last`` at a place of the map, in pixels."""
 
     first: int
     last: int
     counts: dict[str, int]
     """The number of its numbers in each state that one of them has."""
+    is_found: bool
+    """True if a search found one of its numbers."""
     x: int
     y: int
 
@@ -72,78 +72,51 @@ class Cell(NamedTuple):
         listed = ", ".join(f"{count:,} {state}" for state, count in self.counts.items())
         return f"{self.first:,} to {self.last:,}: {listed}"
 
-    @property
-    def is_empty(self) -> bool:
-        """True if all its numbers are free."""
-        return self.counts.keys() == {"free"}
 
-
-@dataclass(frozen=True, slots=True)
-class NodeMap:
-    """The map of a range of a pool's node numbers, in pixels."""
+class NodeMap(NamedTuple):
+    """The map of a range of a pool's node numbers."""
 
     nodes: range
     size: int
     """The numbers of a cell; the first and the last cell may have fewer."""
     is_sparse: bool
     """True if groups without any granted number are left out."""
-    cells: list[Cell]
     counts: dict[str, int]
     """The numbers of the whole range in each state."""
-    labels: list[tuple[int, str]]
-    """The baseline of each row and the label of its first number."""
+    cells: list[Cell]
     shapes: dict[str, Markup]
-    """For each state the path of its areas, as the ``d`` of SVG."""
-    outlines: Markup
-    """The path of the sides of all cells."""
-    marks: Markup
-    """The path around the cells with a number that was searched."""
-    left: int
-    width: int
-    height: int
+    """For each state that a number has, but for free ones: the path of its areas, as the ``d`` of SVG."""
 
 
 def node_map(
-    pool: PoolRecord, records: Iterable[NodeRecord], nodes: range, now_ms: int, marked: Collection[int] = ()
+    pool: PoolRecord, records: Iterable[NodeRecord], nodes: range, now_ms: int, found: Collection[int] = ()
 ) -> NodeMap:
     """Return the map of ``nodes``, which are not empty.
 
     :param records: those of granted numbers within ``nodes``.
     :param now_ms: the store's clock.
-    :param marked: the numbers that a search found.
+    :param found: the numbers that a search found.
     """
     states = {each.node: state_of(each, pool, now_ms) for each in records}
-    rest = state_of(None, pool, now_ms)
-    is_sparse = len(nodes) > LARGEST_DENSE
+    others, is_sparse = state_of(None, pool, now_ms), len(nodes) > LARGEST_DENSE
     shift = _shift_of_used(states) if is_sparse else (-(-len(nodes) // MOST_CELLS) - 1).bit_length()
     groups: dict[int, dict[str, int]] = {}
     for node, state in states.items():
         counts = groups.setdefault(node >> shift, {})
         counts[state] = counts.get(state, 0) + 1
-    numbers = sorted(groups) if is_sparse else range(nodes.start >> shift, (nodes.stop - 1 >> shift) + 1)
-    drawn = _in_order(groups, numbers, shift, nodes, rest)
-    labels = [f"{first:,}" for first, _, _ in drawn[::COLUMNS]]
-    left = _DIGIT * max(map(len, labels), default=0) + 8
-    cells = [Cell(*each, left + at % COLUMNS * PITCH, at // COLUMNS * PITCH) for at, each in enumerate(drawn)]
-    totals = dict.fromkeys(STATES, 0)
-    for state in states.values():
-        totals[state] += 1
-    totals[rest] += len(nodes) - len(states)
-    around = {each >> shift for each in marked}
-    return NodeMap(
-        nodes=nodes,
-        size=1 << shift,
-        is_sparse=is_sparse,
-        cells=cells,
-        counts=totals,
-        labels=[(row * PITCH + SIDE - 5, label) for row, label in enumerate(labels)],
-        shapes=_shapes(cells),
-        outlines=_boxes(cells, 0),
-        marks=_boxes([each for each in cells if each.first >> shift in around], 1),
-        left=left,
-        width=left + min(COLUMNS, len(cells)) * PITCH + 2,
-        height=len(labels) * PITCH + 2,
-    )
+    framed = {each >> shift for each in found}
+    cells: list[Cell] = []
+    for group in sorted(groups) if is_sparse else range(nodes.start >> shift, (nodes.stop - 1 >> shift) + 1):
+        first, stop = max(nodes.start, group << shift), min(nodes.stop, group + 1 << shift)
+        counts = groups.get(group, {})
+        if left := stop - first - sum(counts.values()):
+            counts[others] = counts.get(others, 0) + left
+        ordered = {state: counts[state] for state in STATES if state in counts}
+        row, column = divmod(len(cells), COLUMNS)
+        cells.append(Cell(first, stop - 1, ordered, group in framed, column * PITCH, row * PITCH))
+    totals = Counter(states.values())
+    totals[others] += len(nodes) - len(states)
+    return NodeMap(nodes, 1 << shift, is_sparse, totals, cells, _shapes(cells))
 
 
 def _shift_of_used(numbers: Iterable[int]) -> int:
@@ -154,24 +127,7 @@ def _shift_of_used(numbers: Iterable[int]) -> int:
     return shift
 
 
-def _in_order(
-    groups: dict[int, dict[str, int]], numbers: Sequence[int], shift: int, nodes: range, rest: str
-) -> list[tuple[int, int, dict[str, int]]]:
-    """Return the first and the last number of each group, and its counts in the order of :data:`STATES`."""
-    found = []
-    for group in numbers:
-        first = max(nodes.start, group << shift)
-        last = min(nodes.stop, group + 1 << shift) - 1
-        counts = groups.get(group, {})
-        others = last - first + 1 - sum(counts.values())
-        if others:
-            counts = {**counts, rest: counts.get(rest, 0) + others}
-        found.append((first, last, {state: counts[state] for state in STATES if state in counts}))
-    return found
-
-
 def _shapes(cells: Iterable[Cell]) -> dict[str, Markup]:
-    """Return the path of each state that a number has, but for free ones, whose areas stay empty."""
     paths: dict[str, list[str]] = {}
     for cell in cells:
         for state, top, height in heights(cell.counts):
@@ -185,17 +141,10 @@ def heights(counts: dict[str, int]) -> Iterator[tuple[str, int, int]]:
 
     Each state has at least 3 pixels, and all together have the side of the cell.
     """
-    total = sum(counts.values())
-    shared = SIDE - _LEAST * len(counts)
+    total, shared = sum(counts.values()), SIDE - _LEAST * len(counts)
     shares = {state: _LEAST + shared * count // total for state, count in counts.items()}
     shares[max(counts, key=lambda state: counts[state])] += SIDE - sum(shares.values())
     top = 0
     for state, height in shares.items():
         top += height
         yield state, top, height
-
-
-def _boxes(cells: Iterable[Cell], around: int) -> Markup:
-    side = SIDE + 2 * around
-    path = "".join(f"M{each.x - around} {each.y - around}h{side}v{side}h-{side}z" for each in cells)
-    return Markup(path)  # noqa: S704 - numbers only

@@ -16,13 +16,14 @@ from mintage.formats.bits import kind_of_column
 from mintage.formats.catalogue import LAYOUTS, MINTED, of_layout, read_layout, write_layout
 from mintage.formats.kinds import KINDS
 from mintage.formats.sql import DIALECTS, sql_minted_between
+from mintage.rules import MAX_INTEGER
 from mintage.server.console.bit_picture import bit_picture
 from mintage.server.console.frame import page
 from mintage.server.console.query import Query
 from mintage.server.console.table import Column, Table
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
 
     from starlette.requests import Request
     from starlette.responses import Response
@@ -51,16 +52,6 @@ class Need(NamedTuple):
     js_safe: bool = False
     """True if JavaScript's numbers must hold the IDs."""
 
-    @classmethod
-    def of(cls, query: Mapping[str, str]) -> Need:
-        """Return the need of a form; it has the defaults for what is left out.
-
-        :raises RequestError: ``request.malformed``: a value is not a whole number.
-        """
-        names = ("ids_per_second", "nodes", "years")
-        numbers = {name: _whole(query[name], name) for name in names if query.get(name)}
-        return cls(**numbers, js_safe=bool(query.get("js_safe")))
-
 
 class Fit(NamedTuple):
     """A format, and the reasons why it does not meet a need."""
@@ -68,13 +59,6 @@ class Fit(NamedTuple):
     format: Format
     lacks: str
     """The reasons; empty if it meets the need."""
-
-
-def _whole(text: str, name: str) -> int:
-    digits = text.strip().replace(",", "").replace("_", "")
-    if not (digits.isascii() and digits.isdigit() and len(digits) <= _DIGITS):
-        raise RequestError(f"{name} {text!a:.40} is not a whole number of at most 20 digits", code="request.malformed")
-    return int(digits)
 
 
 def fits(need: Need, now: datetime) -> list[Fit]:
@@ -129,14 +113,8 @@ def read_time(text: str, name: str) -> datetime:
         raise wrong from None
 
 
-def bounds_of(
-    schemes: Mapping[str, str | Layout], start: datetime, end: datetime, column: str, dialect: Dialect
-) -> list[Bounds]:
-    """Return the bounds of each scheme: the IDs of the tick of ``start``, and the condition from there to ``end``."""
-    return [_bounds(name, scheme, start, end, column, dialect) for name, scheme in schemes.items()]
-
-
-def _bounds(name: str, scheme: str | Layout, start: datetime, end: datetime, column: str, dialect: Dialect) -> Bounds:
+def bounds_of(name: str, scheme: str | Layout, start: datetime, end: datetime, column: str, dialect: Dialect) -> Bounds:
+    """Return the smallest and the largest ID of the tick of ``start``, and the condition from there to ``end``."""
     try:
         kind = kind_of_column(scheme)
         low, high = (kind.write(bound) for bound in (kind.min_at(start), kind.max_at(start)))
@@ -191,9 +169,14 @@ async def _choose(request: Request) -> Response:
     query = Query.of(request)
     now = datetime.now(UTC)
     need, advice, problem = Need(), None, None
-    given = {each: query.text(each) for each in ("ids_per_second", "nodes", "years", "js_safe")}
+    given = {name: query.text(name) for name in Need._fields}
     try:
-        need = Need.of(given)
+        need = Need(
+            query.integer("ids_per_second", need.ids_per_second, 1, MAX_INTEGER),
+            query.integer("nodes", need.nodes, 1, MAX_INTEGER),
+            query.integer("years", need.years, 1, 10_000),
+            bool(given["js_safe"]),
+        )
         advice = snowflake.Layout.advise(**need._asdict())
     except MintError as error:
         problem = error
@@ -209,8 +192,8 @@ async def _choose(request: Request) -> Response:
     wrong = None
     try:
         start, end = read_time(period["from"], "from"), read_time(period["to"], "to")
-        schemes = _schemes(period["layout"])
-        bounds = bounds_of(schemes, start, end, period["column"], period["dialect"])
+        rest = (start, end, period["column"], period["dialect"])
+        bounds = [bounds_of(name, scheme, *rest) for name, scheme in _schemes(period["layout"]).items()]
         tables.append(Table(query, f"IDs from {times.stamp(start)} on", _BOUNDS, bounds, name="bounds"))
     except MintError as error:
         wrong = error

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from bisect import bisect_left
-from dataclasses import dataclass
 from functools import cached_property
-from itertools import islice
 from typing import TYPE_CHECKING, Final, NamedTuple
 from urllib.parse import quote, urlencode
 
@@ -14,25 +12,25 @@ from markupsafe import Markup
 from starlette.responses import RedirectResponse
 from starlette.routing import Route
 
-from mintage.errors import ConfigError, RequestError
-from mintage.formats.catalogue import read_pool_layout
+from mintage.errors import RequestError
 from mintage.lease.holder import Holder
-from mintage.rules import LATEST_MS, MAX_NODES, check_name, history_begin
+from mintage.rules import LATEST_MS, MAX_NODES, NodeRecord, check_name, history_begin
+from mintage.server.config.values import shown
 from mintage.server.console.frame import caller, page, read, service_of, store_of
 from mintage.server.console.node_map import STATES, NodeMap, node_map, state_of
+from mintage.server.console.pages.ends import COUNT_S, MOST, POOLS, count_numbers, pool_ends
 from mintage.server.console.query import Query
-from mintage.server.console.strip import Strip, Window, length, strip, whole_range, windows_of
+from mintage.server.console.strip import Strip, Window, strip, whole_range, windows_of
 from mintage.server.console.table import Column, Table
 from mintage.store import PAGE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from datetime import datetime
 
     from starlette.requests import Request
     from starlette.responses import Response
 
-    from mintage.rules import GrantRecord, NodeRecord, PoolRecord
+    from mintage.rules import GrantRecord, PoolRecord
     from mintage.store import Store
 
 TITLE: Final = "Pools"
@@ -46,104 +44,23 @@ _SHOWN_WINDOWS: Final = 8
 _SPANS: Final = (("10 minutes", 600_000), ("hour", 3_600_000), ("day", 86_400_000), ("week", 604_800_000))
 
 
-# --- all pools ----------------------------------------------------------------------------------------------------
-
-
-class PoolUse(NamedTuple):
-    """A pool, and how many of its node numbers are held."""
-
-    record: PoolRecord
-    nodes: int | None
-    """The number of its node numbers; ``None`` if this version does not know the layout."""
-    ends: datetime | None
-    granted: int | None
-    """The numbers that were ever granted; ``None`` if they were not counted."""
-    held: int | None
-    """The numbers in a window that still runs."""
-
-    @property
-    def share(self) -> float | None:
-        """The percentage of its node numbers that are held."""
-        return 100 * self.held / self.nodes if self.nodes and self.held is not None else None
-
-    @property
-    def meter(self) -> Markup | None:
-        """The share as a picture and as text."""
-        if self.share is None:
-            return None
-        return Markup(
-            '<svg class="meter" width="64" height="10" aria-hidden="true">'
-            '<path class="area of-held" d="M0 0h{:.1f}v10H0z"/><path class="outline" d="M.5 .5h63v9h-63z"/></svg>'
-            " {:.3g} %"
-        ).format(0.64 * self.share, self.share)
-
-
-def read_pools(store: Store) -> list[PoolUse]:
-    """Return all pools. It counts at most 2 × :data:`MOST_RECORDS` records of node numbers."""
-    now_ms, left = store.now_ms(), 2 * MOST_RECORDS
-    found = []
-    for record in store.each_pool():
-        granted = held = 0
-        for each in islice(store.each_lease(record.name), left + 1):
-            granted += 1
-            held += each.until_ms > now_ms
-        nodes, ends = layout_of(record)
-        is_counted = granted <= left
-        found.append(PoolUse(record, nodes, ends, granted if is_counted else None, held if is_counted else None))
-        left = max(0, left - granted)
-    return found
-
-
-def layout_of(pool: PoolRecord) -> tuple[int | None, datetime | None]:
-    """Return the number of a pool's node numbers and the end of its layout, as far as this version knows them."""
-    try:
-        _, nodes, ends = read_pool_layout(pool.layout) or ("", None, None)
-    except ConfigError:
-        return None, None
-    return nodes, ends
-
-
 def pool_url(pool: str, node: int | None = None, **query: object) -> str:
     """Return the URL of the page of a pool or of one of its node numbers."""
     path = f"/console{PATH}/{quote(pool, safe='')}" + ("" if node is None else f"/{node}")
     return f"{path}?{urlencode(query)}" if query else path
 
 
-_POOLS: Final = (
-    Column("pool", "Pool", lambda each: each.record.name, "code", link=lambda each: pool_url(each.record.name)),
-    Column("layout", "Layout", lambda each: each.record.layout, "code"),
-    Column("nodes", "Numbers", lambda each: each.nodes, "number"),
-    Column("held", "Held", lambda each: each.held, "number"),
-    Column("share", "In use", lambda each: each.share, "number", show=lambda each: each.meter),
-    Column("granted", "Ever granted", lambda each: each.granted, "number"),
-    Column("quarantine", "Quarantine until", lambda each: each.record.quarantine_until_ms or None, "time"),
-    Column("ends", "Layout ends", lambda each: each.ends, "time"),
-)
-
-
 async def _pools(request: Request) -> Response:
     """Answer with all pools."""
-    found = await read(request, "describe", "", read_pools, store_of(request))
+    store = store_of(request)
+    records = await read(request, "describe", "", store.list_pools, "", MOST)
+    numbers = await read(request, "describe", "", count_numbers, store, fresh_s=COUNT_S)
+    empty = "No pools yet: the first generator with this store creates one."
     table = Table(
-        Query.of(request),
-        "Pools of node numbers",
-        _POOLS,
-        found,
-        sort="pool",
-        empty="No pools yet: the first generator with this store creates one.",
+        Query.of(request), "Pools of node numbers", POOLS, pool_ends(records, numbers), sort="pool", empty=empty
     )
-    live = _interval_s(sum(each.granted or 0 for each in found))
-    return await page(
-        request, "pools.html", title=TITLE, tables=[table], live=live, may_create=caller(request).may_any("create")
-    )
-
-
-def _interval_s(records: int) -> int:
-    """Return the seconds after which a browser fetches a page again, so that it takes less than 1 % of a core.
-
-    A page of 10,000 records takes a fifth of a second.
-    """
-    return 5 + records // 400
+    may_create = caller(request).may_any("create")
+    return await page(request, "pools.html", title=TITLE, tables=[table], live=True, may_create=may_create)
 
 
 # --- one pool -----------------------------------------------------------------------------------------------------
@@ -162,8 +79,7 @@ class PoolNodes(NamedTuple):
     @property
     def size(self) -> int:
         """The number of its node numbers; in a layout that this version does not know, up to the last one granted."""
-        nodes, _ = layout_of(self.pool)
-        return nodes or (self.records[-1].node + 1 if self.records else 1)
+        return size_of(self.pool) or (self.records[-1].node + 1 if self.records else 1)
 
     def within(self, first: int, last: int) -> tuple[range, list[NodeRecord]]:
         """Return the part of the numbers ``first`` to ``last`` that was read, and its records."""
@@ -192,17 +108,27 @@ def read_nodes(store: Store, pool: str, first: int = 0, most: int = MOST_RECORDS
     return PoolNodes(record, found, stop, store.now_ms())
 
 
-@dataclass(frozen=True)
-class LeaseRow:
-    """The row of a node number that was ever granted."""
+def size_of(pool: PoolRecord) -> int | None:
+    """Return the number of a pool's node numbers; ``None`` if this version does not know the layout."""
+    return pool_ends([pool], {})[0].nodes
 
-    record: NodeRecord
-    state: str
+
+class Row:
+    """The row of a window: of a node number's record, or in the picture of one."""
+
+    def __init__(self, record: NodeRecord | Window, state: str) -> None:
+        self.record = record
+        self.state = state
 
     @cached_property
     def holder(self) -> Holder:
-        """The current or the last holder."""
+        """The process that has it, or had it."""
         return Holder.parse(self.record.holder or "")
+
+
+def _node_url(row: Row) -> str | None:
+    record = row.record
+    return pool_url(record.pool, record.node) if isinstance(record, NodeRecord) else None
 
 
 STATE: Final = Column(
@@ -213,31 +139,24 @@ STATE: Final = Column(
 )
 HOLDER: Final = (
     Column("host", "Host", lambda each: each.holder and (each.holder.host or None), "code"),
-    Column(
-        "process",
-        "Process",
-        lambda each: each.holder and each.holder.pid,
-        show=lambda each: each.holder and each.holder.pid,
-    ),
+    Column("process", "Process", lambda each: each.holder and each.holder.pid),
     Column("started", "Started", lambda each: each.holder and each.holder.started, "time"),
     Column("version", "Version", lambda each: each.holder and each.holder.version, "code"),
 )
 """The columns of a row with a ``holder``."""
-_LEASES: Final = (
-    Column(
-        "node",
-        "Number",
-        lambda each: each.record.node,
-        "number",
-        link=lambda each: pool_url(each.record.pool, each.record.node),
-    ),
+_WINDOW: Final = (
     STATE,
     *HOLDER,
     Column("granted", "Granted", lambda each: each.record.since_ms or None, "time"),
     Column("floor", "Window from", lambda each: each.record.floor_ms or None, "time"),
-    Column("fence", "Fence", lambda each: each.record.until_ms, "time"),
+    Column("fence", "Window until, its fence", lambda each: each.record.until_ms, "time"),
 )
-_COPY: Final = Column("copy", "Copy seen", lambda each: each.record.cloned_ms or None, "time")
+_LEASES: Final = (
+    Column("node", "Number", lambda each: each.record.node, "number", link=_node_url),
+    *_WINDOW,
+    Column("copy", "Copy seen", lambda each: each.record.cloned_ms or None, "time"),
+)
+_WINDOWS: Final = (Column("holder", "Holder", lambda each: each.record.letter), *_WINDOW)
 
 
 async def _pool(request: Request) -> Response:
@@ -248,22 +167,21 @@ async def _pool(request: Request) -> Response:
         return RedirectResponse(pool_url(name, query.integer("node", 0, 0, MAX_NODES - 1)), 303)
     first = query.integer("first", 0, 0, MAX_NODES - 1)
     last = query.integer("last", MAX_NODES - 1, first, MAX_NODES - 1)
-    shown = query.one_of("state", ("live", "all", *STATES), "live")
+    chosen = query.one_of("state", ("live", "all", *STATES), "live")
     found = await _nodes(request, name, first, last)
     if first >= found.size:
         raise RequestError(f"first {first} is outside 0..{found.size - 1}", code="request.malformed")
     nodes, records = found.within(first, last)
-    rows = [LeaseRow(each, state_of(each, found.pool, found.now_ms)) for each in records]
-    wanted = {"live": ("held", "revoked"), "all": STATES}.get(shown, (shown,))
-    chosen = [each for each in rows if each.state in wanted]
-    has_copies = any(each.record.cloned_ms for each in rows)
+    wanted = {"live": ("held", "revoked"), "all": STATES}.get(chosen, (chosen,))
+    rows = [Row(each, state) for each in records if (state := state_of(each, found.pool, found.now_ms)) in wanted]
+    has_copies = any(each.cloned_ms for each in records)
     table = Table(
         query,
-        "Holders" if shown == "live" else "Node numbers that were granted",
-        (*_LEASES, _COPY) if has_copies else _LEASES,
-        chosen,
+        "Holders" if chosen == "live" else "Node numbers that were granted",
+        _LEASES if has_copies else _LEASES[:-1],
+        rows,
         sort="node",
-        empty="Nobody holds one of these numbers now." if shown == "live" else "There is none.",
+        empty="Nobody holds one of these numbers now." if chosen == "live" else "There is none.",
         note="" if nodes.stop == min(last + 1, found.size) else _CUT.format(nodes.stop),
     )
     return await page(
@@ -271,20 +189,19 @@ async def _pool(request: Request) -> Response:
         "pool.html",
         title=name,
         tables=[table],
-        live=0 if table.search else _interval_s(len(records)),
+        # A page of 10,000 records takes a fifth of a second: it is less than 1 % of a core.
+        live=0 if table.search else 5 + len(records) // 400,
         pool=found.pool,
-        ends=layout_of(found.pool)[1],
         size=found.size,
         now_ms=found.now_ms,
         map=await asyncio.to_thread(_map, found, nodes, records, table),
         states=STATES,
-        shown=shown,
+        chosen=chosen,
         address=lambda cell: (
             pool_url(name, cell.first)
             if cell.first == cell.last
             else query.link(first=cell.first, last=cell.last, page=None)
         ),
-        length=length,
     )
 
 
@@ -337,35 +254,6 @@ def read_windows(store: Store, pool: str, node: int, before_ms: int) -> NodeWind
     return NodeWindows(found, record, grants, store.now_ms())
 
 
-@dataclass(frozen=True)
-class WindowRow:
-    """The row of a window."""
-
-    window: Window
-    state: str
-
-    @cached_property
-    def holder(self) -> Holder:
-        """The process that had it."""
-        return Holder.parse(self.window.holder)
-
-
-_WINDOWS: Final = (
-    Column("holder", "Holder", lambda each: each.window.letter),
-    STATE,
-    *HOLDER,
-    Column("granted", "Granted", lambda each: each.window.since_ms or None, "time"),
-    Column("floor", "Window from", lambda each: each.window.floor_ms or None, "time"),
-    Column("until", "Window until", lambda each: each.window.until_ms, "time"),
-    Column(
-        "length_ms",
-        "Length",
-        lambda each: each.window.until_ms - each.window.starts_ms if each.window.starts_ms else None,
-        show=lambda each: length(each.window.until_ms - each.window.starts_ms) if each.window.starts_ms else None,
-    ),
-)
-
-
 async def _node(request: Request) -> Response:
     """Answer with the windows of a node number along time."""
     name, query = request.path_params["pool"], Query.of(request)
@@ -376,15 +264,15 @@ async def _node(request: Request) -> Response:
     if found is None:
         raise RequestError(f"there is no pool {name!r}", code="request.path")
     pool, now_ms = found.pool, found.now_ms
-    size, _ = layout_of(pool)
+    size = size_of(pool)
     if size is not None and node >= size:
         raise RequestError(f"pool {name!r} has the node numbers 0 to {size - 1}, not {node}", code="request.path")
     is_first = found.record is not None and found.record.floor_ms <= before_ms
     windows = windows_of(found.record if is_first else None, found.grants[:MOST_GRANTS])
     has_older = len(found.grants) > MOST_GRANTS
     state = state_of(found.record, pool, now_ms)
-    rows = [WindowRow(each, state if each.is_current and state in {"held", "revoked"} else "ended") for each in windows]
-    picture, at_ms = _picture(query, found, windows, has_older=has_older)
+    rows = [Row(each, state if each.is_current and state in {"held", "revoked"} else "ended") for each in windows]
+    at_ms = query.integer("at", 0, 0, LATEST_MS)
     return await page(
         request,
         "node.html",
@@ -396,25 +284,24 @@ async def _node(request: Request) -> Response:
         state=state,
         may_revoke=state == "held" and caller(request).may("admin", name),
         meaning=STATES[state],
-        row=rows[0] if rows and rows[0].window.is_current else None,
+        row=rows[0] if rows and windows[0].is_current else None,
         known_ms=history_begin(pool, now_ms),
         now_ms=now_ms,
         at_ms=at_ms,
-        strip=picture,
+        strip=_picture(query, found, windows, at_ms, has_older=has_older),
         spans=[
             (words, query.link(**{"from": max(0, now_ms - span_ms), "to": now_ms + pool.span_ms, "at": None}))
             for words, span_ms in _SPANS
         ],
         address=lambda bar: query.link(**_around(bar.first_ms, bar.last_ms)),
         older=query.link(before=windows[-1].floor_ms - 1, **{"from": None, "to": None}) if has_older else None,
-        length=length,
         pool_url=pool_url,
     )
 
 
 def _node_of(text: str) -> int:
     if not (text.isascii() and text.isdigit() and len(text) <= 14 and int(text) < MAX_NODES):
-        raise RequestError(f"{text!a:.40} is not a node number", code="request.path")
+        raise RequestError(f"{shown(text, 40)} is not a node number", code="request.path")
     return int(text)
 
 
@@ -424,9 +311,8 @@ def _around(first_ms: int, last_ms: int) -> dict[str, int]:
     return {"from": max(0, first_ms - room), "to": last_ms + room}
 
 
-def _picture(query: Query, found: NodeWindows, windows: list[Window], *, has_older: bool) -> tuple[Strip, int]:
-    """Return the picture of a page's windows, and the time that the page points at; 0 if there is none."""
-    at_ms = query.integer("at", 0, 0, LATEST_MS)
+def _picture(query: Query, found: NodeWindows, windows: list[Window], at_ms: int, *, has_older: bool) -> Strip:
+    """Return the picture of a page's windows, in the range of the URL or around the time that the page points at."""
     first_ms, last_ms = whole_range(found.pool, windows[:_SHOWN_WINDOWS], found.now_ms)
     if at_ms:
         held = next((each for each in windows if each.starts_ms <= at_ms < each.until_ms), None)
@@ -438,7 +324,7 @@ def _picture(query: Query, found: NodeWindows, windows: list[Window], *, has_old
     known_ms = found.now_ms if known_ms is None else known_ms
     if has_older:
         known_ms = max(known_ms, windows[-1].starts_ms)
-    return strip(found.pool, windows, first_ms, last_ms, found.now_ms, known_ms=known_ms, at_ms=at_ms), at_ms
+    return strip(found.pool, windows, first_ms, last_ms, found.now_ms, known_ms=known_ms, at_ms=at_ms)
 
 
 ROUTES: Final = (
