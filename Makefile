@@ -99,6 +99,10 @@ bench: build $(STAMPS)/benchmarks ## Measure beside the peers, write a record, r
 console-assets: $(STAMPS)/venv ## Fetch the scripts of the console from their npm packages, if their hashes are the listed ones
 	$(BIN)/python -m checks.assets
 
+.PHONY: screenshots
+screenshots: build $(STAMPS)/tests ## Draw the pictures of the console, in docs/pictures/console
+	$(BIN)/python -m tests.service.screenshots
+
 .PHONY: compatibility
 compatibility: build $(STAMPS)/tests servers ## Build the last tagged version, and run it beside this one on each store
 	$(BIN)/python -m pytest tests/compatibility

@@ -272,6 +272,25 @@ def test_malformed_parameter_is_one_clear_error(service: Running, query: str) ->
     assert "<script>=" not in answer.text
 
 
+@pytest.mark.parametrize(
+    "path",
+    [
+        "<script>alert(1)</script>",
+        "%22%27%20onload=x",
+        "%E2%80%AE%00",
+        "a%0d%0ab",
+        "x" * 4096,
+        "../v1/store",
+        "{{7*7}}",
+    ],
+)
+def test_hostile_path_is_text_on_its_page(service: Running, path: str) -> None:
+    answer = httpx.get(f"{service.url}/console/static/{path}", headers={"X-Trace-Id": "<script>"})
+    assert answer.status_code == 404
+    assert ("request.path" in answer.text, "<script>" in answer.text) == (True, False)
+    assert not set("\u202e\x00\r") & set(answer.text)
+
+
 def test_table_is_sorted_and_searched_by_the_url(service: Running) -> None:
     answer = httpx.get(f"{service.url}/console/?workers.sort=-pid&workers.q=<b>%E2%80%AE")
     assert answer.status_code == 200

@@ -56,6 +56,17 @@ def test_key_signs_in_and_out(browser: Browser, tmp_path_factory: pytest.TempPat
         assert page.get_by_label("Key").is_visible()
 
 
+def test_link_from_another_site_finds_the_session(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> None:
+    toml = key_toml("ops", KEY, {"*": ["describe"]})
+    with running(tmp_path_factory.mktemp("linked"), toml=toml) as service, opened(browser) as page:
+        page.goto(f"{service.url}/console/")
+        page.get_by_label("Key").fill(KEY)
+        page.get_by_role("button", name="Sign in").click()
+        page.goto(f"data:text/html,<a href='{service.url}/console/events?sort=kind'>incident</a>")
+        page.get_by_text("incident").click()
+        page.get_by_role("table", name="Events").wait_for()
+
+
 def test_live_page_is_read_again_and_keeps_its_focus(browser: Browser, service: Running) -> None:
     with opened(browser) as page:
         page.goto(f"{service.url}/console/")
@@ -74,11 +85,14 @@ def test_choice_of_a_theme_outlives_the_page(browser: Browser, service: Running)
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
-def test_axe_finds_no_violation(browser: Browser, service: Running, theme: str) -> None:
+def test_axe_finds_no_violation(browser: Browser, service: Running, tmp_path: Path, theme: str) -> None:
     with opened(browser, color_scheme=theme) as page:
         for path in ("/console/", "/console/events", "/console/nothing"):
             page.goto(service.url + path)
             assert violations(page) == [], path
+        with running(tmp_path, toml=key_toml("ops", KEY, {})) as keyed:
+            page.goto(f"{keyed.url}/console/")
+            assert violations(page) == []
 
 
 @pytest.mark.parametrize("width", [320, 1440])

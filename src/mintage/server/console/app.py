@@ -114,6 +114,8 @@ def _goal(text: str) -> str:
 async def _sign_in(request: Request) -> Response:
     """Return the form that takes a key."""
     goal = _goal(Query.of(request).text("next", "/console/"))
+    if _is_from_elsewhere(request):
+        return await _ask_again(request)
     if not service_of(request).settings.has_keys:
         return RedirectResponse(goal, 303)
     return await page(request, "sign-in.html", title="Sign in", goal=goal, wrong="", public=True)
@@ -207,12 +209,24 @@ _TITLES: Final = {
 
 async def _lead_to_sign_in(request: Request) -> Response:
     """Lead a browser to the sign-in, and back afterwards."""
-    goal = url_of(request)
-    if request.headers.get("sec-fetch-site") == "cross-site":
-        # The browser keeps the cookie back from a request that a link elsewhere caused. It sends it with one that this
-        # page causes: so a link from a chat works for those who have signed in.
-        return await page(request, "again.html", title="One moment", goal=goal, public=True)
-    return RedirectResponse(f"/console/sign-in?{urlencode({'next': goal})}", 303)
+    if _is_from_elsewhere(request):
+        return await _ask_again(request)
+    return RedirectResponse(f"/console/sign-in?{urlencode({'next': url_of(request)})}", 303)
+
+
+def _is_from_elsewhere(request: Request) -> bool:
+    """Return True if a link of another site led here."""
+    return request.headers.get("sec-fetch-site") == "cross-site"
+
+
+async def _ask_again(request: Request) -> Response:
+    """Return a page that leads to itself.
+
+    The browser keeps the cookie back from a request that a link elsewhere caused, and sends it with one that this page
+    causes. So a link from a chat works for those who have signed in.
+    """
+    request.state.query = Query(request.scope["path"])
+    return await page(request, "again.html", title="One moment", goal=url_of(request), public=True)
 
 
 async def _refuse_path(request: Request, error: Exception) -> Response:

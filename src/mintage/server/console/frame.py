@@ -230,7 +230,9 @@ async def page(
     }
     body = await asyncio.to_thread(TEMPLATES.get_template(template).render, **{**known, **values})
     response = HTMLResponse(body, status)
-    request.app.state.sessions.write(request, response)
+    # Only a page with a form begins a session: a link from another site comes without the cookie of an earlier one.
+    if getattr(request.state, "has_form", False):
+        request.app.state.sessions.write(request, response)
     return response
 
 
@@ -243,4 +245,5 @@ def url_of(request: Request) -> str:
 def _token(request: Request) -> str:
     """Return the token for a form of the page, which begins a session if there is none."""
     sessions: Sessions = request.app.state.sessions
+    request.state.has_form = True
     return sessions.token(sessions.of(request))

@@ -50,12 +50,14 @@ class Sessions:
         """Return the session of a request; a new one of anybody if it has none that is valid."""
         found: Session | None = getattr(request.state, "session", None)
         if found is None:
-            found = self._find(request.cookies.get(_cookie(request), "")) or self.begin(request)
+            found = self._find(request.cookies.get(_cookie(request), ""))
+            if found is None:
+                return self.begin(request)
             request.state.session = found
         return found
 
     def begin(self, request: Request, key: str = "") -> Session:
-        """Begin a session, and return it. The answer needs :meth:`write`."""
+        """Begin a session, and return it. The answer needs :meth:`write`, or the browser does not learn of it."""
         request.state.session = session = Session(os.urandom(16).hex(), int(time.time()), key)
         request.state.is_new_session = True
         return session

@@ -28,16 +28,15 @@ STALE_S: Final = 600.0
 """The time for which an answer is shown while the store is away, in seconds."""
 LONG_PATIENCE_S: Final = 15.0
 """The longest wait for a function that reads several pages. Each of its verbs has the store's own timeout."""
-MOST: Final = 200
-"""The most answers that are kept."""
 _UNUSED_S: Final = 60.0
+_MOST_READINGS: Final = 256
 
 
 @dataclass(slots=True)
 class _Reading:
     """The last answer of the store to a read, and its last failure."""
 
-    used_s: float
+    used_s: float = 0.0
     value: Any = None
     read_s: float = -STALE_S
     error: MintError | None = None
@@ -64,12 +63,11 @@ class Reads:
         :raises MintError: as the verb, if it has not answered before.
         """
         key = (getattr(verb, "__module__", ""), verb.__name__, args, tuple(sorted(kwargs.items())))
-        # In the order of their last use, so that the first one is forgotten where there are too many.
-        reading = self._readings.pop(key, None) or _Reading(0)
+        reading = self._readings.pop(key) if key in self._readings else _Reading()
         reading.used_s = self._clock()
         self._readings[key] = reading
-        if len(self._readings) > MOST:
-            del self._readings[next(iter(self._readings))]
+        if len(self._readings) > _MOST_READINGS:
+            del self._readings[next(iter(self._readings))]  # the least recently used one
         self._sweep()
         if self._clock() - reading.tried_s >= (fresh_s if reading.error is None else FRESH_S):
             patience_s = PATIENCE_S if hasattr(verb, "__self__") else LONG_PATIENCE_S

@@ -1,0 +1,113 @@
+"""Pictures of the console for the documentation: ``python -m tests.service.screenshots``.
+
+A service with the data of a small company runs on this machine, and Chromium draws each page of the navigation in the
+light and in the dark theme. The pictures differ from run to run, as their times do: commit them when pages changed.
+"""
+
+from __future__ import annotations
+
+import random
+import tempfile
+import time
+from base64 import b64decode
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import httpx
+
+from mintage.rules import SPAN_MS
+from tests.helpers.browser import chromium
+from tests.service.running import Running, key_toml, running
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+
+PICTURES: Final = Path(__file__).parents[2] / "docs" / "pictures" / "console"
+KEYS: Final = {name: f"mint_{(name * 9)[:43]}" for name in ("anna", "shop", "billing")}
+TOML: Final = (
+    key_toml("anna", KEYS["anna"], {"*": ["admin"]})
+    + key_toml("shop", KEYS["shop"], {"*": ["next", "create", "mint", "lease"]})
+    + key_toml("billing", KEYS["billing"], {"*": ["next", "create"]})
+)
+NAMESPACES: Final = {
+    "orders": 900,
+    "order-lines": 2500,
+    "invoices": 120,
+    "payments": 300,
+    "users": 40,
+    "shipments": 200,
+}
+"""The namespaces, and the integers of a request."""
+HOSTS: Final = ("web-1", "web-2", "web-3", "worker-a", "worker-b", "billing-1")
+SIZE: Final = {"width": 1180, "height": 740}
+QUALITY: Final = 82
+
+
+def use(service: Running, seconds: float) -> None:
+    """Let clients take integers, mint IDs and lease node numbers for a while."""
+    chance = random.Random(7)
+    with httpx.Client(base_url=service.url) as client:
+        shop, billing = ({"Authorization": f"Bearer {KEYS[name]}"} for name in ("shop", "billing"))
+        for name in NAMESPACES:
+            client.put(f"/v1/sequences/{name}", headers=shop)
+        client.put("/v1/sequences/coupons", json={"maximum": "100000"}, headers=shop)
+        client.post("/v1/sequences/coupons:next?count=9000", headers=shop)
+        for at in range(40):
+            body = {
+                "nodes": {"first": 0, "last": 1023},
+                "layout": "sno/1",
+                "holder": f"{HOSTS[at % len(HOSTS)]}:{4000 + 7 * at}",
+                "now_ms": time.time_ns() // 1_000_000,
+                "span_ms": SPAN_MS,
+            }
+            lease = client.post("/v1/leases/sno", json=body, headers=shop).json()
+            if at % 5 == 0 and "token" in lease:
+                given = {**shop, "Lease-Token": lease["token"]}
+                used_until_ms = lease["floor_ms"] + 2000
+                client.delete(f"/v1/leases/sno/{lease['node']}?used_until_ms={used_until_ms}", headers=given)
+        client.put("/v1/pools/snowflake", json={"layout": "sno/1"}, headers={**shop, "X-Trace-Id": "deploy-4711"})
+        client.get("/v1/store", headers=billing)
+        end_s = time.monotonic() + seconds
+        while time.monotonic() < end_s:
+            name = chance.choice(list(NAMESPACES))
+            headers = billing if name in {"invoices", "payments"} else shop
+            client.post(f"/v1/sequences/{name}:next?count={chance.randint(1, NAMESPACES[name])}", headers=headers)
+            client.post("/v1/ids/sno?count=3", headers=shop)
+            time.sleep(0.02)
+
+
+def draw(browser: Browser, service: Running, example: str) -> None:
+    """Draw each page in both themes."""
+    for theme in ("light", "dark"):
+        context = browser.new_context(viewport=SIZE, color_scheme=theme)  # type: ignore[arg-type]
+        page = context.new_page()
+        page.goto(f"{service.url}/console/")
+        page.get_by_label("Key").fill(KEYS["anna"])
+        page.get_by_role("button", name="Sign in").click()
+        for link in page.locator("nav[aria-label=Console] a").all():
+            name, path = link.inner_text().lower(), link.get_attribute("href")
+            query = f"?id={example}" if name == "who" else ""
+            tab = context.new_page()
+            tab.goto(f"{service.url}{path}{query}")
+            found = context.new_cdp_session(tab).send("Page.captureScreenshot", {"format": "webp", "quality": QUALITY})
+            (PICTURES / f"{name}-{theme}.webp").write_bytes(b64decode(found["data"]))
+            tab.close()
+        context.close()
+
+
+def main() -> None:
+    """Draw the pictures."""
+    PICTURES.mkdir(parents=True, exist_ok=True)
+    with (
+        tempfile.TemporaryDirectory(dir="/var/tmp") as home,
+        running(Path(home) / "ids", "--workers", "2", toml=TOML) as service,
+        chromium() as browser,
+    ):
+        use(service, 20.0)
+        headers = {"Authorization": f"Bearer {KEYS['shop']}"}
+        minted = httpx.post(f"{service.url}/v1/ids/sno", headers=headers).json()["ids"]
+        draw(browser, service, minted[0])
+
+
+if __name__ == "__main__":
+    main()
