@@ -110,9 +110,6 @@ def who(id: object, store: str | Store | None = None) -> list[Finding]:
     >>> [finding] = who(id, store)
     >>> finding.state, finding.pool, finding.node == id.partition, finding.is_current
     ('held', 'sno', True, True)
-    >>> generator.close()
-    >>> who(id, store)[0].is_current
-    False
 
     :param id: a value as :func:`mintage.inspect` takes it.
     :param store: a URL or a Store; by default ``MINTAGE_STORE``, or else the registry of this machine.
@@ -276,20 +273,20 @@ def _of_pool(
     last = _record(store, pool.name, node)
     found: NodeRecord | GrantRecord | None = last
     if last is not None and last.floor_ms > start_ms:
-        found = next(iter(store.list_grants(pool.name, node, start_ms, 1)), None)
+        found = next(iter(store.list_grants(pool.name, node, start_ms, 1)), None) if start_ms >= 0 else None
     named = f"node {node} of pool {pool.name}"
     if found is None or end_ms > found.until_ms:
         state, sentence = _unheld(pool, named, last, found, start_ms)
         return Finding(**facts, state=state, sentence=sentence)
     is_current = found is last and found.until_ms > store.now_ms()
     holder = Holder.parse(found.holder or "")
-    sentence = f"{holder.words} minted it: it {'has' if is_current else 'had'} {named} for IDs {_window(found)}."
+    sentence = f"Minted by {holder.words}. It {'has' if is_current else 'had'} {named} for IDs {_window(found)}."
     is_late = end_ms < found.since_ms - store.clock_limit_ms
     if is_late:
         sentence = (
-            f"Nobody had {named} at that time. {_capitalized(holder.words)} got it at {_moment(found.since_ms)}, for "
-            f"IDs {_window(found)}: under a lease of this store only it can have minted the ID, with new_at, or as its "
-            "clock went back."
+            f"Nobody had {named} at that time. It was granted at {_moment(found.since_ms)}, for IDs {_window(found)}, "
+            f"to {holder.words}. Under a lease of this store only that process can have minted the ID: with new_at, or "
+            "as its clock went back."
         )
     if found is last and last.cloned_ms:
         sentence += (
@@ -298,7 +295,7 @@ def _of_pool(
     return Finding(
         **facts,
         state="held",
-        sentence=_capitalized(sentence),
+        sentence=sentence,
         holder=holder,
         since_ms=found.since_ms or None,
         floor_ms=found.floor_ms,
@@ -343,27 +340,16 @@ def _unheld(
 def _reach(pool: PoolRecord, start_ms: int) -> str:
     if not pool.history_ms:
         return f"pool {pool.name} keeps none"
-    if start_ms < pool.history_from_ms:
-        return f"pool {pool.name} has kept one since {_moment(pool.history_from_ms)}"
     if not pool.history_from_ms:
         return f"pool {pool.name} has none yet, as an older mintage granted the number"
-    return f"pool {pool.name} keeps {_length(pool.history_ms)} of it"
-
-
-def _length(ms: int) -> str:
-    """Return a length of time in the largest unit in which it is a whole number."""
-    units = ((86_400_000, "day"), (3_600_000, "hour"), (60_000, "minute"), (1_000, "second"), (1, "millisecond"))
-    length, unit = next((ms // size, unit) for size, unit in units if ms % size == 0)
-    return f"{length:,} {unit}{'' if length == 1 else 's'}"
+    if start_ms < pool.history_from_ms:
+        return f"pool {pool.name} has kept one since {_moment(pool.history_from_ms)}"
+    return f"pool {pool.name} keeps {pool.history_ms / 86_400_000:,g} days of it"
 
 
 def _window(found: NodeRecord | GrantRecord) -> str:
     since = f"from {_moment(found.floor_ms)} " if found.floor_ms else ""
     return f"{since}until {_moment(found.until_ms)}"
-
-
-def _capitalized(text: str) -> str:
-    return text[:1].upper() + text[1:]
 
 
 def _moment(ms: int) -> str:

@@ -500,7 +500,7 @@ def test_who_names_the_process_that_minted_an_id(shell: Shell) -> None:
     minted = old_id()
     printed = shell.output("who", minted)
     assert printed.startswith(f"{minted}\n")
-    assert "Process 4711 on far, started 2023-11-14 22:13:20 UTC, mintage 0.1.0 minted it: it has node 0" in printed
+    assert "Minted by process 4711 on far, started 2023-11-14 22:13:20 UTC, mintage 0.1.0. It has node 0 of" in printed
     assert re.search(r"(?m)^  version +0\.1\.0$", printed)
     [report] = shell.facts("who", minted)
     assert report["input"] == minted

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import csv
 import io
+import os
+import signal
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
@@ -17,9 +19,11 @@ from tests.helpers.forms import Visitor
 from tests.helpers.stores import acquire
 from tests.servers.server import until
 from tests.service.running import key_toml, running
+from tests.service.serving import Serving
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from mintage.store import Store
     from tests.helpers.forms import Page
@@ -160,6 +164,29 @@ def test_page_of_a_name_that_no_namespace_has_is_an_error(world: World, name: st
     assert "<b>" not in page.html
 
 
+def test_counts_outlive_the_workers_that_counted(tmp_path: Path) -> None:
+    service = Serving(tmp_path / "service", f"sqlite:///{tmp_path}/ids.db", workers=2)
+
+    def counted() -> set[int]:
+        """Return what the console says, asked often enough to reach both workers."""
+        url = f"{service.url}/console/use?format=json&table=namespaces"
+        return {each["integers_hour"] for _ in range(8) for each in httpx.get(url, timeout=60).json()}
+
+    try:
+        service.start()
+        for _ in range(20):
+            url = f"{service.url}/v1/sequences/orders:next"
+            assert httpx.post(url, params={"count": 5}, timeout=60).is_success
+        until(lambda: counted() == {100}, "all workers have counted", seconds=10)
+        before = set(service.workers())
+        for pid in before:
+            os.kill(pid, signal.SIGKILL)
+        until(lambda: len(set(service.workers()) - before) == 2, "the workers are replaced", seconds=60)
+        assert counted() == {100}
+    finally:
+        service.kill()
+
+
 # --- actions ------------------------------------------------------------------------------------------------------
 
 
@@ -210,6 +237,13 @@ def test_wrong_value_is_one_error_that_keeps_it(world: World, value: str) -> Non
     assert page.status == 400
     assert page.form("floor").fields["floor"] == value
     assert "<b>" not in page.html
+
+
+@pytest.mark.parametrize(
+    "query", ["?name=new&layout=none", "?name=new&span_ms=1", "?name=new&layout=snowflake+time:99", "?name=%ff", "?a=1"]
+)
+def test_wrong_pool_is_refused_as_the_fault_of_the_form(world: World, query: str) -> None:
+    assert world.get(f"/create/pool{query}").status == 400
 
 
 def test_second_submit_does_nothing(world: World) -> None:
@@ -319,6 +353,14 @@ def test_form_without_the_token_of_its_session_is_refused(world: World, path: st
     visitor = world.visitor()
     sent = visitor.http.post(f"/console{path.partition('?')[0]}", data={"typed": "orders", "basis": "", "token": "x"})
     assert sent.status_code == 403
+
+
+def test_link_of_another_site_cannot_claim_an_action(world: World) -> None:
+    world.store.reserve("claimed.orders", 1)
+    url = "/console/namespaces/claimed.orders?done=retire"
+    for site, is_shown in (("same-origin", True), ("none", False), ("cross-site", False)):
+        answer = world.visitor().http.get(url, headers={"Sec-Fetch-Site": site})
+        assert (answer.status_code, "The namespace is retired." in answer.text) == (200, is_shown)
 
 
 def test_page_of_another_site_can_cause_nothing(world: World) -> None:

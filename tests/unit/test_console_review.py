@@ -6,12 +6,12 @@ from dataclasses import replace
 
 import pytest
 
-from mintage.errors import ConfigError, FieldError, GenerationError, LeaseError
+from mintage.errors import ConfigError, FieldError, GenerationError, LeaseError, MintError
 from mintage.rules import MAX_INTEGER, NamespaceRecord, NodeRecord, PoolRecord
 from mintage.server.console import review
 
 ORDERS = NamespaceRecord("orders", 1_123, 9_999, 1, 1_000, "server 1", serial=7)
-HELD = NodeRecord("sno", 17, 1_000_000, 1_030_000, 30_000, "server 1", "token", "web-1:4242")
+HELD = NodeRecord("sno", 17, 1_000_000, 1_030_000, 30_000, "server 1", "token", "web-1:4242:1700000000:1:0.1.0")
 POOL = PoolRecord("sno", "sno/1", "server 1", 30_000)
 
 
@@ -119,11 +119,16 @@ def test_unused_pool_must_be_typed_out() -> None:
 
 @pytest.mark.parametrize(
     ("name", "layout", "code"),
-    [("sno", "sno", "config.pool"), ("sno", "twitter", "config.pool"), ("new", "no such", "config.layout")],
+    [
+        ("sno", "sno", "config.pool"),
+        ("sno", "twitter", "config.pool"),
+        ("new", "no such", "request.malformed"),
+        ("new", "snowflake time:90 node:10 sequence:12 @0 1ms", "request.malformed"),
+    ],
 )
 def test_pool_that_cannot_be_created_is_refused(name: str, layout: str, code: str) -> None:
     record = POOL if name == "sno" else None
-    with pytest.raises(ConfigError) as error:
+    with pytest.raises(MintError) as error:
         review.pool(name, record, layout=layout, span_ms=30_000, never_used=False, now_ms=0)
     assert error.value.code == code
 
@@ -133,7 +138,7 @@ def test_pool_that_cannot_be_created_is_refused(name: str, layout: str, code: st
 
 def test_revocation_names_the_holder_and_the_end_of_its_window() -> None:
     found = review.revoke(HELD, 1_007_001)
-    assert found.effects[0] == "The holder is web-1:4242."
+    assert found.effects[0].startswith("The holder is process 4242 on web-1, started 2023-11-14 22:13:20 UTC")
     assert "in 23 s (1970-01-01 00:17:10 UTC)" in found.effects[1]
     assert found.typed == "sno/17"
 

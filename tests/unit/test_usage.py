@@ -87,6 +87,14 @@ def test_integers_and_ids_are_counted_by_key(counts: Usage) -> None:
     assert list(counts.read("ids")) == [("sno", "web")]
 
 
+def test_counts_of_one_name_are_those_of_no_other(counts: Usage) -> None:
+    for name in ("orders", "orders2", "order"):
+        counts.add("integers", name, len(name), "web")
+    assert [(series, sum(used.hour)) for series, used in counts.read("integers", "orders").items()] == [
+        (("orders", "web"), 6)
+    ]
+
+
 def test_metrics_count_use() -> None:
     metrics = Metrics(has_keys=True)
     metrics.integers("orders", 5, "web")

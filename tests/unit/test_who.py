@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -14,6 +15,7 @@ from mintage.formats.catalogue import LAYOUTS, write_layout
 from mintage.formats.kinds import KINDS
 from mintage.lease import Holder, registry
 from mintage.lease.holder import holder
+from mintage.rules import HISTORY_MS
 from mintage.store import Forwarding, open_store
 from mintage.store.memory import MemoryStore
 from mintage.testing import ManualClock
@@ -263,6 +265,22 @@ def test_pool_without_history_knows_the_last_holder_alone(store: MemoryStore, cl
     assert "keeps none" in before.sentence
 
 
+def test_pool_of_an_older_mintage_knows_the_last_holder_alone(store: MemoryStore, clock: ManualClock) -> None:
+    store.create_pool("ulid", layout="ulid", history_ms=0)
+    old = minted(clock)
+    lease(store, pid=1)
+    clock.advance(2_000 * MS)
+    lease(store, pid=2)
+    pool, record = store.list_pools()[0], store.list_leases()[0]
+    store._records.put(replace(pool, history_ms=HISTORY_MS, history_from_ms=0))
+    store._records.put(replace(record, since_ms=0))
+    found = answer(old, store)
+    assert found.state == "forgotten"
+    assert "has none yet" in found.sentence
+    found = answer(minted(clock), store)
+    assert (found.holder, found.since_ms, found.is_late) == (Holder.parse(process(2)), None, False)
+
+
 def test_store_that_lost_grants_says_so(store: MemoryStore, clock: ManualClock) -> None:
     store.create_pool("ulid", layout="ulid")
     store._records.identity = "another server"
@@ -285,6 +303,12 @@ def test_id_without_a_node_number_tells_no_process(store: MemoryStore, one: obje
 def test_address_of_a_network_card_is_no_node_number(store: MemoryStore, clock: ManualClock) -> None:
     lease(store, "uuid.v1")
     assert answer("c232ab00-9414-11ec-b3c8-9e6bdeced846", store).state == "no lease"
+
+
+def test_time_before_1970_is_of_no_holder(store: MemoryStore) -> None:
+    lease(store, "uuid.v1")
+    old = uuid.UUID(fields=(0, 0, 0x1000, 0x80, 0, 1 << 40))
+    assert answer(old, store).state == "forgotten"
 
 
 def test_number_of_a_locked_file_has_no_history(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -219,6 +219,8 @@ async def page(
         "live": live,
         "query": query,
         "url": query.link() if "done" in query.values else url_of(request),
+        # The notice of an action is for its redirect: a link elsewhere may not claim one.
+        "is_from_here": request.headers.get("sec-fetch-site", "same-origin") == "same-origin",
         "facts": request.state.facts,
         "service": service_of(request),
         "now": datetime.now(UTC),

@@ -12,10 +12,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from mintage import rules
-from mintage.errors import ConfigError, LeaseError
+from mintage.errors import ConfigError, LeaseError, RequestError
 from mintage.formats import catalogue
 from mintage.formats.kinds import NAMES
 from mintage.formats.times import MS, stamp, utc
+from mintage.lease.holder import Holder
 from mintage.rules import MAX_INTEGER
 
 if TYPE_CHECKING:
@@ -137,7 +138,8 @@ def pool(name: str, record: PoolRecord | None, *, layout: str, span_ms: int, nev
     :param record: the record of this name; ``None`` if there is none.
     :param layout: a layout's text or name.
     :param now_ms: the store's clock.
-    :raises ConfigError: ``config.name``, ``config.span``, ``config.layout``; ``config.pool``: it exists.
+    :raises ConfigError: ``config.name``, ``config.span``; ``config.pool``: it exists.
+    :raises RequestError: ``request.malformed``: the layout is not known.
     """
     rules.check_name(name, "pool")
     rules.check_span(span_ms)
@@ -174,14 +176,17 @@ def pool(name: str, record: PoolRecord | None, *, layout: str, span_ms: int, nev
 def layout_of(text: str) -> tuple[str, int, datetime | None]:
     """Return the text of a layout as pools have it, the number of its node numbers, and the date of its end.
 
-    :raises ConfigError: ``config.layout``.
+    :raises RequestError: ``request.malformed``.
     """
-    layout = catalogue.read_pool_layout(text)
+    try:
+        layout = catalogue.read_pool_layout(text)
+    except ConfigError as error:
+        raise RequestError(f"layout {text[:80]!a}: {error}", code="request.malformed") from error
     if layout is None:
-        raise ConfigError(
+        raise RequestError(
             f"layout {text[:80]!a} is not known: use {', '.join((*NAMES, *catalogue.LAYOUTS))}, or 'snowflake time:41 "
             "node:10 sequence:12 @1735689600000 1ms'",
-            code="config.layout",
+            code="request.malformed",
         )
     return layout
 
@@ -205,7 +210,7 @@ def revoke(record: NodeRecord, now_ms: int) -> Review:
     )
     return Review(
         (
-            f"The holder is {record.holder or 'a process without a name'}.",
+            f"The holder is {Holder.parse(record.holder or '').words}.",
             end,
             "It cannot extend its lease then: it raises lease.lost, or leases another number.",
             "Nobody else gets the node number before the end of that window.",

@@ -12,7 +12,6 @@ import mmap
 import os
 import time
 from contextlib import suppress
-from dataclasses import dataclass
 from itertools import count
 from operator import add
 from struct import Struct
@@ -31,10 +30,9 @@ DAY_POINTS: Final = 24
 """The points of the last day: an hour each, of which the last one is not over."""
 MIN_OBSERVED_S: Final = 60.0
 """The shortest time over which a rate is measured, in seconds."""
+_MARKS_S: Final = 30
 SLOTS: Final = 4_096
 """The most series of a worker; further ones count together."""
-
-Kind = Literal["integers", "ids", "mark"]
 
 _PERIODS: Final = ((MINUTES_5_S, HOUR_POINTS), (HOUR_S, DAY_POINTS))
 _CELLS: Final = HOUR_POINTS + DAY_POINTS
@@ -51,14 +49,14 @@ _BYTES: Final = (1 + SLOTS) * _SLOT_WORDS * 8
 _KEPT: Final = 2
 
 
-@dataclass(frozen=True, slots=True)
-class Used:
+class Used(NamedTuple):
     """The counts of a series, the oldest point first."""
 
     hour: tuple[int, ...] = (0,) * HOUR_POINTS
     day: tuple[int, ...] = (0,) * DAY_POINTS
 
-    def __add__(self, other: Used) -> Used:
+    def plus(self, other: Used) -> Used:
+        """Return the sum of both."""
         return Used(tuple(map(add, self.hour, other.hour)), tuple(map(add, self.day, other.day)))
 
 
@@ -93,7 +91,9 @@ class Usage:
                 self._slots[title] = at
             else:
                 self._freed.append(at)
-        self._swept_s = 0
+        self._swept_s = self._read_s = 0
+        self._marks: dict[str, tuple[Mark, Mark]] = {}
+        """The marks that were read last."""
 
     def add(self, kind: Literal["integers", "ids"], name: str, n: int, key: str = "") -> None:
         """Count integers of a namespace, or IDs of a scheme, by the name of a key."""
@@ -124,36 +124,46 @@ class Usage:
                 words[here] = now_s
             first += points
 
-    def read(self, kind: Literal["integers", "ids"]) -> dict[tuple[str, str], Used]:
-        """Return the counts of all workers, by name and key. The name ``""`` is that of all others."""
+    def read(self, kind: Literal["integers", "ids"], name: str = "") -> dict[tuple[str, str], Used]:
+        """Return the counts of all workers, by name and key. The name ``""`` is that of all others.
+
+        :param name: read only those of this name.
+        """
+        beginning = f"{kind} {name} " if name else f"{kind} "
         now_s = int(self._clock())
         wanted = tuple(period for seconds, points in _PERIODS for period in _periods(now_s, seconds, points))
         turn_hour, turn_day = ((now_s // seconds + 1) % points for seconds, points in _PERIODS)
         found: dict[tuple[str, str], Used] = {}
-        for name, key, row in self._each(kind):
+        for series, row in self._each(beginning):
             values = row[_CELLS:]
             if row[:_CELLS] != wanted:
                 values = tuple(n if at == want else 0 for at, n, want in zip(row, values, wanted, strict=False))
             hour, day = values[:HOUR_POINTS], values[HOUR_POINTS:]
             used = Used(hour[turn_hour:] + hour[:turn_hour], day[turn_day:] + day[:turn_day])
-            before = found.get((name, key))
-            found[name, key] = used if before is None else before + used
+            before = found.get(series)
+            found[series] = used if before is None else before.plus(used)
         return found
 
     def marks(self) -> dict[str, tuple[Mark, Mark]]:
-        """Return the first high-water marks that any worker noted in the last hour and in the last day."""
+        """Return the first high-water marks that any worker noted in the last hour and in the last day.
+
+        They are read again after half a minute: a first mark seldom changes.
+        """
         now_s = int(self._clock())
+        if now_s - self._read_s < _MARKS_S:
+            return self._marks
         turn_hour, turn_day = ((now_s // seconds + 1) % points for seconds, points in _PERIODS)
         hours = [(turn_hour + at) % HOUR_POINTS for at in range(HOUR_POINTS)]
         days = [HOUR_POINTS + (turn_day + at) % DAY_POINTS for at in range(DAY_POINTS)]
         found: dict[str, tuple[Mark, Mark]] = {}
-        for name, _, row in self._each("mark"):
+        for (name, _), row in self._each("mark "):
             first = _first(row, hours, now_s - HOUR_S, now_s)
             if first is None:
                 continue
             firsts = first, _first(row, days, now_s - DAY_POINTS * HOUR_S, now_s) or first
             before = found.get(name, firsts)
             found[name] = min(firsts[0], before[0]), min(firsts[1], before[1])
+        self._read_s, self._marks = now_s, found
         return found
 
     def rate(self, high_water: int, since: Mark) -> float | None:
@@ -199,13 +209,13 @@ class Usage:
                 self._memory[at * 8 : at * 8 + _TITLE_BYTES] = bytes(_TITLE_BYTES)
                 self._freed.append(at)
 
-    def _each(self, kind: Kind) -> Iterator[tuple[str, str, tuple[int, ...]]]:
-        """Yield name, key and cells of all series of a kind, of all workers."""
+    def _each(self, beginning: str) -> Iterator[tuple[tuple[str, str], tuple[int, ...]]]:
+        """Yield name and key, and the cells, of all series whose titles begin so, of all workers."""
         for content in self._contents():
             (used,) = _NUMBER.unpack_from(content)
-            for at, title in _slots(content, used, f"{kind} "):
-                name, _, key = title.removeprefix(f"{kind} ").partition(" ")
-                yield name, key, _ROW.unpack_from(content, (at + _WORDS) * 8)
+            for at, title in _slots(content, used, beginning):
+                name, _, key = title.partition(" ")[2].partition(" ")
+                yield (name, key), _ROW.unpack_from(content, (at + _WORDS) * 8)
 
     def _contents(self) -> Iterator[mmap.mmap]:
         if self._directory is None:

@@ -166,16 +166,12 @@ async def _review_pool(ask: Ask) -> Review:
     check_name(ask.name, "pool")
     return review.pool(
         ask.name,
-        await ask.read("create", _find_pool, ask.store, ask.name),
+        await ask.read("create", ask.store.get_pool, ask.name),
         layout=ask.values["layout"].strip() or ask.name,
         span_ms=ask.number("span_ms", SPAN_MS),
         never_used=ask.is_chosen("never_used"),
         now_ms=await ask.read("create", ask.store.now_ms),
     )
-
-
-def _find_pool(store: Store, name: str) -> Any:
-    return next((each for each in store.each_pool() if each.name == name), None)
 
 
 async def _create_pool(ask: Ask) -> str:

@@ -27,6 +27,7 @@ TITLE, PATH = "Use", "/use"
 OTHERS: Final = "all others"
 """The name of the series that had no room of their own."""
 PERIODS: Final = {"hour": "last hour in steps of five minutes", "day": "last day in steps of an hour"}
+_NOTHING: Final = Used()
 _KINDS: Final = {"integers": "Integers", "ids": "IDs"}
 
 
@@ -57,8 +58,8 @@ def rows(by: Literal[0, 1], **counts: Mapping[tuple[str, str], Used]) -> list[Ro
     found: dict[str, dict[str, Used]] = {}
     for kind, each in counts.items():
         for series, used in each.items():
-            row = found.setdefault(series[by], dict.fromkeys(counts, Used()))
-            row[kind] += used
+            row = found.setdefault(series[by], dict.fromkeys(counts, _NOTHING))
+            row[kind] = used if row[kind] is _NOTHING else row[kind].plus(used)
     return sorted(starmap(Row, found.items()), key=lambda row: (-row.total("hour"), -row.total("day"), row.name))
 
 
@@ -117,7 +118,7 @@ async def namespace(request: Request) -> Response:
     if record is None:
         raise RequestError(f"there is no namespace {name!r}", code="request.namespace")
     [end] = namespace_ends([record], usage)
-    counts = {series: used for series, used in usage.read("integers").items() if series[0] == name}
+    counts = usage.read("integers", name)
     keys = Table(Query.of(request), f"Keys that used {name}", KEYS_OF_ONE, rows(1, integers=counts), name="keys")
     return await page(
         request,
@@ -126,7 +127,7 @@ async def namespace(request: Request) -> Response:
         end=end,
         left_in_words=days_in_words(end.days),
         amount=amount,
-        use=next(iter(rows(0, integers=counts)), Row(name, {"integers": Used()})),
+        use=next(iter(rows(0, integers=counts)), Row(name, {"integers": _NOTHING})),
         may_change=caller(request).may("create", name) and not record.retired,
         tables=[keys] if _may_see_keys(request) else [],
         live=True,
