@@ -157,7 +157,7 @@ class PoolRecord:
     history_ms: Ms = HISTORY_MS
     """The time for which it keeps past grants, after the end of their windows; 0 means that it keeps none."""
     history_from_ms: Ms = 0
-    """The store's clock when the history began; 0 if it has not begun. See :func:`history_begin`."""
+    """The store's clock when the history began; 0 if it has not begun."""
 
 
 @dataclass(frozen=True, slots=True)

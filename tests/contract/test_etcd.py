@@ -300,9 +300,10 @@ def use(store: Store, *holders: str) -> None:
         store.release(lease, used_until_ms=max(lease.floor_ms, now - 1_000) + 1)
 
 
-def test_past_grants_end_with_a_lease_that_a_process_shares(etcd: Etcd) -> None:
-    with open_store(etcd.url) as store:
-        use(store, "one", "two", "three")
+def test_past_grants_end_with_a_lease_that_processes_share(etcd: Etcd) -> None:
+    with open_store(etcd.url) as store, open_store(etcd.url) as other:
+        use(store, "one", "two")
+        use(other, "three")
         key = b64encode(b"mintage/grant/p/").decode()
         pairs = etcd.call("/v3/kv/range", {"key": key, "range_end": b64encode(b"mintage/grant/p0").decode()})["kvs"]
         [lease] = {pair["lease"] for pair in pairs}

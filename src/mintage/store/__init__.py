@@ -250,7 +250,8 @@ class Store(ABC):
 
         The current or last grant is not among them: :meth:`list_leases` has it. To find the holder at a time, read that
         one first, so that no grant is missed that the next one replaces meanwhile. A pool keeps past grants for its
-        ``history_ms``; :func:`mintage.rules.history_begin` says how far they reach back.
+        ``history_ms``, and knows every holder from the latest of three times on: ``history_from_ms``,
+        ``quarantine_until_ms``, and ``history_ms`` ago.
 
         :raises ConfigError: ``config.name``.
         :raises FieldError: ``field.range``.

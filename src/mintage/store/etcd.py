@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, cast
 
 import httpx
 
-from mintage._core import monotonic_s
+from mintage._core import sha1
 from mintage.errors import ConfigError, StoreError
 from mintage.protocol.options import AUTHORITIES, CERTIFICATE, CERTIFICATE_KEY, option, read_options, timeout
 from mintage.protocol.records import columns, key_of, name_of, read
@@ -45,7 +45,9 @@ _NOT_ALLOWED: Final = (
 PAGE: Final = 1_000
 """The number of records that a list requests at a time."""
 SHARED_S: Final = 3_600
-"""The longest time in seconds for which the past grants of a process share one lease of etcd's."""
+"""The longest time in seconds for which past grants share one lease of etcd's."""
+MOST_LEASES: Final = 100
+"""The most such leases that a process remembers."""
 LATEST_FLOOR_MS: Final = 10**14 - 1
 """The latest start of a window in a key."""
 INCARNATION: Final = "incarnation"
@@ -167,7 +169,8 @@ class Connection:
         hosts = [(f"[{host}]" if ":" in host else host, port) for host, port in url.hosts or (("127.0.0.1", None),)]
         self._members = [f"{scheme}://{host}:{port or PORT}/v3/" for host, port in hosts]
         self._token: dict[str, str] = {}
-        self._leases: dict[int, tuple[str, float]] = {}
+        self._leases: set[str] = set()
+        """Leases that exist, as this process knows."""
         # Ignore proxies and passwords of the environment: the URL alone names the store.
         self.client = httpx.Client(timeout=timeout_ms / 1000, verify=url.tls(), trust_env=False)
 
@@ -187,14 +190,23 @@ class Connection:
             answer = self._post(path, body, self._token)
         return self._checked(answer), answer.headers
 
-    def lease(self, seconds: int) -> str:
-        """Return the id of a lease of etcd's that lasts that long or up to a tenth longer. Its keys end with it."""
-        known, shared_until_s = self._leases.get(seconds, ("", 0.0))
-        now_s = monotonic_s()
-        if now_s >= shared_until_s:
-            shared_s = min(SHARED_S, seconds // 10)
-            known = self.ask("lease/grant", {"TTL": seconds + shared_s})[0]["ID"]
-            self._leases[seconds] = known, now_s + shared_s
+    def lease(self, prefix: str, seconds: int, now_s: int) -> str:
+        """Return the id of a lease of etcd's that lasts that long or up to a tenth longer. Its keys end with it.
+
+        All processes share one for a while: its id follows from the time ``now_s``.
+        """
+        shared_s = max(1, min(SHARED_S, seconds // 10))
+        words = f"{prefix} {seconds} {now_s // shared_s}"
+        known = str(int(sha1(words.encode()).hex()[:15], 16))
+        if known not in self._leases:
+            try:
+                self.ask("lease/grant", {"TTL": seconds + shared_s, "ID": known})
+            except StoreError as error:
+                if "lease already exists" not in str(error):
+                    raise
+            if len(self._leases) == MOST_LEASES:
+                self._leases.clear()
+            self._leases.add(known)
         return known
 
     def _log_in(self) -> None:
@@ -350,8 +362,9 @@ class Keys:
     def keep_grant(self, grant: GrantRecord, ended_ms: int) -> None:
         """Write a past grant, under a lease of etcd's that ends as long from now as ``ended_ms`` is ago."""
         self.put(grant)
-        seconds = -(-(self.server().now_ms - ended_ms) // 1000)
-        self._leased[self._key(GrantRecord, *key_of(grant))] = self._connection.lease(seconds)
+        now_ms = self.server().now_ms
+        lease = self._connection.lease(self._prefix, -(-(now_ms - ended_ms) // 1000), now_ms // 1000)
+        self._leased[self._key(GrantRecord, *key_of(grant))] = lease
 
     def forget_grants(self, pool: str) -> bool:
         """Remove all past grants of a pool."""

@@ -78,7 +78,7 @@ class Transaction(Protocol):
         """Return the lowest of ``nodes`` without a record."""
 
     def keep_grant(self, grant: GrantRecord, ended_ms: int) -> None:
-        """Remove up to :data:`rules.PRUNED` past grants of a pool whose windows ended before a time, and write one."""
+        """Remove up to ``rules.PRUNED`` past grants of a pool whose windows ended before a time, and write one."""
 
     def forget_grants(self, pool: str) -> bool:
         """Remove up to :data:`FORGOTTEN` past grants of a pool; return True if it may have more."""

@@ -6,7 +6,7 @@
 -- script rebuilds them if they are lost.
 --
 -- KEYS[4] has the past grants: a member is the node number, the start of the window, and the other fields as JSON.
--- KEYS[5] has the same members in the order of until_ms, to find those that are too old.
+-- KEYS[5] has the first two in the order of until_ms, to find those that are too old.
 --
 -- Times and node numbers are below 2^53, so Lua's numbers hold them exactly. JSON has them as text, as cjson cuts
 -- numbers to 14 digits.
@@ -170,6 +170,12 @@ local function forget_grants()
   redis.call('UNLINK', KEYS[4], KEYS[5])
 end
 
+local function remove_grant(key)
+  -- Behind the start of the window, a member has a space; the mark sorts behind it.
+  redis.call('ZREMRANGEBYLEX', KEYS[4], '[' .. key .. ' ', '(' .. key .. '!')
+  redis.call('ZREM', KEYS[5], key)
+end
+
 -- Keeps the past grant that a new one replaces, and removes some that are too old.
 local function past_grant(pool, node, replaced)
   if not replaced or pool.history_ms == 0 or replaced.until_ms <= replaced.floor_ms then
@@ -182,18 +188,14 @@ local function past_grant(pool, node, replaced)
     put_pool(pool)
   end
   local kept_from = string.format('(%.0f', math.max(0, store_now_ms - pool.history_ms))
-  for _, member in ipairs(redis.call('ZRANGEBYSCORE', KEYS[5], '-inf', kept_from, 'LIMIT', 0, a.pruned)) do
-    redis.call('ZREM', KEYS[4], member)
-    redis.call('ZREM', KEYS[5], member)
+  for _, key in ipairs(redis.call('ZRANGEBYSCORE', KEYS[5], '-inf', kept_from, 'LIMIT', 0, a.pruned)) do
+    remove_grant(key)
   end
-  local rest = encoded({
-    until_ms = replaced.until_ms,
-    since_ms = replaced.since_ms or 0,
-    holder = replaced.holder or '',
-  })
-  local member = field(node) .. ' ' .. field(replaced.floor_ms) .. ' ' .. rest
-  redis.call('ZADD', KEYS[4], 0, member)
-  redis.call('ZADD', KEYS[5], replaced.until_ms, member)
+  local key = field(node) .. ' ' .. field(replaced.floor_ms)
+  local rest = { until_ms = replaced.until_ms, since_ms = replaced.since_ms or 0, holder = replaced.holder or '' }
+  remove_grant(key)
+  redis.call('ZADD', KEYS[4], 0, key .. ' ' .. encoded(rest))
+  redis.call('ZADD', KEYS[5], replaced.until_ms, key)
 end
 
 local function choose(old, record, new)
