@@ -102,7 +102,7 @@ def test_pasted_id_leads_to_its_process_and_window(browser: Browser, fleet: Flee
         page.get_by_role("link", name="Who", exact=True).click()
         page.get_by_label("An ID of any format").fill(minted)
         page.get_by_role("button", name="Find").click()
-        assert page.get_by_text("minted it: it has node 0 of pool ulid").is_visible()
+        assert page.get_by_text("It has node 0 of pool ulid").is_visible()
         assert page.get_by_role("img", name="Bits of the ID as ulid").is_visible()
         page.get_by_role("link", name="The windows of node 0").click()
         assert page.locator("svg.strip .mark.at").count() == 1
