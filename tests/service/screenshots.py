@@ -38,6 +38,8 @@ NAMESPACES: Final = {
     "shipments": 200,
 }
 """The namespaces, and the integers of a request."""
+NODE: Final = 900
+"""A node number with several holders, one after the other."""
 HOSTS: Final = ("web-1", "web-2", "web-3", "worker-a", "worker-b", "billing-1")
 SIZE: Final = {"width": 1180, "height": 740}
 QUALITY: Final = 82
@@ -65,27 +67,46 @@ def use(service: Running, seconds: float) -> None:
                 given = {**shop, "Lease-Token": lease["token"]}
                 used_until_ms = lease["floor_ms"] + 2000
                 client.delete(f"/v1/leases/sno/{lease['node']}?used_until_ms={used_until_ms}", headers=given)
-        client.put("/v1/pools/snowflake", json={"layout": "sno/1"}, headers={**shop, "X-Trace-Id": "deploy-4711"})
+        client.put("/v1/pools/snowflake", json={"layout": "snowflake"}, headers={**shop, "X-Trace-Id": "deploy-4711"})
         client.get("/v1/store", headers=billing)
-        end_s = time.monotonic() + seconds
+        due_s = time.monotonic()
+        end_s = due_s + seconds
         while time.monotonic() < end_s:
+            if time.monotonic() >= due_s:
+                due_s += 4.0
+                lease_in_turn(client, shop, chance.choice(HOSTS), chance.choice((1500, 2500, 3500)))
             name = chance.choice(list(NAMESPACES))
             headers = billing if name in {"invoices", "payments"} else shop
             client.post(f"/v1/sequences/{name}:next?count={chance.randint(1, NAMESPACES[name])}", headers=headers)
             client.post("/v1/ids/sno?count=3", headers=shop)
             time.sleep(0.02)
+        lease_in_turn(client, shop, "web-2", SPAN_MS)
+
+
+def lease_in_turn(client: httpx.Client, headers: dict[str, str], host: str, span_ms: int) -> None:
+    """Lease one node number for a while, as processes do that start and stop one after the other."""
+    body = {
+        "nodes": {"first": NODE, "last": NODE},
+        "layout": "sno/1",
+        "holder": f"{host}:4711:{int(time.time()) - 60}:1:0.1.0",
+        "now_ms": time.time_ns() // 1_000_000,
+        "span_ms": span_ms,
+    }
+    client.post("/v1/leases/sno", json=body, headers=headers)
 
 
 def draw(browser: Browser, service: Running, example: str) -> None:
-    """Draw each page in both themes."""
+    """Draw each page of the navigation, a pool and a node number in both themes."""
     for theme in ("light", "dark"):
         context = browser.new_context(viewport=SIZE, color_scheme=theme)  # type: ignore[arg-type]
         page = context.new_page()
         page.goto(f"{service.url}/console/")
         page.get_by_label("Key").fill(KEYS["anna"])
         page.get_by_role("button", name="Sign in").click()
-        for link in page.locator("nav[aria-label=Console] a").all():
-            name, path = link.inner_text().lower(), link.get_attribute("href")
+        links = page.locator("nav[aria-label=Console] a").all()
+        paths = {link.inner_text().lower(): link.get_attribute("href") for link in links}
+        paths |= {"pool": "/console/pools/sno", "node": f"/console/pools/sno/{NODE}"}
+        for name, path in paths.items():
             query = f"?id={example}" if name == "who" else ""
             tab = context.new_page()
             tab.goto(f"{service.url}{path}{query}")
