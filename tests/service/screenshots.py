@@ -41,8 +41,27 @@ NAMESPACES: Final = {
 NODE: Final = 900
 """A node number with several holders, one after the other."""
 HOSTS: Final = ("web-1", "web-2", "web-3", "worker-a", "worker-b", "billing-1")
+MORE: Final = {"pool": "/console/pools/sno", "node": f"/console/pools/sno/{NODE}"}
+"""Pages beside those of the navigation: the names of their pictures, and their paths."""
 SIZE: Final = {"width": 1180, "height": 740}
 QUALITY: Final = 82
+
+
+def lease_numbers(client: httpx.Client, headers: dict[str, str]) -> None:
+    """Lease node numbers for processes of all hosts, and release every fifth of them."""
+    for at in range(40):
+        body = {
+            "nodes": {"first": 0, "last": 1023},
+            "layout": "sno/1",
+            "holder": f"{HOSTS[at % len(HOSTS)]}:{4000 + 7 * at}:{round(time.time()) - 977 * at}:0:0.1.0",
+            "now_ms": time.time_ns() // 1_000_000,
+            "span_ms": SPAN_MS,
+        }
+        lease = client.post("/v1/leases/sno", json=body, headers=headers).json()
+        if at % 5 == 0:
+            given = {**headers, "Lease-Token": lease["token"]}
+            used_until_ms = lease["floor_ms"] + 2000
+            client.delete(f"/v1/leases/sno/{lease['node']}?used_until_ms={used_until_ms}", headers=given)
 
 
 def use(service: Running, seconds: float) -> None:
@@ -54,20 +73,8 @@ def use(service: Running, seconds: float) -> None:
             client.put(f"/v1/sequences/{name}", headers=shop)
         client.put("/v1/sequences/coupons", json={"maximum": "100000"}, headers=shop)
         client.post("/v1/sequences/coupons:next?count=9000", headers=shop)
-        for at in range(40):
-            body = {
-                "nodes": {"first": 0, "last": 1023},
-                "layout": "sno/1",
-                "holder": f"{HOSTS[at % len(HOSTS)]}:{4000 + 7 * at}",
-                "now_ms": time.time_ns() // 1_000_000,
-                "span_ms": SPAN_MS,
-            }
-            lease = client.post("/v1/leases/sno", json=body, headers=shop).json()
-            if at % 5 == 0 and "token" in lease:
-                given = {**shop, "Lease-Token": lease["token"]}
-                used_until_ms = lease["floor_ms"] + 2000
-                client.delete(f"/v1/leases/sno/{lease['node']}?used_until_ms={used_until_ms}", headers=given)
-        client.put("/v1/pools/snowflake", json={"layout": "snowflake"}, headers={**shop, "X-Trace-Id": "deploy-4711"})
+        lease_numbers(client, shop)
+        client.put("/v1/pools/archive", json={"layout": "sno/1"}, headers={**shop, "X-Trace-Id": "deploy-4711"})
         client.get("/v1/store", headers=billing)
         due_s = time.monotonic()
         end_s = due_s + seconds
@@ -78,9 +85,10 @@ def use(service: Running, seconds: float) -> None:
             name = chance.choice(list(NAMESPACES))
             headers = billing if name in {"invoices", "payments"} else shop
             client.post(f"/v1/sequences/{name}:next?count={chance.randint(1, NAMESPACES[name])}", headers=headers)
-            client.post("/v1/ids/sno?count=3", headers=shop)
+            client.post(f"/v1/ids/{chance.choice(['sno', 'snowflake'])}?count=3", headers=shop)
             time.sleep(0.02)
         lease_in_turn(client, shop, "web-2", SPAN_MS)
+        lease_numbers(client, shop)
 
 
 def lease_in_turn(client: httpx.Client, headers: dict[str, str], host: str, span_ms: int) -> None:
@@ -104,12 +112,13 @@ def draw(browser: Browser, service: Running, example: str) -> None:
         page.get_by_label("Key").fill(KEYS["anna"])
         page.get_by_role("button", name="Sign in").click()
         links = page.locator("nav[aria-label=Console] a").all()
-        paths = {link.inner_text().lower(): link.get_attribute("href") for link in links}
-        paths |= {"pool": "/console/pools/sno", "node": f"/console/pools/sno/{NODE}"}
+        paths = {each.inner_text().lower(): each.get_attribute("href") for each in links} | MORE
         for name, path in paths.items():
             query = f"?id={example}" if name == "who" else ""
             tab = context.new_page()
-            tab.goto(f"{service.url}{path}{query}")
+            answer = tab.goto(f"{service.url}{path}{query}")
+            assert answer is not None
+            assert answer.ok, path
             found = context.new_cdp_session(tab).send("Page.captureScreenshot", {"format": "webp", "quality": QUALITY})
             (PICTURES / f"{name}-{theme}.webp").write_bytes(b64decode(found["data"]))
             tab.close()
@@ -124,7 +133,7 @@ def main() -> None:
         running(Path(home) / "ids", "--workers", "2", toml=TOML) as service,
         chromium() as browser,
     ):
-        use(service, 20.0)
+        use(service, 100.0)
         headers = {"Authorization": f"Bearer {KEYS['shop']}"}
         minted = httpx.post(f"{service.url}/v1/ids/sno", headers=headers).json()["ids"]
         draw(browser, service, minted[0])

@@ -8,6 +8,7 @@ import hashlib
 import html
 import io
 import re
+import ssl
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +20,7 @@ from mintage.errors import StoreError
 from mintage.server.config.keys import new_key
 from mintage.server.console.shared import Reads
 from tests.service.here import here, run
-from tests.service.running import Running, key_toml, running
+from tests.service.running import Running, certificate, key_toml, running
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -136,6 +137,15 @@ def test_cookie_of_a_session_is_for_the_console_alone(keyed: Running) -> None:
         form = {"key": OPS, "next": "/console/", "token": token}
         answer = client.post("/console/sign-in", data=form, headers={"X-Forwarded-Proto": "https"})
         assert "; Secure" in answer.headers["set-cookie"]
+
+
+def test_cookie_over_tls_is_secure(tmp_path: Path) -> None:
+    cert, key = certificate(tmp_path, "console")
+    with with_keys(tmp_path / "tls", "--tls-cert", cert, "--tls-key", key) as service:
+        url = service.url.replace("http:", "https:")
+        with httpx.Client(base_url=url, verify=ssl.create_default_context(cafile=cert)) as client:
+            assert "; Secure" in sign_in(client, OPS).headers["set-cookie"]
+            assert client.get("/console/").status_code == 200
 
 
 def test_session_is_worth_nothing_after_the_sign_out(keyed: Running) -> None:

@@ -129,6 +129,17 @@ def problem(response: httpx.Response) -> tuple[int, str]:
     return response.status_code, body["code"]
 
 
+def test_fault_of_a_page_is_a_page_with_its_trace_id(ask: Asked) -> None:
+    ask.service.workers = None  # type: ignore[assignment]
+    response = ask("GET", "/console/")
+    assert response.status_code == 500
+    assert response.headers["content-type"] == "text/html; charset=utf-8"
+    assert "service.failed" in response.text
+    assert response.headers["x-trace-id"] in response.text
+    assert "NoneType" not in response.text
+    assert ask.metric("console", "service.failed") == 1
+
+
 # --- idalloc's ----------------------------------------------------------------------------------------------------
 
 

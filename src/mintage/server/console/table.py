@@ -26,7 +26,7 @@ Kind = Literal["text", "code", "number", "big", "time"]
 PAGE: Final = 50
 """The rows of a page, unless the URL has another number."""
 LARGEST_PAGE: Final = 1_000
-_FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
+_FORMULA: Final = ("=", "+", "-", "@", "\t", "\r", "\n")
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from mintage.formats import times
 
 LONGEST: Final = 200
 """The most characters of a text in a cell of a table; files have all of them."""
-_UNITS: Final = (("day", 86_400), ("hour", 3_600), ("minute", 60), ("second", 1))
+_UNITS: Final = (("year", 31_536_000), ("day", 86_400), ("hour", 3_600), ("minute", 60), ("second", 1))
 _SEPARATORS: Final = {"Zl", "Zp"}
 
 
