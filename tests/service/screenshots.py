@@ -38,8 +38,10 @@ NAMESPACES: Final = {
     "shipments": 200,
 }
 """The namespaces, and the integers of a request."""
+NODE: Final = 900
+"""A node number with several holders, one after the other."""
 HOSTS: Final = ("web-1", "web-2", "web-3", "worker-a", "worker-b", "billing-1")
-MORE: Final[dict[str, str]] = {}
+MORE: Final = {"pool": "/console/pools/sno", "node": f"/console/pools/sno/{NODE}"}
 """Pages beside those of the navigation: the names of their pictures, and their paths."""
 SIZE: Final = {"width": 1180, "height": 740}
 QUALITY: Final = 82
@@ -74,18 +76,35 @@ def use(service: Running, seconds: float) -> None:
         lease_numbers(client, shop)
         client.put("/v1/pools/archive", json={"layout": "sno/1"}, headers={**shop, "X-Trace-Id": "deploy-4711"})
         client.get("/v1/store", headers=billing)
-        end_s = time.monotonic() + seconds
+        due_s = time.monotonic()
+        end_s = due_s + seconds
         while time.monotonic() < end_s:
+            if time.monotonic() >= due_s:
+                due_s += 4.0
+                lease_in_turn(client, shop, chance.choice(HOSTS), chance.choice((1500, 2500, 3500)))
             name = chance.choice(list(NAMESPACES))
             headers = billing if name in {"invoices", "payments"} else shop
             client.post(f"/v1/sequences/{name}:next?count={chance.randint(1, NAMESPACES[name])}", headers=headers)
             client.post(f"/v1/ids/{chance.choice(['sno', 'snowflake'])}?count=3", headers=shop)
             time.sleep(0.02)
+        lease_in_turn(client, shop, "web-2", SPAN_MS)
         lease_numbers(client, shop)
 
 
+def lease_in_turn(client: httpx.Client, headers: dict[str, str], host: str, span_ms: int) -> None:
+    """Lease one node number for a while, as processes do that start and stop one after the other."""
+    body = {
+        "nodes": {"first": NODE, "last": NODE},
+        "layout": "sno/1",
+        "holder": f"{host}:4711:{int(time.time()) - 60}:1:0.1.0",
+        "now_ms": time.time_ns() // 1_000_000,
+        "span_ms": span_ms,
+    }
+    client.post("/v1/leases/sno", json=body, headers=headers)
+
+
 def draw(browser: Browser, service: Running, example: str) -> None:
-    """Draw each page in both themes."""
+    """Draw each page of the navigation, a pool and a node number in both themes."""
     for theme in ("light", "dark"):
         context = browser.new_context(viewport=SIZE, color_scheme=theme)  # type: ignore[arg-type]
         page = context.new_page()

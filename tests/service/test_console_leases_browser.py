@@ -89,7 +89,7 @@ def test_search_leads_to_the_numbers_of_a_host(browser: Browser, fleet: Fleet) -
         page.get_by_label("Contains").fill("web-5.")
         page.get_by_role("button", name="Search").click()
         assert page.get_by_role("table", name="Holders").get_by_text("web-5.example.net").first.is_visible()
-        assert page.locator(".found").count() == 1
+        assert page.locator(".found").count() == len(range(5, LEASES, 97))
         page.get_by_label("Go to a number").fill("9999")
         page.get_by_role("button", name="Show its windows").click()
         assert page.get_by_role("heading", name="Node 9,999 of sno").is_visible()
@@ -102,7 +102,7 @@ def test_pasted_id_leads_to_its_process_and_window(browser: Browser, fleet: Flee
         page.get_by_role("link", name="Who", exact=True).click()
         page.get_by_label("An ID of any format").fill(minted)
         page.get_by_role("button", name="Find").click()
-        assert page.get_by_text("minted it: it has node 0 of pool ulid").is_visible()
+        assert page.get_by_text("It has node 0 of pool ulid").is_visible()
         assert page.get_by_role("img", name="Bits of the ID as ulid").is_visible()
         page.get_by_role("link", name="The windows of node 0").click()
         assert page.locator("svg.strip .mark.at").count() == 1
