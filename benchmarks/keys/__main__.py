@@ -110,6 +110,10 @@ def main() -> int:
     parser.add_argument("--batch", type=int, default=BATCH, help=f"rows of a batch, in the mean (default: {BATCH})")
     parser.add_argument("--record", action="store_true", help="write a record, pages and charts")
     options = parser.parse_args()
+    try:
+        re.compile(options.keys)
+    except re.error as error:
+        parser.error(f"--keys {options.keys!r} is no regular expression: {error}")
     if options.rows < 100 or options.batch < 1:
         parser.error("--rows must be at least 100, and --batch at least 1")
     if unknown := set(options.databases) - {*DATABASES}:

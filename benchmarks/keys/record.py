@@ -171,9 +171,8 @@ class KeyRecord:
         DIRECTORY.mkdir(exist_ok=True)
         path = DIRECTORY / f"{self.date[:10]}-{slug}.json"
         older = KeyRecord.load(path).runs if path.exists() else []
-        new = {run.database for run in self.runs}
-        runs = [*(run for run in older if run.database not in new), *self.runs]
-        path.write_text(KeyRecord(self.date, self.facts, runs).as_json(), encoding="utf-8")
+        runs = {run.database: run for run in [*older, *self.runs]}
+        path.write_text(KeyRecord(self.date, self.facts, [*runs.values()]).as_json(), encoding="utf-8")
         return path
 
     def as_json(self) -> str:
