@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+import itertools
+import itertools
 import os
 import subprocess
 import sys

@@ -224,7 +224,10 @@ def test_database_of_an_application_can_hold_the_records(store: SqliteStore, pat
     assert store.reserve("n", 1).first == 1
     with closing(sqlite3.connect(path)) as connection:
         tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
-    assert tables == {"orders", *(f"mintage_{name}" for name in ("pool", "node", "namespace", "life", "count"))}
+    assert tables == {
+        "orders",
+        *(f"mintage_{name}" for name in ("pool", "node", "grant", "namespace", "life", "count")),
+    }
 
 
 def test_file_locked_by_another_is_unavailable_after_the_timeout(path: Path) -> None:
