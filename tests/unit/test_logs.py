@@ -21,6 +21,7 @@ from hypothesis import strategies as st
 
 from mintage.server.config.keys import new_key
 from mintage.server.core import logs
+from mintage.server.core.events import REFUSALS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -250,6 +251,7 @@ def events_of(source: str) -> set[tuple[str, str]]:
 def test_documentation_lists_every_event_with_its_level() -> None:
     root = Path(__file__).parents[2]
     logged = set().union(*(events_of(each.read_text("utf-8")) for each in (root / "src/mintage/server").rglob("*.py")))
+    logged |= {(kind, "warning") for kind in REFUSALS.values()}
     page = (root / "docs/how-to/observe.md").read_text("utf-8")
     rows = re.findall(r"^\| (`.+?`) \| (info|warning|error) \|", page, re.MULTILINE)
     assert {(event, level) for names, level in rows for event in re.findall(r"`([^`]+)`", names)} == logged

@@ -6,7 +6,6 @@ it is in memory. Its size is bounded: the oldest records make room for new ones.
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 from collections import deque
@@ -14,6 +13,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Final
+
+from mintage.platform.files import lock_when_free
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -102,7 +103,7 @@ class Journal:
     def _locked(self, file: Path) -> Iterator[None]:
         """Hold the lock of all processes, so that only one of them replaces a full file."""
         with file.open("ab") as held:
-            fcntl.flock(held, fcntl.LOCK_EX)
+            lock_when_free(held.fileno())
             yield
 
 
