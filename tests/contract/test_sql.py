@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import itertools
-import itertools
 import os
 import subprocess
 import sys

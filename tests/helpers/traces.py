@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -18,13 +19,25 @@ if TYPE_CHECKING:
     from opentelemetry.sdk.trace.sampling import Sampler
 
 
+class Processor(SimpleSpanProcessor):
+    """A processor without the roots of threads that other tests have left, such as those of a keeper."""
+
+    def __init__(self, exporter: InMemorySpanExporter) -> None:
+        super().__init__(exporter)
+        self._others = {*threading.enumerate()} - {threading.current_thread()}
+
+    def on_end(self, span: ReadableSpan) -> None:
+        if span.parent is not None or threading.current_thread() not in self._others:
+            super().on_end(span)
+
+
 class Traces:
     """The spans that have ended, and a tracer for those of the test itself."""
 
     def __init__(self, sampler: Sampler | None = None) -> None:
         self._exporter = InMemorySpanExporter()
         provider = TracerProvider(sampler=sampler)
-        provider.add_span_processor(SimpleSpanProcessor(self._exporter))
+        provider.add_span_processor(Processor(self._exporter))
         self.tracer = provider.get_tracer("tests")
 
     def spans(self, *names: str) -> list[ReadableSpan]:

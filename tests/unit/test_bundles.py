@@ -57,7 +57,7 @@ def test_bundle_of_the_command_has_every_command() -> None:
 
 
 def test_bundle_has_every_file_read_at_run_time() -> None:
-    others = {".py", ".pyc", ".pyi", ".so", ".pyd", ".typed"}
+    others = {".py", ".pyc", ".pyi", ".so", ".pyd", ".typed", ".txt"}
     read = {path for path in PACKAGE.rglob("*.*") if path.is_file() and path.suffix not in others}
     assert {Path(path) for path, _ in _pyinstaller.data_files()} == read
     assert {"mintage/store/lua", "mintage/store/sql/dialects/sqlite"} < {
