@@ -35,12 +35,12 @@ if TYPE_CHECKING:
 
 __all__ = ["Finding", "who"]
 
-State: TypeAlias = Literal["held", "forgotten", "free", "no lease", "unknown pool"]
-"""The answer in a word. A holder is known; the history does not reach back; nobody had the number; IDs of this format
-have no node number; the store has no pool of this layout.
+State: TypeAlias = Literal["held", "forgotten", "late", "free", "no lease", "unknown pool"]
+"""The answer in a word. A holder is known; the history does not reach back; the holder got the number only after the
+time of the ID; nobody had the number; IDs of this format have no node number; the store has no pool of this layout.
 """
 
-_ORDER: Final[tuple[State, ...]] = ("held", "forgotten", "free", "no lease", "unknown pool")
+_ORDER: Final[tuple[State, ...]] = ("held", "forgotten", "late", "free", "no lease", "unknown pool")
 _RANDOM_BITS: Final = {
     "ulid": (BitRange(56, 24, 1),),
     "uuid v7": (BitRange(28, 24, 1),),
@@ -87,9 +87,6 @@ class Finding:
     """The end of the holder's window: it could mint IDs of times in ``[floor_ms, until_ms)``."""
     is_current: bool = False
     """True if the holder has the node number still."""
-    is_late: bool = False
-    """True if the holder got the number only after the time of the ID: it minted the ID with ``new_at``, or its clock
-    went back; otherwise the ID is not from a lease of this store."""
 
     def as_dict(self) -> dict[str, Any]:
         """Return a dict for JSON: the time in RFC 3339."""
@@ -129,7 +126,7 @@ def who(id: object, store: str | Store | None = None) -> list[Finding]:
         found = list(_findings(opened, anatomies, number))
     if not found:
         anatomy.inspect(id)  # which raises
-    return sorted(found, key=lambda each: (_ORDER.index(each.state), each.is_late))
+    return sorted(found, key=lambda each: _ORDER.index(each.state))
 
 
 def _opened(store: str | Store | None) -> AbstractContextManager[Store]:
@@ -229,7 +226,7 @@ def _integer(id: object) -> int | None:
 
 
 def _findings(store: Store, anatomies: list[Anatomy], integer: int | None) -> Iterator[Finding]:
-    is_registry = registry.is_registry(store)
+    is_registry, now_ms = registry.is_registry(store), store.now_ms()
     left = {each.name: each for each in anatomies}
     has_pool = False
     for pool in store.each_pool():
@@ -239,7 +236,7 @@ def _findings(store: Store, anatomies: list[Anatomy], integer: int | None) -> It
             left.pop(layout.format.name, None)
             has_pool = True
             facts: dict[str, Any] = {"format": layout.format.name, "text": text, "why": why}
-            yield _of_pool(store, pool, layout, number, facts, is_registry=is_registry)
+            yield _of_pool(store, pool, layout, number, facts, now_ms, is_registry=is_registry)
     leasable = {name: layout for name in left if (layout := _layout(name.replace("uuid ", "uuid.")))}
     for name, each in left.items():
         facts = {"format": name, "text": each.text, "time": each.time, "why": each.why}
@@ -256,7 +253,14 @@ def _findings(store: Store, anatomies: list[Anatomy], integer: int | None) -> It
 
 
 def _of_pool(
-    store: Store, pool: PoolRecord, layout: _Layout, number: int, reading: dict[str, Any], *, is_registry: bool
+    store: Store,
+    pool: PoolRecord,
+    layout: _Layout,
+    number: int,
+    reading: dict[str, Any],
+    now_ms: int,
+    *,
+    is_registry: bool,
 ) -> Finding:
     """Return who had the node number of an ID in a pool."""
     node = layout.node(number)
@@ -278,31 +282,35 @@ def _of_pool(
     if found is None or end_ms > found.until_ms:
         state, sentence = _unheld(pool, named, last, found, start_ms)
         return Finding(**facts, state=state, sentence=sentence)
-    is_current = found is last and found.until_ms > store.now_ms()
     holder = Holder.parse(found.holder or "")
-    sentence = f"Minted by {holder.words}. It {'has' if is_current else 'had'} {named} for IDs {_window(found)}."
-    is_late = end_ms < found.since_ms - store.clock_limit_ms
-    if is_late:
+    held: dict[str, Any] = {
+        "holder": holder,
+        "since_ms": found.since_ms or None,
+        "floor_ms": found.floor_ms,
+        "until_ms": found.until_ms,
+        "is_current": found is last and found.until_ms > now_ms,
+    }
+    # The first window of a number begins at 0, so it contains the times of all IDs that are older than the pool.
+    began_ms = found.since_ms or (int(holder.started.timestamp() * 1000) if holder.started else 0)
+    if end_ms < began_ms - store.clock_limit_ms:
         sentence = (
-            f"Nobody had {named} at that time. It was granted at {_moment(found.since_ms)}, for IDs {_window(found)}, "
-            f"to {holder.words}. Under a lease of this store only that process can have minted the ID: with new_at, or "
-            "as its clock went back."
+            f"Nobody had {named} at that time. It was granted at {_moment(began_ms)} or later, for IDs "
+            f"{_window(found)}, to {holder.words}. Under a lease of this store only that process can have minted the "
+            "ID: with new_at, or as its clock went back."
         )
+        return Finding(**facts, state="late", sentence=sentence, **held)
+    has = "has" if held["is_current"] else "had"
+    sentence = f"Minted by {holder.words}. It {has} {named} for IDs {_window(found)}."
     if found is last and last.cloned_ms:
         sentence += (
             f" A copy of this process, which may be the one, came with an old token at {_moment(last.cloned_ms)}."
         )
-    return Finding(
-        **facts,
-        state="held",
-        sentence=sentence,
-        holder=holder,
-        since_ms=found.since_ms or None,
-        floor_ms=found.floor_ms,
-        until_ms=found.until_ms,
-        is_current=is_current,
-        is_late=is_late,
-    )
+    if pool.history_lost and start_ms < pool.floor_ms:
+        sentence += (
+            f" The server changed or lost data before {_moment(pool.floor_ms)}: if it forgot a release, another "
+            "process may have minted it."
+        )
+    return Finding(**facts, state="held", sentence=sentence, **held)
 
 
 def _record(store: Store, pool: str, node: int) -> NodeRecord | None:

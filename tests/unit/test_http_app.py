@@ -584,7 +584,7 @@ def test_who_names_the_holder_of_an_id(ask: Asked) -> None:
     answer = ask("GET", f"/v1/who/{minted}")
     assert answer.headers["cache-control"] == "no-store"
     assert answer.json()["input"] == minted
-    [found] = answer.json()["findings"]
+    found, *_ = answer.json()["findings"]  # some ULIDs can be read as a sandflake as well
     assert (found["state"], found["node"], found["holder"]["pid"], found["is_current"]) == ("held", 3, 4711, True)
     assert problem(ask("GET", "/v1/who/x")) == (400, "parse.unknown")
 

@@ -145,7 +145,7 @@ def test_old_row_names_the_process_that_gave_it_an_id(store: MemoryStore, clock:
     found = answer(generator.new_at((NOW_MS - 10**9) * MS), store)
     assert found.holder is not None
     assert found.holder.pid == 7
-    assert (found.is_late, answer(generator.new(), store).is_late) == (True, False)
+    assert (found.state, answer(generator.new(), store).state) == ("late", "held")
     assert "with new_at" in found.sentence
 
 
@@ -189,7 +189,7 @@ def test_each_layout_of_an_integer_is_an_answer(store: MemoryStore, clock: Manua
     assert (best.format, best.state, best.pool) == ("snowflake default", "held", "default")
     states = {each.format: each.state for each in others}
     # Twitter's epoch is earlier, and no holder had a window before the first one.
-    assert (others[0].format, others[0].state, others[0].is_late) == ("snowflake twitter", "held", True)
+    assert (others[0].format, others[0].state) == ("snowflake twitter", "late")
     assert states["snowflake discord"] == "unknown pool"
     assert all(each.why for each in others)
 
@@ -278,7 +278,24 @@ def test_pool_of_an_older_mintage_knows_the_last_holder_alone(store: MemoryStore
     assert found.state == "forgotten"
     assert "has none yet" in found.sentence
     found = answer(minted(clock), store)
-    assert (found.holder, found.since_ms, found.is_late) == (Holder.parse(process(2)), None, False)
+    assert (found.holder, found.since_ms, found.state) == (Holder.parse(process(2)), None, "held")
+
+
+def test_id_from_before_its_holder_started_is_late(store: MemoryStore, clock: ManualClock) -> None:
+    foreign = ulid.Generator(0, clock=clock).new_at(1_600_000_000_000 * MS)
+    lease(store, pid=1)  # which began in 2023
+    store._records.put(replace(store.list_leases()[0], since_ms=0))  # as an older version granted it
+    assert answer(foreign, store).state == "late"
+
+
+def test_answer_from_before_a_loss_of_data_says_so(store: MemoryStore, clock: ManualClock) -> None:
+    lease(store, pid=1)
+    one = minted(clock)
+    assert "lost data" not in answer(one, store).sentence
+    store._records.identity = "another server"
+    store.create_pool("ulid", layout="ulid")
+    found = answer(one, store)
+    assert (found.state, "if it forgot a release" in found.sentence) == ("held", True)
 
 
 def test_store_that_lost_grants_says_so(store: MemoryStore, clock: ManualClock) -> None:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from mintage.store import Store
     from mintage.who import Finding
 
-_STYLES: Final = {"held": "ok", "forgotten": "attention"}
+_STYLES: Final = {"held": "ok", "forgotten": "attention", "late": "attention"}
 
 
 @command(
@@ -39,7 +39,7 @@ _STYLES: Final = {"held": "ok", "forgotten": "attention"}
     JSON,
     examples="""
   mintage who brpk4q72xwf2m63l
-  mintage who --json < ids.txt | jq -r '.findings[0].holder.host'""",
+  mintage who --json < ids.txt | jq -r '.findings[0] | select(.state == "held") | .holder.host'""",
 )
 def who(args: argparse.Namespace) -> int:
     """Find which process minted an ID.

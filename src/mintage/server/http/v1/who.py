@@ -32,7 +32,8 @@ class FindingFacts(TypedDict):
     state: Annotated[
         str,
         Meta(
-            description="held: a holder is known; forgotten: the history does not reach back; free: nobody had it.",
+            description="held: a holder is known; forgotten: the history does not reach back; late: the holder got it "
+            "only after the time of the ID; free: nobody had it.",
             examples=["held"],
         ),
     ]
@@ -45,7 +46,6 @@ class FindingFacts(TypedDict):
     floor_ms: int | None
     until_ms: Annotated[int | None, Meta(description="The end of the holder's window.")]
     is_current: Annotated[bool, Meta(description="Whether the holder has the node number still.")]
-    is_late: Annotated[bool, Meta(description="Whether it got the number only after the time of the ID.")]
 
 
 class Findings(TypedDict):
