@@ -51,18 +51,27 @@ class Telemetry(NamedTuple):
     ) -> Iterator[Span]:
         """Let the block be a span. An exception sets its status and ``error.type``, and nothing else.
 
+        A component of OpenTelemetry that raises changes nothing: a verb that has taken effect must not fail.
+
         :param parent: the context of its parent; ``None``: the current one.
         """
-        with self.tracer.start_as_current_span(
-            name, parent, kind, attributes, record_exception=False, set_status_on_exception=False
-        ) as span:
-            try:
-                yield span
-            except BaseException as error:
-                code = error.code if isinstance(error, MintError) else type(error).__qualname__
+        span, token = self.trace.INVALID_SPAN, None
+        with suppress(Exception):
+            span = self.tracer.start_span(name, parent, kind, attributes, record_exception=False)
+            token = self.context.attach(self.trace.set_span_in_context(span))
+        try:
+            yield span
+        except BaseException as error:
+            code = error.code if isinstance(error, MintError) else type(error).__qualname__
+            with suppress(Exception):
                 span.set_attribute("error.type", code)
                 span.set_status(self.trace.StatusCode.ERROR)
-                raise
+            raise
+        finally:
+            with suppress(Exception):
+                if token is not None:
+                    self.context.detach(token)
+                span.end()
 
 
 _found: Final[list[Telemetry]] = []
@@ -184,7 +193,7 @@ def inject(headers: dict[str, str]) -> None:
     """Add the context of the current span, such as ``traceparent``, to the headers of a request."""
     if current_context() is not None:
         # Without the propagators that OTEL_PROPAGATORS names, requests go without.
-        with suppress(ImportError, ValueError):
+        with suppress(Exception):
             from opentelemetry import propagate
 
             propagate.inject(headers)

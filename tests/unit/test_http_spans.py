@@ -118,10 +118,11 @@ def test_span_has_no_id_and_no_key(traces: Traces) -> None:
     key = "mint_abcdefghijklmnopqrstuvwxyz"
     ask(
         ("GET", "/v1/inspect/01ARZ3NDEKTSV4RRFFQ69G5FAV"),
+        ("GET", "/v1/who/01ARZ3NDEKTSV4RRFFQ69G5FAV/"),
         ("GET", f"/{key}?secret={key}", {"Authorization": f"Bearer {key}"}),
     )
     shown = "".join(each.to_json() for each in traces.spans())
-    assert len(traces.spans()) == 2
+    assert len(traces.spans()) == 3
     assert "01ARZ3" not in shown
     assert key not in shown
 

@@ -20,7 +20,7 @@ from mintage.testing import ManualClock
 from tests.helpers.markdown import blocks
 from tests.helpers.outcomes import refused
 from tests.helpers.stores import acquire
-from tests.helpers.traces import Traces, facts, is_child, traced
+from tests.helpers.traces import Processor, Traces, facts, is_child, traced
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -187,6 +187,18 @@ def test_no_id_is_a_span(traces: Traces, inline: Keeper) -> None:
 def test_program_of_the_documentation_sees_its_spans(tmp_path: Path) -> None:
     (program,) = (each for each in blocks(OBSERVE, "python") if "TracerProvider" in each)
     run("import os", f"os.chdir({str(tmp_path)!r})", program)
+
+
+@pytest.mark.parametrize("fault", ["on_start", "on_end"])
+def test_faulty_processor_changes_no_outcome(traces: Traces, monkeypatch: pytest.MonkeyPatch, fault: str) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise RuntimeError("of a component of the program")
+
+    monkeypatch.setattr(Processor, fault, fail)
+    store = MemoryStore()
+    assert (store.reserve("orders", 10).first, store.reserve("orders", 10).first) == (1, 11)
+    with refused("field.range"):
+        store.reserve("orders", 0)
 
 
 # --- context ------------------------------------------------------------------------------------------------------

@@ -45,10 +45,8 @@ class Threads:
             )
         is_over = False
 
-        context = copy_context()  # with the trace id of the request, for the log
-
         def call() -> T | None:
-            return None if is_over else context.run(verb, *args, **kwargs)
+            return None if is_over else verb(*args, **kwargs)
 
         # It counts as waiting until a thread has taken it, even if its caller leaves: so the queue is bounded.
         self._waiting += 1

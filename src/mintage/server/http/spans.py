@@ -88,10 +88,10 @@ def note_answer(span: Span | None, scope: Scope, route: str, status: int, facts:
     if facts.code != "ok":
         found["error.type"] = facts.code
     if span is not None and span.is_recording():
-        # An ID is nobody's business but the client's.
-        path = route if "{id}" in route else masked(scope["path"][:200])
         span.update_name(_name(scope, route))
-        span.set_attributes({"url.path": path, **found})
+        # An ID is nobody's business but the client's. It may be anywhere in a path without a route.
+        path = route if "{id}" in route else masked(scope["path"][:200])
+        span.set_attributes({"url.path": path, **found} if route else found)
         if (status or 500) >= 500:
             from opentelemetry.trace import StatusCode
 
