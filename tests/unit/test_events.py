@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import logging
 import os
+import subprocess
+import sys
 import threading
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 import structlog
 
+import mintage
 from mintage.errors import LeaseError, StoreError
+from mintage.platform import files
 from mintage.rules import Lease
 from mintage.server.config.settings import Settings
 from mintage.server.core import journal as journals
@@ -20,7 +25,8 @@ from mintage.server.core.journal import LONGEST_BYTES, MOST_RECORDS, Journal
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
+
+INSTALLED = str(Path(mintage.__file__).parents[1])
 
 
 @pytest.fixture(params=["memory", "files"])
@@ -68,13 +74,59 @@ def test_threads_lose_no_record(shared: None) -> None:
     assert sorted(each["at"] for each in found.read()) == sorted([*range(200)] * 4)
 
 
-def test_half_written_line_hides_no_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+SHORT_WRITE = """
+import resource, signal
+from mintage.server.core.journal import Journal
+found = Journal("test")
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+print(found.append({"at": 1}))
+resource.setrlimit(resource.RLIMIT_FSIZE, (15, resource.RLIM_INFINITY))
+print(found.append({"at": 2}))
+resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+print(found.append({"at": 3}), found.read())
+"""
+
+
+def test_half_written_record_hides_no_later_one(tmp_path: Path) -> None:
+    environment = {**os.environ, "PROMETHEUS_MULTIPROC_DIR": str(tmp_path), "PYTHONPATH": INSTALLED}
+    program = [sys.executable, "-c", SHORT_WRITE]
+    done = subprocess.run(program, env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines() == ["True", "False", "True [{'at': 1}, {'at': 3}]"]
+
+
+def test_append_waits_for_no_other_worker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PROMETHEUS_MULTIPROC_DIR", str(tmp_path))
-    Journal("test").append({"at": 1})
-    with (tmp_path / "test.jsonl").open("ab") as file:
-        file.write(b'{"at": \n')
-    Journal("test").append({"at": 2})
-    assert Journal("test").read() == [{"at": 1}, {"at": 2}]
+    found = Journal("test")
+    found.append({"at": 0})
+    held = [os.open(each, os.O_RDWR) for each in tmp_path.iterdir()]
+    for each in held:
+        files.lock(each)
+    count = 4 * MOST_RECORDS
+    writer = threading.Thread(
+        target=lambda: [found.append({"at": at, "text": "x" * 250}) for at in range(1, count)], daemon=True
+    )
+    writer.start()
+    writer.join(60)
+    assert not writer.is_alive()
+    assert len(found.read()) == count
+    for each in held:
+        os.close(each)
+    found.append({"at": count})
+    found.append({"at": count + 1})
+    assert len((tmp_path / "test.jsonl").read_bytes()) < 100
+    assert [each["at"] for each in found.read()] == list(range(count + 2))
+
+
+def test_record_in_a_file_that_was_removed_is_not_acknowledged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PROMETHEUS_MULTIPROC_DIR", str(tmp_path))
+    fstat = os.fstat
+
+    def late(file: int) -> os.stat_result:
+        (tmp_path / "test.jsonl").unlink(missing_ok=True)
+        return fstat(file)
+
+    monkeypatch.setattr(os, "fstat", late)
+    assert not Journal("test").append({"at": 1})
 
 
 def test_directory_that_is_gone_fails_no_request(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -108,20 +108,6 @@ def lock(file: int) -> None:
         _flock(file, "LOCK_EX")
 
 
-def lock_when_free(file: int) -> None:
-    """Lock an open file as :func:`lock` does, and wait for others; on Windows, for ten seconds.
-
-    :raises OSError: the file cannot be locked.
-    """
-    if sys.platform == "win32":
-        import msvcrt
-
-        os.lseek(file, _LOCKED_AT, os.SEEK_SET)
-        msvcrt.locking(file, msvcrt.LK_LOCK, 1)
-    else:
-        _flock(file, "LOCK_EX", waits=True)
-
-
 def lock_shared(file: int) -> None:
     """Lock an open file together with others that do so. The lock ends with the last process that has this opening.
 
@@ -145,14 +131,14 @@ def unlock(file: int) -> None:
         _flock(file, "LOCK_UN")
 
 
-def _flock(file: int, what: str, *, waits: bool = False) -> None:
+def _flock(file: int, what: str) -> None:
     if sys.platform == "win32":
         raise OSError(errno.EOPNOTSUPP, os.strerror(errno.EOPNOTSUPP))
     try:
         import fcntl
     except ImportError as error:  # Python may be built without it
         raise OSError(errno.EOPNOTSUPP, os.strerror(errno.EOPNOTSUPP)) from error
-    fcntl.flock(file, getattr(fcntl, what) | (0 if waits else fcntl.LOCK_NB))
+    fcntl.flock(file, getattr(fcntl, what) | fcntl.LOCK_NB)
 
 
 def lock_name(name: str) -> int:

@@ -1,7 +1,7 @@
 """A journal: records that all workers of a service append to, and that each of them can read.
 
 With several workers it is a file in the directory that their metrics use, which ends with the service. With one worker
-it is in memory. Its size is bounded: the oldest records make room for new ones.
+it is in memory. Its size is bounded: the oldest records make room for new ones. No worker waits for another.
 """
 
 from __future__ import annotations
@@ -9,15 +9,12 @@ from __future__ import annotations
 import json
 import os
 from collections import deque
-from contextlib import contextmanager
+from contextlib import suppress
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from mintage.platform.files import lock_when_free
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from mintage.platform.files import lock
 
 MOST_RECORDS: Final = 1_000
 """The number of records that a journal keeps at least, unless they are long."""
@@ -44,11 +41,11 @@ class Journal:
         directory = os.environ.get("PROMETHEUS_MULTIPROC_DIR")
         self._file = Path(directory, f"{name}.jsonl") if directory else None
         self._lines = _MEMORY.setdefault(name, deque(maxlen=most))
-        self._read: tuple[object, list[dict[str, Any]]] = (None, [])
+        self._read: tuple[bytes, list[dict[str, Any]]] = (b"", [])
 
     def append(self, record: dict[str, Any]) -> bool:
         """Add a record; return False if it is too long, or cannot be written now."""
-        line = json.dumps(record, separators=(",", ":"), default=str).encode() + b"\n"
+        line = line_of(record)
         if len(line) > LONGEST_BYTES:
             return False
         if self._file is None:
@@ -56,55 +53,48 @@ class Journal:
                 self._lines.append(line)
             return True
         try:
-            with _LOCK, self._locked(self._file.with_suffix(".lock")):
-                with self._file.open("ab") as file:
-                    file.write(line)
-                    is_full = file.tell() >= _FILE_BYTES
-                if is_full:
-                    self._file.replace(self._before)
+            # One write at the end of the file is whole, whatever other workers write.
+            with self._file.open("ab", buffering=0) as file:
+                is_whole = file.write(line) == len(line)
+                found = os.fstat(file.fileno())
+                if found.st_size >= _FILE_BYTES:
+                    # Another worker may hold the lock, or have replaced the file: a later record finds it full.
+                    with suppress(OSError):
+                        lock(file.fileno())
+                        if os.path.samestat(self._file.stat(), found):
+                            self._file.replace(self._file.with_suffix(".before"))
         except OSError:
             return False
-        return True
+        # A worker that was stopped meanwhile may have written to a file that was removed.
+        return is_whole and found.st_nlink > 0
 
     def read(self) -> list[dict[str, Any]]:
         """Return all records, the oldest first. Do not change them."""
-        with _LOCK:
-            if (mark := self._mark()) != self._read[0]:
-                self._read = (mark, [each for line in self._all_lines() for each in _parsed(line)])
-            return self._read[1]
+        content, found = self._content(), self._read
+        if content != found[0]:
+            self._read = found = content, [each for line in content.split(b"\n") for each in _parsed(line)]
+        return found[1]
 
-    @property
-    def _before(self) -> Path:
-        assert self._file is not None  # noqa: S101 - only journals with files have one before
-        return self._file.with_suffix(".before")
-
-    def _mark(self) -> object:
-        """Return a value that changes with the records."""
+    def _content(self) -> bytes:
         if self._file is None:
-            return list(self._lines)
-        try:
-            found = self._file.stat()
-        except OSError:
-            return object()
-        return found.st_ino, found.st_size
+            with _LOCK:
+                return b"".join(self._lines)
+        newest, before = _content(self._file), _content(self._file.with_suffix(".before"))
+        # Between both reads, the first file may have become the second.
+        return before if before.startswith(newest) else before + newest
 
-    def _all_lines(self) -> list[bytes]:
-        if self._file is None:
-            return list(self._lines)
-        lines: list[bytes] = []
-        for file in (self._before, self._file):
-            try:
-                lines += file.read_bytes().splitlines(keepends=True)
-            except OSError:
-                continue
-        return lines
 
-    @contextmanager
-    def _locked(self, file: Path) -> Iterator[None]:
-        """Hold the lock of all processes, so that only one of them replaces a full file."""
-        with file.open("ab") as held:
-            lock_when_free(held.fileno())
-            yield
+def line_of(record: dict[str, Any]) -> bytes:
+    """Return the line of a record. It begins with the end of a line: the one before may be half written."""
+    text = json.dumps(record, separators=(",", ":"), default=str)
+    return b"\n" + text.encode()
+
+
+def _content(file: Path) -> bytes:
+    try:
+        return file.read_bytes()
+    except OSError:
+        return b""
 
 
 def _parsed(line: bytes) -> list[dict[str, Any]]:
