@@ -21,7 +21,7 @@ from mintage.server.config.settings import Settings
 from mintage.server.core import journal as journals
 from mintage.server.core import logs
 from mintage.server.core.events import Event, Refusals, events, journal
-from mintage.server.core.journal import LONGEST_BYTES, MOST_RECORDS, Journal
+from mintage.server.core.journal import DIRECTORY, LONGEST_BYTES, MOST_RECORDS, Journal
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -32,9 +32,9 @@ INSTALLED = str(Path(mintage.__file__).parents[1])
 @pytest.fixture(params=["memory", "files"])
 def shared(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Let journals begin empty: in memory, or in the files of several workers."""
-    monkeypatch.delenv("PROMETHEUS_MULTIPROC_DIR", raising=False)
+    monkeypatch.delenv(DIRECTORY, raising=False)
     if request.param == "files":
-        monkeypatch.setenv("PROMETHEUS_MULTIPROC_DIR", str(tmp_path))
+        monkeypatch.setenv(DIRECTORY, str(tmp_path))
     journals._MEMORY.clear()
     yield
     journals._MEMORY.clear()
@@ -47,6 +47,12 @@ def test_journal_reads_what_any_of_its_objects_appended(shared: None) -> None:
         assert one.append({"at": at})
         assert other.read() == [{"at": each} for each in range(at + 1)]
     assert Journal("another").read() == []
+
+
+def test_journal_of_one_worker_uses_no_directory_of_metrics(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PROMETHEUS_MULTIPROC_DIR", str(tmp_path))
+    assert Journal("alone").append({"at": 1})
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_full_journal_drops_its_oldest_records(shared: None) -> None:
@@ -88,14 +94,14 @@ print(found.append({"at": 3}), found.read())
 
 
 def test_half_written_record_hides_no_later_one(tmp_path: Path) -> None:
-    environment = {**os.environ, "PROMETHEUS_MULTIPROC_DIR": str(tmp_path), "PYTHONPATH": INSTALLED}
+    environment = {**os.environ, DIRECTORY: str(tmp_path), "PYTHONPATH": INSTALLED}
     program = [sys.executable, "-c", SHORT_WRITE]
     done = subprocess.run(program, env=environment, capture_output=True, text=True, check=True)
     assert done.stdout.splitlines() == ["True", "False", "True [{'at': 1}, {'at': 3}]"]
 
 
 def test_append_waits_for_no_other_worker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PROMETHEUS_MULTIPROC_DIR", str(tmp_path))
+    monkeypatch.setenv(DIRECTORY, str(tmp_path))
     found = Journal("test")
     found.append({"at": 0})
     held = [os.open(each, os.O_RDWR) for each in tmp_path.iterdir()]
@@ -118,7 +124,7 @@ def test_append_waits_for_no_other_worker(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 def test_record_in_a_file_that_was_removed_is_not_acknowledged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PROMETHEUS_MULTIPROC_DIR", str(tmp_path))
+    monkeypatch.setenv(DIRECTORY, str(tmp_path))
     fstat = os.fstat
 
     def late(file: int) -> os.stat_result:
@@ -130,7 +136,7 @@ def test_record_in_a_file_that_was_removed_is_not_acknowledged(tmp_path: Path, m
 
 
 def test_directory_that_is_gone_fails_no_request(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PROMETHEUS_MULTIPROC_DIR", str(tmp_path / "gone"))
+    monkeypatch.setenv(DIRECTORY, str(tmp_path / "gone"))
     assert not Journal("test").append({"at": 1})
     assert Journal("test").read() == []
 

@@ -1,7 +1,7 @@
 """A journal: records that all workers of a service append to, and that each of them can read.
 
-With several workers it is a file in the directory that their metrics use, which ends with the service. With one worker
-it is in memory. Its size is bounded: the oldest records make room for new ones. No worker waits for another.
+With several workers it is a file in the directory that they share, which ends with the service. With one worker it is
+in memory. Its size is bounded: the oldest records make room for new ones. No worker waits for another.
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ from typing import Any, Final
 
 from mintage.platform.files import lock
 
+DIRECTORY: Final = "_MINTAGE_WORKERS_DIR"
+"""The environment variable with the directory that the workers share, which the process that starts them sets."""
 MOST_RECORDS: Final = 1_000
 """The number of records that a journal keeps at least, unless they are long."""
 LONGEST_BYTES: Final = 2_000
@@ -38,7 +40,7 @@ class Journal:
     """
 
     def __init__(self, name: str, most: int = MOST_RECORDS) -> None:
-        directory = os.environ.get("PROMETHEUS_MULTIPROC_DIR")
+        directory = os.environ.get(DIRECTORY)
         self._file = Path(directory, f"{name}.jsonl") if directory else None
         self._lines = _MEMORY.setdefault(name, deque(maxlen=most))
         self._read: tuple[bytes, list[dict[str, Any]]] = (b"", [])

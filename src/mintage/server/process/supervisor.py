@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, Final
 import structlog
 
 from mintage.platform.machine import can_fork
+from mintage.server.core.journal import DIRECTORY
 from mintage.server.core.otlp import STOP_S
 from mintage.server.process.drain import FLUSH_TIMEOUT_S, SHUTDOWN_TIMEOUT_S
 from mintage.server.process.signals import IGNORED, STOPPING, log_ignored
@@ -129,6 +130,7 @@ class Supervisor:
 
         # Set before any import of prometheus_client, which reads the variable once.
         directory = os.environ["PROMETHEUS_MULTIPROC_DIR"] = tempfile.mkdtemp(prefix="mintage-metrics-")
+        os.environ[DIRECTORY] = directory
         signal.set_wakeup_fd(self._waker.fileno(), warn_on_full_buffer=False)
         for numbers, kept in ((STOPPING, self._signals), (IGNORED, self._ignored)):
             for number in numbers:
