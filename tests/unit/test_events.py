@@ -20,7 +20,7 @@ from mintage.rules import Lease
 from mintage.server.config.settings import Settings
 from mintage.server.core import journal as journals
 from mintage.server.core import logs
-from mintage.server.core.events import Event, Refusals, events, journal
+from mintage.server.core.events import Event, EventHandler, Refusals, events, journal
 from mintage.server.core.journal import DIRECTORY, LONGEST_BYTES, MOST_RECORDS, Journal
 
 if TYPE_CHECKING:
@@ -176,6 +176,24 @@ def test_event_has_no_secret_and_is_short(log: Any) -> None:
     assert "secret@" not in event.text
     assert "0123456789abcdef" not in event.text
     assert len(event.text) < 400
+
+
+@pytest.mark.parametrize("letter", ["\U0001f600", "\x01", '"', "\udcff"])
+def test_event_of_long_texts_in_any_alphabet_is_kept(log: Any, letter: str) -> None:
+    log.error("failed", interface="http", path="/" + letter * 199, **{f"fact{at}": letter * 200 for at in range(20)})
+    (event,) = events(journal())
+    assert (event.kind, event.text[:15]) == ("failed", "interface: http")
+
+
+@pytest.mark.parametrize(
+    ("words", "kinds"), [(({"a": 1},), ["{'a': 1}"]), (("%d", "x"), []), (({"event": "away", 1: 2},), ["away"])]
+)
+def test_wrong_record_of_a_library_raises_nothing_into_it(
+    shared: None, words: tuple[Any, ...], kinds: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    EventHandler(str).handle(logging.LogRecord("library", logging.WARNING, "", 1, words[0], words[1:], None))
+    assert [each.kind for each in events(journal())] == kinds
+    assert ("Logging error" in capsys.readouterr().err) == (not kinds)
 
 
 def test_what_all_workers_log_is_one_event(log: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 import structlog
 
 from mintage.rules import Lease
-from mintage.server.core.journal import Journal
+from mintage.server.core.journal import LONGEST_BYTES, Journal, line_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -38,8 +38,7 @@ _QUIET_S: Final = 60.0
 _MOST_LOGGED: Final = 1_000
 SAME_S: Final = 5.0
 """Workers that log the same within this time, in seconds, have seen one event."""
-_LONGEST_TEXT: Final = 300
-_MOST_FACTS: Final = 12
+_LONGEST_TEXT_BYTES: Final = 300
 _OWN: Final = frozenset({"event", "level", "timestamp", "trace_id", "key", "pid", "exc_info", "stack_info"})
 """The members of a record that are not among the facts of its event."""
 
@@ -73,25 +72,36 @@ class EventHandler(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         """Keep a record if it is an event."""
-        facts: Mapping[str, Any] = record.msg if isinstance(record.msg, dict) else {"event": record.getMessage()}
+        try:
+            self._keep(record)
+        except Exception:  # noqa: BLE001 - of what libraries log, such as arguments that do not fit their text
+            self.handleError(record)
+
+    def _keep(self, record: logging.LogRecord) -> None:
+        msg: object = record.msg
+        facts: Mapping[str, Any] = msg if isinstance(msg, dict) and "event" in msg else {"event": record.getMessage()}
         kind = self._clean(facts["event"])
         if record.levelno < logging.WARNING and kind not in KEPT:
             return
-        more = {name: self._clean(value) for name, value in facts.items() if name not in _OWN}
-        journal().append(
-            {
-                "at": record.created,
-                "kind": kind,
-                "level": record.levelname.lower(),
-                "facts": dict(list(more.items())[:_MOST_FACTS]),
-                "actor": self._clean(facts.get("key", "")),
-                "trace_id": self._clean(facts.get("trace_id", "")),
-                "pid": record.process,
-            }
-        )
+        more: dict[str, str] = {}
+        kept: dict[str, Any] = {
+            "at": record.created,
+            "kind": kind,
+            "level": record.levelname.lower(),
+            "actor": self._clean(facts.get("key", "")),
+            "trace_id": self._clean(facts.get("trace_id", "")),
+            "pid": record.process,
+            "facts": more,
+        }
+        for name, value in facts.items():
+            if name not in _OWN:
+                more[str(name)] = self._clean(value)
+                if len(line_of(kept)) > LONGEST_BYTES:
+                    more.popitem()
+        journal().append(kept)
 
     def _clean(self, value: object) -> str:
-        return self._masked(str(value))[:_LONGEST_TEXT]
+        return self._masked(str(value)).encode(errors="replace")[:_LONGEST_TEXT_BYTES].decode(errors="ignore")
 
 
 class Refusals:

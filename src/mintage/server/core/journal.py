@@ -88,8 +88,8 @@ class Journal:
 
 def line_of(record: dict[str, Any]) -> bytes:
     """Return the line of a record. It begins with the end of a line: the one before may be half written."""
-    text = json.dumps(record, separators=(",", ":"), default=str)
-    return b"\n" + text.encode()
+    text = json.dumps(record, separators=(",", ":"), default=str, ensure_ascii=False)
+    return b"\n" + text.encode(errors="replace")
 
 
 def _content(file: Path) -> bytes:
