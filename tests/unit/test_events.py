@@ -200,9 +200,20 @@ def test_what_all_workers_log_is_one_event(log: Any, monkeypatch: pytest.MonkeyP
     for pid in (11, 12, 13):
         with monkeypatch.context() as worker:
             worker.setattr(os, "getpid", lambda pid=pid: pid)
-            log.warning("store away", code="store.unavailable")
+            log.warning("store away", code="store.unavailable", reason=f"port {pid} is closed")
     (event,) = events(journal())
     assert event.pids == (11, 12, 13)
+
+
+def test_actions_under_one_trace_id_stay_two_events(log: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    changes = (("ops", "/v1/leases/sno/1"), ("ops", "/v1/leases/sno/2"), ("eve", "/v1/leases/sno/2"))
+    for pid, (key, path) in enumerate(changes, 11):
+        with monkeypatch.context() as worker:
+            worker.setattr(os, "getpid", lambda pid=pid: pid)
+            log.info("changed", key=key, path=path, trace_id="chosen")
+    assert [(each.actor, each.text, each.pids) for each in events(journal())[::-1]] == [
+        (key, f"path: {path}", (pid,)) for pid, (key, path) in enumerate(changes, 11)
+    ]
 
 
 def test_refusal_of_the_store_is_an_event_once_a_minute(log: Any) -> None:

@@ -34,6 +34,8 @@ REFUSALS: Final = {
     "namespace.exhausted": "namespace exhausted",
 }
 """The codes of refusals of the store that are events, and the names of their records."""
+_BY_WORKER: Final = {"store away": "reason", "store back": "away_s", "stopping": "connections"}
+"""The fact of a kind that may differ between workers that have seen one event."""
 _QUIET_S: Final = 60.0
 _MOST_LOGGED: Final = 1_000
 SAME_S: Final = 5.0
@@ -146,7 +148,7 @@ def last(kept: Journal, kind: str) -> datetime | None:
 def events(kept: Journal) -> list[Event]:
     """Return the events, the latest first. What several workers logged at about the same time is one of them."""
     found: list[Event] = []
-    latest: dict[tuple[str, ...], int] = {}
+    latest: dict[tuple[object, ...], int] = {}
     for each in sorted(kept.read(), key=lambda each: each["at"]):
         event = Event(
             datetime.fromtimestamp(each["at"], UTC),
@@ -157,7 +159,8 @@ def events(kept: Journal) -> list[Event]:
             each["trace_id"],
             (each["pid"],),
         )
-        same = (event.kind, event.trace_id, each["facts"].get("code", ""))
+        facts = each["facts"] | {_BY_WORKER.get(event.kind, ""): None}
+        same = (event.kind, event.actor, event.trace_id, *facts.items())
         at = latest.get(same)
         if at is not None and event.pids[0] not in found[at].pids:
             before = found[at]
