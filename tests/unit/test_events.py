@@ -216,6 +216,16 @@ def test_actions_under_one_trace_id_stay_two_events(log: Any, monkeypatch: pytes
     ]
 
 
+def test_nothing_else_pushes_out_what_operators_did(log: Any) -> None:
+    log.info("changed", path="/v1/pools/sno")
+    kept = journal()
+    (changed,) = kept.read()
+    for _ in range(3 * MOST_RECORDS):
+        for kind in ("failed", "signed in"):
+            kept.append(changed | {"at": changed["at"] + 1, "kind": kind, "facts": {"path": "x" * 250}})
+    assert events(journal())[-1].kind == "changed"
+
+
 def test_refusal_of_the_store_is_an_event_once_a_minute(log: Any) -> None:
     refusals = Refusals(iter((0.0, 1.0, 59.0, 60.0, 60.0)).__next__)
     lost, busy = LeaseError("node 7 is lost", code="lease.lost"), StoreError("later", code="store.unavailable")
@@ -225,6 +235,19 @@ def test_refusal_of_the_store_is_an_event_once_a_minute(log: Any) -> None:
     refusals.log(lost, Lease("sno", 8, 0, 1, "token"))
     assert [each.kind for each in events(journal())] == ["lease lost"] * 3
     assert "token" not in events(journal())[0].text
+
+
+def test_ten_refusals_of_a_kind_are_logged_a_minute(log: Any) -> None:
+    now_s = 0.0
+    refusals = Refusals(lambda: now_s)
+    lost, full = LeaseError("lost", code="lease.lost"), LeaseError("full", code="lease.none_free")
+    for node in range(1_100):
+        refusals.log(lost, Lease("sno", node, 0, 1, "token"))
+    refusals.log(full, "sno")
+    assert [each.kind for each in events(journal())] == ["no node number free"] + ["lease lost"] * 10
+    now_s = 60.0
+    refusals.log(lost, Lease("sno", 1, 0, 1, "token"))
+    assert "left_out: 1090" in events(journal())[0].text
 
 
 def test_worker_that_logs_twice_has_two_events(log: Any) -> None:

@@ -34,10 +34,14 @@ REFUSALS: Final = {
     "namespace.exhausted": "namespace exhausted",
 }
 """The codes of refusals of the store that are events, and the names of their records."""
+_PLACES: Final = {
+    "changed": "changes", "store taken over": "changes", "signed in": "sessions", "signed out": "sessions"
+}  # fmt: skip
+"""The journals of the kinds that no event of another journal pushes out. The others share ``events``."""
 _BY_WORKER: Final = {"store away": "reason", "store back": "away_s", "stopping": "connections"}
 """The fact of a kind that may differ between workers that have seen one event."""
 _QUIET_S: Final = 60.0
-_MOST_LOGGED: Final = 1_000
+_MOST_OF_A_KIND: Final = 10
 SAME_S: Final = 5.0
 """Workers that log the same within this time, in seconds, have seen one event."""
 _LONGEST_TEXT_BYTES: Final = 300
@@ -107,11 +111,13 @@ class EventHandler(logging.Handler):
 
 
 class Refusals:
-    """The refusals of the store that an operator should see: each is logged once a minute at most."""
+    """The refusals of the store that an operator should see: each is logged once a minute at most, ten of a kind."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        self._quiet_until_s: dict[tuple[str, str], float] = {}
+        self._quiet_until_s: dict[str, dict[str, float]] = {}
+        """The subjects that were logged in the last minute, by kind, and the end of that minute for each."""
+        self._left_out: dict[str, int] = {}
         self._lock = Lock()
 
     def log(self, error: MintError, of: object) -> None:
@@ -124,28 +130,46 @@ class Refusals:
             return
         if isinstance(of, Lease):
             of = f"{of.pool} {of.node}"
-        now_s, same = self._clock(), (kind, str(of))
+        now_s, what = self._clock(), str(of)
         with self._lock:
-            if now_s < self._quiet_until_s.get(same, now_s):
+            before = self._quiet_until_s.get(kind, {})
+            quiet = self._quiet_until_s[kind] = {each: until_s for each, until_s in before.items() if until_s > now_s}
+            if what in quiet:
                 return
-            self._quiet_until_s.pop(same, None)
-            self._quiet_until_s[same] = now_s + _QUIET_S
-            if len(self._quiet_until_s) > _MOST_LOGGED:
-                del self._quiet_until_s[next(iter(self._quiet_until_s))]
-        log.warning(kind, code=error.code, reason=str(error))
+            if len(quiet) >= _MOST_OF_A_KIND:
+                self._left_out[kind] = self._left_out.get(kind, 0) + 1
+                return
+            quiet[what] = now_s + _QUIET_S
+            left_out = self._left_out.pop(kind, 0)
+        log.warning(kind, code=error.code, reason=str(error), **({"left_out": left_out} if left_out else {}))
 
 
-def journal() -> Journal:
-    """Return the journal of the events of this service. Keep it: it reads again only what has changed."""
-    return Journal("events")
+class Kept:
+    """The records of the events of this service. Keep the object: it reads again only what has changed."""
+
+    def __init__(self) -> None:
+        self._journals = {name: Journal(name) for name in {"events", *_PLACES.values()}}
+
+    def append(self, record: dict[str, Any]) -> None:
+        """Add a record to the journal of its kind, as far as it can be written now."""
+        self._journals[_PLACES.get(record["kind"], "events")].append(record)
+
+    def read(self) -> list[dict[str, Any]]:
+        """Return all records."""
+        return [each for one in self._journals.values() for each in one.read()]
 
 
-def last(kept: Journal, kind: str) -> datetime | None:
+def journal() -> Kept:
+    """Return the records of the events of this service."""
+    return Kept()
+
+
+def last(kept: Kept, kind: str) -> datetime | None:
     """Return the time of the last event of a kind."""
     return max((datetime.fromtimestamp(each["at"], UTC) for each in kept.read() if each["kind"] == kind), default=None)
 
 
-def events(kept: Journal) -> list[Event]:
+def events(kept: Kept) -> list[Event]:
     """Return the events, the latest first. What several workers logged at about the same time is one of them."""
     found: list[Event] = []
     latest: dict[tuple[object, ...], int] = {}
