@@ -137,6 +137,36 @@ def test_file_that_is_being_created_is_left_out(tmp_path: Path, clock: Clock) ->
     assert sum(orders(counts).hour) == 1
 
 
+def test_file_has_all_its_room_before_the_first_count(tmp_path: Path, clock: Clock) -> None:
+    Usage(str(tmp_path), clock).close()
+    found = (tmp_path / "usage-0").stat()
+    assert found.st_blocks * 512 >= found.st_size == usage._BYTES
+
+
+FULL = """
+import os, resource, signal, sys
+from mintage.server.core.metrics import Metrics
+from mintage.server.core.usage import Usage
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+usual = resource.getrlimit(resource.RLIMIT_FSIZE)
+resource.setrlimit(resource.RLIMIT_FSIZE, (1_500_000, usual[1]))
+metrics = Metrics()
+metrics.integers("orders", 5)
+assert os.path.getsize(sys.argv[1] + "/usage-0") == 0
+resource.setrlimit(resource.RLIMIT_FSIZE, usual)
+successor = Usage(sys.argv[1])
+successor.add("integers", "orders", 7)
+print([sum(each.read("integers")["orders", ""].hour) for each in (metrics.usage, successor)])
+"""
+
+
+def test_worker_on_a_full_disk_counts_in_memory(tmp_path: Path) -> None:
+    environment = {**os.environ, "PROMETHEUS_MULTIPROC_DIR": str(tmp_path), "PYTHONPATH": INSTALLED}
+    program = [sys.executable, "-c", FULL, str(tmp_path)]
+    done = subprocess.run(program, env=environment, capture_output=True, text=True, check=False)
+    assert (done.stdout.strip(), done.stderr) == ("[5, 7]", "")
+
+
 # --- bounds -------------------------------------------------------------------------------------------------------
 
 

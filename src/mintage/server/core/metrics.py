@@ -81,7 +81,11 @@ class Metrics:
 
     def __init__(self, *, has_keys: bool = False) -> None:
         self.registry = registry = CollectorRegistry()
-        self.usage = Usage(os.environ.get("PROMETHEUS_MULTIPROC_DIR"))
+        try:
+            self.usage = Usage(os.environ.get("PROMETHEUS_MULTIPROC_DIR"))
+        except OSError:
+            # On a full disk, this worker counts for itself: nobody should lose the service for the counts.
+            self.usage = Usage()
         """The counts of the last day, for people: they cost no series."""
         self._has_keys = has_keys
         by_key = ["key"] if has_keys else []

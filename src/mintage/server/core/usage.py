@@ -2,8 +2,8 @@
 
 A worker counts in a file of its own, in the directory that the workers' metrics share, and maps it into memory. So any
 worker reads the counts of all, and a worker that is killed loses none: its successor continues its file. A process
-without such a directory counts in its own memory. The memory of each worker is bounded, and only its used part takes
-space.
+without such a directory, or whose directory is full, counts in its own memory. The memory of each worker is bounded:
+the file has its 3 MB from the start, of which only the used part is in memory.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ class Usage:
 
     :param directory: the directory that the workers share; ``None``: there is one worker.
     :param clock: the function that returns the time, in seconds since the Unix epoch.
-    :raises OSError: the directory allows no file.
+    :raises OSError: the directory allows no file of this size.
     """
 
     def __init__(self, directory: str | None = None, clock: Callable[[], float] = time.time) -> None:
@@ -239,7 +239,10 @@ def _path(directory: str, at: int) -> str:
 
 
 def _own_file(directory: str) -> mmap.mmap:
-    """Map the first file that no other process has; the lock ends with this process."""
+    """Map the first file that no other process has; the lock ends with this process.
+
+    :raises OSError: the file cannot be written whole, as on a full disk.
+    """
     for at in count():
         file = files.open_or_create(_path(directory, at), 0o600)
         try:
@@ -247,12 +250,23 @@ def _own_file(directory: str) -> mmap.mmap:
         except BlockingIOError:
             continue
         else:
-            os.ftruncate(file, _BYTES)
+            _fill(file)
             # The map keeps a descriptor of its own, and with it the lock.
             return mmap.mmap(file, _BYTES)
         finally:
             os.close(file)
     raise AssertionError
+
+
+def _fill(file: int) -> None:
+    """Give a file its whole size. At a hole, the system ends the process that counts in it while the disk is full."""
+    size = os.lseek(file, 0, os.SEEK_END)
+    try:
+        while size < _BYTES:
+            size += os.write(file, bytes(_BYTES - size))
+    except OSError:
+        os.ftruncate(file, 0)
+        raise
 
 
 def _slots(content: mmap.mmap, used: int, beginning: str = "") -> Iterator[tuple[int, str]]:
