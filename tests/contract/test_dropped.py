@@ -579,10 +579,8 @@ def test_upgrade_of_the_tables_skips_nothing(postgresql: PostgreSQL) -> None:
         assert (store.describe().identity, warnings(store)) == (identity, "")
 
 
-def test_upgrade_to_a_history_keeps_the_server(server: Server, store: Database) -> None:
-    """Take away what the version with past grants added, and go on."""
-    lease = acquire(store, nodes=range(9))
-    store.reserve("n", 100)
+def take_history_away(server: Server) -> None:
+    """Take away what the version with past grants added."""
     newest = administer(server, "SELECT MAX(version) FROM mintage_schema").strip()
     for step in (
         f"DELETE FROM mintage_schema WHERE version = {newest}",
@@ -591,23 +589,55 @@ def test_upgrade_to_a_history_keeps_the_server(server: Server, store: Database) 
         "ALTER TABLE mintage_node DROP COLUMN since_ms",
     ):
         administer(server, step)
-    store.close()
     if isinstance(server, MariaDB):
         # The rows are those of the server as it is now.
         waited(server)
-        old = store.describe().identity
+        with open_store(server.url) as store:
+            identity = store.describe().identity
         for kind in RECORDS:
-            administer(server, f"UPDATE mintage_{kind} SET identity = '{old}'")
-    assert "older version" in warnings(store)
-    [pool], [record] = store.list_pools(), store.list_leases("p")
-    assert (pool.history_ms, pool.history_from_ms, record.since_ms) == (HISTORY_MS, 0, 0)
-    assert (store.get_pool("p"), list(store.list_grants("p", 0))) == (pool, [])
-    assert store.reserve("n", 1).first == 101
-    assert store.extend(lease, now_ms=store.now_ms(), next_token=new_token()).node == lease.node
-    assert acquire(store, nodes=range(9)).node == 1
-    [pool] = store.list_pools()
-    assert (pool.changes, pool.history_from_ms > 0) == (0, True)
-    assert warnings(store) == ""
+            administer(server, f"UPDATE mintage_{kind} SET identity = '{identity}'")
+
+
+def test_upgrade_to_a_history_keeps_the_server(server: Server) -> None:
+    with open_store(server.url) as older:
+        lease = acquire(older, nodes=range(9))
+        older.reserve("n", 100)
+    take_history_away(server)
+    with open_store(server.url) as store:
+        assert "older version" in warnings(store)
+        [pool], [record] = store.list_pools(), store.list_leases("p")
+        assert (pool.history_ms, pool.history_from_ms, record.since_ms) == (HISTORY_MS, 0, 0)
+        assert (store.get_pool("p"), list(store.list_grants("p", 0))) == (pool, [])
+        assert store.reserve("n", 1).first == 101
+        assert store.extend(lease, now_ms=store.now_ms(), next_token=new_token()).node == lease.node
+        assert acquire(store, nodes=range(9)).node == 1
+        [pool] = store.list_pools()
+        assert (pool.changes, pool.history_from_ms > 0) == (0, True)
+        assert warnings(store) == ""
+
+
+@pytest.mark.parametrize("name", ["mariadb", "mysql"])
+def test_upgrade_of_an_older_copy_of_the_disk_is_noticed(request: pytest.FixtureRequest, name: str) -> None:
+    server: MariaDB = request.getfixturevalue(name)
+    data = server.directory / "data"
+    with open_store(server.url) as older:
+        acquire(older, nodes=range(9))
+        older.reserve("n", 100)
+    take_history_away(server)
+    server.stop()
+    subprocess.run(["cp", "-a", data, data.with_name("older")], check=True)
+    server.start()
+    with open_store(server.url) as running:
+        assert eventually(partial(running.reserve, "n", 50)).last == 150
+        young = acquire(running, nodes=range(9))
+        server.stop()
+        shutil.rmtree(data)
+        data.with_name("older").rename(data)
+        server.start()
+        assert eventually(lambda: running.reserve("n", 1)).first == 101 + 100 * GAP
+        assert 0 < waits(running) <= QUARANTINE_MS
+        [pool] = running.list_pools()
+        assert pool.floor_ms >= young.until_ms
 
 
 def test_write_only_account_waits_for_the_new_schema(server: Server, store: Database) -> None:

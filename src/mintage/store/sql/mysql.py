@@ -182,7 +182,9 @@ class MySqlStore(Database):
     def _make_tables(self, transaction: DriverTransaction) -> None:
         before = self._server_id(transaction)
         super()._make_tables(transaction)
-        if before is not None and (after := self._server_id(transaction)) != before:
+        # This process wrote on newer tables, so these are an older copy: their rows must be those of another server.
+        is_older_copy = bool(self._reached[0])
+        if before is not None and not is_older_copy and (after := self._server_id(transaction)) != before:
             for kind in KINDS:
                 transaction.rows(self._sql[f"take_over_{name_of(kind)}"], {"before": before, "after": after})
 
