@@ -24,7 +24,7 @@ from mintage.store.sql.base import Database
 from mintage.store.sql.statements import migrations
 from tests.helpers.outcomes import eventually
 from tests.helpers.sql_servers import Server, account, administer, refusal_text
-from tests.helpers.stores import acquire
+from tests.helpers.stores import acquire, prepare
 from tests.servers import MariaDB, PostgreSQL
 
 if TYPE_CHECKING:
@@ -616,8 +616,11 @@ def test_upgrade_to_a_history_keeps_the_server(server: Server) -> None:
         assert warnings(store) == ""
 
 
+@pytest.mark.parametrize("is_upgraded_by_another", [False, True])
 @pytest.mark.parametrize("name", ["mariadb", "mysql"])
-def test_upgrade_of_an_older_copy_of_the_disk_is_noticed(request: pytest.FixtureRequest, name: str) -> None:
+def test_upgrade_of_an_older_copy_of_the_disk_is_noticed(
+    request: pytest.FixtureRequest, name: str, is_upgraded_by_another: bool
+) -> None:
     server: MariaDB = request.getfixturevalue(name)
     data = server.directory / "data"
     with open_store(server.url) as older:
@@ -634,7 +637,11 @@ def test_upgrade_of_an_older_copy_of_the_disk_is_noticed(request: pytest.Fixture
         shutil.rmtree(data)
         data.with_name("older").rename(data)
         server.start()
+        if is_upgraded_by_another:
+            with open_store(server.url) as started:
+                eventually(partial(prepare, started))
         assert eventually(lambda: running.reserve("n", 1)).first == 101 + 100 * GAP
+        assert running.reserve("n", 1).first == 102 + 100 * GAP
         assert 0 < waits(running) <= QUARANTINE_MS
         [pool] = running.list_pools()
         assert pool.floor_ms >= young.until_ms

@@ -128,6 +128,10 @@ class Database(Ledger):
         """Return True if the server with this id has tables without transactions, in databases that have such."""
         return False
 
+    def machine(self, identity: str) -> str:
+        """Return the part of a server's id that an upgrade of its tables leaves as it is."""
+        return identity
+
     def _read_statements(self) -> None:
         self._migrations = migrations(self.dialect, self.schema)
         self._sql = driver_statements(self.dialect, self.schema)
@@ -246,7 +250,8 @@ class Database(Ledger):
                 raise MissingTableError
             if writes and self.lacks_transactions(identity):
                 raise ConfigError(f"{self.url} can lose acknowledged writes: {ENGINE_ADVICE}", code="config.volatile")
-            if writes and identity == known and progress is not None and progress < least:
+            is_known = self.machine(identity) == self.machine(known)
+            if writes and is_known and progress is not None and progress < least:
                 # An older copy of its disk runs under the same id. From now on it has another id for all processes.
                 transaction.rows(self._sql["renew"], {"life": new_token()})
                 transaction.commit()

@@ -179,6 +179,10 @@ class MySqlStore(Database):
         """Return True if a table has another engine: its name is in the id, behind the time of the table."""
         return any(letter.isalpha() for letter in identity.rpartition(":")[2])
 
+    def machine(self, identity: str) -> str:
+        """Return the part of a server's id before the times of the tables."""
+        return identity.rpartition(":")[0]
+
     def _make_tables(self, transaction: DriverTransaction) -> None:
         before = self._server_id(transaction)
         super()._make_tables(transaction)
