@@ -25,7 +25,7 @@ from mintage.store.sql.statements import migrations
 from tests.helpers.outcomes import eventually
 from tests.helpers.sql_servers import Server, account, administer, refusal_text
 from tests.helpers.stores import acquire, prepare
-from tests.servers import MariaDB, PostgreSQL
+from tests.servers import MariaDB, MySQL, PostgreSQL
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -645,6 +645,21 @@ def test_upgrade_of_an_older_copy_of_the_disk_is_noticed(
         assert 0 < waits(running) <= QUARANTINE_MS
         [pool] = running.list_pools()
         assert pool.floor_ms >= young.until_ms
+
+
+def test_upgrade_that_could_not_create_a_table_skips_nothing(mysql: MySQL) -> None:
+    with open_store(mysql.url) as older:
+        lease = acquire(older, nodes=range(9))
+        older.reserve("n", 100)
+    take_history_away(mysql)
+    with open_store(mysql.url) as interrupted:
+        assert isinstance(interrupted, Database)
+        interrupted._sql = {**interrupted._sql, "create_grant": "DROP TABLE mintage_of_another"}
+        refusal_text(lambda: interrupted.reserve("n", 1))
+    with open_store(mysql.url) as store:
+        assert store.reserve("n", 1).first == 101
+        assert store.extend(lease, now_ms=store.now_ms(), next_token=new_token()).node == lease.node
+        assert acquire(store, nodes=range(9)).node == 1
 
 
 def test_write_only_account_waits_for_the_new_schema(server: Server, store: Database) -> None:

@@ -128,6 +128,14 @@ class Database(Ledger):
         """Return True if the server with this id has tables without transactions, in databases that have such."""
         return False
 
+    def owner(self, transaction: DriverTransaction) -> str | None:  # noqa: ARG002
+        """Return the id of the rows that an upgrade takes over; ``None`` if it leaves them as they are."""
+        return None
+
+    def take_over(self, transaction: DriverTransaction, owner: str | None) -> str | None:  # noqa: ARG002
+        """Give the server's present id to the rows of an owner, after a step of an upgrade; return that id."""
+        return owner
+
     def machine(self, identity: str) -> str:
         """Return the part of a server's id that an upgrade of its tables leaves as it is."""
         return identity
@@ -314,7 +322,11 @@ class Database(Ledger):
 
     def _make_tables(self, transaction: DriverTransaction) -> None:
         self.make_schema(transaction)
+        owner = self.owner(transaction)
         transaction.rows(self._sql["create_schema"], {})
+        for statement in ("create_grant", "create_grant_index"):
+            if statement in self._sql:
+                transaction.rows(self._sql[statement])
         [(version,)] = transaction.rows(self._sql["schema"], {})
         [(existed,)] = transaction.rows(self._sql["has_history"], {})
         for number, steps in self._migrations:
@@ -325,10 +337,9 @@ class Database(Ledger):
                     except self._driver.Error as error:
                         if self.code(error) != self.repeated:
                             raise
+                # In the transaction of the version's number: an upgrade that ends between them would lose the rows.
+                owner = self.take_over(transaction, owner)
                 transaction.rows(self._sql["insert_schema"], {"version": number})
-        for statement in ("create_grant", "create_grant_index"):
-            if statement in self._sql:
-                transaction.rows(self._sql[statement])
         if existed and version < REMEMBERS:
             transaction.rows(self._sql["lose_history"], {})
         elif not existed:
