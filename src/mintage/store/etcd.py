@@ -266,6 +266,8 @@ class Connection:
 class Keys:
     """The keys of a transaction: the keys that it read, with their revisions, and the keys that it writes."""
 
+    is_new = False
+
     def __init__(self, connection: Connection, prefix: str) -> None:
         self._connection = connection
         self._prefix = prefix

@@ -80,6 +80,8 @@ class MemoryStore(Ledger):
 class Records:
     """The records. A refused verb needs no rollback, as the rules refuse before the first write."""
 
+    is_new = False
+
     def __init__(self) -> None:
         self.epoch = generation()
         self.lock = threading.Lock()

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from contextlib import ExitStack, contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from mintage._core import monotonic_s
@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
 CONNECTIONS: Final = 4
 """The most connections of a process at a time; half of them are kept open. More threads wait for their turn."""
+GRANT_RIGHTS: Final = ("may_keep_grants", "may_remove_grants")
+"""The statements that fail if the account may not use the table of past grants, or if that is missing."""
 WITHOUT_TABLES: Final = frozenset({"describe", "has_history"})
 """The statements of reading verbs that use no table of mintage."""
 REMEMBERS: Final = 2
@@ -362,7 +364,7 @@ class Database(Ledger):
             product, warnings = self.about(row)
             server = t.server()
             for statement in () if t.is_old or self.lacks_transactions(server.identity) else self._sql:
-                if statement.startswith("may_"):
+                if statement.startswith("may_") and statement not in GRANT_RIGHTS:
                     t.rows(statement)
             if self._is_volatile:
                 warnings.append("volatile=1: integers may repeat once this server has crashed")
@@ -371,7 +373,21 @@ class Database(Ledger):
                 str(self.url), self.promise, product, server.identity, server.now_ms, tuple(warnings), t.is_new
             )
 
-        return self._read(verb)
+        described = self._read(verb)
+        return replace(described, warnings=(*described.warnings, *self._grant_warnings()))
+
+    def _grant_warnings(self) -> Iterator[str]:
+        # In a transaction of its own, as an error ends it in PostgreSQL. Sequences need no past grants.
+        def verb(t: Any) -> None:
+            for statement in () if t.is_old else GRANT_RIGHTS:
+                t.rows(statement)
+
+        try:
+            self._read(verb)
+        except StoreError as error:
+            if error.code != "store.refused":
+                raise
+            yield f"the table of past grants cannot be used: {error}"
 
     def _warnings(self, t: Records) -> Iterator[str]:
         if t.is_old:

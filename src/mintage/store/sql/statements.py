@@ -117,6 +117,9 @@ def read_row(url: StoreUrl, kind: type[R], row: Sequence[Any]) -> R:
 class RowRecords:
     """The records in one transaction, which the statements of a dialect read."""
 
+    is_new = False
+    """True if there are no tables yet."""
+
     def __init__(self, url: StoreUrl) -> None:
         self._url = url
 

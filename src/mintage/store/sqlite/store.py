@@ -197,7 +197,7 @@ class SqliteStore(Ledger):
                 f"SQLite {sqlite3.sqlite_version}",
                 server.identity,
                 server.now_ms,
-                is_new=isinstance(t, NoRecords),
+                is_new=t.is_new,
             )
 
         return self._read(verb)
@@ -297,6 +297,8 @@ class UnmadeStore(SqliteStore):
 
 class NoRecords(Records):
     """The records of a file that is not there yet."""
+
+    is_new = True
 
     def __init__(self, url: StoreUrl) -> None:
         RowRecords.__init__(self, url)
