@@ -14,19 +14,18 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 from mintage._core import monotonic_s
 from mintage.errors import ConfigError, MintError, StoreError
 from mintage.protocol.records import key_of, name_of
-from mintage.rules import NamespaceRecord, NodeRecord
+from mintage.rules import NodeRecord
 from mintage.store import LOST_HISTORY, Description, load_driver, new_token
 from mintage.store.ledger import ConflictError, Ledger, ServerIdentity
 from mintage.store.per_process import PerProcess
 from mintage.store.sql.pool import BusyError, Connections
-from mintage.store.sql.statements import COUNTED, RowRecords, driver_statements, migrations
+from mintage.store.sql.statements import COUNTED, OLDER, RowRecords, driver_statements, migrations
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from mintage.protocol.records import R, Record
     from mintage.protocol.url import StoreUrl
-    from mintage.rules import GrantRecord
     from mintage.store.sql.pool import DriverTransaction
 
 CONNECTIONS: Final = 4
@@ -391,7 +390,7 @@ class Database(Ledger):
 
     def _warnings(self, t: Records) -> Iterator[str]:
         if t.is_old:
-            yield "its tables are of an older version of mintage: the first verb that writes brings them up to date"
+            yield OLDER
             return
         [(existed,)] = t.rows("has_history")
         names = [name_of(kind) for kind in COUNTED]
@@ -441,8 +440,6 @@ class Records(RowRecords):
         self._locked: set[tuple[object, ...]] = set()
         self.is_new = is_new
         """True if there are no tables yet: statements on tables find nothing."""
-        self.is_old = False
-        """True if the tables are of an older version: reading verbs leave them as they are."""
         self.progress: int | None = None
         """A number that never goes back on this server; ``None`` if it has none."""
         self.reached: int | None = None
@@ -485,16 +482,6 @@ class Records(RowRecords):
             for statement in ("count", "keep_name"):
                 self.rows(f"{statement}_{name_of(kind)}", name=record.name)
         self._locked.add(key)
-
-    def grants(self, pool: str, node: int, before_ms: int, limit: int) -> Sequence[GrantRecord]:
-        """Return the past grants of a node number with ``floor_ms`` at most ``before_ms``, the latest first."""
-        return () if self.is_old else super().grants(pool, node, before_ms, limit)
-
-    def count_namespaces(self) -> int:
-        """Return the number of namespaces ever created."""
-        if self.is_old:  # tables of the first version have no counter
-            return len(self.page(NamespaceRecord, ""))
-        return super().count_namespaces()
 
     def oldest(self, pool: str, nodes: range) -> NodeRecord | None:
         """Return the record in ``nodes`` whose window ended first, locked."""
