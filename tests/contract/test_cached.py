@@ -14,6 +14,7 @@ from mintage.rules import Segment
 from mintage.store import Store, cached, open_store
 from tests.helpers.outcomes import refusal
 from tests.helpers.redis_replicas import follow, forgetting
+from tests.helpers.sql_servers import administer
 from tests.servers import MariaDB, PostgreSQL, Proxy, Redis, RedisSentinel, RedisWithoutAOF
 
 if TYPE_CHECKING:
@@ -87,6 +88,17 @@ def test_block_has_as_many_segments_as_the_url_says(database: str, redis: Redis)
     with open_store(f"{database}&block=3&cache={redis.url}") as store:
         store.reserve("n", 10)
         assert high_water(store) == 30
+
+
+@pytest.mark.parametrize("name", ["mariadb", "postgresql"])
+def test_pair_reserves_without_the_table_of_past_grants(
+    request: pytest.FixtureRequest, redis: Redis, name: str
+) -> None:
+    server: MariaDB | PostgreSQL = request.getfixturevalue(name)
+    with open_store(f"{server.url}?block=1&cache={redis.url}") as store:
+        store.reserve("n", 10)
+        administer(server, "DROP TABLE mintage_grant")
+        assert [store.reserve("n", 10).first for _ in range(3)] == [11, 21, 31]
 
 
 def test_clients_with_different_steps_share_a_block(store: Pair) -> None:

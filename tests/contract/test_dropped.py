@@ -24,8 +24,8 @@ from mintage.store.sql.base import Database
 from mintage.store.sql.statements import migrations
 from tests.helpers.outcomes import eventually
 from tests.helpers.sql_servers import Server, account, administer, refusal_text
-from tests.helpers.stores import acquire
-from tests.servers import MariaDB, PostgreSQL
+from tests.helpers.stores import acquire, prepare
+from tests.servers import MariaDB, MySQL, PostgreSQL
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -292,12 +292,16 @@ def test_missing_table_of_names_is_refused(server: Server, store: Database) -> N
         assert "mintage_existed" in refusal_text(verb)
 
 
-def test_missing_table_of_past_grants_is_created_again(server: Server, store: Database) -> None:
+def test_missing_table_of_past_grants_is_created_again(
+    server: Server, store: Database, capsys: pytest.CaptureFixture[str]
+) -> None:
     for holder in ("one", "two"):
         store.release(acquire(store, nodes=range(1), holder=holder), used_until_ms=store.now_ms() - 10)
     administer(server, "DROP TABLE mintage_grant")
-    for verb in (store.describe, lambda: store.list_grants("p", 0)):
-        assert "creates it again" in refusal_text(verb)
+    assert "creates it again" in warnings(store)
+    assert main(["doctor", "--json", "--store", server.url]) == 1
+    assert "the table of past grants cannot be used" in capsys.readouterr().out
+    assert "creates it again" in refusal_text(lambda: store.list_grants("p", 0))
     assert store.reserve("n", 1).first == 1
     store.release(acquire(store, nodes=range(1), holder="three"), used_until_ms=store.now_ms() - 10)
     assert [grant.holder for grant in store.list_grants("p", 0)] == ["two"]
@@ -579,10 +583,8 @@ def test_upgrade_of_the_tables_skips_nothing(postgresql: PostgreSQL) -> None:
         assert (store.describe().identity, warnings(store)) == (identity, "")
 
 
-def test_upgrade_to_a_history_keeps_the_server(server: Server, store: Database) -> None:
-    """Take away what the version with past grants added, and go on."""
-    lease = acquire(store, nodes=range(9))
-    store.reserve("n", 100)
+def take_history_away(server: Server) -> None:
+    """Take away what the version with past grants added."""
     newest = administer(server, "SELECT MAX(version) FROM mintage_schema").strip()
     for step in (
         f"DELETE FROM mintage_schema WHERE version = {newest}",
@@ -591,23 +593,77 @@ def test_upgrade_to_a_history_keeps_the_server(server: Server, store: Database) 
         "ALTER TABLE mintage_node DROP COLUMN since_ms",
     ):
         administer(server, step)
-    store.close()
     if isinstance(server, MariaDB):
         # The rows are those of the server as it is now.
         waited(server)
-        old = store.describe().identity
+        with open_store(server.url) as store:
+            identity = store.describe().identity
         for kind in RECORDS:
-            administer(server, f"UPDATE mintage_{kind} SET identity = '{old}'")
-    assert "older version" in warnings(store)
-    [pool], [record] = store.list_pools(), store.list_leases("p")
-    assert (pool.history_ms, pool.history_from_ms, record.since_ms) == (HISTORY_MS, 0, 0)
-    assert (store.get_pool("p"), list(store.list_grants("p", 0))) == (pool, [])
-    assert store.reserve("n", 1).first == 101
-    assert store.extend(lease, now_ms=store.now_ms(), next_token=new_token()).node == lease.node
-    assert acquire(store, nodes=range(9)).node == 1
-    [pool] = store.list_pools()
-    assert (pool.changes, pool.history_from_ms > 0) == (0, True)
-    assert warnings(store) == ""
+            administer(server, f"UPDATE mintage_{kind} SET identity = '{identity}'")
+
+
+def test_upgrade_to_a_history_keeps_the_server(server: Server) -> None:
+    with open_store(server.url) as older:
+        lease = acquire(older, nodes=range(9))
+        older.reserve("n", 100)
+    take_history_away(server)
+    with open_store(server.url) as store:
+        assert "older version" in warnings(store)
+        [pool], [record] = store.list_pools(), store.list_leases("p")
+        assert (pool.history_ms, pool.history_from_ms, record.since_ms) == (HISTORY_MS, 0, 0)
+        assert (store.get_pool("p"), list(store.list_grants("p", 0))) == (pool, [])
+        assert store.reserve("n", 1).first == 101
+        assert store.extend(lease, now_ms=store.now_ms(), next_token=new_token()).node == lease.node
+        assert acquire(store, nodes=range(9)).node == 1
+        [pool] = store.list_pools()
+        assert (pool.changes, pool.history_from_ms > 0) == (0, True)
+        assert warnings(store) == ""
+
+
+@pytest.mark.parametrize("is_upgraded_by_another", [False, True])
+@pytest.mark.parametrize("name", ["mariadb", "mysql"])
+def test_upgrade_of_an_older_copy_of_the_disk_is_noticed(
+    request: pytest.FixtureRequest, name: str, is_upgraded_by_another: bool
+) -> None:
+    server: MariaDB = request.getfixturevalue(name)
+    data = server.directory / "data"
+    with open_store(server.url) as older:
+        acquire(older, nodes=range(9))
+        older.reserve("n", 100)
+    take_history_away(server)
+    server.stop()
+    subprocess.run(["cp", "-a", data, data.with_name("older")], check=True)
+    server.start()
+    with open_store(server.url) as running:
+        assert eventually(partial(running.reserve, "n", 50)).last == 150
+        young = acquire(running, nodes=range(9))
+        server.stop()
+        shutil.rmtree(data)
+        data.with_name("older").rename(data)
+        server.start()
+        if is_upgraded_by_another:
+            with open_store(server.url) as started:
+                eventually(partial(prepare, started))
+        assert eventually(lambda: running.reserve("n", 1)).first == 101 + 100 * GAP
+        assert running.reserve("n", 1).first == 102 + 100 * GAP
+        assert 0 < waits(running) <= QUARANTINE_MS
+        [pool] = running.list_pools()
+        assert pool.floor_ms >= young.until_ms
+
+
+def test_upgrade_that_could_not_create_a_table_skips_nothing(mysql: MySQL) -> None:
+    with open_store(mysql.url) as older:
+        lease = acquire(older, nodes=range(9))
+        older.reserve("n", 100)
+    take_history_away(mysql)
+    with open_store(mysql.url) as interrupted:
+        assert isinstance(interrupted, Database)
+        interrupted._sql = {**interrupted._sql, "create_grant": "DROP TABLE mintage_of_another"}
+        refusal_text(lambda: interrupted.reserve("n", 1))
+    with open_store(mysql.url) as store:
+        assert store.reserve("n", 1).first == 101
+        assert store.extend(lease, now_ms=store.now_ms(), next_token=new_token()).node == lease.node
+        assert acquire(store, nodes=range(9)).node == 1
 
 
 def test_write_only_account_waits_for_the_new_schema(server: Server, store: Database) -> None:
@@ -620,7 +676,7 @@ def test_write_only_account_waits_for_the_new_schema(server: Server, store: Data
             # Rights on the tables of a schema do not extend to new ones.
             assert "mintage_name" in refusal_text(lambda: clerk.reserve("new", 1))
             administer(server, "GRANT SELECT, INSERT, UPDATE ON mintage_name, mintage_grant TO clerk")
-        assert "DELETE on mintage_grant" in refusal_text(clerk.describe)
+        assert "DELETE on mintage_grant" in warnings(clerk)
         administer(server, "GRANT DELETE ON mintage_grant TO clerk")
         assert clerk.reserve("new", 1).first == 1
         assert acquire(clerk, "q").node == 0

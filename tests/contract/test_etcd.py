@@ -316,6 +316,19 @@ def test_past_grants_end_with_a_lease_that_processes_share(etcd: Etcd) -> None:
         assert [grant.holder for grant in store.list_grants("p", 0)] == ["four", "three"]
 
 
+def test_past_grants_that_outlived_their_pool_block_no_number(etcd: Etcd) -> None:
+    with open_store(etcd.url) as store:
+        use(store, "one", "two")
+        for first, end in (("mintage/pool/", "mintage/pool0"), ("mintage/node/", "mintage/node0")):
+            etcd.call(
+                "/v3/kv/deleterange",
+                {"key": b64encode(first.encode()).decode(), "range_end": b64encode(end.encode()).decode()},
+            )
+        [past] = store.list_grants("p", 0)
+        use(store, "three", "four")
+        assert [(grant.floor_ms, grant.holder) for grant in store.list_grants("p", 0)] == [(past.floor_ms, "three")]
+
+
 def test_past_grants_that_are_too_old_go_by_themselves(etcd: Etcd) -> None:
     with open_store(etcd.url) as store:
         store.create_pool("p", layout="test", history_ms=1)

@@ -19,7 +19,7 @@ import pytest
 
 from mintage._core import sha3_256
 from mintage.errors import ConfigError, LeaseError, StoreError
-from mintage.rules import GAP, PoolRecord
+from mintage.rules import GAP, HISTORY_MS, PoolRecord
 from mintage.store import new_token, open_store
 from mintage.store.sql.statements import migrations
 from mintage.store.sqlite import marks
@@ -105,7 +105,7 @@ def test_file_may_have_any_name(tmp_path: Path, name: str) -> None:
 def test_committed_records_survive_a_power_failure(store: SqliteStore) -> None:
     store.reserve("n", 1)
     with closing(store._connect()) as connection:
-        store._open(connection)
+        store._open(connection, writes=True)
         assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
         (synchronous,) = connection.execute("PRAGMA synchronous").fetchone()
         assert synchronous >= 2
@@ -1011,6 +1011,39 @@ def test_file_of_schema_version_1_still_works(path: Path) -> None:
         acquire(store, nodes=range(1), holder="you")
         assert [grant.holder for grant in store.list_grants("p", 0)] == ["me"]
         assert store.describe().identity == identity
+
+
+@pytest.mark.parametrize("version", [2, 3])
+def test_verbs_that_read_leave_a_file_of_an_older_schema_as_it_is(store: SqliteStore, path: Path, version: int) -> None:
+    store.reserve("n", 10)
+    lease = acquire(store)
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        connection.executescript("""
+            DROP TABLE mintage_grant;
+            ALTER TABLE mintage_pool DROP COLUMN history_ms;
+            ALTER TABLE mintage_pool DROP COLUMN history_from_ms;
+            ALTER TABLE mintage_node DROP COLUMN since_ms;
+        """)
+        if version == 2:
+            connection.executescript("""
+                DROP TRIGGER mintage_namespace_made; DROP TRIGGER mintage_namespace_gone; DROP TABLE mintage_count;
+            """)
+        connection.execute(f"PRAGMA user_version = {version}")
+        dump = list(connection.iterdump())
+    described = store.describe()
+    assert (described.is_new, len(described.warnings)) == (False, 1)
+    assert "older version" in described.warnings[0]
+    [pool], [record], [namespace] = store.list_pools(), store.list_leases("p"), store.list_namespaces()
+    assert (pool.history_ms, pool.history_from_ms, record.since_ms) == (HISTORY_MS, 0, 0)
+    assert (store.get_pool("p"), store.get_namespace("n")) == (pool, namespace)
+    assert (list(store.list_grants("p", 0)), store.count_namespaces()) == ([], 1)
+    assert abs(store.now_ms() - time.time_ns() // 1_000_000) < BOUND_S * 1000
+    with closing(sqlite3.connect(path)) as connection:
+        assert list(connection.iterdump()) == dump
+        assert connection.execute("PRAGMA user_version").fetchone() == (version,)
+    assert store.reserve("n", 1).first == 11
+    assert store.extend(lease, now_ms=store.now_ms(), next_token=new_token()).node == lease.node
+    assert (store.describe().identity, store.describe().warnings) == (described.identity, ())
 
 
 # --- copies restored during a verb ----------------------------------------------------------------------------------

@@ -213,12 +213,12 @@ class CachedStore(Forwarding):
 
     def _identify_database(self) -> str:
         """Return the id of this database. Databases that share a cache must not share blocks."""
-        database = self.inner.describe()
-        if database.is_new:
+        identity, is_new = self.inner.identify()
+        if is_new:
             self.inner.prepare()  # only tables give it its own id
-            database = self.inner.describe()
-        host = host_name() if database.promise == "host" else ""
-        self._database_id = " ".join([database.identity, host, self.url.path])
+            identity, _ = self.inner.identify()
+        host = host_name() if self.inner.promise == "host" else ""
+        self._database_id = " ".join([identity, host, self.url.path])
         return self._database_id
 
     def _ask(self, verb: str, namespace: str, database_id: str, **arguments: object) -> Answer:

@@ -266,6 +266,8 @@ class Connection:
 class Keys:
     """The keys of a transaction: the keys that it read, with their revisions, and the keys that it writes."""
 
+    is_new = False
+
     def __init__(self, connection: Connection, prefix: str) -> None:
         self._connection = connection
         self._prefix = prefix
@@ -416,9 +418,11 @@ class Keys:
         if not (self._written or self._removed):
             return
         compare = [
-            # A key that is new to this transaction must still be missing.
+            # A key that is new to this transaction must still be missing. A past grant with the same key is one that
+            # outlived its pool, so it may be replaced.
             {"key": _encoded(key), "target": "MOD", "result": "EQUAL", "mod_revision": self._read.get(key, "0")}
             for key in {**self._read, **self._written}
+            if key not in self._leased
         ]
         success: list[dict[str, Any]] = [
             {"request_put": {"key": _encoded(key), "value": _encoded(value), "lease": self._leased.get(key, "0")}}

@@ -53,6 +53,9 @@ class Transaction(Protocol):
     All writes take effect when the transaction ends, or none of them.
     """
 
+    is_new: bool
+    """True if there are no tables yet."""
+
     def server(self) -> ServerIdentity:
         """Return the server that this transaction runs on, and its clock."""
 
@@ -153,6 +156,10 @@ class Ledger(Store):
     def prepare(self) -> None:
         """Create the tables, or the file, if they are missing, as any verb does that writes."""
         self._run(lambda _: None)
+
+    def identify(self) -> tuple[str, bool]:
+        """Return the id of the server, and True if there are no tables yet."""
+        return self._read(lambda t: (t.server().identity, t.is_new))
 
     def acquire(
         self,

@@ -80,12 +80,16 @@ class MemoryStore(Ledger):
 class Records:
     """The records. A refused verb needs no rollback, as the rules refuse before the first write."""
 
+    is_new = False
+
     def __init__(self) -> None:
         self.epoch = generation()
         self.lock = threading.Lock()
         self.identity = "memory"
         self.clock: Callable[[], int] = lambda: 0
         self.tables: dict[type[Record], dict[tuple[Any, ...], Any]] = {kind: {} for kind in KEYS}
+        self._ends: dict[str, list[tuple[int, int, int]]] = {}
+        """The ends of the past grants of each pool with their keys, as a heap; some of them may be gone."""
 
     def server(self) -> ServerIdentity:
         """Return the server of this transaction and its clock."""
@@ -116,14 +120,22 @@ class Records:
 
     def keep_grant(self, grant: GrantRecord, ended_ms: int) -> None:
         """Remove some past grants of a pool whose windows ended before a time, and write one."""
-        for each in [each for each in self._grants(grant.pool) if each.until_ms < ended_ms][:PRUNED]:
-            self.remove(each)
+        ends = self._ends.setdefault(grant.pool, [])
+        for _ in range(PRUNED):
+            if not ends or ends[0][0] >= ended_ms:
+                break
+            until_ms, *key = heapq.heappop(ends)
+            found = self.get(GrantRecord, grant.pool, *key)
+            if found is not None and found.until_ms == until_ms:
+                self.remove(found)
         self.put(grant)
+        heapq.heappush(ends, (grant.until_ms, grant.node, grant.floor_ms))
 
     def forget_grants(self, pool: str) -> bool:
         """Remove all past grants of a pool."""
         for each in self._grants(pool):
             self.remove(each)
+        self._ends.pop(pool, None)
         return False
 
     def grants(self, pool: str, node: int, before_ms: int, limit: int) -> Sequence[GrantRecord]:

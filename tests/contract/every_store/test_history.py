@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from mintage.rules import HISTORY_MS, MAX_HISTORY_MS, PRUNED, GrantRecord, history_begin
 from mintage.store import Store, open_store
+from mintage.store.memory import MemoryStore
 from tests.contract.every_store.stores import LAYOUT, SPAN_MS, acquire, extend, new_pool
 from tests.helpers.outcomes import refused
 
@@ -133,3 +134,23 @@ def test_history_outlives_the_client(url: str) -> None:
     with open_store(url) as store:
         assert holders(store.list_grants("p", 0)) == ["until -50"]
         assert acquire(store, now).until_ms == now + SPAN_MS
+
+
+def test_grant_of_a_memory_store_reads_few_of_the_past_ones() -> None:
+    class Unread(dict[Any, Any]):
+        def values(self) -> Any:
+            raise AssertionError("a grant reads all past grants")
+
+        __iter__ = items = values
+
+    now = 1_700_000_000_000
+    store = MemoryStore(clock=lambda: now)
+    new_pool(store)
+    store._records.tables[GrantRecord] = kept = Unread()
+    use(store, now, range(-40, -10))
+    assert len(kept) == 29
+    now += HISTORY_MS
+    use(store, now, [-8])
+    assert len(kept) == 29 + 1 - PRUNED
+    use(store, now, [-7])
+    assert len(kept) == 29 + 2 - 2 * PRUNED

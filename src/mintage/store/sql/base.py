@@ -8,29 +8,30 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from contextlib import ExitStack, contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from mintage._core import monotonic_s
 from mintage.errors import ConfigError, MintError, StoreError
 from mintage.protocol.records import key_of, name_of
-from mintage.rules import NamespaceRecord, NodeRecord
+from mintage.rules import NodeRecord
 from mintage.store import LOST_HISTORY, Description, load_driver, new_token
 from mintage.store.ledger import ConflictError, Ledger, ServerIdentity
 from mintage.store.per_process import PerProcess
 from mintage.store.sql.pool import BusyError, Connections
-from mintage.store.sql.statements import COUNTED, RowRecords, driver_statements, migrations
+from mintage.store.sql.statements import COUNTED, OLDER, RowRecords, driver_statements, migrations
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from mintage.protocol.records import R, Record
     from mintage.protocol.url import StoreUrl
-    from mintage.rules import GrantRecord
     from mintage.store.sql.pool import DriverTransaction
 
 CONNECTIONS: Final = 4
 """The most connections of a process at a time; half of them are kept open. More threads wait for their turn."""
+GRANT_RIGHTS: Final = ("may_keep_grants", "may_remove_grants")
+"""The statements that fail if the account may not use the table of past grants, or if that is missing."""
 WITHOUT_TABLES: Final = frozenset({"describe", "has_history"})
 """The statements of reading verbs that use no table of mintage."""
 REMEMBERS: Final = 2
@@ -127,6 +128,18 @@ class Database(Ledger):
     def lacks_transactions(self, identity: str) -> bool:  # noqa: ARG002
         """Return True if the server with this id has tables without transactions, in databases that have such."""
         return False
+
+    def owner(self, transaction: DriverTransaction) -> str | None:  # noqa: ARG002
+        """Return the id of the rows that an upgrade takes over; ``None`` if it leaves them as they are."""
+        return None
+
+    def take_over(self, transaction: DriverTransaction, owner: str | None) -> str | None:  # noqa: ARG002
+        """Give the server's present id to the rows of an owner, after a step of an upgrade; return that id."""
+        return owner
+
+    def machine(self, identity: str) -> str:
+        """Return the part of a server's id that an upgrade of its tables leaves as it is."""
+        return identity
 
     def _read_statements(self) -> None:
         self._migrations = migrations(self.dialect, self.schema)
@@ -246,7 +259,8 @@ class Database(Ledger):
                 raise MissingTableError
             if writes and self.lacks_transactions(identity):
                 raise ConfigError(f"{self.url} can lose acknowledged writes: {ENGINE_ADVICE}", code="config.volatile")
-            if writes and identity == known and progress is not None and progress < least:
+            is_known = self.machine(identity) == self.machine(known)
+            if writes and is_known and progress is not None and progress < least:
                 # An older copy of its disk runs under the same id. From now on it has another id for all processes.
                 transaction.rows(self._sql["renew"], {"life": new_token()})
                 transaction.commit()
@@ -309,7 +323,11 @@ class Database(Ledger):
 
     def _make_tables(self, transaction: DriverTransaction) -> None:
         self.make_schema(transaction)
+        owner = self.owner(transaction)
         transaction.rows(self._sql["create_schema"], {})
+        for statement in ("create_grant", "create_grant_index"):
+            if statement in self._sql:
+                transaction.rows(self._sql[statement])
         [(version,)] = transaction.rows(self._sql["schema"], {})
         [(existed,)] = transaction.rows(self._sql["has_history"], {})
         for number, steps in self._migrations:
@@ -320,10 +338,9 @@ class Database(Ledger):
                     except self._driver.Error as error:
                         if self.code(error) != self.repeated:
                             raise
+                # In the transaction of the version's number: an upgrade that ends between them would lose the rows.
+                owner = self.take_over(transaction, owner)
                 transaction.rows(self._sql["insert_schema"], {"version": number})
-        for statement in ("create_grant", "create_grant_index"):
-            if statement in self._sql:
-                transaction.rows(self._sql[statement])
         if existed and version < REMEMBERS:
             transaction.rows(self._sql["lose_history"], {})
         elif not existed:
@@ -346,7 +363,7 @@ class Database(Ledger):
             product, warnings = self.about(row)
             server = t.server()
             for statement in () if t.is_old or self.lacks_transactions(server.identity) else self._sql:
-                if statement.startswith("may_"):
+                if statement.startswith("may_") and statement not in GRANT_RIGHTS:
                     t.rows(statement)
             if self._is_volatile:
                 warnings.append("volatile=1: integers may repeat once this server has crashed")
@@ -355,11 +372,25 @@ class Database(Ledger):
                 str(self.url), self.promise, product, server.identity, server.now_ms, tuple(warnings), t.is_new
             )
 
-        return self._read(verb)
+        described = self._read(verb)
+        return replace(described, warnings=(*described.warnings, *self._grant_warnings()))
+
+    def _grant_warnings(self) -> Iterator[str]:
+        # In a transaction of its own, as an error ends it in PostgreSQL. Sequences need no past grants.
+        def verb(t: Any) -> None:
+            for statement in () if t.is_old else GRANT_RIGHTS:
+                t.rows(statement)
+
+        try:
+            self._read(verb)
+        except StoreError as error:
+            if error.code != "store.refused":
+                raise
+            yield f"the table of past grants cannot be used: {error}"
 
     def _warnings(self, t: Records) -> Iterator[str]:
         if t.is_old:
-            yield "its tables are of an older version of mintage: the first verb that writes brings them up to date"
+            yield OLDER
             return
         [(existed,)] = t.rows("has_history")
         names = [name_of(kind) for kind in COUNTED]
@@ -409,8 +440,6 @@ class Records(RowRecords):
         self._locked: set[tuple[object, ...]] = set()
         self.is_new = is_new
         """True if there are no tables yet: statements on tables find nothing."""
-        self.is_old = False
-        """True if the tables are of an older version: reading verbs leave them as they are."""
         self.progress: int | None = None
         """A number that never goes back on this server; ``None`` if it has none."""
         self.reached: int | None = None
@@ -453,16 +482,6 @@ class Records(RowRecords):
             for statement in ("count", "keep_name"):
                 self.rows(f"{statement}_{name_of(kind)}", name=record.name)
         self._locked.add(key)
-
-    def grants(self, pool: str, node: int, before_ms: int, limit: int) -> Sequence[GrantRecord]:
-        """Return the past grants of a node number with ``floor_ms`` at most ``before_ms``, the latest first."""
-        return () if self.is_old else super().grants(pool, node, before_ms, limit)
-
-    def count_namespaces(self) -> int:
-        """Return the number of namespaces ever created."""
-        if self.is_old:  # tables of the first version have no counter
-            return len(self.page(NamespaceRecord, ""))
-        return super().count_namespaces()
 
     def oldest(self, pool: str, nodes: range) -> NodeRecord | None:
         """Return the record in ``nodes`` whose window ended first, locked."""

@@ -179,21 +179,29 @@ class MySqlStore(Database):
         """Return True if a table has another engine: its name is in the id, behind the time of the table."""
         return any(letter.isalpha() for letter in identity.rpartition(":")[2])
 
-    def _make_tables(self, transaction: DriverTransaction) -> None:
-        before = self._server_id(transaction)
-        super()._make_tables(transaction)
-        if before is not None and (after := self._server_id(transaction)) != before:
-            for kind in KINDS:
-                transaction.rows(self._sql[f"take_over_{name_of(kind)}"], {"before": before, "after": after})
+    def machine(self, identity: str) -> str:
+        """Return the part of a server's id before the times of the tables."""
+        return identity.rpartition(":")[0]
 
-    def _server_id(self, transaction: DriverTransaction) -> str | None:
-        """Return the id of the server; ``None`` if it has no tables."""
+    def owner(self, transaction: DriverTransaction) -> str | None:
+        """Return the id of the server; ``None`` if it has no tables, or if these are an older copy."""
+        if self._reached[0]:
+            return None  # This process wrote on newer tables: the rows must be those of another server.
         try:
             [row] = transaction.rows(self._sql["server"], self._limits)
         except self._driver.Error as error:
             if self.kind(self.code(error)) is not MissingTableError:
                 raise
             return None
+        return str(row[0])
+
+    def take_over(self, transaction: DriverTransaction, owner: str | None) -> str | None:
+        """Give the server's present id to the rows of an owner, as ALTER TABLE changed it; return that id."""
+        if owner is None:
+            return None
+        [row] = transaction.rows(self._sql["server"], self._limits)
+        for kind in KINDS if row[0] != owner else ():
+            transaction.rows(self._sql[f"take_over_{name_of(kind)}"], {"before": owner, "after": row[0]})
         return str(row[0])
 
     def about(self, row: Any) -> tuple[str, list[str]]:

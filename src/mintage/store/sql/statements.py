@@ -34,6 +34,8 @@ KINDS: Final = (PoolRecord, NodeRecord, NamespaceRecord)
 """The kinds of records that the rules change."""
 COUNTED: Final = (PoolRecord, NamespaceRecord)
 """The kinds of records that the store counts. No record is ever removed, so a lower number means lost records."""
+OLDER: Final = "its tables are of an older version of mintage: the first verb that writes brings them up to date"
+"""The warning of a store whose tables reading verbs left as they are."""
 
 
 @cache
@@ -117,6 +119,11 @@ def read_row(url: StoreUrl, kind: type[R], row: Sequence[Any]) -> R:
 class RowRecords:
     """The records in one transaction, which the statements of a dialect read."""
 
+    is_new = False
+    """True if there are no tables yet."""
+    is_old = False
+    """True if the tables are of an older version: reading verbs leave them as they are."""
+
     def __init__(self, url: StoreUrl) -> None:
         self._url = url
 
@@ -148,10 +155,14 @@ class RowRecords:
 
     def grants(self, pool: str, node: int, before_ms: int, limit: int) -> Sequence[GrantRecord]:
         """Return the past grants of a node number with ``floor_ms`` at most ``before_ms``, the latest first."""
+        if self.is_old:
+            return ()
         return self._read(GrantRecord, self.rows("grants", pool=pool, node=node, before_ms=before_ms, limit=limit))
 
     def count_namespaces(self) -> int:
         """Return the number of namespaces ever created."""
+        if self.is_old:  # tables of the first versions have no counter
+            return len(self.page(NamespaceRecord, ""))
         rows = self.rows("count_namespaces")
         return int(rows[0][0]) if rows else 0
 

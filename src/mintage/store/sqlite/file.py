@@ -27,6 +27,11 @@ if TYPE_CHECKING:
     from mintage.store.sqlite.marks import Witness
 
 SQL: Final = statements("sqlite")
+OLD_SQL: Final = statements("sqlite", is_old=True)
+NEWEST: Final = migrations("sqlite")[-1][0]
+"""The newest version of the schema."""
+READABLE: Final = range(2, NEWEST)
+"""The older versions whose files verbs that read leave as they are: those with incarnations."""
 ATTEMPTS: Final = 3
 """The number of attempts to open a file that may be inaccessible for a moment only."""
 
@@ -246,7 +251,8 @@ def _check_pages(connection: sqlite3.Connection, path: str) -> None:
 
     :raises StoreError: ``store.refused``: they do not, as the file was replaced.
     """
-    tables = [f"mintage_{name_of(kind)}" for kind in KEYS]
+    made = {name for (name,) in connection.execute("SELECT name FROM sqlite_schema")}  # older ones lack some
+    tables = made & {f"mintage_{name_of(kind)}" for kind in KEYS}
     if any(connection.execute(f"PRAGMA quick_check({table})").fetchall() != [("ok",)] for table in tables):
         raise StoreError(
             f"{path} was replaced without its log {path}-wal, and the two do not fit: stop the processes that use it, "
@@ -286,25 +292,31 @@ def _is_mounted(path: str) -> bool:
     return b" %b " % escaped in mounts()
 
 
+def schema_version(connection: sqlite3.Connection, path: str) -> int:
+    """Return the version of the file's schema; 0 if it has none yet.
+
+    :raises StoreError: ``store.schema``: a newer mintage made it.
+    """
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    if version > NEWEST:
+        raise StoreError(
+            f"{path} has schema version {version}; this mintage knows {NEWEST}: upgrade mintage", code="store.schema"
+        )
+    return int(version)
+
+
 def migrate(connection: sqlite3.Connection, path: str) -> None:
     """Bring the schema of the file up to date.
 
     :raises StoreError: ``store.schema``: a newer mintage made it.
     """
-    known = migrations("sqlite")
-    connection.create_function("mintage_place", 0, lambda: place_of(path))
-    newest = known[-1][0]
-    (version,) = connection.execute("PRAGMA user_version").fetchone()
-    if version > newest:
-        raise StoreError(
-            f"{path} has schema version {version}; this mintage knows {newest}: upgrade mintage", code="store.schema"
-        )
-    if version == newest:
+    if schema_version(connection, path) == NEWEST:
         return
+    connection.create_function("mintage_place", 0, lambda: place_of(path))
     # Other processes may do the same; the first one wins.
     connection.execute("BEGIN IMMEDIATE")
     (version,) = connection.execute("PRAGMA user_version").fetchone()
-    for number, steps in known:
+    for number, steps in migrations("sqlite"):
         if number > version:
             for step in steps:
                 connection.execute(step)

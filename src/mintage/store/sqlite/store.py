@@ -18,9 +18,11 @@ from mintage.protocol.records import name_of
 from mintage.rules import NamespaceRecord
 from mintage.store import Description
 from mintage.store.ledger import ConflictError, Ledger, ServerIdentity
-from mintage.store.sql.statements import RowRecords
+from mintage.store.sql.statements import OLDER, RowRecords
 from mintage.store.sqlite.file import (
     ATTEMPTS,
+    OLD_SQL,
+    READABLE,
     SQL,
     File,
     Incarnation,
@@ -28,11 +30,13 @@ from mintage.store.sqlite.file import (
     has_log,
     incarnations_without_log,
     migrate,
+    schema_version,
 )
 from mintage.store.sqlite.marks import watched
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
+    from contextlib import AbstractContextManager
 
     from mintage.protocol.records import R, Record
     from mintage.protocol.url import StoreUrl
@@ -80,8 +84,11 @@ class SqliteStore(Ledger):
         self.path = files.absolute(url.path)
         self._timeout_ms = options.timeout_ms
 
+    def _begin(self) -> AbstractContextManager[Records]:
+        return self._records(writes=True)
+
     @contextmanager
-    def _begin(self) -> Iterator[Records]:
+    def _records(self, *, writes: bool) -> Iterator[Records]:
         # SQLite keeps the state of its file locks in the process's memory. A forked child that inherits an open
         # connection assumes that it has the locks, and both may write at once. So each verb opens and closes one.
         path = os.path.realpath(self.path)
@@ -92,9 +99,9 @@ class SqliteStore(Ledger):
                 # The connection's own block, in C, rolls back however it ends. A connection that goes away does not
                 # before the collector runs.
                 with closing(self._retried(self._connect)) as connection, connection:
-                    self._retried(lambda: self._open(connection))
+                    is_old = self._retried(lambda: self._open(connection, writes=writes))
                     file = File(connection, path, witness, without_log)
-                    records = Records(self.url, connection, file.incarnation)
+                    records = Records(self.url, connection, file.incarnation, is_old=is_old)
                     records.skip(file.missing)
                     yield records
                     if records.has_written:
@@ -111,7 +118,7 @@ class SqliteStore(Ledger):
         if _is_new(os.path.realpath(self.path)):
             yield NoRecords(self.url)
             return
-        with self._begin() as records:
+        with self._records(writes=False) as records:
             yield records
 
     @contextmanager
@@ -149,13 +156,16 @@ class SqliteStore(Ledger):
     def _connect(self) -> sqlite3.Connection:
         return sqlite3.connect(self.path, timeout=self._timeout_ms / 1000, isolation_level=None)
 
-    def _open(self, connection: sqlite3.Connection) -> None:
-        """Begin a transaction on a new connection."""
+    def _open(self, connection: sqlite3.Connection, *, writes: bool) -> bool:
+        """Begin a transaction on a new connection; return True if its tables are of an older version."""
         connection.rollback()
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = FULL")
-        migrate(connection, self.path)
+        is_old = not writes and schema_version(connection, self.path) in READABLE
+        if not is_old:
+            migrate(connection, self.path)
         connection.execute("BEGIN IMMEDIATE")
+        return is_old
 
     def _busy(self) -> StoreError:
         return StoreError(
@@ -197,7 +207,8 @@ class SqliteStore(Ledger):
                 f"SQLite {sqlite3.sqlite_version}",
                 server.identity,
                 server.now_ms,
-                is_new=isinstance(t, NoRecords),
+                (OLDER,) if t.is_old else (),
+                t.is_new,
             )
 
         return self._read(verb)
@@ -233,8 +244,12 @@ class FileServer(ServerIdentity):
 class Records(RowRecords):
     """The records in a transaction."""
 
-    def __init__(self, url: StoreUrl, connection: sqlite3.Connection, incarnation: Incarnation) -> None:
+    def __init__(
+        self, url: StoreUrl, connection: sqlite3.Connection, incarnation: Incarnation, *, is_old: bool
+    ) -> None:
         super().__init__(url)
+        self.is_old = is_old
+        self._sql = OLD_SQL if is_old else SQL
         self._connection = connection
         self.incarnation = incarnation
         self.has_written = False
@@ -244,7 +259,7 @@ class Records(RowRecords):
 
     def rows(self, statement: str, /, **values: object) -> Sequence[Any]:
         """Execute a statement and return its rows."""
-        return self._connection.execute(SQL[statement], values).fetchall()
+        return self._connection.execute(self._sql[statement], values).fetchall()
 
     def server(self) -> ServerIdentity:
         """Return the server of this transaction and its clock."""
@@ -297,6 +312,8 @@ class UnmadeStore(SqliteStore):
 
 class NoRecords(Records):
     """The records of a file that is not there yet."""
+
+    is_new = True
 
     def __init__(self, url: StoreUrl) -> None:
         RowRecords.__init__(self, url)
