@@ -454,6 +454,12 @@ def test_frozen_rows_are_those_that_were_written(postgresql: PostgreSQL) -> None
         assert acquire(store, nodes=range(9)).node == 1
 
 
+def machine(store: Store) -> str:
+    """Return the id of the server without the times of its tables, which in MariaDB are those of the files."""
+    assert isinstance(store, Database)
+    return store.machine(store.describe().identity)
+
+
 def test_older_copy_of_the_disk_is_noticed_by_a_running_process(server: Server) -> None:
     data = server.directory / "data"
     with open_store(server.url) as running, open_store(server.url) as idle:
@@ -464,13 +470,13 @@ def test_older_copy_of_the_disk_is_noticed_by_a_running_process(server: Server) 
         server.start()
         for store, last in ((running, 150), (running, 200), (idle, 250), (idle, 300)):
             assert eventually(partial(store.reserve, "n", 50)).last == last
-        before = running.describe().identity
+        before, machine_before = running.describe().identity, machine(running)
         server.stop()
         shutil.rmtree(data)
         data.with_name("older").rename(data)
         server.start()
         eventually(running.now_ms)
-        assert running.describe().identity == before
+        assert machine(running) == machine_before
         # It counts as another server from then on, for all processes and once.
         assert running.reserve("n", 1).first == 101 + 100 * GAP
         assert eventually(lambda: idle.reserve("n", 1)).first == 102 + 100 * GAP
