@@ -8,9 +8,12 @@ import hashlib
 import html
 import io
 import re
+import socket
 import ssl
+from base64 import urlsafe_b64decode, urlsafe_b64encode
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 import httpx
 import pytest
@@ -198,6 +201,29 @@ def test_altered_cookie_is_no_session(keyed: Running) -> None:
         ):
             headers = [(b"Cookie", f"{name}={forged}".encode("latin-1"))]
             assert httpx.get(f"{keyed.url}/console/", headers=headers).status_code == 303
+
+
+def test_token_of_a_form_is_no_signature_of_a_cookie(keyed: Running) -> None:
+    with browser(keyed) as client:
+        token = token_in(client.get("/console/sign-in"))
+        ((name, value),) = client.cookies.items()
+    session_id = urlsafe_b64decode(value.partition(".")[0] + "==").decode().split(" ")[0]
+    for text in (f"token {session_id}", session_id, f"{session_id} 1 ops"):
+        cookie = f"{name}={urlsafe_b64encode(text.encode()).decode().rstrip('=')}.{token}"
+        assert httpx.get(f"{keyed.url}/console/", headers={"Cookie": cookie}).status_code == 303
+
+
+def test_client_that_leaves_within_a_form_is_no_fault(tmp_path: Path) -> None:
+    with with_keys(tmp_path) as service:
+        to = urlsplit(service.url)
+        with socket.create_connection((to.hostname, to.port)) as left:
+            left.sendall(b"POST /console/sign-in HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n\r\nab")
+        headers = {"Authorization": f"Bearer {OPS}"}
+        codes: set[str] = set()
+        while not codes:
+            answer = httpx.get(f"{service.url}/console/events?format=json&table=refusals", headers=headers)
+            codes = {each["code"] for each in answer.json()}
+        assert codes == {"request.malformed"}
 
 
 def test_key_in_a_header_reads_without_a_session(keyed: Running) -> None:

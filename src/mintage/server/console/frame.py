@@ -12,6 +12,7 @@ from urllib.parse import quote
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import escape
+from starlette.requests import ClientDisconnect
 from starlette.responses import HTMLResponse, Response
 
 from mintage import __version__
@@ -121,16 +122,22 @@ async def read(request: Request, right: str, name: str, verb: Callable[..., T], 
 async def posted(request: Request, *names: str) -> dict[str, str]:
     """Return the fields of a form that a page of this session sent, each of them once.
 
-    :raises RequestError: ``request.rights``: it is from elsewhere; ``request.malformed``; ``request.size``.
+    :raises RequestError: ``request.rights``: it is from elsewhere; ``request.malformed``, also when the client went
+        away; ``request.size``.
     """
     if request.headers.get("sec-fetch-site", "same-origin") not in {"same-origin", "none"}:
         raise RequestError("a page of another site may not send this form", code="request.rights")
     limit = service_of(request).settings.max_request_bytes
     body = bytearray()
-    async for chunk in request.stream():
-        body += chunk
-        if len(body) > limit:
-            raise RequestError(f"the form is longer than the {limit} bytes of max_request_bytes", code="request.size")
+    try:
+        async for chunk in request.stream():
+            body += chunk
+            if len(body) > limit:
+                raise RequestError(
+                    f"the form is longer than the {limit} bytes of max_request_bytes", code="request.size"
+                )
+    except ClientDisconnect as error:
+        raise RequestError("the client went away before the end of its form", code="request.malformed") from error
     values = fields_of(bytes(body), "form")
     sessions: Sessions = request.app.state.sessions
     sessions.check(sessions.of(request), values.pop("token", ""))
