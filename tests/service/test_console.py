@@ -12,6 +12,7 @@ import socket
 import ssl
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from contextlib import contextmanager
+from threading import Event
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -20,8 +21,8 @@ import pytest
 
 from checks.assets import ROOT, assets
 from mintage.errors import StoreError
-from mintage.server.config.keys import new_key
-from mintage.server.console.shared import Reads
+from mintage.server.config.keys import Caller, new_key
+from mintage.server.console.shared import MOST_READINGS, MOST_RECORDS, Reads
 from tests.service.here import here, run
 from tests.service.running import Running, certificate, key_toml, running
 
@@ -433,6 +434,69 @@ def test_lost_store_leaves_what_was_read_with_its_age() -> None:
             assert (await reads.read(verb))[1] is None
 
     run(main)
+
+
+def test_read_of_the_console_may_last_longer_than_a_request() -> None:
+    def read_slowly() -> str:
+        assert is_late.wait(10)
+        return "read"
+
+    async def main() -> None:
+        async with here("--max-wait-ms", "1") as at:
+            reading = asyncio.ensure_future(Reads(at.service).read(read_slowly))
+            for _ in range(2):  # the second one begins after the read
+                with pytest.raises(StoreError, match="max_wait_ms"):
+                    await at.service.ask(Caller.anybody(), "describe", "", is_late.wait, 10)
+            is_late.set()
+            assert await reading == ("read", None)
+
+    is_late = Event()
+    run(main)
+
+
+def test_answer_that_was_forgotten_under_way_reaches_all_who_wait() -> None:
+    def read_slowly() -> str:
+        assert may_end.wait(10)
+        return "read"
+
+    async def main() -> None:
+        async with here() as at:
+            reads, verb = Reads(at.service), Counting()
+            first = asyncio.ensure_future(reads.read(read_slowly))
+            await asyncio.sleep(0)
+            for each in range(MOST_READINGS):
+                await reads.read(echo, each)
+            second = asyncio.ensure_future(reads.read(read_slowly))
+            await reads.read(verb)
+            may_end.set()
+            assert set(await asyncio.gather(first, second)) == {("read", None)}
+
+    may_end = Event()
+    run(main)
+
+
+def test_answers_that_are_kept_have_a_bounded_number_of_records() -> None:
+    calls: list[int] = []
+
+    def read_many(which: int) -> tuple[str, list[int]]:
+        calls.append(which)
+        return "pool", [0] * (MOST_RECORDS // 3)
+
+    async def main() -> None:
+        async with here() as at:
+            reads = Reads(at.service)
+            for which in (1, 2, 3, 1, 2, 3):
+                await reads.read(read_many, which)
+            assert calls == [1, 2, 3, 1, 2, 3]
+            await reads.read(read_many, 3)
+            await reads.read(read_many, 2)
+            assert calls == [1, 2, 3, 1, 2, 3]
+
+    run(main)
+
+
+def echo(value: int) -> int:
+    return value
 
 
 # --- several workers, and restarts ------------------------------------------------------------------------------

@@ -20,6 +20,7 @@ from mintage.server.console.frame import caller, page, read, service_of, store_o
 from mintage.server.console.node_map import STATES, NodeMap, node_map, state_of
 from mintage.server.console.pages.ends import COUNT_S, MOST, POOLS, count_numbers, pool_ends
 from mintage.server.console.query import Query
+from mintage.server.console.shared import LONG_PATIENCE_S
 from mintage.server.console.strip import Strip, Window, strip, whole_range, windows_of
 from mintage.server.console.table import Column, Table
 from mintage.store import PAGE
@@ -221,7 +222,10 @@ async def _nodes(request: Request, name: str, first: int, last: int) -> PoolNode
     # One at a time and not kept, as it may take tens of megabytes, and there are many firsts.
     service = service_of(request)
     async with service.one_list():
-        later = await service.ask(caller(request), "describe", name, read_nodes, service.store, name, first)
+        deadline = asyncio.get_running_loop().time() + LONG_PATIENCE_S
+        later = await service.ask_until(
+            deadline, caller(request), "describe", name, read_nodes, service.store, name, first
+        )
     return later or found
 
 
