@@ -263,11 +263,23 @@ def test_without_keys_pages_of_other_sites_get_nothing(tmp_path: Path, options: 
             {"Origin": "https://evil.example"},
             {"Origin": "null"},
             {"Host": "evil.example"},
+            {"Forwarded": "for=192.0.2.7"},
             {"X-Forwarded-For": "192.0.2.7"},
+            {"X-Forwarded-Proto": "https"},
+            {"X-Real-IP": "192.0.2.7"},
+            {"Via": "1.1 proxy"},
+            {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "no-cors", "Sec-Fetch-Dest": "image"},
+            {"Sec-Fetch-Site": "same-site", "Sec-Fetch-Mode": "cors"},
+            {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "iframe"},
         ):
             answer = client.get("/console/", headers=headers)
             assert answer.status_code == 403, headers
             assert "Processes" not in answer.text
+
+
+def test_without_keys_a_link_of_another_site_opens_a_page(service: Running) -> None:
+    headers = {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "document"}
+    assert httpx.get(f"{service.url}/console/", headers=headers).status_code == 200
 
 
 def test_link_from_another_site_finds_the_session(keyed: Running) -> None:
@@ -497,6 +509,19 @@ def test_answers_that_are_kept_have_a_bounded_number_of_records() -> None:
 
 def echo(value: int) -> int:
     return value
+
+
+@pytest.mark.parametrize("word", ["anything", "retire"])
+def test_address_of_a_page_after_an_action_reads_no_more(service: Running, word: str) -> None:
+    def reads() -> int:
+        text = httpx.get(f"{service.url}/metrics").text
+        found = re.search(r'mintage_store_seconds_count\{verb="list_pools"\} (\d+)', text)
+        return int(found[1]) if found else 0
+
+    before = reads()
+    for _ in range(20):
+        assert httpx.get(f"{service.url}/console/pools?done={word}").status_code == 200
+    assert reads() - before < 20
 
 
 # --- several workers, and restarts ------------------------------------------------------------------------------

@@ -40,6 +40,11 @@ STATIC: Final = {
     path.name: path for path in sorted((_HERE / "static").iterdir()) if path.suffix in {".css", ".js", ".svg"}
 }
 """The files that browsers load, by name."""
+NOTICES: Final[dict[str, str]] = {}
+"""The notices of the pages after an action, by the parameter ``done``."""
+_JUST_CHANGED_S: Final = 1.0
+_PROXIED: Final = frozenset({b"forwarded", b"via", b"x-real-ip"})
+"""Headers that only a proxy adds, beside those that begin with ``X-Forwarded-``."""
 
 
 def service_of(request: Request) -> Service:
@@ -87,8 +92,14 @@ def _check_near(request: Request) -> None:
     """
     if (refusal := foreign(request.method, request.scope["headers"])) is not None:
         raise refusal
+    asked = request.headers
+    is_of_a_page = asked.get("sec-fetch-mode") != "navigate" or asked.get("sec-fetch-dest", "document") != "document"
+    if asked.get("sec-fetch-site") in {"cross-site", "same-site"} and is_of_a_page:
+        raise RequestError("a page of another site may link to this page, but not load it", code="request.rights")
     host = request.client.host.removeprefix("::ffff:") if request.client else ""
-    if not is_loopback(host) or "x-forwarded-for" in request.headers or "forwarded" in request.headers:
+    if not is_loopback(host) or any(
+        name in _PROXIED or name.startswith(b"x-forwarded-") for name, _ in request.scope["headers"]
+    ):
         raise RequestError(
             "without keys, the console answers only on the machine of the service: configure keys, see "
             "'mintage keys new'",
@@ -99,8 +110,8 @@ def _check_near(request: Request) -> None:
 async def read(request: Request, right: str, name: str, verb: Callable[..., T], *args: Any, **kwargs: Any) -> T:
     """Return the answer of a verb of the store, if the caller has the right for the name; ``""`` for all names.
 
-    All viewers share an answer for five seconds, but the page after an action has a new one. If the store is away, the
-    last answer is returned, and the page says how old it is.
+    All viewers share an answer for five seconds, and for one second on the page after an action. If the store is away,
+    the last answer is returned, and the page says how old it is.
 
     :param verb: a verb of the store, or a named function. It runs in a thread; its arguments must be hashable.
     :raises RequestError: ``request.key``, ``request.rights``, ``request.rate``.
@@ -108,8 +119,8 @@ async def read(request: Request, right: str, name: str, verb: Callable[..., T], 
     """
     caller(request).check(right, name)
     value: T
-    if "done" in Query.of(request).values:
-        kwargs["fresh_s"] = 0.0
+    if Query.of(request).values.get("done") in NOTICES:
+        kwargs["fresh_s"] = _JUST_CHANGED_S
     value, age_s = await request.app.state.reads.read(verb, *args, **kwargs)
     if age_s is not None:
         request.state.stale_s = max(age_s, getattr(request.state, "stale_s", 0.0))
@@ -177,6 +188,7 @@ def _environment() -> Environment:
     }
     made.globals |= {
         "version": __version__,
+        "notices": NOTICES,
         "static": {name: static_url(name) for name in STATIC},
     }
     return made

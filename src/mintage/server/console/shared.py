@@ -87,6 +87,11 @@ class Reads:
         # Without its traceback, which would grow each time, and keep the frames of others in memory.
         raise reading.error.with_traceback(None)
 
+    def expire(self) -> None:
+        """Read all anew, as something has changed. Other workers may show what they read in the last second."""
+        for each in self._readings.values():
+            each.tried_s = -STALE_S
+
     async def _ask(self, reading: _Reading, verb: Callable[[], Any], patience_s: float) -> _Reading:
         # Everybody may read here: the page has checked the rights of its own caller.
         deadline = asyncio.get_running_loop().time() + patience_s
