@@ -178,6 +178,34 @@ def test_right_key_signs_in_after_any_number_of_wrong_ones(keyed: Running) -> No
         assert sign_in(client, OPS).status_code == 303
 
 
+def test_request_of_a_slow_key_counts_once_and_so_does_its_sign_in(tmp_path: Path) -> None:
+    slow = new_key()
+    toml = key_toml("slow", slow, {"*": ["admin"]}, "rate = 1\nburst = 2")
+    with running(tmp_path, toml=toml) as service, browser(service) as client:
+        answer = client.get("/console/create/pool?name=nodes&layout=sno", headers={"Authorization": f"Bearer {slow}"})
+        assert answer.status_code == 200
+        assert {sign_in(client, slow).status_code for _ in range(10)} == {303, 429}
+
+
+def test_sign_in_ends_the_session_before_it(keyed: Running) -> None:
+    with browser(keyed) as client, browser(keyed) as copy:
+        sign_in(client, OPS)
+        copy.cookies.update(client.cookies)
+        assert copy.get("/console/").status_code == 200
+        assert sign_in(client, OPS).status_code == 303
+        assert client.get("/console/").status_code == 200
+        assert copy.get("/console/").status_code == 303
+
+
+def test_nobody_signs_in_to_a_service_without_keys(service: Running) -> None:
+    with browser(service) as client:
+        token = token_in(client.get("/console/create/namespace?name=orders"))
+        for headers in ({}, {"Via": "1.1 proxy"}):
+            form = {"key": OPS, "next": "/console/", "token": token}
+            answer = client.post("/console/sign-in", data=form, headers=headers)
+            assert (answer.status_code, code_of(answer)) == (403, "request.rights")
+
+
 def test_page_needs_the_right_of_the_verb(keyed: Running) -> None:
     with browser(keyed) as client:
         sign_in(client, USER)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import os
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
@@ -64,7 +65,8 @@ def store_of(request: Request) -> Store:
 def caller(request: Request) -> Caller:
     """Return the caller of a request: the key that signed in, or the one in the header ``Authorization``.
 
-    Without keys it is anybody on this machine, with every right but ``admin``; no page of another site.
+    Without keys it is anybody on this machine, with every right but ``admin``; no page of another site. A request
+    counts once against the rate of its key, whatever it asks the service for.
 
     :raises RequestError: ``request.key``: nobody has signed in; ``request.rights``; ``request.rate``.
     """
@@ -82,7 +84,7 @@ def caller(request: Request) -> Caller:
     if not getattr(request.state, "is_paced", False):
         request.state.is_paced = True
         service.pace(found)
-    return found
+    return replace(found, bucket=None)
 
 
 def _check_near(request: Request) -> None:
