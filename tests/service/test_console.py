@@ -407,6 +407,33 @@ def test_refusals_are_counted_by_code(tmp_path: Path) -> None:
         assert [(each["code"], each["count"]) for each in answer.json()] == [("request.path", 3)]
 
 
+def test_key_without_the_metrics_sees_nothing_of_other_keys(tmp_path: Path) -> None:
+    keys = {name: new_key() for name in ("reader", "watcher", "ops")}
+    rights = {"reader": ["describe"], "watcher": ["describe", "metrics"], "ops": ["admin"]}
+    toml = "".join(key_toml(name, key, {"*": rights[name]}) for name, key in keys.items())
+    with running(tmp_path, toml=toml) as service, browser(service) as client:
+
+        def read(name: str, query: str) -> list[dict[str, Any]]:
+            headers = {"Authorization": f"Bearer {keys[name]}"}
+            found: list[dict[str, Any]] = httpx.get(
+                f"{service.url}/console/events?format=json&{query}", headers=headers
+            ).json()
+            return found
+
+        sign_in(client, keys["ops"])
+        httpx.put(f"{service.url}/v1/sequences/orders", headers={"Authorization": f"Bearer {keys['ops']}"})
+        assert {each["actor"] for each in read("watcher", "kind=changed")} == {"ops"}
+        assert {each["kind"] for each in read("watcher", "actor=ops")} == {"changed", "signed in"}
+        assert read("reader", "actor=ops") == read("reader", "kind=signed+in") == []
+        (changed,) = read("reader", "kind=changed")
+        assert (changed["actor"], changed["text"]) == (None, "method: PUT, path: /v1/sequences/orders")
+        answer = httpx.get(
+            f"{service.url}/console/events?format=json&table=refusals",
+            headers={"Authorization": f"Bearer {keys['reader']}"},
+        )
+        assert answer.json()["code"] == "request.malformed"
+
+
 @pytest.mark.parametrize("query", ["since=yesterday", "until=9999-99-99", "kind=a&kind=b"])
 def test_malformed_filter_of_events_is_refused(service: Running, query: str) -> None:
     assert httpx.get(f"{service.url}/console/events?{query}").status_code == 400
