@@ -96,6 +96,14 @@ def test_assets_are_those_that_the_list_names() -> None:
         assert hashlib.sha256((ROOT / each.target).read_bytes()).hexdigest() == each.sha256, each.target
 
 
+def test_method_that_a_page_does_not_have_is_told_the_others(service: Running) -> None:
+    for path, allowed in (("", {"GET"}), ("sign-in", {"GET", "POST"}), ("pools/a/1/revoke", {"GET", "POST"})):
+        answer = httpx.put(f"{service.url}/console/{path}")
+        assert answer.status_code == 405
+        assert set(answer.headers["allow"].split(", ")) - {"HEAD", "OPTIONS"} == allowed
+    assert "OPTIONS" not in answer.headers["allow"]
+
+
 def test_root_answers_other_clients_as_without_the_console(service: Running) -> None:
     with httpx.Client(base_url=service.url) as client:
         assert client.get("/").status_code == 200

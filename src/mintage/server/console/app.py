@@ -236,8 +236,13 @@ async def _ask_again(request: Request) -> Response:
 async def _refuse_path(request: Request, error: Exception) -> Response:
     """Return the page for a path or a method that does not exist."""
     if isinstance(error, HTTPException) and error.status_code == 405:
-        message = f"this page does not allow {request.method[:20]}"
-        return await _refuse(request, RequestError(message, code="request.method"))
+        path = request.scope["path"].removeprefix(request.scope["root_path"])
+        routes = [each for each in request.app.routes if each.path_regex.match(path)]
+        known = ", ".join(sorted({method for each in routes for method in each.methods}))
+        message = f"this page does not allow {request.method[:20]}: use {known}"
+        response = await _refuse(request, RequestError(message, code="request.method"))
+        response.headers["Allow"] = known
+        return response
     message = f"the console has no page {shown(request.scope['path'], 100)}"
     return await _refuse(request, RequestError(message, code="request.path"))
 
