@@ -8,17 +8,21 @@ import hashlib
 import html
 import io
 import re
+import socket
 import ssl
+from base64 import urlsafe_b64decode, urlsafe_b64encode
 from contextlib import contextmanager
+from threading import Event
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 import httpx
 import pytest
 
 from checks.assets import ROOT, assets
 from mintage.errors import StoreError
-from mintage.server.config.keys import new_key
-from mintage.server.console.shared import Reads
+from mintage.server.config.keys import Caller, new_key
+from mintage.server.console.shared import MOST_READINGS, MOST_RECORDS, Reads
 from tests.service.here import here, run
 from tests.service.running import Running, certificate, key_toml, running
 
@@ -90,6 +94,14 @@ def test_page_allows_nothing_from_elsewhere_and_nothing_inline(service: Running)
 def test_assets_are_those_that_the_list_names() -> None:
     for each in assets():
         assert hashlib.sha256((ROOT / each.target).read_bytes()).hexdigest() == each.sha256, each.target
+
+
+def test_method_that_a_page_does_not_have_is_told_the_others(service: Running) -> None:
+    for path, allowed in (("", {"GET"}), ("sign-in", {"GET", "POST"}), ("pools/a/1/revoke", {"GET", "POST"})):
+        answer = httpx.put(f"{service.url}/console/{path}")
+        assert answer.status_code == 405
+        assert set(answer.headers["allow"].split(", ")) - {"HEAD", "OPTIONS"} == allowed
+    assert "OPTIONS" not in answer.headers["allow"]
 
 
 def test_root_answers_other_clients_as_without_the_console(service: Running) -> None:
@@ -174,6 +186,34 @@ def test_right_key_signs_in_after_any_number_of_wrong_ones(keyed: Running) -> No
         assert sign_in(client, OPS).status_code == 303
 
 
+def test_request_of_a_slow_key_counts_once_and_so_does_its_sign_in(tmp_path: Path) -> None:
+    slow = new_key()
+    toml = key_toml("slow", slow, {"*": ["admin"]}, "rate = 1\nburst = 2")
+    with running(tmp_path, toml=toml) as service, browser(service) as client:
+        answer = client.get("/console/create/pool?name=nodes&layout=sno", headers={"Authorization": f"Bearer {slow}"})
+        assert answer.status_code == 200
+        assert {sign_in(client, slow).status_code for _ in range(10)} == {303, 429}
+
+
+def test_sign_in_ends_the_session_before_it(keyed: Running) -> None:
+    with browser(keyed) as client, browser(keyed) as copy:
+        sign_in(client, OPS)
+        copy.cookies.update(client.cookies)
+        assert copy.get("/console/").status_code == 200
+        assert sign_in(client, OPS).status_code == 303
+        assert client.get("/console/").status_code == 200
+        assert copy.get("/console/").status_code == 303
+
+
+def test_nobody_signs_in_to_a_service_without_keys(service: Running) -> None:
+    with browser(service) as client:
+        token = token_in(client.get("/console/create/namespace?name=orders"))
+        for headers in ({}, {"Via": "1.1 proxy"}):
+            form = {"key": OPS, "next": "/console/", "token": token}
+            answer = client.post("/console/sign-in", data=form, headers=headers)
+            assert (answer.status_code, code_of(answer)) == (403, "request.rights")
+
+
 def test_page_needs_the_right_of_the_verb(keyed: Running) -> None:
     with browser(keyed) as client:
         sign_in(client, USER)
@@ -198,6 +238,29 @@ def test_altered_cookie_is_no_session(keyed: Running) -> None:
         ):
             headers = [(b"Cookie", f"{name}={forged}".encode("latin-1"))]
             assert httpx.get(f"{keyed.url}/console/", headers=headers).status_code == 303
+
+
+def test_token_of_a_form_is_no_signature_of_a_cookie(keyed: Running) -> None:
+    with browser(keyed) as client:
+        token = token_in(client.get("/console/sign-in"))
+        ((name, value),) = client.cookies.items()
+    session_id = urlsafe_b64decode(value.partition(".")[0] + "==").decode().split(" ")[0]
+    for text in (f"token {session_id}", session_id, f"{session_id} 1 ops"):
+        cookie = f"{name}={urlsafe_b64encode(text.encode()).decode().rstrip('=')}.{token}"
+        assert httpx.get(f"{keyed.url}/console/", headers={"Cookie": cookie}).status_code == 303
+
+
+def test_client_that_leaves_within_a_form_is_no_fault(tmp_path: Path) -> None:
+    with with_keys(tmp_path) as service:
+        to = urlsplit(service.url)
+        with socket.create_connection((to.hostname, to.port)) as left:
+            left.sendall(b"POST /console/sign-in HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n\r\nab")
+        headers = {"Authorization": f"Bearer {OPS}"}
+        codes: set[str] = set()
+        while not codes:
+            answer = httpx.get(f"{service.url}/console/events?format=json&table=refusals", headers=headers)
+            codes = {each["code"] for each in answer.json()}
+        assert codes == {"request.malformed"}
 
 
 def test_key_in_a_header_reads_without_a_session(keyed: Running) -> None:
@@ -236,11 +299,23 @@ def test_without_keys_pages_of_other_sites_get_nothing(tmp_path: Path, options: 
             {"Origin": "https://evil.example"},
             {"Origin": "null"},
             {"Host": "evil.example"},
+            {"Forwarded": "for=192.0.2.7"},
             {"X-Forwarded-For": "192.0.2.7"},
+            {"X-Forwarded-Proto": "https"},
+            {"X-Real-IP": "192.0.2.7"},
+            {"Via": "1.1 proxy"},
+            {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "no-cors", "Sec-Fetch-Dest": "image"},
+            {"Sec-Fetch-Site": "same-site", "Sec-Fetch-Mode": "cors"},
+            {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "iframe"},
         ):
             answer = client.get("/console/", headers=headers)
             assert answer.status_code == 403, headers
             assert "Processes" not in answer.text
+
+
+def test_without_keys_a_link_of_another_site_opens_a_page(service: Running) -> None:
+    headers = {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "document"}
+    assert httpx.get(f"{service.url}/console/", headers=headers).status_code == 200
 
 
 def test_link_from_another_site_finds_the_session(keyed: Running) -> None:
@@ -340,6 +415,33 @@ def test_refusals_are_counted_by_code(tmp_path: Path) -> None:
         assert [(each["code"], each["count"]) for each in answer.json()] == [("request.path", 3)]
 
 
+def test_key_without_the_metrics_sees_nothing_of_other_keys(tmp_path: Path) -> None:
+    keys = {name: new_key() for name in ("reader", "watcher", "ops")}
+    rights = {"reader": ["describe"], "watcher": ["describe", "metrics"], "ops": ["admin"]}
+    toml = "".join(key_toml(name, key, {"*": rights[name]}) for name, key in keys.items())
+    with running(tmp_path, toml=toml) as service, browser(service) as client:
+
+        def read(name: str, query: str) -> list[dict[str, Any]]:
+            headers = {"Authorization": f"Bearer {keys[name]}"}
+            found: list[dict[str, Any]] = httpx.get(
+                f"{service.url}/console/events?format=json&{query}", headers=headers
+            ).json()
+            return found
+
+        sign_in(client, keys["ops"])
+        httpx.put(f"{service.url}/v1/sequences/orders", headers={"Authorization": f"Bearer {keys['ops']}"})
+        assert {each["actor"] for each in read("watcher", "kind=changed")} == {"ops"}
+        assert {each["kind"] for each in read("watcher", "actor=ops")} == {"changed", "signed in"}
+        assert read("reader", "actor=ops") == read("reader", "kind=signed+in") == []
+        (changed,) = read("reader", "kind=changed")
+        assert (changed["actor"], changed["text"]) == (None, "method: PUT, path: /v1/sequences/orders")
+        answer = httpx.get(
+            f"{service.url}/console/events?format=json&table=refusals",
+            headers={"Authorization": f"Bearer {keys['reader']}"},
+        )
+        assert answer.json()["code"] == "request.malformed"
+
+
 @pytest.mark.parametrize("query", ["since=yesterday", "until=9999-99-99", "kind=a&kind=b"])
 def test_malformed_filter_of_events_is_refused(service: Running, query: str) -> None:
     assert httpx.get(f"{service.url}/console/events?{query}").status_code == 400
@@ -407,6 +509,82 @@ def test_lost_store_leaves_what_was_read_with_its_age() -> None:
             assert (await reads.read(verb))[1] is None
 
     run(main)
+
+
+def test_read_of_the_console_may_last_longer_than_a_request() -> None:
+    def read_slowly() -> str:
+        assert is_late.wait(10)
+        return "read"
+
+    async def main() -> None:
+        async with here("--max-wait-ms", "1") as at:
+            reading = asyncio.ensure_future(Reads(at.service).read(read_slowly))
+            for _ in range(2):  # the second one begins after the read
+                with pytest.raises(StoreError, match="max_wait_ms"):
+                    await at.service.ask(Caller.anybody(), "describe", "", is_late.wait, 10)
+            is_late.set()
+            assert await reading == ("read", None)
+
+    is_late = Event()
+    run(main)
+
+
+def test_answer_that_was_forgotten_under_way_reaches_all_who_wait() -> None:
+    def read_slowly() -> str:
+        assert may_end.wait(10)
+        return "read"
+
+    async def main() -> None:
+        async with here() as at:
+            reads, verb = Reads(at.service), Counting()
+            first = asyncio.ensure_future(reads.read(read_slowly))
+            await asyncio.sleep(0)
+            for each in range(MOST_READINGS):
+                await reads.read(echo, each)
+            second = asyncio.ensure_future(reads.read(read_slowly))
+            await reads.read(verb)
+            may_end.set()
+            assert set(await asyncio.gather(first, second)) == {("read", None)}
+
+    may_end = Event()
+    run(main)
+
+
+def test_answers_that_are_kept_have_a_bounded_number_of_records() -> None:
+    calls: list[int] = []
+
+    def read_many(which: int) -> tuple[str, list[int]]:
+        calls.append(which)
+        return "pool", [0] * (MOST_RECORDS // 3)
+
+    async def main() -> None:
+        async with here() as at:
+            reads = Reads(at.service)
+            for which in (1, 2, 3, 1, 2, 3):
+                await reads.read(read_many, which)
+            assert calls == [1, 2, 3, 1, 2, 3]
+            await reads.read(read_many, 3)
+            await reads.read(read_many, 2)
+            assert calls == [1, 2, 3, 1, 2, 3]
+
+    run(main)
+
+
+def echo(value: int) -> int:
+    return value
+
+
+@pytest.mark.parametrize("word", ["anything", "retire"])
+def test_address_of_a_page_after_an_action_reads_no_more(service: Running, word: str) -> None:
+    def reads() -> int:
+        text = httpx.get(f"{service.url}/metrics").text
+        found = re.search(r'mintage_store_seconds_count\{verb="list_pools"\} (\d+)', text)
+        return int(found[1]) if found else 0
+
+    before = reads()
+    for _ in range(20):
+        assert httpx.get(f"{service.url}/console/pools?done={word}").status_code == 200
+    assert reads() - before < 20
 
 
 # --- several workers, and restarts ------------------------------------------------------------------------------

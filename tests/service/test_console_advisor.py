@@ -95,3 +95,9 @@ def test_hostile_column_is_quoted_and_shown_as_text(advisor: Advisor) -> None:
     assert "<script>alert" not in page.text
     rows = advisor.rows("bounds", column='a"b')
     assert '"a""b"' in rows[1]["condition"]
+
+
+@pytest.mark.parametrize("column", ["id\u202e", "i\u200bd", "id\u2028", "\x1bid"])
+def test_column_with_marks_that_nobody_sees_is_refused(advisor: Advisor, column: str) -> None:
+    page = advisor.get(column=column).text
+    assert "has characters that cannot be seen" in page

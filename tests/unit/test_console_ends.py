@@ -77,7 +77,7 @@ def test_namespace_whose_rate_is_not_known_does_not_end_soon() -> None:
 def test_first_end_is_first_and_retired_ones_are_last(usage: Usage, clock: Clock) -> None:
     names = {"slow": 1, "fast": 100, "idle": 0, "gone": 50}
     before = [replace(RECORD, name=name, maximum=10**6) for name in names]
-    ends.namespace_ends(before, usage)
+    ends.note_marks(before, usage)
     clock.now_s += 60
     after = [replace(each, high_water=100 + 60 * names[each.name], retired=each.name == "gone") for each in before]
     after.append(replace(RECORD, name="full", high_water=86_500))
@@ -87,7 +87,7 @@ def test_first_end_is_first_and_retired_ones_are_last(usage: Usage, clock: Clock
 
 
 def test_rate_of_a_new_namespace_is_not_known_at_once(usage: Usage, clock: Clock) -> None:
-    ends.namespace_ends([RECORD], usage)
+    ends.note_marks([RECORD], usage)
     clock.now_s += 29
     assert ends.namespace_ends([RECORD], usage)[0].hour is None
 

@@ -122,8 +122,10 @@ async def _sign_in(request: Request) -> Response:
 
 
 async def _take_key(request: Request) -> Response:
-    """Begin the session of a key."""
+    """Begin the session of a key, and end the one before it."""
     service = service_of(request)
+    if not service.settings.has_keys:
+        raise RequestError("without keys, nobody signs in: configure keys", code="request.rights")
     fields = await posted(request, "key", "next")
     goal = _goal(fields["next"])
     try:
@@ -131,7 +133,7 @@ async def _take_key(request: Request) -> Response:
     except RequestError as error:
         if error.code != "request.key":
             raise
-        # A key that is right is never refused, so nobody can lock others out.
+        # A key that is right does not wait for wrong ones, so nobody can lock others out.
         if wait_ms := request.app.state.wrong_keys.take():
             raise RequestError(
                 f"too many wrong keys: try again in {wait_ms} ms", code="request.rate", retry_after_ms=wait_ms
@@ -140,8 +142,10 @@ async def _take_key(request: Request) -> Response:
         wrong = "This key is not known to the service."
         return await page(request, "sign-in.html", title="Sign in", status=401, goal=goal, wrong=wrong, public=True)
     request.state.facts.caller = caller.name
-    log.info("signed in", key=caller.name, client=request.client.host if request.client else "")
+    service.pace(caller)
     sessions: Sessions = request.app.state.sessions
+    sessions.end(sessions.of(request))
+    log.info("signed in", key=caller.name, client=request.client.host if request.client else "")
     sessions.begin(request, caller.name)
     response = RedirectResponse(goal, 303)
     sessions.write(request, response)
@@ -232,8 +236,13 @@ async def _ask_again(request: Request) -> Response:
 async def _refuse_path(request: Request, error: Exception) -> Response:
     """Return the page for a path or a method that does not exist."""
     if isinstance(error, HTTPException) and error.status_code == 405:
-        message = f"this page does not allow {request.method[:20]}"
-        return await _refuse(request, RequestError(message, code="request.method"))
+        path = request.scope["path"].removeprefix(request.scope["root_path"])
+        routes = [each for each in request.app.routes if each.path_regex.match(path)]
+        known = ", ".join(sorted({method for each in routes for method in each.methods}))
+        message = f"this page does not allow {request.method[:20]}: use {known}"
+        response = await _refuse(request, RequestError(message, code="request.method"))
+        response.headers["Allow"] = known
+        return response
     message = f"the console has no page {shown(request.scope['path'], 100)}"
     return await _refuse(request, RequestError(message, code="request.path"))
 

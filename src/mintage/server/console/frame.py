@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import os
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
@@ -12,6 +13,7 @@ from urllib.parse import quote
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import escape
+from starlette.requests import ClientDisconnect
 from starlette.responses import HTMLResponse, Response
 
 from mintage import __version__
@@ -39,6 +41,11 @@ STATIC: Final = {
     path.name: path for path in sorted((_HERE / "static").iterdir()) if path.suffix in {".css", ".js", ".svg"}
 }
 """The files that browsers load, by name."""
+NOTICES: Final[dict[str, str]] = {}
+"""The notices of the pages after an action, by the parameter ``done``."""
+_JUST_CHANGED_S: Final = 1.0
+_PROXIED: Final = frozenset({b"forwarded", b"via", b"x-real-ip"})
+"""Headers that only a proxy adds, beside those that begin with ``X-Forwarded-``."""
 
 
 def service_of(request: Request) -> Service:
@@ -58,7 +65,8 @@ def store_of(request: Request) -> Store:
 def caller(request: Request) -> Caller:
     """Return the caller of a request: the key that signed in, or the one in the header ``Authorization``.
 
-    Without keys it is anybody on this machine, with every right but ``admin``; no page of another site.
+    Without keys it is anybody on this machine, with every right but ``admin``; no page of another site. A request
+    counts once against the rate of its key, whatever it asks the service for.
 
     :raises RequestError: ``request.key``: nobody has signed in; ``request.rights``; ``request.rate``.
     """
@@ -76,7 +84,7 @@ def caller(request: Request) -> Caller:
     if not getattr(request.state, "is_paced", False):
         request.state.is_paced = True
         service.pace(found)
-    return found
+    return replace(found, bucket=None)
 
 
 def _check_near(request: Request) -> None:
@@ -86,8 +94,14 @@ def _check_near(request: Request) -> None:
     """
     if (refusal := foreign(request.method, request.scope["headers"])) is not None:
         raise refusal
+    asked = request.headers
+    is_of_a_page = asked.get("sec-fetch-mode") != "navigate" or asked.get("sec-fetch-dest", "document") != "document"
+    if asked.get("sec-fetch-site") in {"cross-site", "same-site"} and is_of_a_page:
+        raise RequestError("a page of another site may link to this page, but not load it", code="request.rights")
     host = request.client.host.removeprefix("::ffff:") if request.client else ""
-    if not is_loopback(host) or "x-forwarded-for" in request.headers or "forwarded" in request.headers:
+    if not is_loopback(host) or any(
+        name in _PROXIED or name.startswith(b"x-forwarded-") for name, _ in request.scope["headers"]
+    ):
         raise RequestError(
             "without keys, the console answers only on the machine of the service: configure keys, see "
             "'mintage keys new'",
@@ -98,8 +112,8 @@ def _check_near(request: Request) -> None:
 async def read(request: Request, right: str, name: str, verb: Callable[..., T], *args: Any, **kwargs: Any) -> T:
     """Return the answer of a verb of the store, if the caller has the right for the name; ``""`` for all names.
 
-    All viewers share an answer for five seconds, but the page after an action has a new one. If the store is away, the
-    last answer is returned, and the page says how old it is.
+    All viewers share an answer for five seconds, and for one second on the page after an action. If the store is away,
+    the last answer is returned, and the page says how old it is.
 
     :param verb: a verb of the store, or a named function. It runs in a thread; its arguments must be hashable.
     :raises RequestError: ``request.key``, ``request.rights``, ``request.rate``.
@@ -107,8 +121,8 @@ async def read(request: Request, right: str, name: str, verb: Callable[..., T], 
     """
     caller(request).check(right, name)
     value: T
-    if "done" in Query.of(request).values:
-        kwargs["fresh_s"] = 0.0
+    if Query.of(request).values.get("done") in NOTICES:
+        kwargs["fresh_s"] = _JUST_CHANGED_S
     value, age_s = await request.app.state.reads.read(verb, *args, **kwargs)
     if age_s is not None:
         request.state.stale_s = max(age_s, getattr(request.state, "stale_s", 0.0))
@@ -121,16 +135,22 @@ async def read(request: Request, right: str, name: str, verb: Callable[..., T], 
 async def posted(request: Request, *names: str) -> dict[str, str]:
     """Return the fields of a form that a page of this session sent, each of them once.
 
-    :raises RequestError: ``request.rights``: it is from elsewhere; ``request.malformed``; ``request.size``.
+    :raises RequestError: ``request.rights``: it is from elsewhere; ``request.malformed``, also when the client went
+        away; ``request.size``.
     """
     if request.headers.get("sec-fetch-site", "same-origin") not in {"same-origin", "none"}:
         raise RequestError("a page of another site may not send this form", code="request.rights")
     limit = service_of(request).settings.max_request_bytes
     body = bytearray()
-    async for chunk in request.stream():
-        body += chunk
-        if len(body) > limit:
-            raise RequestError(f"the form is longer than the {limit} bytes of max_request_bytes", code="request.size")
+    try:
+        async for chunk in request.stream():
+            body += chunk
+            if len(body) > limit:
+                raise RequestError(
+                    f"the form is longer than the {limit} bytes of max_request_bytes", code="request.size"
+                )
+    except ClientDisconnect as error:
+        raise RequestError("the client went away before the end of its form", code="request.malformed") from error
     values = fields_of(bytes(body), "form")
     sessions: Sessions = request.app.state.sessions
     sessions.check(sessions.of(request), values.pop("token", ""))
@@ -170,6 +190,7 @@ def _environment() -> Environment:
     }
     made.globals |= {
         "version": __version__,
+        "notices": NOTICES,
         "static": {name: static_url(name) for name in STATIC},
     }
     return made

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 LONGEST_PARAMETER: Final = 4_096
 """The most characters of a parameter or a field."""
 _MOST_PARAMETERS: Final = 32
+_LONGEST_NUMBER: Final = 25
 
 
 class Query:
@@ -52,7 +53,8 @@ class Query:
         given = self.text(name)
         if not given:
             return default
-        if not given.isascii() or not given.removeprefix("-").isdigit() or not least <= int(given[:25]) <= most:
+        is_whole = given.isascii() and given.removeprefix("-").isdigit() and len(given) <= _LONGEST_NUMBER
+        if not is_whole or not least <= int(given) <= most:
             raise RequestError(
                 f"{name} {shown(given, 60)} is not a whole number in {least}..{most}", code="request.malformed"
             )

@@ -13,7 +13,7 @@ import time
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from dataclasses import dataclass
 from multiprocessing.process import current_process
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Literal
 
 from mintage.errors import RequestError, StoreError
 from mintage.server.core.journal import Journal
@@ -75,7 +75,7 @@ class Sessions:
 
     def token(self, session: Session) -> str:
         """Return the token of the session's forms."""
-        return self._sign(f"token {session.id}")
+        return self._sign("token", session.id)
 
     def check(self, session: Session, token: str) -> None:
         """Refuse a form that no page of the session has sent.
@@ -97,7 +97,7 @@ class Sessions:
         proxied = request.headers.get("x-forwarded-proto", "")
         response.set_cookie(
             _cookie(request),
-            f"{urlsafe_b64encode(text.encode()).decode().rstrip('=')}.{self._sign(text)}",
+            f"{urlsafe_b64encode(text.encode()).decode().rstrip('=')}.{self._sign('cookie', text)}",
             max_age=SESSION_S,
             path="/console",
             secure="https" in {request.scope["scheme"], proxied},
@@ -112,10 +112,10 @@ class Sessions:
             text = urlsafe_b64decode(body + "=" * (-len(body) % 4)).decode()
         except ValueError:
             return None
-        if not hmac.compare_digest(self._sign(text).encode(), signature.encode()):
+        if not hmac.compare_digest(self._sign("cookie", text).encode(), signature.encode()):
             return None
-        key_id, began, key = text.split(" ")
-        session = Session(key_id, int(began), key)
+        session_id, began, key = text.split(" ")
+        session = Session(session_id, int(began), key)
         return None if self._has_ended(session) else session
 
     def _has_ended(self, session: Session) -> bool:
@@ -125,8 +125,9 @@ class Sessions:
         oldest_s = max(forgotten_s, time.time() - SESSION_S)
         return session.began_s < oldest_s or any(each["id"] == session.id for each in ended)
 
-    def _sign(self, text: str) -> str:
-        return hmac.digest(self._secret, text.encode(), "sha256").hex()
+    def _sign(self, purpose: Literal["cookie", "token"], text: str) -> str:
+        """Return a signature that is worth nothing for another purpose: everybody gets the token of a session."""
+        return hmac.digest(self._secret, f"{purpose} {text}".encode(), "sha256").hex()
 
 
 def _cookie(request: Request) -> str:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 from mintage.errors import MintError
 from mintage.server.config.keys import Caller
 from mintage.server.core.health import PATIENCE_S
-from mintage.server.core.threads import Shared, within
+from mintage.server.core.threads import Shared
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -31,6 +31,8 @@ LONG_PATIENCE_S: Final = 15.0
 _UNUSED_S: Final = 60.0
 MOST_READINGS: Final = 256
 """The most answers that are kept."""
+MOST_RECORDS: Final = 131_072
+"""The most records of all answers that are kept, of about half a kilobyte each. One answer may have more."""
 
 
 @dataclass(slots=True)
@@ -39,6 +41,8 @@ class _Reading:
 
     used_s: float = 0.0
     value: Any = None
+    records: int = 0
+    """The number of records of the value."""
     read_s: float = -STALE_S
     error: MintError | None = None
     tried_s: float = -STALE_S
@@ -51,7 +55,7 @@ class Reads:
         self._service = service
         self._clock = clock
         self._readings: dict[object, _Reading] = {}
-        self._reading: Shared[None] = Shared()
+        self._reading: Shared[_Reading] = Shared()
         self._is_sweeping = False
 
     async def read(
@@ -67,12 +71,14 @@ class Reads:
         reading = self._readings.pop(key) if key in self._readings else _Reading()
         reading.used_s = self._clock()
         self._readings[key] = reading
-        if len(self._readings) > MOST_READINGS:
-            del self._readings[next(iter(self._readings))]  # the least recently used one
+        self._evict()
         self._sweep()
         if self._clock() - reading.tried_s >= (fresh_s if reading.error is None else FRESH_S):
             patience_s = PATIENCE_S if hasattr(verb, "__self__") else LONG_PATIENCE_S
-            await self._reading.run(repr(key), partial(self._ask, reading, partial(verb, *args, **kwargs), patience_s))
+            ask = partial(self._ask, reading, partial(verb, *args, **kwargs), patience_s)
+            # Another one, if somebody asks already and it was forgotten meanwhile.
+            reading = await self._reading.run(repr(key), ask)
+            self._evict()
         age_s = self._clock() - reading.read_s
         if reading.error is None:
             return reading.value, None
@@ -81,16 +87,31 @@ class Reads:
         # Without its traceback, which would grow each time, and keep the frames of others in memory.
         raise reading.error.with_traceback(None)
 
-    async def _ask(self, reading: _Reading, verb: Callable[[], Any], patience_s: float) -> None:
+    def expire(self) -> None:
+        """Read all anew, as something has changed. Other workers may show what they read in the last second."""
+        for each in self._readings.values():
+            each.tried_s = -STALE_S
+
+    async def _ask(self, reading: _Reading, verb: Callable[[], Any], patience_s: float) -> _Reading:
         # Everybody may read here: the page has checked the rights of its own caller.
+        deadline = asyncio.get_running_loop().time() + patience_s
         try:
-            async with within(asyncio.get_running_loop().time() + patience_s):
-                value = await self._service.ask(Caller.anybody(), "describe", "", verb)
+            value = await self._service.ask_until(deadline, Caller.anybody(), "describe", "", verb)
         except MintError as error:
             reading.error = error
         else:
             reading.value, reading.error, reading.read_s = value, None, self._clock()
+            reading.records = _records(value)
         reading.tried_s = self._clock()
+        return reading
+
+    def _evict(self) -> None:
+        """Forget what was not used for longest, while there is too much; never the one used last."""
+        records = sum(each.records for each in self._readings.values())
+        for key in list(self._readings)[:-1]:
+            if len(self._readings) <= MOST_READINGS and records <= MOST_RECORDS:
+                break
+            records -= self._readings.pop(key).records
 
     def _sweep(self) -> None:
         """Forget, later, what no page has read for a while."""
@@ -106,3 +127,9 @@ class Reads:
                 del self._readings[key]
         if self._readings:
             self._sweep()
+
+
+def _records(value: Any) -> int:
+    """Return the number of records of an answer, which may be a tuple of lists."""
+    parts = value if isinstance(value, tuple) else (value,)
+    return sum(len(each) if isinstance(each, (list, dict)) else 1 for each in parts)

@@ -26,7 +26,8 @@ Kind = Literal["text", "code", "number", "big", "time"]
 PAGE: Final = 50
 """The rows of a page, unless the URL has another number."""
 LARGEST_PAGE: Final = 1_000
-_FORMULA: Final = ("=", "+", "-", "@", "\t", "\r", "\n")
+_FORMULA: Final = ("=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20", "\t", "\r", "\n")
+"""The beginnings of formulas; in East Asian settings a spreadsheet takes the full-width signs as well."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -292,8 +292,25 @@ class Service:
         :raises RequestError: ``request.rights``, ``request.rate``, ``request.busy``.
         :raises MintError: as the verb.
         """
+        return await self.ask_until(self._deadline(), caller, right, name, verb, *args, **kwargs)
+
+    async def ask_until(
+        self,
+        deadline: float,
+        caller: Caller,
+        right: str,
+        name: str,
+        verb: Callable[P, T],
+        *args: P.args,
+        **kwargs: P.kwargs,
+    ) -> T:
+        """Call any verb of the store as :meth:`ask`, but wait until another deadline.
+
+        :param deadline: the event loop's time at which waiting ends, in seconds.
+        :raises MintError: as :meth:`ask`.
+        """
         self._admit(caller, right, name)
-        async with within(self._deadline()):
+        async with within(deadline):
             return await self._threads.run(verb, *args, **kwargs)
 
     @asynccontextmanager

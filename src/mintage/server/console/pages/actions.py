@@ -19,7 +19,7 @@ from mintage.errors import CATALOGUE, LeaseError, MintError, RequestError
 from mintage.rules import MAX_INTEGER, MAX_NODES, SPAN_MS, NodeRecord, check_name
 from mintage.server.config.values import shown
 from mintage.server.console import review
-from mintage.server.console.frame import TEMPLATES, caller, page, posted, service_of
+from mintage.server.console.frame import NOTICES, caller, page, posted, service_of
 from mintage.server.console.query import Query
 from mintage.server.core.logs import log_change
 
@@ -281,7 +281,7 @@ ACTIONS: Final = (
         "The lease is revoked.",
     ),
 )
-TEMPLATES.globals["notices"] = {each.slug: each.done for each in ACTIONS}
+NOTICES.update({each.slug: each.done for each in ACTIONS})
 
 
 def _route(action: Action) -> Route:
@@ -313,6 +313,7 @@ async def _act(request: Request, action: Action) -> Response:
         if is_sent and found is not None:
             _check(found, values)
             goal = await action.do(ask)
+            request.app.state.reads.expire()
             return RedirectResponse(f"/console{goal}?done={action.slug}", 303)
     except MintError as refusal:
         # The page keeps what was typed.

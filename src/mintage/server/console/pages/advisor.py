@@ -17,10 +17,12 @@ from mintage.formats.catalogue import LAYOUTS, MINTED, of_layout, read_layout, w
 from mintage.formats.kinds import KINDS
 from mintage.formats.sql import DIALECTS, sql_minted_between
 from mintage.rules import MAX_INTEGER
+from mintage.server.config.values import shown
 from mintage.server.console.bit_picture import bit_picture
 from mintage.server.console.frame import page
 from mintage.server.console.query import Query
 from mintage.server.console.table import Column, Table
+from mintage.server.console.text import visible
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -191,6 +193,9 @@ async def _choose(request: Request) -> Response:
     }
     wrong = None
     try:
+        if visible(period["column"]) != period["column"]:
+            message = f"column {shown(period['column'], 60)} has characters that cannot be seen: type its name"
+            raise RequestError(message, code="request.malformed")
         start, end = read_time(period["from"], "from"), read_time(period["to"], "to")
         rest = (start, end, period["column"], period["dialect"])
         bounds = [bounds_of(name, scheme, *rest) for name, scheme in _schemes(period["layout"]).items()]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import math
 from datetime import UTC, datetime
 from itertools import islice
@@ -95,11 +96,10 @@ class NamespaceEnd(NamedTuple):
 
 
 def namespace_ends(records: Iterable[NamespaceRecord], usage: Usage) -> list[NamespaceEnd]:
-    """Return when each namespace ends, the first end first and the retired ones last; note their marks."""
+    """Return when each namespace ends, the first end first and the retired ones last. Call it in a thread."""
     found = []
     marks = usage.marks()
     for each in records:
-        usage.mark(each.name, each.high_water)
         first = marks.get(each.name)
         rates = [usage.rate(each.high_water, mark) for mark in first] if first else [None, None]
         found.append(NamespaceEnd(each, rates[0], rates[1]))
@@ -108,6 +108,12 @@ def namespace_ends(records: Iterable[NamespaceRecord], usage: Usage) -> list[Nam
         return each.record.retired, math.inf if each.days is None else each.days, -each.used
 
     return sorted(found, key=order)
+
+
+def note_marks(records: Iterable[NamespaceRecord], usage: Usage) -> None:
+    """Note the high-water marks of namespaces. Call it in the event loop, after :func:`namespace_ends`."""
+    for each in records:
+        usage.mark(each.name, each.high_water)
 
 
 # --- pools --------------------------------------------------------------------------------------------------------
@@ -320,7 +326,9 @@ async def ends(request: Request) -> Response:
     pools = await read(request, "describe", "", store.list_pools, "", MOST)
     numbers = await read(request, "describe", "", count_numbers, store, fresh_s=COUNT_S)
     layouts = service.layout_ends()
-    found, full = namespace_ends(records, service.metrics.usage), pool_ends(pools, numbers)
+    found = await asyncio.to_thread(namespace_ends, records, service.metrics.usage)
+    note_marks(records, service.metrics.usage)
+    full = await asyncio.to_thread(pool_ends, pools, numbers)
     note = f"There are more: these are the first {MOST:,} by name." if len(records) == MOST else ""
     tables = [
         Table(query, "Ends within 90 days", SOON, ends_soon(found, full, layouts, now), name="soon"),

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import re
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 from urllib.parse import quote
@@ -49,6 +51,10 @@ REFUSALS: Final = (
 )
 
 
+_SIGN_INS: Final = frozenset({"signed in", "signed out"})
+_CLIENT: Final = re.compile(r"(?:^|(?<=, ))client: [^,]*(?:, |$)")
+
+
 def refusals(service: Service) -> list[tuple[str, int]]:
     """Return how often all workers have refused a request since the start, by code. Call it in a thread."""
     (found,) = service.metrics.sums("code", "mintage_requests_total")
@@ -58,6 +64,11 @@ def refusals(service: Service) -> list[tuple[str, int]]:
 def _badge(level: str) -> Markup:
     style = {"warning": "warn", "error": "bad", "critical": "bad"}.get(level)
     return Markup('<span class="badge {}">{}</span>').format(style, level) if style else Markup("{}").format(level)
+
+
+def _without_key(event: Event) -> Event:
+    """Return the event without the key and the client that caused it."""
+    return replace(event, actor="", text=_CLIENT.sub("", event.text))
 
 
 def _time(query: Query, name: str) -> datetime | None:
@@ -78,10 +89,16 @@ def _time(query: Query, name: str) -> datetime | None:
 
 
 async def show_events(request: Request) -> Response:
-    """Show the events, of one kind, actor, trace id or time if the URL has them."""
+    """Show the events, of one kind, actor, trace id or time if the URL has them.
+
+    Without the right ``metrics``, no event says which key or client caused it.
+    """
     caller(request).check("describe", "")
+    may_see_keys = caller(request).may("metrics", "")
     query = Query.of(request)
     found = await asyncio.to_thread(events, request.app.state.events)
+    if not may_see_keys:
+        found = [_without_key(each) for each in found if each.kind not in _SIGN_INS]
     kinds = sorted({each.kind for each in found})
     kind, actor, trace = query.text("kind"), query.text("actor"), query.text("trace")
     since, until = _time(query, "since"), _time(query, "until")
@@ -106,16 +123,21 @@ async def show_events(request: Request) -> Response:
         else "Nothing happened yet.",
         note="The service keeps the last thousand or so, until it ends.",
     )
-    counts = Table(
-        query,
-        "Refusals since the start, by code",
-        REFUSALS,
-        await read(request, "describe", "", refusals, service_of(request)),
-        sort="-count",
-        name="refusals",
-        empty="No request was refused.",
-    )
-    return await page(request, "events.html", title=TITLE, tables=[table, counts], live=True, kinds=kinds)
+    tables = [table]
+    if may_see_keys:
+        counts = await read(request, "describe", "", refusals, service_of(request))
+        tables.append(
+            Table(
+                query,
+                "Refusals since the start, by code",
+                REFUSALS,
+                counts,
+                sort="-count",
+                name="refusals",
+                empty="No request was refused.",
+            )
+        )
+    return await page(request, "events.html", title=TITLE, tables=tables, live=True, kinds=kinds)
 
 
 ROUTES: Final = (Route(PATH, show_events, methods=["GET"]),)

@@ -20,6 +20,7 @@ from mintage.server.console.frame import caller, page, read, service_of, store_o
 from mintage.server.console.node_map import STATES, NodeMap, node_map, state_of
 from mintage.server.console.pages.ends import COUNT_S, MOST, POOLS, count_numbers, pool_ends
 from mintage.server.console.query import Query
+from mintage.server.console.shared import LONG_PATIENCE_S
 from mintage.server.console.strip import Strip, Window, strip, whole_range, windows_of
 from mintage.server.console.table import Column, Table
 from mintage.store import PAGE
@@ -171,30 +172,18 @@ async def _pool(request: Request) -> Response:
     found = await _nodes(request, name, first, last)
     if first >= found.size:
         raise RequestError(f"first {first} is outside 0..{found.size - 1}", code="request.malformed")
-    nodes, records = found.within(first, last)
-    wanted = {"live": ("held", "revoked"), "all": STATES}.get(chosen, (chosen,))
-    rows = [Row(each, state) for each in records if (state := state_of(each, found.pool, found.now_ms)) in wanted]
-    has_copies = any(each.cloned_ms for each in records)
-    table = Table(
-        query,
-        "Holders" if chosen == "live" else "Node numbers that were granted",
-        _LEASES if has_copies else _LEASES[:-1],
-        rows,
-        sort="node",
-        empty="Nobody holds one of these numbers now." if chosen == "live" else "There is none.",
-        note="" if nodes.stop == min(last + 1, found.size) else _CUT.format(nodes.stop),
-    )
+    table, drawn, count = await asyncio.to_thread(_drawn, query, found, first, last, chosen)
     return await page(
         request,
         "pool.html",
         title=name,
         tables=[table],
         # A page of 10,000 records takes a fifth of a second: it is less than 1 % of a core.
-        live=0 if table.search else 5 + len(records) // 400,
+        live=0 if table.search else 5 + count // 400,
         pool=found.pool,
         size=found.size,
         now_ms=found.now_ms,
-        map=await asyncio.to_thread(_map, found, nodes, records, table),
+        map=drawn,
         states=STATES,
         chosen=chosen,
         address=lambda cell: (
@@ -221,13 +210,33 @@ async def _nodes(request: Request, name: str, first: int, last: int) -> PoolNode
     # One at a time and not kept, as it may take tens of megabytes, and there are many firsts.
     service = service_of(request)
     async with service.one_list():
-        later = await service.ask(caller(request), "describe", name, read_nodes, service.store, name, first)
+        deadline = asyncio.get_running_loop().time() + LONG_PATIENCE_S
+        later = await service.ask_until(
+            deadline, caller(request), "describe", name, read_nodes, service.store, name, first
+        )
     return later or found
 
 
-def _map(found: PoolNodes, nodes: range, records: list[NodeRecord], table: Table) -> NodeMap:
+def _drawn(query: Query, found: PoolNodes, first: int, last: int, chosen: str) -> tuple[Table, NodeMap, int]:
+    """Return the table and the map of the numbers ``first`` to ``last``, and the count of their records.
+
+    Call it in a thread: there may be tens of thousands.
+    """
+    nodes, records = found.within(first, last)
+    wanted = {"live": ("held", "revoked"), "all": STATES}.get(chosen, (chosen,))
+    rows = [Row(each, state) for each in records if (state := state_of(each, found.pool, found.now_ms)) in wanted]
+    has_copies = any(each.cloned_ms for each in records)
+    table = Table(
+        query,
+        "Holders" if chosen == "live" else "Node numbers that were granted",
+        _LEASES if has_copies else _LEASES[:-1],
+        rows,
+        sort="node",
+        empty="Nobody holds one of these numbers now." if chosen == "live" else "There is none.",
+        note="" if nodes.stop == min(last + 1, found.size) else _CUT.format(nodes.stop),
+    )
     marked = [each.record.node for each in table.rows] if table.search else ()
-    return node_map(found.pool, records, nodes, found.now_ms, marked)
+    return table, node_map(found.pool, records, nodes, found.now_ms, marked), len(records)
 
 
 # --- one node number ----------------------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from itertools import starmap
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
@@ -11,7 +12,7 @@ from starlette.routing import Route
 from mintage.errors import RequestError
 from mintage.rules import check_name
 from mintage.server.console.frame import caller, page, read, service_of, store_of
-from mintage.server.console.pages.ends import amount, days_in_words, namespace_ends, namespace_url
+from mintage.server.console.pages.ends import amount, days_in_words, namespace_ends, namespace_url, note_marks
 from mintage.server.console.pictures import sparkline
 from mintage.server.console.query import Query
 from mintage.server.console.table import Column, Table
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 
     from starlette.requests import Request
     from starlette.responses import Response
+
+    from mintage.server.core.usage import Usage
 
 TITLE, PATH = "Use", "/use"
 OTHERS: Final = "all others"
@@ -89,10 +92,8 @@ def _may_see_keys(request: Request) -> bool:
     return service_of(request).settings.has_keys and caller(request).may("metrics", "")
 
 
-async def use(request: Request) -> Response:
-    """Return the page."""
-    caller(request).check("describe", "")
-    usage, query = service_of(request).metrics.usage, Query.of(request)
+def _tables(query: Query, usage: Usage, *, has_keys: bool) -> list[Table]:
+    """Return the tables of the page. Call it in a thread: it reads the counts of all workers."""
     integers, ids = usage.read("integers"), usage.read("ids")
     nothing = "This service has {} in the last day."
     tables = [
@@ -104,9 +105,17 @@ async def use(request: Request) -> Response:
             query, "Schemes by IDs", SCHEMES, rows(0, ids=ids), name="schemes", empty=nothing.format("minted no IDs")
         ),
     ]  # fmt: skip
-    if _may_see_keys(request):
+    if has_keys:
         keys = rows(1, integers=integers, ids=ids)
         tables.append(Table(query, "Keys by integers and IDs", KEYS, keys, name="keys"))
+    return tables
+
+
+async def use(request: Request) -> Response:
+    """Return the page."""
+    caller(request).check("describe", "")
+    usage, query = service_of(request).metrics.usage, Query.of(request)
+    tables = await asyncio.to_thread(_tables, query, usage, has_keys=_may_see_keys(request))
     return await page(request, "use.html", title="Who uses how much?", tables=tables, live=True)
 
 
@@ -117,8 +126,9 @@ async def namespace(request: Request) -> Response:
     record = await read(request, "describe", name, store.get_namespace, name)
     if record is None:
         raise RequestError(f"there is no namespace {name!r}", code="request.namespace")
-    [end] = namespace_ends([record], usage)
-    counts = usage.read("integers", name)
+    [end] = await asyncio.to_thread(namespace_ends, [record], usage)
+    note_marks([record], usage)
+    counts = await asyncio.to_thread(usage.read, "integers", name)
     keys = Table(Query.of(request), f"Keys that used {name}", KEYS_OF_ONE, rows(1, integers=counts), name="keys")
     return await page(
         request,
