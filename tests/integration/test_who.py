@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from collections import Counter, defaultdict
@@ -19,11 +20,13 @@ if TYPE_CHECKING:
     from tests.servers.fixtures import Servers
 
 IDS = 10_000
+STORES = os.environ.get("MINTAGE_WHO_STORES", "postgresql,redis").split(",")
+"""The kinds of stores. ``make deep`` runs the test on all of them: each takes a minute or more."""
 MINTERS = [sys.executable, "-m", "tests.integration.minters"]
 
 
 @pytest.mark.timeout(1_200)  # some 60,000 verbs of a store
-@pytest.mark.parametrize("kind", ["sqlite", "postgresql", "redis", "mariadb", "etcd"])
+@pytest.mark.parametrize("kind", STORES)
 def test_right_process_is_named_for_ten_thousand_ids(kind: str, servers: Servers, tmp_path: Path) -> None:
     from tests.servers import KINDS
 
