@@ -274,7 +274,7 @@ def _of_pool(
         return Finding(**facts, state="forgotten", sentence=_LOCKED.format(node))
     start_ms, end_ms = layout.tick(number)
     # The record first: what a grant in between overwrites is in the history then.
-    last = _record(store, pool.name, node)
+    last = store.get_lease(pool.name, node) if node < rules.MAX_NODES else None
     found: NodeRecord | GrantRecord | None = last
     if last is not None and last.floor_ms > start_ms:
         found = next(iter(store.list_grants(pool.name, node, start_ms, 1)), None) if start_ms >= 0 else None
@@ -311,13 +311,6 @@ def _of_pool(
             "process may have minted it."
         )
     return Finding(**facts, state="held", sentence=sentence, **held)
-
-
-def _record(store: Store, pool: str, node: int) -> NodeRecord | None:
-    """Return the record of a node number; ``None`` if it was never granted."""
-    if node >= rules.MAX_NODES:
-        return None
-    return next((each for each in store.list_leases(pool, node - 1, 1) if each.node == node), None)
 
 
 def _unheld(

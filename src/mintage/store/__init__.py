@@ -293,6 +293,16 @@ class Store(ABC):
         A store that has lost records counts those too.
         """
 
+    def get_lease(self, pool: str, node: int) -> NodeRecord | None:
+        """Return the record of one node number; ``None`` if it was never granted.
+
+        ``node`` is 0 to 2^44 - 1.
+
+        :raises ConfigError: ``config.name``.
+        :raises FieldError: ``field.range``.
+        """
+        return next((each for each in self.list_leases(pool, node - 1, 1) if each.node == node), None)
+
     def each_namespace(self) -> Iterator[NamespaceRecord]:
         """Yield the records of all namespaces, by name. Each page of 1,000 is a verb of its own."""
         return _each(self.list_namespaces, "", "name")

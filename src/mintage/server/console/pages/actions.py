@@ -195,10 +195,10 @@ def _node(ask: Ask) -> int:
 async def _review_revocation(ask: Ask) -> Review:
     check_name(ask.name, "pool")
     node = _node(ask)
-    found: list[NodeRecord] = await ask.read("admin", ask.store.list_leases, ask.name, node - 1, 1)
-    if not found or found[0].node != node:
+    found: NodeRecord | None = await ask.read("admin", ask.store.get_lease, ask.name, node)
+    if found is None:
         raise LeaseError(f"node {node} of pool {ask.name!r} was never leased", code="lease.unknown")
-    return review.revoke(found[0], await ask.read("admin", ask.store.now_ms))
+    return review.revoke(found, await ask.read("admin", ask.store.now_ms))
 
 
 async def _revoke(ask: Ask) -> str:

@@ -258,7 +258,7 @@ def read_windows(store: Store, pool: str, node: int, before_ms: int) -> NodeWind
     if found is None:
         return None
     # The record first: what a grant in between overwrites is in the history then.
-    record = next((each for each in store.list_leases(pool, node - 1, 1) if each.node == node), None)
+    record = store.get_lease(pool, node)
     grants = store.list_grants(pool, node, before_ms, MOST_GRANTS + 1)
     return NodeWindows(found, record, grants, store.now_ms())
 
