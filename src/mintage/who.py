@@ -15,10 +15,10 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 from mintage import rules
-from mintage.errors import ConfigError, ParseError
+from mintage.errors import ParseError
 from mintage.formats import anatomy, times
 from mintage.formats.bits import BitRange, field_bits, node_bits, time_bits
-from mintage.formats.catalogue import FORMATS, LAYOUTS, Format, of_layout, read_layout, read_pool_layout
+from mintage.formats.catalogue import FORMATS, LAYOUTS, Format, known_pool_layout, of_layout, read_layout
 from mintage.formats.values import integer_of
 from mintage.lease import registry
 from mintage.lease.holder import Holder
@@ -197,10 +197,7 @@ def _sum(number: int, runs: tuple[BitRange, ...]) -> int:
 @lru_cache(maxsize=256)
 def _layout(text: str) -> _Layout | None:
     """Return the layout of a pool; ``None`` if this version does not know it."""
-    try:
-        known = read_pool_layout(text)
-    except ConfigError:
-        known = None
+    known = known_pool_layout(text)
     if known is None:
         return None
     text, nodes, _ = known

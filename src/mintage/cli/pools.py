@@ -9,7 +9,6 @@ from mintage._core.formats import MAX_SHARDS
 from mintage.cli.command import COLOR, JSON, UsageError, command, group, option, parse_duration, parse_int
 from mintage.cli.screen import ago, moment, open_screen, show_rows
 from mintage.cli.stores import STORE, in_pages, opened
-from mintage.errors import ConfigError
 from mintage.formats import catalogue, times
 from mintage.formats.kinds import NAMES
 from mintage.lease.holder import Holder
@@ -46,10 +45,8 @@ def read_layout(text: str) -> PoolLayout | None:
 
 def known_layout(text: str) -> PoolLayout | None:
     """Return the layout of a record, or ``None`` if this version does not know it."""
-    try:
-        return read_layout(text)
-    except ConfigError:
-        return None
+    layout = catalogue.known_pool_layout(text)
+    return layout and PoolLayout(*layout)
 
 
 def _wanted(args: argparse.Namespace, store: Store) -> str:

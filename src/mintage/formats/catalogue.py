@@ -32,9 +32,12 @@ from mintage._core.formats import (
     read_pool_layout,
     write_layout,
 )
+from mintage.errors import ConfigError
 from mintage.formats.kinds import KINDS
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from mintage import snowflake
 
 __all__ = [
@@ -44,6 +47,7 @@ __all__ = [
     "MINTED",
     "Format",
     "Part",
+    "known_pool_layout",
     "of_layout",
     "read_layout",
     "read_pool_layout",
@@ -65,3 +69,15 @@ LAYOUTS: Final[dict[str, snowflake.Layout]] = {
     if each.scheme == "snowflake" and each.layout and (layout := read_layout(each.layout))
 }
 """The named layouts of 64-bit integers."""
+
+
+def known_pool_layout(text: str) -> tuple[str, int, datetime | None] | None:
+    """Return what :func:`read_pool_layout` does for a pool's record; ``None`` if this version does not know its layout.
+
+    >>> known_pool_layout("sno/1")[1], known_pool_layout("of a later version")
+    (65536, None)
+    """
+    try:
+        return read_pool_layout(text)
+    except ConfigError:
+        return None

@@ -12,7 +12,6 @@ from urllib.parse import quote
 from markupsafe import Markup
 from starlette.routing import Route
 
-from mintage.errors import ConfigError
 from mintage.formats import catalogue
 from mintage.rules import MAX_INTEGER
 from mintage.server.console.frame import caller, page, read, service_of, store_of
@@ -168,11 +167,7 @@ def pool_ends(pools: Iterable[PoolRecord], numbers: Mapping[str, Numbers]) -> li
     """Return how full each pool is, the fullest first."""
     found = []
     for each in pools:
-        try:
-            layout = catalogue.read_pool_layout(each.layout)
-        except ConfigError:
-            layout = None  # of a newer version
-        _, nodes, ends = layout or (each.layout, None, None)
+        _, nodes, ends = catalogue.known_pool_layout(each.layout) or (each.layout, None, None)
         found.append(PoolEnd(each, numbers.get(each.name), nodes, ends))
     return sorted(found, key=lambda each: (-(each.share or 0), each.record.name))
 
