@@ -19,10 +19,6 @@ if TYPE_CHECKING:
     from mintage.cli.screen import Glyphs, Screen, Span
     from mintage.formats.anatomy import Anatomy
 
-LIKELY: Final = 0.5
-"""The least likelihood of a reading that is shown as likely."""
-POSSIBLE: Final = 0.1
-"""The least likelihood of a reading that is shown as possible."""
 MAX_LINE_BYTES: Final = 4096
 
 
@@ -98,7 +94,7 @@ def _draw_all(screen: Screen, text: str, found: list[Anatomy], now_ns: int, *, u
     screen.line((text, "title"))
     hints: list[list[Span]] = []
     for each in found:
-        word = "likely" if each.likelihood >= LIKELY else "possible" if each.likelihood >= POSSIBLE else "unlikely"
+        word = each.verdict
         if unlikely or each is found[0] or word != "unlikely":
             screen.line()
             when, verdict = _when(each, now_ns), ("the only match", "quiet") if alone else (word, word)

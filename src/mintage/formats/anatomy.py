@@ -53,6 +53,11 @@ TIMES: Final = {
 FLOOR: Final = 0.015
 """The least likelihood of a reading that is returned. An implausible time in a foreign spelling is below it."""
 
+LIKELY: Final = 0.5
+"""The least likelihood of a reading that is shown as likely."""
+POSSIBLE: Final = 0.1
+"""The least likelihood of a reading that is shown as possible."""
+
 _2005_NS: Final = 1_104_537_600 * times.SECOND
 _DAY_NS: Final = 86_400 * times.SECOND
 _YEAR_NS: Final = 365 * _DAY_NS
@@ -120,6 +125,11 @@ class Anatomy(NamedTuple):
     def name(self) -> str:
         """Scheme and layout: ``uuid v7``, ``snowflake discord``, ``sno``."""
         return f"{self.scheme} {self.layout}" if self.layout else self.scheme
+
+    @property
+    def verdict(self) -> str:
+        """The likelihood in a word: ``likely``, ``possible`` or ``unlikely``."""
+        return "likely" if self.likelihood >= LIKELY else "possible" if self.likelihood >= POSSIBLE else "unlikely"
 
     def as_dict(self) -> dict[str, object]:
         """Return a dict for JSON: bytes in hexadecimal, integers of more than 32 bits as strings, time in RFC 3339."""

@@ -27,9 +27,6 @@ TITLE: Final = "Who"
 PATH: Final = "/who"
 _LONGEST: Final = 200
 """The most characters of an ID."""
-_LIKELY: Final = 0.5
-_POSSIBLE: Final = 0.1
-"""The least likelihood of a reading that is drawn, unless it is the only one."""
 _UNKNOWN: Final = "unknown pool"
 
 
@@ -52,13 +49,7 @@ def readings(query: Query, text: str) -> list[Reading]:
     return [
         Reading(
             each,
-            "the only reading"
-            if len(found) == 1
-            else "likely"
-            if each.likelihood >= _LIKELY
-            else "possible"
-            if each.likelihood >= _POSSIBLE
-            else "unlikely",
+            "the only reading" if len(found) == 1 else each.verdict,
             bit_picture(each),
             Table(query, f"Fields of the {each.name}", _FIELDS, [*enumerate(each.fields, 1)], name=f"fields{at}"),
         )
@@ -122,7 +113,7 @@ async def _who(request: Request) -> Response:
             problems = problems or [error]
     tables = [Table(query, "Answers", _FINDINGS, findings, name="answers")] if findings else []
     shows_all = bool(query.one_of("all", ("1",)))
-    chosen = [each for at, each in enumerate(drawn) if shows_all or at == 0 or each.anatomy.likelihood >= _POSSIBLE]
+    chosen = [each for at, each in enumerate(drawn) if shows_all or at == 0 or each.anatomy.verdict != "unlikely"]
     return await page(
         request,
         "who.html",
