@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
-from urllib.parse import quote
 
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
@@ -21,6 +20,7 @@ from mintage.server.config.values import shown
 from mintage.server.console import review
 from mintage.server.console.frame import NOTICES, caller, page, posted, service_of
 from mintage.server.console.query import Query
+from mintage.server.console.urls import namespace_url, pool_url
 from mintage.server.core.logs import log_change
 
 if TYPE_CHECKING:
@@ -103,7 +103,7 @@ class Action:
     review: Callable[[Ask], Awaitable[Review]]
     """Returns what the values will do now."""
     do: Callable[[Ask], Awaitable[str]]
-    """Does it, and returns the path of the page to go to."""
+    """Does it, and returns the URL of the page to go to."""
     done: str
     """The text of the notice on that page."""
 
@@ -125,7 +125,7 @@ async def _raise_floor(ask: Ask) -> str:
     value = ask.number("floor")
     await ask.service.make(ask.caller, ask.name, ask.store.raise_floor, ask.name, value)
     ask.log("PUT", f"/v1/sequences/{ask.name}", floor=value)
-    return f"/namespaces/{quote(ask.name)}"
+    return namespace_url(ask.name)
 
 
 async def _review_retirement(ask: Ask) -> Review:
@@ -135,7 +135,7 @@ async def _review_retirement(ask: Ask) -> Review:
 async def _retire(ask: Ask) -> str:
     await ask.service.make(ask.caller, ask.name, ask.store.retire, ask.name)
     ask.log("DELETE", f"/v1/sequences/{ask.name}")
-    return f"/namespaces/{quote(ask.name)}"
+    return namespace_url(ask.name)
 
 
 def _bounds(ask: Ask) -> dict[str, Any]:
@@ -156,7 +156,7 @@ async def _create_namespace(ask: Ask) -> str:
     bounds = _bounds(ask)
     await ask.service.make(ask.caller, ask.name, ask.store.create_namespace, ask.name, **bounds)
     ask.log("PUT", f"/v1/sequences/{ask.name}", **{name: n for name, n in bounds.items() if n is not None})
-    return f"/namespaces/{quote(ask.name)}"
+    return namespace_url(ask.name)
 
 
 # --- pools and leases ---------------------------------------------------------------------------------------------
@@ -182,7 +182,7 @@ async def _create_pool(ask: Ask) -> str:
     }
     await ask.service.ask(ask.caller, "create", ask.name, ask.store.create_pool, ask.name, **given)
     ask.log("PUT", f"/v1/pools/{ask.name}", **given)
-    return f"/pools/{quote(ask.name)}"
+    return pool_url(ask.name)
 
 
 def _node(ask: Ask) -> int:
@@ -205,7 +205,7 @@ async def _revoke(ask: Ask) -> str:
     node = _node(ask)
     await ask.service.ask(ask.caller, "admin", ask.name, ask.store.revoke, ask.name, node)
     ask.log("POST", f"/v1/leases/{ask.name}/{node}:revoke")
-    return f"/pools/{quote(ask.name)}/{node}"
+    return pool_url(ask.name, node)
 
 
 # --- all ----------------------------------------------------------------------------------------------------------
@@ -314,7 +314,7 @@ async def _act(request: Request, action: Action) -> Response:
             _check(found, values)
             goal = await action.do(ask)
             request.app.state.reads.expire()
-            return RedirectResponse(f"/console{goal}?done={action.slug}", 303)
+            return RedirectResponse(f"{goal}?done={action.slug}", 303)
     except MintError as refusal:
         # The page keeps what was typed.
         error = refusal

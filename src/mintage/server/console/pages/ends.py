@@ -7,7 +7,6 @@ import math
 from datetime import UTC, datetime
 from itertools import islice
 from typing import TYPE_CHECKING, Final, NamedTuple
-from urllib.parse import quote
 
 from markupsafe import Markup
 from starlette.routing import Route
@@ -17,6 +16,7 @@ from mintage.rules import MAX_INTEGER
 from mintage.server.console.frame import caller, page, read, service_of, store_of
 from mintage.server.console.query import Query
 from mintage.server.console.table import Column, Table
+from mintage.server.console.urls import namespace_url, pool_url
 from mintage.server.core.health import DAY_S, Pace, days_left
 
 if TYPE_CHECKING:
@@ -216,7 +216,7 @@ def ends_soon(
             why = f"{each.left:,} integers are left: use a new namespace"
             found.append(Soon("namespace", each.record.name, namespace_url(each.record.name), each.days, why))
     for pool in pools:
-        url = f"/console/pools/{quote(pool.record.name)}"
+        url = pool_url(pool.record.name)
         if pool.numbers is not None and pool.is_full:
             held = f"{pool.numbers.held:,} of {pool.nodes:,} node numbers are held"
             why = f"{held}: stop holders, or use a layout with more"
@@ -229,11 +229,6 @@ def ends_soon(
             why = "the layout of this service can hold no later time: use a layout that lasts longer"
             found.append(Soon("layout", scheme, None, days, why))
     return sorted(found, key=lambda each: -1.0 if each.days is None else each.days)
-
-
-def namespace_url(name: str) -> str:
-    """Return the URL of the page of a namespace."""
-    return f"/console/namespaces/{quote(name)}"
 
 
 def _days(end: datetime | None, now: datetime) -> float | None:
@@ -270,9 +265,7 @@ NAMESPACES: Final = (
     ),
 )
 POOLS: Final = (
-    Column(
-        "pool", "Pool", lambda each: each.record.name, link=lambda each: f"/console/pools/{quote(each.record.name)}"
-    ),
+    Column("pool", "Pool", lambda each: each.record.name, link=lambda each: pool_url(each.record.name)),
     Column(
         "share",
         "Held",

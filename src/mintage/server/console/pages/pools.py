@@ -6,7 +6,6 @@ import asyncio
 from bisect import bisect_left
 from functools import cached_property
 from typing import TYPE_CHECKING, Final, NamedTuple
-from urllib.parse import quote, urlencode
 
 from markupsafe import Markup
 from starlette.responses import RedirectResponse
@@ -23,6 +22,7 @@ from mintage.server.console.query import Query
 from mintage.server.console.shared import LONG_PATIENCE_S
 from mintage.server.console.strip import Strip, Window, strip, whole_range, windows_of
 from mintage.server.console.table import Column, Table
+from mintage.server.console.urls import pool_url
 from mintage.store import PAGE
 
 if TYPE_CHECKING:
@@ -43,12 +43,6 @@ MOST_GRANTS: Final = 200
 _SHOWN_WINDOWS: Final = 8
 """The windows in the picture of a page without a range: the last ones."""
 _SPANS: Final = (("10 minutes", 600_000), ("hour", 3_600_000), ("day", 86_400_000), ("week", 604_800_000))
-
-
-def pool_url(pool: str, node: int | None = None, **query: object) -> str:
-    """Return the URL of the page of a pool or of one of its node numbers."""
-    path = f"/console{PATH}/{quote(pool, safe='')}" + ("" if node is None else f"/{node}")
-    return f"{path}?{urlencode(query)}" if query else path
 
 
 async def _pools(request: Request) -> Response:

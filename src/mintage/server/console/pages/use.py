@@ -12,10 +12,11 @@ from starlette.routing import Route
 from mintage.errors import RequestError
 from mintage.rules import check_name
 from mintage.server.console.frame import caller, page, read, service_of, store_of
-from mintage.server.console.pages.ends import amount, days_in_words, namespace_ends, namespace_url, note_marks
+from mintage.server.console.pages.ends import amount, days_in_words, namespace_ends, note_marks
 from mintage.server.console.pictures import sparkline
 from mintage.server.console.query import Query
 from mintage.server.console.table import Column, Table
+from mintage.server.console.urls import namespace_url
 from mintage.server.core.usage import Used
 
 if TYPE_CHECKING:
