@@ -23,6 +23,7 @@ from checks.assets import ROOT, assets
 from mintage.errors import StoreError
 from mintage.server.config.keys import Caller, new_key
 from mintage.server.console.shared import MOST_READINGS, MOST_RECORDS, Reads
+from tests.helpers.clocks import StandingClock
 from tests.service.here import here, run
 from tests.service.running import Running, certificate, key_toml, running
 
@@ -456,13 +457,6 @@ def test_events_are_filtered_by_time(service: Running) -> None:
 # --- reads --------------------------------------------------------------------------------------------------------
 
 
-class Clock:
-    now_s = 0.0
-
-    def __call__(self) -> float:
-        return self.now_s
-
-
 class Counting:
     """A verb of a store that counts its calls, and may be away."""
 
@@ -482,7 +476,7 @@ class Counting:
 def test_viewers_share_one_read_in_five_seconds() -> None:
     async def main() -> None:
         async with here() as at:
-            clock, verb = Clock(), Counting()
+            clock, verb = StandingClock(), Counting()
             reads = Reads(at.service, clock)
             for now_s, calls in ((0, 1), (4.9, 1), (5, 2)):
                 clock.now_s = now_s
@@ -495,7 +489,7 @@ def test_viewers_share_one_read_in_five_seconds() -> None:
 def test_lost_store_leaves_what_was_read_with_its_age() -> None:
     async def main() -> None:
         async with here() as at:
-            clock, verb = Clock(), Counting()
+            clock, verb = StandingClock(), Counting()
             reads = Reads(at.service, clock)
             assert await reads.read(verb) == (1, None)
             verb.failure = StoreError("away", code="store.unavailable")

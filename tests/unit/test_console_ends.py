@@ -14,6 +14,7 @@ from mintage.server.console.pages import ends, use
 from mintage.server.console.pages.ends import NamespaceEnd, Numbers, count_numbers, days_in_words, ends_soon, pool_ends
 from mintage.server.core.usage import Usage, Used
 from mintage.store.memory import MemoryStore
+from tests.helpers.clocks import StandingClock
 from tests.helpers.stores import acquire
 
 if TYPE_CHECKING:
@@ -25,22 +26,13 @@ RECORD = NamespaceRecord("codes", 100, 86_500, 1, 10, "server 1")
 POOL = PoolRecord("sno", "sno/1", "server 1", 30_000)
 
 
-class Clock:
-    """A clock that stands still, in seconds."""
-
-    now_s = NOW.timestamp()
-
-    def __call__(self) -> float:
-        return self.now_s
+@pytest.fixture
+def clock() -> StandingClock:
+    return StandingClock(NOW.timestamp())
 
 
 @pytest.fixture
-def clock() -> Clock:
-    return Clock()
-
-
-@pytest.fixture
-def usage(clock: Clock) -> Iterator[Usage]:
+def usage(clock: StandingClock) -> Iterator[Usage]:
     made = Usage(clock=clock)
     yield made
     made.close()
@@ -74,7 +66,7 @@ def test_namespace_whose_rate_is_not_known_does_not_end_soon() -> None:
     assert NamespaceEnd(RECORD, None, None).days is None
 
 
-def test_first_end_is_first_and_retired_ones_are_last(usage: Usage, clock: Clock) -> None:
+def test_first_end_is_first_and_retired_ones_are_last(usage: Usage, clock: StandingClock) -> None:
     names = {"slow": 1, "fast": 100, "idle": 0, "gone": 50}
     before = [replace(RECORD, name=name, maximum=10**6) for name in names]
     ends.note_marks(before, usage)
@@ -86,7 +78,7 @@ def test_first_end_is_first_and_retired_ones_are_last(usage: Usage, clock: Clock
     assert [each.hour for each in found] == [None, 100.0, 1.0, 0.0, 50.0]
 
 
-def test_rate_of_a_new_namespace_is_not_known_at_once(usage: Usage, clock: Clock) -> None:
+def test_rate_of_a_new_namespace_is_not_known_at_once(usage: Usage, clock: StandingClock) -> None:
     ends.note_marks([RECORD], usage)
     clock.now_s += 29
     assert ends.namespace_ends([RECORD], usage)[0].hour is None

@@ -15,6 +15,7 @@ import mintage
 from mintage.server.core import usage
 from mintage.server.core.metrics import Metrics
 from mintage.server.core.usage import DAY_POINTS, HOUR_POINTS, Mark, Usage, Used
+from tests.helpers.clocks import StandingClock
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,23 +25,13 @@ NOON_S = 1_800_014_400
 INSTALLED = str(Path(mintage.__file__).parents[1])
 
 
-class Clock:
-    """A clock that stands still, in seconds."""
-
-    def __init__(self) -> None:
-        self.now_s = float(NOON_S)
-
-    def __call__(self) -> float:
-        return self.now_s
+@pytest.fixture
+def clock() -> StandingClock:
+    return StandingClock(NOON_S)
 
 
 @pytest.fixture
-def clock() -> Clock:
-    return Clock()
-
-
-@pytest.fixture
-def counts(clock: Clock) -> Iterator[Usage]:
+def counts(clock: StandingClock) -> Iterator[Usage]:
     made = Usage(clock=clock)
     yield made
     made.close()
@@ -50,7 +41,7 @@ def orders(found: Usage) -> Used:
     return found.read("integers")["orders", ""]
 
 
-def test_each_five_minutes_have_a_point(counts: Usage, clock: Clock) -> None:
+def test_each_five_minutes_have_a_point(counts: Usage, clock: StandingClock) -> None:
     counts.add("integers", "orders", 3)
     clock.now_s += 299
     counts.add("integers", "orders", 4)
@@ -60,7 +51,7 @@ def test_each_five_minutes_have_a_point(counts: Usage, clock: Clock) -> None:
     assert orders(counts).day == (*[0] * (DAY_POINTS - 1), 12)
 
 
-def test_counts_older_than_a_day_vanish(counts: Usage, clock: Clock) -> None:
+def test_counts_older_than_a_day_vanish(counts: Usage, clock: StandingClock) -> None:
     counts.add("integers", "orders", 3)
     clock.now_s += 3_600
     assert sum(orders(counts).hour) == 0
@@ -71,7 +62,7 @@ def test_counts_older_than_a_day_vanish(counts: Usage, clock: Clock) -> None:
     assert orders(counts) == Used()
 
 
-def test_point_of_yesterday_is_not_counted_today(counts: Usage, clock: Clock) -> None:
+def test_point_of_yesterday_is_not_counted_today(counts: Usage, clock: StandingClock) -> None:
     counts.add("integers", "orders", 3)
     clock.now_s += 86_400
     counts.add("integers", "orders", 1)
@@ -106,7 +97,7 @@ def test_metrics_count_use() -> None:
 # --- several workers ----------------------------------------------------------------------------------------------
 
 
-def test_any_worker_reads_the_counts_of_all(tmp_path: Path, clock: Clock) -> None:
+def test_any_worker_reads_the_counts_of_all(tmp_path: Path, clock: StandingClock) -> None:
     workers = [Usage(str(tmp_path), clock) for _ in range(3)]
     for n, worker in enumerate(workers, 1):
         worker.add("integers", "orders", n)
@@ -124,20 +115,20 @@ def test_successor_continues_the_file_of_a_killed_worker(tmp_path: Path) -> None
     for _ in range(2):
         done = subprocess.run([sys.executable, "-c", program, str(tmp_path)], env=environment, check=False)
         assert done.returncode == -signal.SIGKILL
-    successor = Usage(str(tmp_path), Clock())
+    successor = Usage(str(tmp_path), StandingClock(NOON_S))
     successor.add("integers", "orders", 1)
     assert sum(orders(successor).hour) == 15
     assert len(list(tmp_path.iterdir())) == 1
 
 
-def test_file_that_is_being_created_is_left_out(tmp_path: Path, clock: Clock) -> None:
+def test_file_that_is_being_created_is_left_out(tmp_path: Path, clock: StandingClock) -> None:
     counts = Usage(str(tmp_path), clock)
     counts.add("integers", "orders", 1)
     (tmp_path / "usage-1").touch()
     assert sum(orders(counts).hour) == 1
 
 
-def test_file_has_all_its_room_before_the_first_count(tmp_path: Path, clock: Clock) -> None:
+def test_file_has_all_its_room_before_the_first_count(tmp_path: Path, clock: StandingClock) -> None:
     Usage(str(tmp_path), clock).close()
     found = (tmp_path / "usage-0").stat()
     assert found.st_blocks * 512 >= found.st_size == usage._BYTES
@@ -180,7 +171,9 @@ def test_series_beyond_the_limit_count_together(counts: Usage, monkeypatch: pyte
     assert sum(found["", ""].hour) == 12
 
 
-def test_series_unused_for_a_day_make_room(counts: Usage, clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_series_unused_for_a_day_make_room(
+    counts: Usage, clock: StandingClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(usage, "SLOTS", 10)
     for at in range(8):
         counts.add("integers", f"old{at}", 1)
@@ -190,7 +183,9 @@ def test_series_unused_for_a_day_make_room(counts: Usage, clock: Clock, monkeypa
     assert {name for name, _ in counts.read("integers")} == {"old7", "new"}
 
 
-def test_room_is_found_again_by_a_successor(tmp_path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_room_is_found_again_by_a_successor(
+    tmp_path: Path, clock: StandingClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(usage, "SLOTS", 10)
     first = Usage(str(tmp_path), clock)
     for at in range(8):
@@ -220,7 +215,7 @@ def test_longest_names_have_room(counts: Usage) -> None:
 # --- rates --------------------------------------------------------------------------------------------------------
 
 
-def test_rate_is_that_since_the_first_mark_of_the_last_hour(counts: Usage, clock: Clock) -> None:
+def test_rate_is_that_since_the_first_mark_of_the_last_hour(counts: Usage, clock: StandingClock) -> None:
     counts.mark("orders", 0)
     clock.now_s += 10 * 3_600
     for minute in range(30):
@@ -232,7 +227,7 @@ def test_rate_is_that_since_the_first_mark_of_the_last_hour(counts: Usage, clock
     assert counts.rate(2_800, day) == 2_800 / (36_000 + 1_800)
 
 
-def test_first_mark_of_any_worker_counts(tmp_path: Path, clock: Clock) -> None:
+def test_first_mark_of_any_worker_counts(tmp_path: Path, clock: StandingClock) -> None:
     first, second = Usage(str(tmp_path), clock), Usage(str(tmp_path), clock)
     first.mark("orders", 100)
     clock.now_s += 120
@@ -241,7 +236,7 @@ def test_first_mark_of_any_worker_counts(tmp_path: Path, clock: Clock) -> None:
     assert second.rate(220, second.marks()["orders"][0]) == 1.0
 
 
-def test_rate_needs_half_a_minute_and_is_never_negative(counts: Usage, clock: Clock) -> None:
+def test_rate_needs_half_a_minute_and_is_never_negative(counts: Usage, clock: StandingClock) -> None:
     counts.mark("orders", 100)
     since, _ = counts.marks()["orders"]
     clock.now_s += 29
