@@ -19,7 +19,9 @@ import pytest
 from benchmarks.flushall import COUNT, MintageInBatches
 from benchmarks.servers import PEERS, Idalloc, Measured, Mintage, Place, alloc
 from benchmarks.timing import UnavailableError
+from mintage import open_store
 from mintage.server.config.settings import Settings
+from mintage.store.idalloc import import_idalloc, read_idalloc_hashes, read_idalloc_table
 from tests.servers import MariaDB, Redis, RedisWithoutAOF
 from tests.servers.server import HOST, START_S
 
@@ -221,6 +223,16 @@ def test_invalid_trace_id_is_replaced_unlike_idalloc(both: tuple[Measured, Measu
     assert ours.shape == theirs.shape
     theirs.check(trace)
     ours.check(None)
+
+
+def test_import_continues_above_the_integers_of_idalloc(both: tuple[Measured, Measured], tmp_path: Path) -> None:
+    theirs, _ = both
+    old = [integer for _ in range(150) for integer in alloc(theirs.port, "moving", 100)]
+    with open_store(f"sqlite:///{tmp_path}/moved.db") as store:
+        table, hashes = read_idalloc_table(theirs.place.mariadb.url), read_idalloc_hashes(theirs.place.redis.url)
+        imported = import_idalloc(store, table, hashes)
+        assert max(old) <= hashes["moving"] < imported.floors["moving"]
+        assert store.reserve("moving", 1).first == imported.floors["moving"]
 
 
 class LimitedIdalloc(Idalloc):

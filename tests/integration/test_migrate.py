@@ -26,6 +26,7 @@ from redis import ResponseError
 
 from benchmarks.timing import go_program
 from mintage import locality, open_store, sno, snowflake
+from mintage.server.config.settings import Settings
 from tests.helpers.vectors import vectors
 from tests.servers.server import HOST, PASSWORD, ServerError, until
 from tests.service.load import Line
@@ -567,6 +568,8 @@ def test_from_java_hosts_with_numbers_of_their_macs_while_both_run(tmp_path: Pat
     # The page asserts their numbers.
     used = run_block(JAVA_READ, database=database)["used"]
     page = run_block(JAVA_BESIDE, tmp_path, used=used, snowflake=snowflake)
+    (typed,) = re.findall(r"--snowflake-nodes\s+([0-9.,]+,[0-9.,]+)`", PAGE.read_text(encoding="utf-8"))
+    assert Settings.load(["--snowflake-nodes", typed]).nodes == page["free"]
     with page["payments"] as payments:
         for _ in range(20):
             for each in (*map(int, fleet.ask("100").split()), *payments.batch(300)):
