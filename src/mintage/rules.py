@@ -48,9 +48,9 @@ GAP: Final = 10
 """The factor of the largest count ever reserved at once: so many integers a namespace skips after the server
 changed."""
 MAX_NODES: Final = 2**44
-#: The most ranges of node numbers that a generator chooses from.
-MAX_RANGES: Final = 64
 """The size of the largest pool, which is locality's."""
+MAX_RANGES: Final = 64
+"""The most ranges of node numbers that a generator chooses from."""
 MAX_INTEGER: Final = 2**63 - 1
 MAX_COUNT: Final = 2**31 - 1
 MAX_STRIDE: Final = 2**31 - 1

@@ -310,14 +310,16 @@ class LeaseClient(Task):
 
 def _soonest(choices: Sequence[range], refusals: Sequence[MintError]) -> MintError:
     """Return the refusal of the number that comes free first, with the names of all that were asked for."""
+    asked = merge_ranges(choices)
     leased = [each for each in refusals if isinstance(each, LeaseError)]
     if not leased:
-        return refusals[-1]
+        refusal = refusals[-1]
+        text = f"the pool has no node number of {nodes_text(asked)}: {refusal}"
+        return refusal if len(asked) == 1 else ConfigError(text, code="config.node")
     # The last of equals: a later choice may contain an earlier one, such as the own number of a process.
     soonest = min(
         reversed(leased), key=lambda each: MAX_INTEGER if each.retry_after_ms is None else each.retry_after_ms
     )
-    asked = merge_ranges(choices)
     if len(asked) == 1:
         return soonest
     return LeaseError(
