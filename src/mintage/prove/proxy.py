@@ -59,13 +59,16 @@ class Proxy:
         self._thread = threading.Thread(target=self._forward, name="proxy", daemon=True)
         self._thread.start()
 
-    def cut(self, reply: int = 1, *, sends_half: bool = False) -> None:
+    def cut(self, reply: int = 1, *, sends_half: bool = False) -> int:
         """Lose a reply, counted from now: its request is executed, and the connection of its client reset instead.
+
+        Return the number of the reply.
 
         :param sends_half: True to forward the first half of it before.
         """
         with self._changed:
             self._cut_at, self._sends_half = self.replies + reply, sends_half
+            return self._cut_at
 
     def refuse(self) -> None:
         """Reset all connections and refuse new ones."""
