@@ -11,6 +11,7 @@ class Proxy(proxy.Proxy):
 
     def __init__(self, server: Daemon) -> None:
         self._server = server
+        self._swallows = False
         # The server may have another port when a client connects.
         super().__init__(lambda: (HOST, self._server.port), free_port())
 
@@ -24,3 +25,26 @@ class Proxy(proxy.Proxy):
         with self._changed:
             self._server = server
             self.reset()
+
+    def refuse(self) -> None:
+        """Reset all connections and refuse new ones."""
+        with self._changed:
+            self._refuse()
+
+    def blackhole(self) -> None:
+        """Accept, and forward nothing in either direction."""
+        with self._changed:
+            self._swallows = True
+
+    def heal(self) -> None:
+        """Forward again, beginning with the bytes that a black hole held back, which arrive late."""
+        with self._changed:
+            self._cut_at = 0
+            self._swallows = False
+            if self._listener is None:
+                self._listen()
+            self._changed.notify()
+
+    def _hold_back(self) -> None:
+        while self._swallows and not self._closed:
+            self._changed.wait()

@@ -13,17 +13,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self
 
 if TYPE_CHECKING:
-    import signal
     from collections.abc import Callable, Iterator
     from types import TracebackType
 
 WIDTHS: Final = {"sno": 10, "snowflake": 8, "locality": 16, "uuid": 16, "ulid": 16, "objectid": 12, "sequence": 8}
-PLACES: Final = {
-    "uuid": bytes.fromhex("ffffffffffff 0000 000f fffff0 000000"),
-    "ulid": bytes.fromhex("ffffffffffff ffffff 00000000000000"),
-    "objectid": bytes.fromhex("ffffffff ffffffffff 000000"),
-}
-"""The bits that are time and node number, where others are random: no two workers may have these in common."""
 PATIENCE_S: Final = 90
 
 
@@ -106,7 +99,12 @@ class Worker:
         self._say(f"step {ms}")
         self.wait_for("stepped", count + 1)
 
-    def signal(self, number: signal.Signals) -> None:
+    @property
+    def pid(self) -> int:
+        """The id of the process."""
+        return self._process.pid
+
+    def signal(self, number: int) -> None:
         """Send it a signal."""
         self._process.send_signal(number)
 
@@ -114,11 +112,6 @@ class Worker:
         """Kill it."""
         self._process.kill()
         self._process.wait()
-
-    def cpu_s(self) -> float:
-        """Return the processor time that it has used."""
-        fields = Path(f"/proc/{self._process.pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
-        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
     def stop(self) -> None:
         """Stop it in an orderly way, if it still runs."""
@@ -224,22 +217,15 @@ class Crew:
         """Return the number of IDs and the number of duplicates among them."""
         ids = repeated = 0
         for scheme, width in WIDTHS.items():
-            minted = [file.read_bytes() for file in self._files(scheme)]
-            minted = [data[: len(data) // width * width] for data in minted]
-            count, distinct = count_distinct(b"".join(minted), width)
-            ids, repeated = ids + count, repeated + count - distinct
-            if place := PLACES.get(scheme):
-                positions = [cut(data, place) for data in minted]
-                repeated += sum(map(len, positions)) - len(set().union(*positions))
+            minted = [each for data in self.data(scheme) for each in split(data, width)]
+            ids, repeated = ids + len(minted), repeated + len(minted) - len(set(minted))
         return ids, repeated
 
-
-def cut(data: bytes, place: bytes) -> set[int]:
-    """Return the position bits of each ID."""
-    mask, width = int.from_bytes(place, "big"), len(place)
-    return {int.from_bytes(data[at : at + width], "big") & mask for at in range(0, len(data), width)}
+    def data(self, scheme: str) -> list[bytes]:
+        """Return the bytes of the IDs of each process."""
+        return [file.read_bytes() for file in self._files(scheme)]
 
 
-def count_distinct(data: bytes, width: int) -> tuple[int, int]:
-    """Return the number of IDs of a size in bytes, and the number of different ones."""
-    return len(data) // width, len({data[at : at + width] for at in range(0, len(data), width)})
+def split(data: bytes, width: int) -> list[bytes]:
+    """Return the IDs, without one that a killed process wrote in part."""
+    return [data[at : at + width] for at in range(0, len(data) // width * width, width)]

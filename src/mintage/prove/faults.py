@@ -53,6 +53,8 @@ PORTS: Final = {
 """The ports of URLs that name none; Redis' are the others."""
 BLOCKED: Final = 4
 """The tries to stop processes, of which one may be within a transaction."""
+STOP: Final = getattr(signal, "SIGSTOP", None)
+CONTINUE: Final = getattr(signal, "SIGCONT", None)
 OF_SERVERS: Final = ("redis+sentinel", "redis+cluster")
 
 
@@ -311,14 +313,14 @@ def kill(run: Run) -> None:
 
 def stop(run: Run) -> None:
     """Stop processes until others have their node numbers, and let them go on."""
-    if not hasattr(signal, "SIGSTOP"):
+    if STOP is None or CONTINUE is None:
         raise NotRunError("this system stops no processes")
     patience_s = 15 + run.span_ms / 1000
     with run.crew(nodes=run.few, schemes=[*LAYOUTS], anew=False, patience_s=patience_s) as crew:
         holders, blocked = crew.start_minting(run.few), 0
         while run.goes_on():
             for holder in holders:
-                holder.signal(signal.SIGSTOP)
+                holder.signal(STOP)
             heirs = [crew.start() for _ in holders]
             try:
                 for heir in heirs:
@@ -334,7 +336,7 @@ def stop(run: Run) -> None:
                     heir.wait_until_minting()
             else:
                 for holder in holders:
-                    holder.signal(signal.SIGCONT)
+                    holder.signal(CONTINUE)
                     holder.wait_for("ended")
                 run.attempted(run.few, crew)
             holders = heirs

@@ -1,4 +1,4 @@
-"""A proxy in front of a server, which loses a reply, refuses, or swallows everything on request."""
+"""A proxy in front of a server, which loses a reply on request."""
 
 from __future__ import annotations
 
@@ -45,7 +45,6 @@ class Proxy:
         """The number of replies so far. The count of one verb tells which reply to cut."""
         self._address = server
         self._cut_at, self._sends_half = 0, False
-        self._swallows = False
         self._closed = False
         self._changed = threading.Condition()
         self._connections: dict[socket.socket, _Connection] = {}
@@ -70,30 +69,11 @@ class Proxy:
             self._cut_at, self._sends_half = self.replies + reply, sends_half
             return self._cut_at
 
-    def refuse(self) -> None:
-        """Reset all connections and refuse new ones."""
-        with self._changed:
-            self._refuse()
-
     def reset(self) -> None:
         """Reset all connections."""
         with self._changed:
             for connection in set(self._connections.values()):
                 self._drop(connection)
-
-    def blackhole(self) -> None:
-        """Accept, and forward nothing in either direction."""
-        with self._changed:
-            self._swallows = True
-
-    def heal(self) -> None:
-        """Forward again, beginning with the bytes that a black hole held back, which arrive late."""
-        with self._changed:
-            self._cut_at = 0
-            self._swallows = False
-            if self._listener is None:
-                self._listen()
-            self._changed.notify()
 
     def close(self) -> None:
         """Reset all connections and end the thread."""
@@ -118,8 +98,7 @@ class Proxy:
         while True:
             ready = self._selector.select()
             with self._changed:
-                while self._swallows and not self._closed:
-                    self._changed.wait()
+                self._hold_back()
                 if self._closed:
                     return
                 for key, _ in ready:
@@ -129,6 +108,9 @@ class Proxy:
                         self._accept(self._listener)
                     elif isinstance(end, socket.socket) and (connection := self._connections.get(end)):
                         self._pass_on(connection, end)
+
+    def _hold_back(self) -> None:
+        """Wait here to forward nothing."""
 
     def _accept(self, listener: socket.socket) -> None:
         try:

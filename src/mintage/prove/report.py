@@ -1,4 +1,4 @@
-"""What a run found: a verdict in one sentence, an object for JSON, and a page in Markdown."""
+"""The report of a run: a verdict in one sentence, an object for JSON, and a page in Markdown."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ CAUSES: Final = {
     "clock": "windows do not hold back a generator whose clock is wrong",
     "cut": "the store forgets, or answers again, what it had answered on a broken connection",
 }
-"""What duplicates of a fault mean."""
+"""The meaning of duplicates, by fault."""
 
 
 @dataclass
 class Row:
-    """What came of a fault."""
+    """The result of a fault."""
 
     name: str
     fault: str

@@ -48,7 +48,6 @@ class Minter:
         self.ids = 0
         self.slowest_ms = 0.0
         self.refusals: Counter[str] = Counter()
-        self.events: list[dict[str, Any]] = []
         self.generator = self.make()
 
     def open(self, file: str) -> None:
@@ -87,13 +86,9 @@ class Minter:
         except MintError as error:
             waited_ms = round((time.monotonic() - began) * 1000)
             if not self.refusals[error.code]:
-                retry_after_ms = getattr(error, "retry_after_ms", None)
+                later_ms = getattr(error, "retry_after_ms", None)
                 tell(
-                    event="refused",
-                    scheme=self._scheme,
-                    code=error.code,
-                    retry_after_ms=retry_after_ms,
-                    waited_ms=waited_ms,
+                    event="refused", scheme=self._scheme, code=error.code, retry_after_ms=later_ms, waited_ms=waited_ms
                 )
             self.refusals[error.code] += 1
             self.slowest_ms = max(self.slowest_ms, waited_ms)
@@ -128,7 +123,7 @@ def listen(clock: Clock, ends: threading.Event) -> None:
 def fork(minters: list[Minter], file: str) -> int:
     """Fork a child that mints with the generators of this process, and return its id."""
     parent = os.getpid()
-    if child := os.fork():
+    if child := int(getattr(os, "fork")()):  # noqa: B009 - Windows has none
         return child
     try:
         end_with_parent(parent)
@@ -141,11 +136,6 @@ def fork(minters: list[Minter], file: str) -> int:
             minter.generator.close()
     finally:
         os._exit(0)
-
-
-def wait_for_round(round_s: float) -> None:
-    """Wait for the next time at which all processes begin to mint together."""
-    time.sleep(round_s - time.time() % round_s)
 
 
 def main() -> None:
@@ -161,7 +151,8 @@ def main() -> None:
     try:
         while not ends.is_set():
             if round_s:
-                wait_for_round(round_s)
+                # All processes begin at the same time.
+                time.sleep(round_s - time.time() % round_s)
                 rounds += 1
                 for minter in minters:
                     minter.generator.close()
