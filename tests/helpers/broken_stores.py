@@ -9,6 +9,7 @@ import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
+from mintage.errors import StoreError
 from mintage.process import jitter
 from mintage.store import STORE_KINDS
 from mintage.store.memory import MemoryStore, Records
@@ -21,7 +22,8 @@ if TYPE_CHECKING:
     from mintage.rules import Lease, Segment
 
 NAMES: Final = ("WritesLost", "StaleReads", "ClockBack", "TwoPrimaries", "AnswersTwice")
-RARELY: Final = 0.04
+RARELY: Final = 0.1
+LAG_S: Final = 0.2
 
 
 def copy_of(records: Records) -> Records:
@@ -68,7 +70,7 @@ class StaleReads(Broken):
 
     def __init__(self, url: StoreUrl | None = None) -> None:
         super().__init__(url)
-        self._replica = Records()
+        self._replica, self._copied_s = Records(), 0.0
 
     @contextmanager
     def _begin(self) -> Iterator[Any]:
@@ -78,7 +80,8 @@ class StaleReads(Broken):
             if is_stale and jitter.uniform(0, 1) < RARELY:
                 yield Lagging(records, self._replica)
             else:
-                self._replica = copy_of(records)
+                if time.monotonic() - self._copied_s > LAG_S:
+                    self._replica, self._copied_s = copy_of(records), time.monotonic()
                 yield records
 
 
@@ -111,7 +114,7 @@ class ClockBack(Broken):
     def _begin(self) -> Iterator[Any]:
         with super()._begin() as records:
             now_ms = time.time_ns() // 1_000_000
-            yield LastWriteWins(records, self._times, now_ms - 500 * (now_ms % 1000 < 50))
+            yield LastWriteWins(records, self._times, now_ms - 500 * (now_ms % 1000 < 100))
 
 
 class TwoPrimaries(Broken):
@@ -151,6 +154,13 @@ class AnswersTwice(Broken):
         if last is None or len(last) > count or jitter.uniform(0, 1) > RARELY:
             last = self._segments[namespace] = super().reserve(namespace, count)
         return last
+
+
+class Refuses(Broken):
+    """It leases node numbers, and refuses to reserve."""
+
+    def reserve(self, namespace: str, count: int) -> Segment:
+        raise StoreError("the account may not reserve", code="store.refused")
 
 
 def install(name: str) -> None:

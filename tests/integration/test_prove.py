@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
     from tests.servers.fixtures import Servers
 
 ROOT: Final = Path(__file__).parents[2]
+SECONDS: Final = os.environ.get("MINTAGE_PROVE_SECONDS", "")
+"""The seconds of a run of all faults on each real store, in ``make deep``."""
 MINTAGE: Final = [sys.executable, "-m", "mintage", "prove"]
 
 
@@ -38,8 +41,8 @@ def report_of(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, dic
     return code, json.loads(output)
 
 
-@pytest.mark.parametrize("name", broken_stores.NAMES)
-def test_broken_store_is_found(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def report_on_broken(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> tuple[int, dict[str, Any]]:
+    """Return the exit code and the report for a service on a broken store."""
     service = Serving(tmp_path / "service", "memory:", max_namespaces=1000)
     service.patch(
         f"import sys; sys.path.insert(0, {str(ROOT)!r})\n"
@@ -47,19 +50,31 @@ def test_broken_store_is_found(name: str, tmp_path: Path, capsys: pytest.Capture
     )
     service.start()
     try:
-        code, report = report_of(capsys, "--store", service.url, "--seconds", "2", "--fault", "verbs")
+        return report_of(capsys, "--store", service.url, "--seconds", "2", "--rate", "2000", "--fault", "verbs")
     finally:
         service.kill()
+
+
+@pytest.mark.parametrize("name", broken_stores.NAMES)
+def test_broken_store_is_found(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code, report = report_on_broken(name, tmp_path, capsys)
     assert (code, report["is_unique"]) == (1, False), report
     assert report["verdict"].startswith("NOT UNIQUE"), report
     assert "verbs" in report["verdict"], report
 
 
+def test_store_that_refuses_is_not_proved(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code, report = report_on_broken("Refuses", tmp_path, capsys)
+    assert code == 1
+    assert report["verdict"].startswith("NOT PROVED"), report
+    assert "gave no integers" in report["faults"][0]["failed"]
+
+
 @pytest.mark.parametrize("name", ["sqlite", "redis", "postgresql", "mariadb"])
 def test_real_store_is_unique(name: str, servers: Servers, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     url = f"sqlite:///{tmp_path / 'ids.db'}" if name == "sqlite" else servers.get(KINDS[name]).url
-    faults = [] if name == "sqlite" else ["--fault", "verbs", "--fault", "cut"]
-    code, report = report_of(capsys, "--store", url, "--seconds", "2", *faults)
+    faults = [] if SECONDS or name == "sqlite" else ["--fault", "verbs", "--fault", "cut"]
+    code, report = report_of(capsys, "--store", url, "--seconds", SECONDS or "2", *faults)
     assert (code, report["is_unique"]) == (0, True), report
     assert all(fault["ids"] or fault["not_run"] for fault in report["faults"]), report
 

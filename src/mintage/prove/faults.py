@@ -139,6 +139,9 @@ class Run:
                     row.not_run = str(error)
                 except (MintError, OSError, RuntimeError) as error:
                     row.failed = (str(error).strip().splitlines() or [type(error).__name__])[-1]
+                else:
+                    if not row.ids:
+                        row.failed = f"the store gave nothing; its errors: {', '.join(row.refused) or 'none'}"
             row.is_done = True
             show(row)
 
@@ -281,6 +284,9 @@ def use_verbs(run: Run) -> None:
             done = sum(client.verbs for client in clients.clients)
             clients.must_all(partial(Client.work_until, deadline=end))
             run.attempted(sum(client.verbs for client in clients.clients) - done)
+    for what in ("windows", "integers"):
+        if not any(getattr(client, what) for client in clients.clients):
+            raise RuntimeError(f"the store gave no {what}; its errors: {', '.join(run.row.refused) or 'none'}")
 
 
 def contend(run: Run) -> None:
