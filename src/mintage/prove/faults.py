@@ -8,7 +8,6 @@ import signal
 import time
 from collections import Counter
 from contextlib import closing, contextmanager, suppress
-from functools import partial
 from itertools import cycle
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -41,16 +40,8 @@ IDS_A_VERB: Final = 100
 MOST_IDS: Final = 20_000_000
 """The most IDs of a run: those of a fault are compared in memory, at about 100 bytes each."""
 STEPS_MS: Final = (-300, 800, -2000, 3000, -1500, 700, -60_000, 60_000)
-PORTS: Final = {
-    "mysql": 3306,
-    "mariadb": 3306,
-    "postgresql": 5432,
-    "etcd": 2379,
-    "etcds": 2379,
-    "http": 80,
-    "https": 443,
-}
-"""The ports of URLs that name none; Redis' are the others."""
+PORTS: Final = {"mysql": 3306, "mariadb": 3306, "postgresql": 5432, "etcd": 2379, "http": 80}
+"""The ports of URLs that name none; the others are Redis'."""
 BLOCKED: Final = 4
 """The tries to stop processes, of which one may be within a transaction."""
 STOP: Final = getattr(signal, "SIGSTOP", None)
@@ -98,14 +89,19 @@ class Run:
                 raise ConfigError(f"namespace {self.name} exists; try again", code="config.namespace")
         self.left = [*self.pools.values(), self.name]
         with closing(self._new_clients()) as clients:
-            for scheme, pool in self.pools.items():
-                facts = {"layout": LAYOUTS[scheme], "span_ms": self.span_ms, "never_used": True, "history_ms": 0}
-                clients.must_all(partial(_create_pool, pool=pool, facts=facts))
+            pools = clients.each(self._create_pools)
             made = clients.each(lambda client: client.store.create_namespace(self.name, start=1))
         created = sum(not isinstance(each, MintError) for each in made)
-        if not created:
-            raise next(each for each in made if isinstance(each, MintError))
+        for each in [*pools, *made]:
+            # All but one find the namespace of another.
+            if isinstance(each, MintError) and not (created and each.code == "config.namespace"):
+                raise each
         self.rows[0].duplicates = created - 1
+
+    def _create_pools(self, client: Client) -> None:
+        for scheme, pool in self.pools.items():
+            facts = {"layout": LAYOUTS[scheme], "span_ms": self.span_ms, "never_used": True, "history_ms": 0}
+            client.store.create_pool(pool, **facts)
 
     def clean(self) -> None:
         """End the leases and the namespace of this run. No verb removes their records."""
@@ -154,10 +150,9 @@ class Run:
         return Clients(settings.url, settings.processes, settings.rate, pool, LAYOUTS["locality"], self.name)
 
     @property
-    def share(self) -> range:
-        """Return the node numbers of this fault."""
-        first = [*FAULTS].index(self.row.name) * NODES
-        return range(first, first + NODES)
+    def first_node(self) -> int:
+        """The first of the node numbers of this fault."""
+        return [*FAULTS].index(self.row.name) * NODES
 
     @contextmanager
     def clients(self) -> Iterator[Clients]:
@@ -180,7 +175,7 @@ class Run:
             "schemes": [*LAYOUTS, "sequence"],
             "pools": self.pools,
             "namespace": self.name,
-            "first_node": self.share.start,
+            "first_node": self.first_node,
             "nodes": NODES,
             "span_ms": self.span_ms,
             "max_wait_ms": self.span_ms + 10_000,
@@ -223,10 +218,6 @@ class Run:
                 raise NotRunError("an option of the URL leads past a proxy")
             yield proxy, through
 
-    def repeated(self, count: int) -> None:
-        """Note duplicates."""
-        self.row.duplicates += count
-
     def attempted(self, count: int, crew: Crew | None = None) -> None:
         """Note attempts, and the IDs so far."""
         self.row.attempts += count
@@ -268,22 +259,12 @@ def clean(url: str) -> list[str]:
     return retired
 
 
-def _create_pool(client: Client, pool: str, facts: dict[str, Any]) -> None:
-    client.store.create_pool(pool, **facts)
-
-
-def _is_past(proxy: Proxy, reply: int) -> bool:
-    return proxy.replies >= reply
-
-
 def use_verbs(run: Run) -> None:
     """Use all verbs at once, and compare windows and integers."""
     with run.clients() as clients:
         while run.goes_on():
-            end = time.monotonic() + 0.5
-            done = sum(client.verbs for client in clients.clients)
-            clients.must_all(partial(Client.work_until, deadline=end))
-            run.attempted(sum(client.verbs for client in clients.clients) - done)
+            clients.each(Client.work)
+            run.row.attempts = sum(client.verbs for client in clients.clients)
     for what in ("windows", "integers"):
         if not any(getattr(client, what) for client in clients.clients):
             raise RuntimeError(f"the store gave no {what}; its errors: {', '.join(run.row.refused) or 'none'}")
@@ -294,7 +275,7 @@ def contend(run: Run) -> None:
     with run.clients() as clients:
         while run.goes_on():
             run.attempted(1)
-            run.repeated(clients.contend(run.share.start))
+            run.row.duplicates += clients.contend(run.first_node)
 
 
 def start_together(run: Run) -> None:
@@ -380,8 +361,8 @@ def cut(run: Run) -> None:
         crew.start_minting(run.few)
         replies, halves = cycle((1, 2, 3, 5, 7)), cycle((True, False))
         while run.goes_on():
-            reply = proxy.cut(next(replies), sends_half=next(halves))
-            until(partial(_is_past, proxy, reply), "an answer is cut", 60)
+            proxy.cut(next(replies), sends_half=next(halves))
+            until(proxy.has_cut, "an answer is cut", 60)
             crew.all_mint_on()
             run.attempted(1, crew)
 

@@ -58,16 +58,17 @@ class Proxy:
         self._thread = threading.Thread(target=self._forward, name="proxy", daemon=True)
         self._thread.start()
 
-    def cut(self, reply: int = 1, *, sends_half: bool = False) -> int:
+    def cut(self, reply: int = 1, *, sends_half: bool = False) -> None:
         """Lose a reply, counted from now: its request is executed, and the connection of its client reset instead.
-
-        Return the number of the reply.
 
         :param sends_half: True to forward the first half of it before.
         """
         with self._changed:
             self._cut_at, self._sends_half = self.replies + reply, sends_half
-            return self._cut_at
+
+    def has_cut(self) -> bool:
+        """Return True if the reply has been lost."""
+        return self.replies >= self._cut_at
 
     def reset(self) -> None:
         """Reset all connections."""

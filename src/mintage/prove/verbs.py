@@ -88,9 +88,9 @@ class Client:
         lease: Lease = self.call(self.store.acquire, self.pool, nodes=nodes, now_ms=now_ms(), **asked)
         return lease
 
-    def extend(self, lease: Lease, token: str) -> Lease:
+    def extend(self, lease: Lease) -> Lease:
         """Extend a lease."""
-        longer: Lease = self.call(self.store.extend, lease, now_ms=now_ms(), next_token=token)
+        longer: Lease = self.call(self.store.extend, lease, now_ms=now_ms(), next_token=new_token())
         return longer
 
     def release(self, lease: Lease) -> int:
@@ -102,12 +102,10 @@ class Client:
 
     def lease(self) -> None:
         """Lease a number, extend it or not, and end it in one of three ways; an error ends it in the third."""
-        lease = self.acquire()
-        end_ms = None
+        lease, end_ms = self.acquire(), None
         try:
             for _ in range(_choose.randrange(3)):
-                token = new_token()
-                lease = self.extend(lease, token)
+                lease = self.extend(lease)
             way = _choose.randrange(10)
             if way == 0:
                 self.call(self.store.revoke, self.pool, lease.node)
@@ -119,16 +117,14 @@ class Client:
     def reserve(self) -> None:
         """Reserve integers, and give some back or not."""
         segment = self.call(self.store.reserve, self.namespace, _choose.randint(1, COUNT))
-        end = segment.last + 1
-        if _choose.randrange(2):
-            end = _choose.randint(segment.first, segment.last)
-            self.integers.append((0, segment.first, end))
+        end = _choose.randint(segment.first, segment.last + 1)
+        self.integers.append((0, segment.first, end))
+        if end <= segment.last:
             self.call(self.store.give_back, segment, end)
-        else:
-            self.integers.append((0, segment.first, end))
 
-    def work_until(self, deadline: float) -> None:
-        """Use all verbs until a time of the monotonic clock."""
+    def work(self) -> None:
+        """Use all verbs for half a second."""
+        deadline = time.monotonic() + 0.5
         while time.monotonic() < deadline:
             for verb in (self.lease, self.reserve):
                 with suppress(MintError):
@@ -163,21 +159,12 @@ class Clients:
 
         return list(self._threads.map(run, chosen))
 
-    def must_all(self, work: Callable[[Client], T]) -> list[T]:
-        """Let all work together, and raise an error of one of them."""
-        results: list[T] = []
-        for each in self.each(work):
-            if isinstance(each, MintError):
-                raise each
-            results.append(each)
-        return results
-
     def contend(self, node: int) -> int:
         """Let all ask for one node number, and two extend its lease; return how many held it beside another."""
         granted = self.each(lambda client: client.acquire(range(node, node + 1)))
         leases = [each for each in granted if not isinstance(each, MintError)]
         # Two copies of the holder, as after a restore of a snapshot: the store lets one of them go on.
-        held = self.each(lambda client: client.extend(leases[0], new_token()), self.clients[:2]) if leases else []
+        held = self.each(lambda client: client.extend(leases[0]), self.clients[:2]) if leases else []
         extended = [each for each in held if not isinstance(each, MintError)]
         first = self.clients[0]
         for lease in [*extended[:1], *leases[bool(extended) :]]:
