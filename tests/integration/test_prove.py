@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any, Final
 import pytest
 
 from mintage.cli import main
+from mintage.prove.faults import Run
+from mintage.prove.report import Settings
 from mintage.prove.verbs import shared
 from mintage.store import open_store
 from tests.helpers import broken_stores
@@ -139,3 +141,12 @@ def test_wrong_words_are_refused(
 def test_intervals_of_one_number_are_compared() -> None:
     assert shared([(1, 0, 10), (1, 10, 20), (2, 5, 15), (1, 30, 30)]) == 0
     assert shared([(1, 0, 100), (1, 10, 20), (1, 50, 60)]) == 2
+
+
+def test_integer_of_an_earlier_fault_is_a_duplicate() -> None:
+    run = Run(Settings("sqlite:///ids.db"))
+    run.row = run.rows[0]
+    run.compare([(0, 1, 10), (0, 10, 20)])
+    run.row = run.rows[1]
+    run.compare([(0, 30, 40), (0, 15, 16)])
+    assert [row.duplicates for row in run.rows[:3]] == [0, 1, 0]

@@ -6,6 +6,7 @@ import os
 import re
 import signal
 import time
+from array import array
 from collections import Counter
 from contextlib import closing, contextmanager, suppress
 from itertools import cycle
@@ -22,11 +23,11 @@ from mintage.prove import FAULTS
 from mintage.prove.crew import Crew, until
 from mintage.prove.proxy import HOST, Proxy
 from mintage.prove.report import Report, Row, Settings
-from mintage.prove.verbs import Client, Clients
+from mintage.prove.verbs import Client, Clients, Interval, shared, union
 from mintage.store import PAGE, open_store
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
 PREFIX: Final = "mintage-prove-"
 """The first letters of the names of all pools and namespaces that a run creates."""
@@ -68,6 +69,7 @@ class Run:
         self.left: list[str] = []
         self.row = Row("", "")
         """The row of the fault that is caused now."""
+        self._integers: list[Interval] = []
         self._directory = Path()
         self._deadline = 0.0
 
@@ -145,6 +147,12 @@ class Run:
         """Return True while the time of this fault lasts, and always before its first attempt."""
         return time.monotonic() < self._deadline or not self.row.attempts
 
+    def compare(self, integers: Iterable[Interval]) -> None:
+        """Compare the integers of this fault with those of the faults before: all are of one namespace."""
+        mine = union(integers)
+        self.row.duplicates += shared([*self._integers, *mine])
+        self._integers = union([*self._integers, *mine])
+
     def _new_clients(self) -> Clients:
         settings, pool = self.settings, self.pools["locality"]
         return Clients(settings.url, settings.processes, settings.rate, pool, LAYOUTS["locality"], self.name)
@@ -164,6 +172,7 @@ class Run:
             clients.close()
             row.ids, repeated = clients.found()
             row.duplicates += repeated
+            self.compare(clients.integers())
             row.waited_ms = round(max(client.waited_s for client in clients.clients) * 1000)
             row.refused = dict(sum((client.refused for client in clients.clients), Counter()).most_common())
 
@@ -193,6 +202,9 @@ class Run:
         finally:
             row.ids, repeated = crew.counts()
             row.duplicates += repeated
+            self.compare(
+                (0, each, each + 1) for data in crew.data("sequence") for each in array("Q", data[: len(data) & -8])
+            )
             row.waited_ms, row.refused = crew.slowest_ms(), dict(crew.refusals().most_common())
 
     @contextmanager

@@ -52,6 +52,21 @@ def shared(intervals: Iterable[Interval]) -> int:
     return count
 
 
+def union(intervals: Iterable[Interval]) -> list[Interval]:
+    """Return the same integers in as few intervals as possible.
+
+    >>> union([(0, 5, 9), (0, 1, 5), (0, 2, 3), (0, 20, 21)])
+    [(0, 1, 9), (0, 20, 21)]
+    """
+    found: list[Interval] = []
+    for number, first, end in sorted(intervals):
+        if found and first <= found[-1][2]:
+            found[-1] = (number, found[-1][1], max(end, found[-1][2]))
+        else:
+            found.append((number, first, end))
+    return found
+
+
 @dataclass
 class Client:
     """A client with connections of its own, and what it was given."""
@@ -171,9 +186,13 @@ class Clients:
             first.windows.append((node, lease.floor_ms, first.release(lease)))
         return max(0, len(extended) - 1)
 
+    def integers(self) -> list[Interval]:
+        """Return the integers that were given."""
+        return [each for client in self.clients for each in client.integers]
+
     def found(self) -> tuple[int, int]:
         """Return the number of windows and integers that were given, and how many of them twice."""
         windows = [each for client in self.clients for each in client.windows]
-        integers = [each for client in self.clients for each in client.integers]
+        integers = self.integers()
         given = len(windows) + sum(end - first for _, first, end in integers)
         return given, shared(windows) + shared(integers)
