@@ -46,13 +46,22 @@ def _within(least: int, most: int) -> Callable[[str], int]:
         metavar="URL",
         help="the store to test (default: MINTAGE_STORE, which hides a password from 'ps')",
     ),
-    option("--seconds", type=_within(1, 86_400), default=60, help="the time for all faults together (default: 60)"),
-    option("--processes", type=_within(2, 64), default=8, help="how many mint at a time, 2 to 64 (default: 8)"),
+    option(
+        "--seconds",
+        metavar="N",
+        type=_within(1, 86_400),
+        default=60,
+        help="the time for all faults together (default: 60)",
+    ),
+    option(
+        "--processes", metavar="N", type=_within(2, 64), default=8, help="how many mint at a time, 2 to 64 (default: 8)"
+    ),
     option(
         "--rate",
+        metavar="N",
         type=_within(10, 10_000),
         default=200,
-        help="the most requests a second to the store, by all processes (default: 200); they mint 100 IDs for each",
+        help="the most verbs of the store a second, by all processes (default: 200); they mint 100 IDs for each",
     ),
     option(
         "--fault", action="append", choices=[*FAULTS], metavar="NAME", help="only this fault; repeat it for several"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import signal
+import sys
 import time
 from array import array
 from collections import Counter
@@ -179,6 +180,8 @@ class Run:
     @contextmanager
     def crew(self, **orders: Any) -> Iterator[Crew]:
         """Yield processes that mint, and count their IDs, also those before an error."""
+        if getattr(sys, "frozen", False):
+            raise NotRunError("a bundled program has no Python that could start its processes")
         settings, row = self.settings, self.row
         given: dict[str, Any] = {
             "schemes": [*LAYOUTS, "sequence"],
@@ -345,7 +348,8 @@ def fork(run: Run) -> None:
     """Fork processes that mint; parents and children mint on with the same generators."""
     if not hasattr(os, "fork"):
         raise NotRunError("this system forks no processes")
-    with run.crew(forks=True) as crew:
+    # Eight verbs a child.
+    with run.crew(forks=True, pause_s=8 * run.few / run.settings.rate) as crew:
         crew.start_minting(run.few)
         run.wait(crew)
     run.attempted(crew.total("forks"))
