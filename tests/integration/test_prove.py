@@ -81,16 +81,17 @@ def test_real_store_is_unique(name: str, servers: Servers, tmp_path: Path, capsy
     assert all(fault["ids"] or fault["not_run"] for fault in report["faults"]), report
 
 
-def started(url: str) -> subprocess.Popen[str]:
+def started(url: str, folder: Path) -> subprocess.Popen[bytes]:
     """Return a command that has stopped processes of its own."""
     words = ["--store", url, "--processes", "2", "--fault", "stop", "--seconds", "60"]
-    process = subprocess.Popen([*MINTAGE, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    environment = {**os.environ, "TMPDIR": str(folder)}
+    process = subprocess.Popen([*MINTAGE, *words], env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     until(lambda: "T" in map(state, family(process.pid)), "a process is stopped")
     return process
 
 
 def test_sigkill_leaves_no_process(tmp_path: Path) -> None:
-    process = started(url := f"sqlite:///{tmp_path / 'ids.db'}")
+    process = started(url := f"sqlite:///{tmp_path / 'ids.db'}", tmp_path)
     children = family(process.pid)
     with process:
         process.kill()
@@ -103,11 +104,12 @@ def test_sigkill_leaves_no_process(tmp_path: Path) -> None:
 
 
 def test_sigterm_ends_leases_and_namespace(tmp_path: Path) -> None:
-    process = started(url := f"sqlite:///{tmp_path / 'ids.db'}")
+    process = started(url := f"sqlite:///{tmp_path / 'ids.db'}", tmp_path)
     children = family(process.pid)
     with process:
         process.terminate()
     assert process.returncode == 128 + signal.SIGTERM
+    assert not list(tmp_path.glob("mintage-prove-*"))
     assert all(state(pid) == "Z" for pid in children)
     with open_store(url) as store:
         assert all(each.token is None or each.until_ms < store.now_ms() for each in store.list_leases())
