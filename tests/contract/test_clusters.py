@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -16,13 +18,14 @@ from mintage.store.sql.mysql import MySqlStore
 from tests.contract.clients import POOL, crowd, overlaps
 from tests.contract.every_store.stores import acquire, extend, new_pool
 from tests.helpers.outcomes import code_of, eventually
+from tests.servers import Galera
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from mintage.store import Store
     from tests.contract.clients import History
-    from tests.servers import Galera, MySQLGroup
+    from tests.servers import MySQLGroup
 
 
 CLUSTERS = os.environ.get("MINTAGE_CLUSTERS", "galera").split(",")
@@ -39,9 +42,10 @@ def cluster(request: pytest.FixtureRequest) -> Galera | MySQLGroup:
 @pytest.fixture
 def two(cluster: Galera | MySQLGroup) -> Iterator[tuple[Store, Store]]:
     """Return stores on two servers of the cluster."""
-    with open_store(cluster.members[0].url) as one, open_store(cluster.members[1].url) as other:
-        new_pool(one)
-        yield one, other
+    one, other = (f"{member.url}?timeout_ms=60000" for member in cluster.members[:2])
+    with open_store(one) as first, open_store(other) as second:
+        new_pool(first)
+        yield first, second
 
 
 def now_ms() -> int:
@@ -114,6 +118,39 @@ def test_node_without_a_majority_refuses(galera: Galera) -> None:
             assert code_of(lambda: other.reserve("n", 10)) == "store.unavailable"
         galera.start()
         assert other.reserve("n", 10).first > reserved.last
+
+
+def test_older_copy_of_a_node_is_noticed_by_a_running_process() -> None:
+    with tempfile.TemporaryDirectory(prefix="mintage-") as directory, ExitStack() as stack:
+        Path(directory).chmod(0o755)
+        node = Galera(Path(directory)).members[0]
+        stack.callback(node.kill)
+        node.start()
+        with open_store(node.url) as store:
+            for _ in range(5):
+                store.reserve("n", 10)
+            node.stop()
+            node.run("cp", "-a", "data", "copy")
+            node.start()
+            last = max(store.reserve("n", 10).last for _ in range(5))
+            before = store.describe().identity
+            node.kill()
+            node.run("rm", "-r", "data")
+            node.run("mv", "copy", "data")
+            node.start()
+            assert eventually(lambda: store.reserve("n", 10)).first > last
+            after = store.describe().identity
+        assert after != before
+        assert after.partition(":")[0] == before.partition(":")[0]
+
+
+def test_dump_restored_into_a_cluster_is_not_noticed(galera: Galera) -> None:
+    with open_store(galera.members[0].url) as store:
+        store.reserve("n", 10)
+        older = galera.members[0].dump()
+        store.reserve("n", 10)
+        galera.members[0].sql(older)
+        assert store.reserve("n", 10).first == 11
 
 
 def test_doctor_warns_of_a_node_that_needs_no_majority(galera: Galera) -> None:

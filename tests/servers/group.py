@@ -24,23 +24,16 @@ class Member(MySQL):
         super().__init__(directory)
         self.group_port = free_port()
         self.group: tuple[Member, ...] = ()
-        self._has_joined = False
-
-    @property
-    def _options(self) -> list[str]:
-        return [
-            *super()._options,
-            f"--server-id={self.port}",
-            "--gtid-mode=ON",
-            "--enforce-gtid-consistency=ON",
-            "--report-host=127.0.0.1",
-            f"--report-port={self.port}",
-            "--performance-schema-max-table-instances=200",
-        ]
+        self.has_joined = False
 
     def command(self) -> list[str]:
         return [
             *super().command(),
+            f"--server-id={self.port}",
+            "--gtid-mode=ON",  # not yet when it is created, whose transactions are not the group's
+            "--enforce-gtid-consistency=ON",
+            f"--report-host={HOST}",
+            f"--report-port={self.port}",
             "--plugin-load-add=group_replication.so",
             f"--loose-group-replication-group-name={GROUP}",
             "--loose-group-replication-start-on-boot=OFF",
@@ -69,15 +62,14 @@ class Member(MySQL):
         """
         if not self.is_up() or (state := self._state()) in {"ONLINE", "RECOVERING"}:
             return self.is_online()
-        begins = not any(each.is_online() for each in self.group)
-        fresh = "" if self._has_joined else "RESET BINARY LOGS AND GTIDS;"  # what its creation wrote is not the group's
+        begins = not any(each.pid and each.has_joined for each in self.group if each is not self)
         leave = "STOP GROUP_REPLICATION; SET GLOBAL offline_mode = OFF;" if state == "ERROR" else ""
         with suppress(ServerError):
             self.sql(
-                f"{leave} {fresh} SET GLOBAL group_replication_bootstrap_group = {begins}; START GROUP_REPLICATION;"
+                f"{leave} SET GLOBAL group_replication_bootstrap_group = {begins}; START GROUP_REPLICATION;"
                 "SET GLOBAL group_replication_bootstrap_group = OFF;"
             )
-            self._has_joined = True
+            self.has_joined = True
         return self.is_online()
 
     def is_online(self) -> bool:

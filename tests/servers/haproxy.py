@@ -64,6 +64,7 @@ listen servers
         """Lead to this server alone from now on, and end the connections to the others."""
         for each in self._servers:
             name = f"servers/{each.directory.name}"
+            self._ask(f"set server {name} addr {HOST} port {each.port}")  # a server that starts afresh has another one
             self._ask(f"set server {name} state {'ready' if each is server else 'maint'}")
             if each is not server:
                 self._ask(f"shutdown sessions server {name}")

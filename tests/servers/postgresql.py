@@ -128,6 +128,12 @@ class PostgreSQLPair(Pair[Standby]):
     member = Standby
 
 
+def position(heard: str) -> int:
+    """Return a position in the log as a number."""
+    high, _, low = heard.strip().partition("/")
+    return int(high, 16) << 32 | int(low, 16)
+
+
 class PostgreSQLHAProxy(PostgreSQLPair):
     """A primary and a standby behind HAProxy, which is told who is the primary."""
 
@@ -139,6 +145,11 @@ class PostgreSQLHAProxy(PostgreSQLPair):
         self._haproxy.start()
         self._haproxy.lead_to(self.leader)
         return self._haproxy
+
+    def _agree(self) -> None:
+        # Under load, the standby has never heard all at the moment when it is asked.
+        told = position(self.leader.heard())
+        self.until(lambda: position(self.follower.heard()) >= told, "the standby has heard what the primary wrote")
 
     def kill(self) -> None:
         self._haproxy.kill()
