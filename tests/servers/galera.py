@@ -95,7 +95,7 @@ class Galera(Group):
     """Three nodes; any two are a majority. Connections go round all nodes that answer."""
 
     name = "galera"
-    programs = (*MariaDB.programs, "rsync", *HAProxy.programs)
+    programs = (*MariaDB.programs, "wsrep_sst_rsync", "rsync", *HAProxy.programs)
     members: tuple[Node, ...]
 
     def __init__(self, directory: Path) -> None:

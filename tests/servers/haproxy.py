@@ -55,7 +55,10 @@ listen servers
         return ["haproxy", "-db", "-f", "haproxy.cfg"]
 
     def answers(self) -> bool:
-        return self._socket.exists() and bool(self._ask("show info"))
+        try:
+            return bool(self._ask("show info"))
+        except OSError:
+            return False
 
     def reset(self) -> None:
         """Do nothing: it has no data."""
