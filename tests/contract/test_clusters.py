@@ -163,7 +163,21 @@ def test_doctor_warns_of_a_node_that_needs_no_majority(galera: Galera) -> None:
             node.sql("SET GLOBAL wsrep_provider_options = 'pc.ignore_sb=false'")
 
 
-@pytest.mark.skipif("mysql_group" not in CLUSTERS, reason="MINTAGE_CLUSTERS does not name it")
+of_groups = pytest.mark.skipif("mysql_group" not in CLUSTERS, reason="MINTAGE_CLUSTERS does not name it")
+
+
+@of_groups
+def test_server_outside_its_group_refuses(mysql_group: MySQLGroup) -> None:
+    first, second, _ = mysql_group.members
+    with open_store(first.url) as one, open_store(second.url) as other:
+        one.reserve("n", 10)
+        second.sql("STOP GROUP_REPLICATION; SET GLOBAL super_read_only = OFF; SET GLOBAL read_only = OFF")
+        assert code_of(lambda: other.reserve("n", 10)) == "store.unavailable"
+        mysql_group.start()
+        assert eventually(lambda: other.reserve("n", 10)).first == 11
+
+
+@of_groups
 def test_doctor_names_the_right_to_see_the_group(mysql_group: MySQLGroup) -> None:
     first = mysql_group.members[0]
     right = "SELECT ON performance_schema.replication_group_members"

@@ -170,8 +170,13 @@ class MySqlStore(Database):
             if self.code(error) != self.unseen:
                 raise
         else:
-            if cursor.fetchall():
-                cursor.execute(self._sql["join"], {"cluster": cluster})
+            if not cursor.fetchall():
+                raise StoreError(
+                    f"{self.url}: the server is outside its group {cluster}: wait until it is a member, or empty "
+                    "group_replication_group_name",
+                    code="store.unavailable",
+                )
+            cursor.execute(self._sql["join"], {"cluster": cluster})
 
     def _bounded(self, timeout_s: int | None) -> float:
         """Return a timeout in seconds, at most that of a verb."""
