@@ -119,6 +119,8 @@ deep: build $(STAMPS)/tests $(STAMPS)/deep servers ## The long proofs: a billion
 	for region in uuid.v1 uuid.v6 uuid.v7 ulid 'ksuid$$' ksuid_ms xid objectid sandflake; do \
 		$(BIN)/python -m tests.simulator --regions "$$region" --ids 10000000 --batch 400 --jobs 2 || exit 1; done
 	MINTAGE_CONTRACT_TURNS=150 $(BIN)/python -m pytest tests/contract -k crowd
+	MINTAGE_MORE_STORES=galera,pgbouncer $(BIN)/python -m pytest tests/contract/every_store -k "galera or pgbouncer"
+	MINTAGE_CLUSTERS=galera,mysql_group $(BIN)/python -m pytest tests/contract/test_clusters.py
 	MINTAGE_WHO_STORES=sqlite,postgresql,redis,mariadb,etcd $(BIN)/python -m pytest tests/integration/test_who.py
 	MINTAGE_PROVE_SECONDS=60 $(BIN)/python -m pytest tests/integration/test_prove.py
 	MINTAGE_INTERRUPT_EVERY=1 $(BIN)/python -m pytest tests/contract/test_interrupts.py

@@ -31,7 +31,7 @@ MEANT_TO_SCAN: Final = {
 """The statements of the restoration of a store, and of an upgrade of its tables."""
 WITHOUT_RECORDS: Final = {
     *("missing", "schemas", "describe", "lock_schema", "has_history", "keep_history", "create_schema"),
-    *("create_grant", "create_grant_index"),
+    *("create_grant", "create_grant_index", "cluster", "member", "join"),
 }
 """The statements that use the catalogue of the database only, or create tables."""
 SMALL: Final = {"mintage_schema", "mintage_life", "mintage_count"}

@@ -9,10 +9,14 @@ import os
 from typing import Final
 
 from tests.servers.etcd import Etcd, EtcdCluster
+from tests.servers.galera import Galera
+from tests.servers.group import MySQLGroup
+from tests.servers.haproxy import HAProxy
 from tests.servers.mariadb import MariaDB, MariaDBPair, MySQL
-from tests.servers.postgresql import PostgreSQL, PostgreSQLLogical, PostgreSQLPair
+from tests.servers.pgbouncer import PgBouncer
+from tests.servers.postgresql import PostgreSQL, PostgreSQLHAProxy, PostgreSQLLogical, PostgreSQLPair
 from tests.servers.proxy import Proxy
-from tests.servers.redis import Redis, RedisCluster, RedisSentinel, RedisWithoutAOF, Valkey
+from tests.servers.redis import Redis, RedisCluster, RedisClusterOfSix, RedisSentinel, RedisWithoutAOF, Valkey
 from tests.servers.server import Daemon, Group, Server, ServerError, program
 
 __all__ = [
@@ -20,16 +24,22 @@ __all__ = [
     "Daemon",
     "Etcd",
     "EtcdCluster",
+    "Galera",
     "Group",
+    "HAProxy",
     "MariaDB",
     "MariaDBPair",
     "MySQL",
+    "MySQLGroup",
+    "PgBouncer",
     "PostgreSQL",
+    "PostgreSQLHAProxy",
     "PostgreSQLLogical",
     "PostgreSQLPair",
     "Proxy",
     "Redis",
     "RedisCluster",
+    "RedisClusterOfSix",
     "RedisSentinel",
     "RedisWithoutAOF",
     "Server",
@@ -49,15 +59,20 @@ KINDS: Final[dict[str, type[Server]]] = {
         RedisWithoutAOF,
         RedisSentinel,
         RedisCluster,
+        RedisClusterOfSix,
         Valkey,
         Etcd,
         EtcdCluster,
+        Galera,
+        MySQLGroup,
+        PgBouncer,
         MariaDBPair,
         PostgreSQLPair,
+        PostgreSQLHAProxy,
         PostgreSQLLogical,
     )
 }
-OF_TODAY: Final = frozenset({"mysql", "valkey"})
+OF_TODAY: Final = frozenset({"mysql", "mysql_group", "valkey"})
 """Servers of the unstable suite of Debian, which are not always available."""
 
 

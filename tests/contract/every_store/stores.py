@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import multiprocessing
+import os
 import uuid
 import warnings
 from typing import TYPE_CHECKING, Any
@@ -23,6 +24,7 @@ BOUND_S = 60
 """Seconds after which a child counts as stuck; never waited for otherwise."""
 
 SERVERS = ["mariadb", "mysql", "postgresql", "redis", "redis_sentinel", "redis_cluster", "valkey", "etcd", "http"]
+SERVERS += [name for name in os.environ.get("MINTAGE_MORE_STORES", "").split(",") if name]
 PAIRS = ["mariadb+redis", "sqlite+redis"]
 STORES = ["memory", "sqlite", *SERVERS, *PAIRS]
 

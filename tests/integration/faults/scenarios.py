@@ -19,13 +19,18 @@ from tests.servers import (
     Daemon,
     Etcd,
     EtcdCluster,
+    Galera,
     MariaDB,
     MariaDBPair,
     MySQL,
+    MySQLGroup,
+    PgBouncer,
     PostgreSQL,
+    PostgreSQLHAProxy,
     PostgreSQLLogical,
     PostgreSQLPair,
     Redis,
+    RedisClusterOfSix,
     RedisSentinel,
     RedisWithoutAOF,
     Valkey,
@@ -37,6 +42,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
+    from tests.integration.faults.crew import Worker
     from tests.servers import Server
     from tests.servers.pair import Pair
 
@@ -252,6 +258,128 @@ def member_lost(server: EtcdCluster, directory: Path) -> Row:
         return row("kill -9 of a member of three, and of a second one", server, crew, seen)
 
 
+def member_frozen(server: EtcdCluster, directory: Path) -> Row:
+    """Freeze each member in turn, the leader among them; the others go on, and the frozen one returns."""
+    with Crew(directory, url_of(server, directory)) as crew:
+        crew.start_minting(4)
+        for member in server.members:
+            member.pause()
+            crew.all_mint_on()
+            member.resume()
+            crew.all_mint_on()
+        crew.stop()
+        seen = "the other two go on"
+        return row("SIGSTOP of each member of three in turn", server, crew, seen)
+
+
+def node_killed(server: Galera | MySQLGroup, directory: Path) -> Row:
+    """Kill a server of a cluster while processes write to two of its servers."""
+    with Crew(directory, url_of(server, directory)) as crew:
+        here, there = start_at_two(crew, server)
+        server.members[1].kill()
+        for worker in there:
+            worker.wait_for("refused")
+        for worker in here:
+            worker.wait_for_more()
+        server.start()
+        crew.all_mint_on()
+        crew.stop()
+        seen = "those that write to the other server go on"
+        return row("kill -9 of a server of three, while processes write to two", server, crew, seen)
+
+
+def node_cut_off(server: Galera, directory: Path) -> Row:
+    """Cut a node off from the others while processes write to it and to another one."""
+    with Crew(directory, url_of(server, directory)) as crew:
+        here, there = start_at_two(crew, server)
+        with server.members[1].partitioned():
+            for worker in there:
+                worker.wait_for("refused")
+            for worker in here:
+                worker.wait_for_more()
+        server.start()
+        crew.all_mint_on()
+        crew.stop()
+        seen = "the node that is cut off refuses; the majority goes on"
+        return row("a server of three is cut off, while processes write to it and to another", server, crew, seen)
+
+
+def node_frozen(server: Galera | MySQLGroup, directory: Path) -> Row:
+    """Freeze a server of a cluster until the others expel it, while processes write to it and to another one."""
+    with Crew(directory, url_of(server, directory)) as crew:
+        here, there = start_at_two(crew, server)
+        server.members[1].pause()
+        for worker in there:
+            worker.wait_for("refused")
+        for worker in here:
+            worker.wait_for_more()
+        server.members[1].resume()
+        server.start()
+        crew.all_mint_on()
+        crew.stop()
+        seen = "the others expel it; it joins them again"
+        return row("SIGSTOP of a server of three, while processes write to it and to another", server, crew, seen)
+
+
+def start_at_two(crew: Crew, server: Galera | MySQLGroup) -> tuple[list[Worker], list[Worker]]:
+    """Start workers that name the first server, and others that name the second one."""
+    here, there = (crew.start_minting(2, store=member.url) for member in server.members[:2])
+    crew.all_mint_on()
+    return here, there
+
+
+def pooler_killed(server: PgBouncer, directory: Path) -> Row:
+    """Kill the pooler; then freeze it while its server crashes and comes back."""
+    with Crew(directory, url_of(server, directory)) as crew:
+        crew.start_minting(4)
+        crew.all_mint_on()
+        server.pooler.kill()
+        for worker in crew.workers:
+            worker.wait_for("refused")
+        server.start()
+        crew.all_mint_on()
+        server.pooler.pause()
+        server.server.kill()
+        server.server.start()
+        server.pooler.resume()
+        crew.all_mint_on()
+        crew.stop()
+        return row("kill -9 of the pooler; SIGSTOP of it while its server is killed", server, crew)
+
+
+def master_killed_and_slot_moved(server: RedisClusterOfSix, directory: Path) -> Row:
+    """Move the slot of the integers to another master, and kill that of a pool; its replica takes over."""
+    with Crew(directory, url_of(server, directory)) as crew:
+        crew.start_minting(4)
+        crew.all_mint_on()
+        for key in ("mintage:{namespace:orders}", "mintage:{pool:ulid}"):
+            server.move(int(server.ask("CLUSTER", "KEYSLOT", key)))
+        crew.all_mint_on()
+        slot = int(server.ask("CLUSTER", "KEYSLOT", "mintage:{pool:uuid.v7}"))
+        victim = next(master for master in server.masters if master.serves(slot))
+        victim.kill()
+        server.until(lambda: any(master.serves(slot) for master in server.masters), "its replica takes over")
+        crew.all_mint_on()
+        server.start()
+        crew.all_mint_on()
+        crew.stop()
+        return row("two slots move; kill -9 of a master of three, whose replica takes over", server, crew, RESTS)
+
+
+def roles_swapped(server: PostgreSQLHAProxy, directory: Path) -> Row:
+    """Swap the roles of two servers twice, and tell the proxy in front of them."""
+    with Crew(directory, url_of(server, directory)) as crew:
+        crew.start_minting(4)
+        for _ in range(2):
+            crew.all_mint_on()
+            server.failover()
+            crew.all_mint_on()
+            server.start()
+        crew.all_mint_on()
+        crew.stop()
+        return row("primary and standby behind HAProxy swap roles twice", server, crew, RESTS)
+
+
 def process_stopped(server: Server | None, directory: Path) -> Row:
     """Stop a process past its window; it reports the loss of its number before it mints."""
     with Crew(directory, url_of(server, directory), schemes=LEASES, nodes=1, max_wait_ms=10_000, anew=False) as crew:
@@ -415,4 +543,11 @@ SCENARIOS: Final = (
     Scenario(standby_promoted_and_forgets, (PostgreSQLPair, MariaDBPair)),
     Scenario(subscriber_takes_over, (PostgreSQLLogical,), is_quick=False),
     Scenario(member_lost, (EtcdCluster,)),
+    Scenario(member_frozen, (EtcdCluster,), is_quick=False),
+    Scenario(node_killed, (Galera, MySQLGroup), is_quick=False),
+    Scenario(node_cut_off, (Galera,), is_quick=False),
+    Scenario(node_frozen, (Galera, MySQLGroup), is_quick=False),
+    Scenario(pooler_killed, (PgBouncer,)),
+    Scenario(master_killed_and_slot_moved, (RedisClusterOfSix,), is_quick=False),
+    Scenario(roles_swapped, (PostgreSQLHAProxy,), is_quick=False),
 )
