@@ -47,6 +47,7 @@ __all__ = [
     "MINTED",
     "Format",
     "Part",
+    "check_share",
     "known_pool_layout",
     "of_layout",
     "read_layout",
@@ -81,3 +82,21 @@ def known_pool_layout(text: str) -> tuple[str, int, datetime | None] | None:
         return read_pool_layout(text)
     except ConfigError:
         return None
+
+
+def check_share(layout: str, nodes: range) -> None:
+    """Check that the share of a pool is within its layout, if this version knows that.
+
+    :raises ConfigError: ``config.node``: it is not.
+
+    >>> check_share("snowflake time:41 node:10 sequence:12 @0 1ms", range(1023, 1025))
+    Traceback (most recent call last):
+    mintage.errors.ConfigError: nodes 1023..1024 are outside 0..1023, the node numbers of the layout: choose less
+    """
+    known = known_pool_layout(layout)
+    if known is not None and nodes.stop > known[1]:
+        raise ConfigError(
+            f"nodes {nodes.start}..{nodes.stop - 1} are outside 0..{known[1] - 1}, the node numbers of the layout: "
+            "choose less",
+            code="config.node",
+        )

@@ -12,7 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from mintage._core import monotonic_s
-from mintage.errors import LeaseError, MintError, StoreError
+from mintage.errors import ConfigError, LeaseError, MintError, StoreError
 from mintage.lease.keeper import Task
 from mintage.rules import MAX_INTEGER, Lease
 from mintage.store import new_token
@@ -198,8 +198,9 @@ class LeaseClient(Task):
                         span_ms=self._span_ms,
                         never_used=self.never_used,
                     )
-            except LeaseError as error:
-                if error.code != "lease.none_free" or at + 1 == len(choices):
+            except (ConfigError, LeaseError) as error:
+                # The first choices may all be outside the pool's share.
+                if error.code not in {"config.node", "lease.none_free"} or at + 1 == len(choices):
                     raise
             else:
                 granted = self._checked(lease, nodes)
