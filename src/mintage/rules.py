@@ -160,7 +160,7 @@ class PoolRecord:
     history_from_ms: Ms = 0
     """The store's clock when the history began; 0 if it has not begun."""
     first_node: Node = 0
-    """The first number of its share. Stores of other regions may grant the numbers outside of it."""
+    """The first number of its share. Another store may grant the numbers outside of it."""
     last_node: Node = MAX_NODES - 1
     """The last number of its share."""
 
@@ -493,8 +493,8 @@ def share_of(pool: PoolRecord, nodes: range) -> range:
     if not found:
         asked = f"number {nodes.start} is" if len(nodes) == 1 else f"numbers {nodes.start}..{nodes.stop - 1} are"
         raise ConfigError(
-            f"node {asked} outside the share {pool.first_node}..{pool.last_node} of pool {pool.name!r}, and may be in "
-            "use in another region: choose numbers of the share",
+            f"node {asked} outside the share {pool.first_node}..{pool.last_node} of pool {pool.name!r}: choose "
+            "numbers of the share, as another store may grant the others",
             code="config.node",
         )
     return found
@@ -521,9 +521,9 @@ def set_share(
         if nodes.start < pool.first_node or nodes.stop - 1 > pool.last_node:
             raise ConfigError(
                 f"nodes {nodes.start}..{nodes.stop - 1} are not within the share {pool.first_node}..{pool.last_node} "
-                f"of pool {pool.name!r}, and may be in use in another region: take them from its share there, and say "
-                f"when their last window ends, by: mintage pools create {pool.name} --nodes "
-                f"{nodes.start}-{nodes.stop - 1} --wider-from TIME",
+                f"of pool {pool.name!r}, and another store may grant the others: narrow its share, and repeat this with the "
+                f"time that it prints, by: mintage pools create {pool.name} --nodes {nodes.start}-{nodes.stop - 1} "
+                "--wider-from TIME",
                 code="config.node",
             )
         return share
@@ -554,7 +554,7 @@ def check_quarantine(pool: PoolRecord, store_now_ms: int, *, never_used: bool) -
     if never_used and pool.history_lost:
         raise LeaseError(
             f"pool {pool.name!r} cannot know which node numbers were never used, as it is new on this server, got "
-            f"numbers of another region, or the server changed or lost data: {remedy} lease numbers that no generator "
+            f"numbers of another store, or the server changed or lost data: {remedy} lease numbers that no generator "
             "ever had from another pool, by nodes=range(...)",
             code="lease.none_free",
         )

@@ -130,7 +130,7 @@ def operations() -> Iterator[Ask]:
     spec: dict[str, object] = {"start": "1", "maximum": "1000", "stride": 1, "offset": 0}
     integers = [0, 1, "0", "1", "007", "-1", -1, *HUGE, str(2**63 - 1), str(2**63), "9" * 20, "9" * 21, *NOT_INTEGERS]
     small = [0, 1, 2, -1, 2**16, 2**16 + 1, *HUGE, *NOT_INTEGERS]
-    changes = {
+    changes: dict[str, Sequence[object]] = {
         "start": integers,
         "maximum": integers,
         "stride": small,
@@ -169,7 +169,7 @@ def operations() -> Iterator[Ask]:
     tail: dict[str, object] = {"first": "1", "last": "1000", "first_unused": "900", "serial": 1}
     for junk in JUNK:
         yield Ask("POST", "/v1/sequences/reserved:give-back", junk)
-    changes: dict[str, Sequence[object]] = {
+    changes = {
         **dict.fromkeys(("first", "last", "first_unused"), integers),
         "serial": [-1, 0, 2**53 - 1, *HUGE, *NOT_INTEGERS],
         "stride": [1, 3, *small],

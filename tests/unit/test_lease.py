@@ -510,7 +510,7 @@ def test_grant_counts_server_changes_and_no_copy() -> None:
         (
             lambda: check_quarantine(replace(POOL, history_lost=True), NOW, never_used=True),
             ("pool 'p' cannot know which node numbers were never used, as it is new on this server, got numbers "
-            "of another region, or the server changed or lost data: if no ID was ever minted with its node numbers, "
+            "of another store, or the server changed or lost data: if no ID was ever minted with its node numbers, "
             "say so: mintage pools create p --never-used; else lease numbers that no generator ever had from another "
             "pool, by nodes=range(...)"),
         ),

@@ -34,11 +34,13 @@ from mintage._core.formats import (
 )
 from mintage.errors import ConfigError
 from mintage.formats.kinds import KINDS
+from mintage.rules import ALL_NODES, is_number
 
 if TYPE_CHECKING:
     from datetime import datetime
 
     from mintage import snowflake
+    from mintage.rules import PoolRecord
 
 __all__ = [
     "AMBIGUOUS_FORMATS",
@@ -52,6 +54,8 @@ __all__ = [
     "of_layout",
     "read_layout",
     "read_pool_layout",
+    "read_share",
+    "share_text",
     "write_layout",
 ]
 
@@ -100,3 +104,28 @@ def check_share(layout: str, nodes: range) -> None:
             "choose less",
             code="config.node",
         )
+
+
+def read_share(layout: str, text: str) -> range:
+    """Return the node numbers of a pool's share that a text spells, within the pool's layout.
+
+    :raises ConfigError: ``config.node``: it spells none, or some that the layout lacks.
+
+    >>> read_share("sno/1", "0-511")
+    range(0, 512)
+    """
+    first, _, last = text.strip().partition("-")
+    if not (is_number(first, 14) and is_number(last, 14) and int(first) <= int(last)):
+        raise ConfigError(
+            f"nodes {text[:40]!a} are no range: write the first and the last number, such as 0-511", code="config.node"
+        )
+    nodes = range(int(first), int(last) + 1)
+    check_share(layout, nodes)
+    return nodes
+
+
+def share_text(pool: PoolRecord) -> str | None:
+    """Return the share of a pool, as :func:`read_share` reads it; ``None`` if it has all numbers of its layout."""
+    known = known_pool_layout(pool.layout)
+    last = (known[1] if known else len(ALL_NODES)) - 1
+    return None if pool.first_node == 0 and pool.last_node >= last else f"{pool.first_node}-{min(pool.last_node, last)}"

@@ -164,8 +164,8 @@ class Store(ABC):
         lost its data. The statement ends the quarantine; if it is false, IDs repeat. The store refuses it if it knows
         better.
 
-        ``nodes`` is the pool's share, the only numbers that it grants; without it, a new pool has all numbers. Where
-        regions have a store each, their shares are disjoint. The share of an existing pool may be narrowed at any time:
+        ``nodes`` is the pool's share, the only numbers that it grants; without it, a new pool has all numbers. Stores
+        that know nothing of each other need disjoint shares. The share of an existing pool may be narrowed at any time:
         a holder of a number outside of it mints to the end of its window, which no later extension moves. It may be
         widened only with ``wider_from_ms``, in milliseconds since the Unix epoch, which states that no other store's
         holders mint under ``nodes`` from that time on. If the statement is false, IDs repeat. No window of the pool

@@ -1,4 +1,4 @@
-"""Tests of every store: the share of a pool, for regions that have a store each."""
+"""Tests of every store: the share of a pool, for stores that know nothing of each other."""
 
 from __future__ import annotations
 

@@ -309,9 +309,9 @@ async def _put_pool(ask: Ask, pool: Pool, body: NewPool) -> PoolFacts:
 
     `history_ms` is the time for which the pool keeps the past grants of its node numbers.
 
-    `nodes` is the pool's share, for regions that have a store each. An existing share is narrowed at once: the window
-    of a holder outside of it runs to its end. It is widened only with `wider_from_ms`: if processes of another region
-    mint under those numbers at that time or later, IDs repeat.
+    `nodes` is the pool's share, for stores that know nothing of each other. An existing share is narrowed at once: the
+    window of a holder outside of it runs to its end. It is widened only with `wider_from_ms`: if processes of another
+    store mint under those numbers at that time or later, IDs repeat.
     """
     record = await ask.service.ask(
         ask.caller,
