@@ -521,9 +521,9 @@ def set_share(
         if nodes.start < pool.first_node or nodes.stop - 1 > pool.last_node:
             raise ConfigError(
                 f"nodes {nodes.start}..{nodes.stop - 1} are not within the share {pool.first_node}..{pool.last_node} "
-                f"of pool {pool.name!r}, and another store may grant the others: narrow its share, and repeat this with the "
-                f"time that it prints, by: mintage pools create {pool.name} --nodes {nodes.start}-{nodes.stop - 1} "
-                "--wider-from TIME",
+                f"of pool {pool.name!r}, and another store may grant others: narrow its share, and repeat this with "
+                f"the time that it prints, by: mintage pools create {pool.name} --nodes "
+                f"{nodes.start}-{nodes.stop - 1} --wider-from TIME",
                 code="config.node",
             )
         return share
