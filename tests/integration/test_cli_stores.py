@@ -339,7 +339,7 @@ def test_share_of_a_pool_is_set_and_shown(shell: Shell) -> None:
             store.extend(outside, now_ms=store.now_ms(), next_token="next")
     shown = shell.output("pools", "show", "sno")
     assert re.search("share +5-32767", shown)
-    assert "others are free" not in shown
+    assert "another store" not in shown
     assert "5-32767 of 65,536" in shell.output("pools", "list")
     found = shell.findings()["pools", "sno"]
     assert "1 of 32,763 node numbers, its share 5-32767, held" in found["text"]

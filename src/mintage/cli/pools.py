@@ -318,7 +318,10 @@ def _draw_pool(
                 (f"{layout.nodes:,}" if layout else "not known to this version", ""),
             ],
             [("  share", "quiet"), (catalogue.share_text(pool) or "all of them", "")],
-            *([("  others are free", "quiet"), (f"from {each} on", "attention")] for each in free.values()),
+            *(
+                [("  other numbers", "quiet"), (f"free for another store from {each} on", "attention")]
+                for each in free.values()
+            ),
             [("  granted", "quiet"), (f"{granted:,}", "")],
             [("  held now", "quiet"), (f"{held:,}", "")],
             [("  span", "quiet"), (f"{_length(pool.span_ms)}, the longest so far", "")],
