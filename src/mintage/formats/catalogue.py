@@ -125,7 +125,13 @@ def read_share(layout: str, text: str) -> range:
 
 
 def share_text(pool: PoolRecord) -> str | None:
-    """Return the share of a pool, as :func:`read_share` reads it; ``None`` if it has all numbers of its layout."""
+    """Return the share of a pool, as :func:`read_share` reads it; ``None`` if it has all numbers of its layout.
+
+    >>> from mintage.rules import create_pool, set_share
+    >>> pool = create_pool("sno", "sno/1", 30_000, "server")
+    >>> share_text(pool), share_text(set_share(pool, range(512), 0))
+    (None, '0-511')
+    """
     known = known_pool_layout(pool.layout)
     last = (known[1] if known else len(ALL_NODES)) - 1
     return None if pool.first_node == 0 and pool.last_node >= last else f"{pool.first_node}-{min(pool.last_node, last)}"
