@@ -19,10 +19,13 @@ clock can delay a grant or waste a window, but it cannot make two windows overla
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from mintage._core import sha1
 from mintage.errors import ArgumentError, ConfigError, FieldError, GenerationError, LeaseError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
 
 SPAN_MS: Final = 30_000
 """The length of a window in milliseconds, and so the time of one node number that a crash wastes at most."""
@@ -47,6 +50,8 @@ changed."""
 MAX_NODES: Final = 2**44
 """The size of the largest pool, which is locality's."""
 ALL_NODES: Final = range(MAX_NODES)
+MAX_RANGES: Final = 64
+"""The most ranges of node numbers that a generator chooses from."""
 MAX_INTEGER: Final = 2**63 - 1
 MAX_COUNT: Final = 2**31 - 1
 MAX_STRIDE: Final = 2**31 - 1
@@ -369,6 +374,51 @@ def check_nodes(nodes: range) -> None:
     """
     if not isinstance(nodes, range) or nodes.step != 1 or not 0 <= nodes.start < nodes.stop <= MAX_NODES:
         raise ConfigError(f"nodes {nodes!r} is not a range of step 1 within 0..{MAX_NODES}", code="config.node")
+
+
+def node_ranges(nodes: Iterable[int | range]) -> list[range]:
+    """Return node numbers and ranges of them as ascending ranges that neither overlap nor touch, at most 64.
+
+    >>> node_ranges([range(8), 900, 8, 17])
+    [range(0, 9), range(17, 18), range(900, 901)]
+
+    :raises ConfigError: ``config.node``: as :func:`check_nodes`; also for no numbers, or more ranges.
+    """
+    found = merge_ranges(part if isinstance(part, range) else range(part, part + 1) for part in nodes)
+    if not found:
+        raise ConfigError("nodes has no node number: give one or more", code="config.node")
+    if len(found) > MAX_RANGES:
+        raise ConfigError(
+            f"nodes has {len(found)} ranges of node numbers; the limit is {MAX_RANGES}, as each is a request to the "
+            "store: give fewer and longer ranges",
+            code="config.node",
+        )
+    return found
+
+
+def merge_ranges(parts: Iterable[range]) -> list[range]:
+    """Return the numbers of ``parts`` as ascending ranges that neither overlap nor touch.
+
+    :raises ConfigError: ``config.node``: as :func:`check_nodes`.
+    """
+    found: list[range] = []
+    for part in sorted(parts, key=lambda part: part.start):
+        check_nodes(part)
+        if found and part.start <= found[-1].stop:
+            found[-1] = range(found[-1].start, max(found[-1].stop, part.stop))
+        else:
+            found.append(part)
+    return found
+
+
+def nodes_text(nodes: Sequence[range]) -> str:
+    """Return ranges of node numbers as text, such as ``0..15, 900``, cut at 200 characters.
+
+    >>> nodes_text([range(16), range(900, 901)])
+    '0..15, 900'
+    """
+    text = ", ".join(str(each.start) if len(each) == 1 else f"{each.start}..{each.stop - 1}" for each in nodes)
+    return text if len(text) <= 200 else f"{text:.200}…"
 
 
 def check_span(span_ms: int) -> None:

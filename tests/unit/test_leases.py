@@ -269,6 +269,53 @@ def test_node_number_and_nodes_exclude_each_other() -> None:
 
 
 @pytest.mark.usefixtures("inline")
+@pytest.mark.parametrize("nodes", [{3, 17, 900}, [900, range(17, 18), 3], (range(3, 4), 17, 17, 900)], ids=repr)
+def test_numbers_of_a_set_are_leased(nodes: Any, store: MemoryStore, clock: ManualClock) -> None:
+    holders = [snowflake.Generator(store=store, clock=clock, nodes=nodes) for _ in range(3)]
+    assert [snowflake.DEFAULT.parse(each.new()).node for each in holders] == [3, 17, 900]
+
+
+@pytest.mark.usefixtures("inline")
+def test_refusal_of_a_set_names_it_and_the_soonest_number(store: MemoryStore, clock: ManualClock) -> None:
+    spans = {3: 30_000, 17: 20_000, 900: 25_000}
+    holders = [snowflake.Generator(node, store=store, clock=clock, span_ms=ms) for node, ms in spans.items()]
+    assert all(each.new() for each in holders)
+    late = snowflake.Generator(store=store, clock=clock, nodes={3, 17, 900}, max_wait_ms=0)
+    with pytest.raises(LeaseError, match=r"^no node number of 3, 17, 900 can be leased; .* number 17 of") as caught:
+        late.new()
+    assert (caught.value.code, caught.value.retry_after_ms) == ("lease.none_free", 20_000)
+
+
+class Share(MemoryStore):
+    """A store whose pools have the numbers below 8 alone."""
+
+    def acquire(self, pool: str, **options: Any) -> Any:
+        if options["nodes"].start >= 8:
+            raise ConfigError(f"{options['nodes']} is outside the pool", code="config.node")
+        return super().acquire(pool, **options)
+
+
+@pytest.mark.usefixtures("inline")
+def test_range_that_a_pool_has_not_is_passed_over(clock: ManualClock) -> None:
+    store = Share(clock=lambda: clock.now_ns // MS)
+    options: dict[str, Any] = {"store": store, "clock": clock, "max_wait_ms": 0}
+    with snowflake.Generator(nodes={5, 900}, **options) as within:
+        within.new()
+        assert within.node == 5
+        assert code_of(snowflake.Generator(nodes={5, 900}, **options).new) == "lease.none_free"
+    with pytest.raises(ConfigError, match="has no node number of 10, 900: ") as caught:
+        snowflake.Generator(nodes={10, 900}, **options).new()
+    assert caught.value.code == "config.node"
+
+
+@pytest.mark.usefixtures("inline")
+def test_64_ranges_are_tried(store: MemoryStore, clock: ManualClock) -> None:
+    chosen = set(range(0, 128, 2))
+    holders = [snowflake.Generator(store=store, clock=clock, nodes=chosen) for _ in range(64)]
+    assert {snowflake.DEFAULT.parse(each.new()).node for each in holders} == chosen
+
+
+@pytest.mark.usefixtures("inline")
 def test_backfill_requires_a_never_used_number(store: MemoryStore, clock: ManualClock) -> None:
     past = (NOW_MS - 10**9) * MS
     usual = sno.Generator(store=store, clock=clock)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 from mintage._core import monotonic_s
 from mintage.errors import ConfigError, LeaseError, MintError, StoreError
 from mintage.lease.keeper import Task
-from mintage.rules import MAX_INTEGER, Lease
+from mintage.rules import MAX_INTEGER, Lease, merge_ranges, nodes_text
 from mintage.store import new_token
 
 if TYPE_CHECKING:
@@ -185,8 +185,8 @@ class LeaseClient(Task):
         return lambda: self._set_lease(extended)
 
     def _acquire(self, now_ms: int, asked_s: float) -> Callable[[], None]:
-        choices = self._nodes()
-        for at, nodes in enumerate(choices):
+        choices, refusals = self._nodes(), list[MintError]()
+        for nodes in choices:
             try:
                 with self._in_time(asked_s):
                     lease = self.store.acquire(
@@ -198,14 +198,15 @@ class LeaseClient(Task):
                         span_ms=self._span_ms,
                         never_used=self.never_used,
                     )
-            except (ConfigError, LeaseError) as error:
-                # The first choices may all be outside the pool's share.
-                if error.code not in {"config.node", "lease.none_free"} or at + 1 == len(choices):
+            except (LeaseError, ConfigError) as error:
+                # The latter: a pool has no number of this range.
+                if error.code not in {"lease.none_free", "config.node"}:
                     raise
+                refusals.append(error)
             else:
                 granted = self._checked(lease, nodes)
                 return lambda: self._set_lease(granted, new=True)
-        raise AssertionError("a lease client has node numbers to choose from")
+        raise _soonest(choices, refusals)
 
     def _checked(self, lease: Lease, asked: Lease | range, token: str | None = None) -> Lease:
         """Return the lease that the store answered with, if it is valid: not shorter than before, with the token.
@@ -305,3 +306,24 @@ class LeaseClient(Task):
     def close(self) -> None:
         """Let the lease expire: how much of it was used is unknown here."""
         self.closed = True
+
+
+def _soonest(choices: Sequence[range], refusals: Sequence[MintError]) -> MintError:
+    """Return the refusal of the number that comes free first, with the names of all that were asked for."""
+    asked = merge_ranges(choices)
+    leased = [each for each in refusals if isinstance(each, LeaseError)]
+    if not leased:
+        refusal = refusals[-1]
+        text = f"the pool has no node number of {nodes_text(asked)}: {refusal}"
+        return refusal if len(asked) == 1 else ConfigError(text, code="config.node")
+    # The last of equals: a later choice may contain an earlier one, such as the own number of a process.
+    soonest = min(
+        reversed(leased), key=lambda each: MAX_INTEGER if each.retry_after_ms is None else each.retry_after_ms
+    )
+    if len(asked) == 1:
+        return soonest
+    return LeaseError(
+        f"no node number of {nodes_text(asked)} can be leased; the soonest: {soonest}",
+        code="lease.none_free",
+        retry_after_ms=soonest.retry_after_ms,
+    )
