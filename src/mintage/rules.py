@@ -564,11 +564,13 @@ def set_share(
     under ``nodes`` at that time or later: then no window begins before, and every number counts as used. It is no later
     than a clock may be ahead, as a window that a server forgets must end with the quarantine.
 
-    :raises ConfigError: ``config.node``: the share would be wider, and ``wider_from_ms`` is missing, or too late.
+    :raises ConfigError: ``config.node``: ``wider_from_ms`` is too late; or the share would be wider, and
+        ``wider_from_ms`` is missing, or more than a day ago.
     """
     share = replace(pool, first_node=nodes.start, last_node=nodes.stop - 1)
+    is_wider = nodes.start < pool.first_node or nodes.stop - 1 > pool.last_node
     if wider_from_ms is None:
-        if nodes.start < pool.first_node or nodes.stop - 1 > pool.last_node:
+        if is_wider:
             raise ConfigError(
                 f"nodes {nodes.start}..{nodes.stop - 1} are not within the share {pool.first_node}..{pool.last_node} "
                 f"of pool {pool.name!r}, and another store may grant others: narrow its share, and repeat this with "
@@ -582,6 +584,13 @@ def set_share(
         raise ConfigError(
             f"wider_from_ms {wider_from_ms} is {ahead_ms} ms ahead of the store's clock; the limit is {limit_ms} ms: "
             "wait until then, and repeat it",
+            code="config.node",
+        )
+    if is_wider and -ahead_ms > MAX_SPAN_MS:
+        # A script that is run again must not take numbers back that the store has given up since.
+        raise ConfigError(
+            f"wider_from_ms {wider_from_ms} is {-ahead_ms} ms ago; the limit for a wider share is {MAX_SPAN_MS} ms: "
+            "state a later time, if no other store grants these numbers now",
             code="config.node",
         )
     return replace(share, floor_ms=max(pool.floor_ms, wider_from_ms), history_lost=True)

@@ -659,7 +659,7 @@ def test_scripts_of_versions_without_shares_refuse_a_share(store: Store, redis: 
     assert stores.acquire(store, nodes=range(5, 99)).node == 5
     with pytest.raises(ResponseError, match="damaged: upgrade_mintage_ms is no whole number"):
         ask()
-    store.create_pool("p", layout="test", nodes=rules.ALL_NODES, wider_from_ms=0)
+    store.create_pool("p", layout="test", nodes=rules.ALL_NODES, wider_from_ms=store.now_ms())
     assert ask() == "test"
 
 
@@ -929,7 +929,7 @@ def verbs(draw: st.DrawFn) -> Callable[[Store, int, list[NodeRecord]], object]:
     layout, never_used = draw(st.sampled_from(["test"] * 19 + ["other"])), draw(st.sampled_from([False] * 3 + [True]))
     history_ms = draw(st.sampled_from([None, None, 0, 1, 100_000, rules.MAX_HISTORY_MS]))
     share = draw(st.sampled_from([None, None, rules.ALL_NODES, range(2), range(1, 3), range(5, 9)]))
-    wider = draw(st.none() | CLOCKS | ABOUT) if share else None
+    wider = draw(st.none() | CLOCKS | ABOUT | st.just(-rules.MAX_SPAN_MS - 1)) if share else None
     own, previous, following = (draw(st.sampled_from([*TOKENS, extra])) for extra in ("of nobody", "", "of-nobody"))
     until, is_known, is_current = draw(ABOUT | st.just(61_000)), draw(st.booleans()), draw(st.booleans())
 

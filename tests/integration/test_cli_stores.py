@@ -12,7 +12,7 @@ import sys
 import time
 from contextlib import closing
 from dataclasses import replace
-from datetime import datetime
+from datetime import UTC, datetime
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -357,8 +357,11 @@ def test_share_is_widened_only_with_a_time_that_has_come(shell: Shell) -> None:
     done = shell.run(*wide, "--wider-from", "2100-01-01")
     assert (done.returncode, "ahead of the store's clock" in done.stderr) == (CATALOGUE["config.node"].exit, True)
     assert shell.facts("pools", "list")[0]["share"] == "0-9"
-    (wider,) = shell.facts(*wide, "--wider-from", "2026-01-31T12:00:00.0001Z")
-    assert (wider["share"], wider["floor"], wider["history_lost"]) == (None, "2026-01-31T12:00:00.001Z", True)
+    done = shell.run(*wide, "--wider-from", "2026-01-31")
+    assert (done.returncode, "ms ago; the limit" in done.stderr) == (CATALOGUE["config.node"].exit, True)
+    now = f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%S}"
+    (wider,) = shell.facts(*wide, "--wider-from", f"{now}.0001Z")
+    assert (wider["share"], wider["floor"], wider["history_lost"]) == (None, f"{now}.001Z", True)
     assert "free_from" not in wider
 
 

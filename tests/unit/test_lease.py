@@ -321,6 +321,14 @@ def test_wider_share_grants_no_window_before_its_time(nodes: range) -> None:
     assert set_share(pool, nodes, NOW, wider_from_ms=0).floor_ms == pool.floor_ms
 
 
+def test_old_time_does_not_widen_a_share_again() -> None:
+    with pytest.raises(ConfigError, match="86400001 ms ago; the limit for a wider share is 86400000 ms") as caught:
+        set_share(HALF, range(1024), NOW, wider_from_ms=NOW - MAX_SPAN_MS - 1)
+    assert caught.value.code == "config.node"
+    assert set_share(HALF, range(1024), NOW, wider_from_ms=NOW - MAX_SPAN_MS).share == range(1024)
+    assert set_share(HALF, range(600, 700), NOW, wider_from_ms=0).share == range(600, 700)
+
+
 def test_wider_share_waits_for_its_time() -> None:
     with pytest.raises(ConfigError, match="5001 ms ahead of the store's clock; the limit is 5000 ms") as caught:
         set_share(HALF, range(1024), NOW, wider_from_ms=NOW + CLOCK_LIMIT_MS + 1)

@@ -169,11 +169,12 @@ class Store(ABC):
         a holder of a number outside of it mints to the end of its window, which no later extension moves. It may be
         widened only with ``wider_from_ms``, in milliseconds since the Unix epoch, which states that no other store's
         holders mint under ``nodes`` from that time on. If the statement is false, IDs repeat. No window of the pool
-        begins before that time, which must have come, and every number counts as used.
+        begins before that time, which must have come in the last 24 hours, and every number counts as used.
 
         :raises ConfigError: ``config.pool``: the pool exists with another layout, or ``never_used`` is false, as the
             store may have lost grants and has the record of another; ``config.node``: ``nodes`` is no valid range, or
-            not within the share and ``wider_from_ms`` is missing or too late; ``config.name``, ``config.span``.
+            not within the share and ``wider_from_ms`` is missing or outside its limits; ``config.name``,
+            ``config.span``.
         """
 
     @abstractmethod

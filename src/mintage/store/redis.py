@@ -416,6 +416,7 @@ class RedisStore(Store):
             "cooldown_ms": rules.COOLDOWN_MS,
             "default_history_ms": rules.HISTORY_MS,
             "default_last_node": rules.ALL_NODES[-1],
+            "oldest_ms": rules.MAX_SPAN_MS,
             "pruned": rules.PRUNED,
         }
         return Seen(pool, self._run("leases", "pool", pool, keys, verb, **arguments))

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from mintage.rules import ALL_NODES, CLOCK_LIMIT_MS, LATEST_MS, MAX_NODES
+from mintage.rules import ALL_NODES, CLOCK_LIMIT_MS, LATEST_MS, MAX_NODES, MAX_SPAN_MS
 from mintage.store import Store, open_store
 from tests.contract.every_store.stores import LAYOUT, acquire, extend, new_pool
 from tests.helpers.outcomes import code_of, refusal
@@ -90,6 +90,7 @@ def test_wider_share_needs_the_time_from_which_nobody_mints(store: Store) -> Non
     late_ms = store.now_ms() + CLOCK_LIMIT_MS + 60_000
     assert code_of(lambda: widened(store, range(5), late_ms)) == "config.node"
     assert code_of(lambda: widened(store, range(5), LATEST_MS)) == "config.node"
+    assert code_of(lambda: widened(store, range(5), store.now_ms() - MAX_SPAN_MS - 60_000)) == "config.node"
     assert store.get_pool("p") == before
 
 

@@ -138,16 +138,17 @@ local function share_of(pool)
   return a.first < a.stop
 end
 
--- Sets the share; returns false if it would be wider and the request has no time for that, or one that has not come.
+-- Sets the share; returns false if the request has a time that has not come, or none or an old one for a wider share.
 local function set_share(pool)
   if not a.first then
     return true
   end
+  local is_wider = a.first < pool.first_node or a.stop - 1 > pool.last_node
   if not a.wider_from_ms then
-    if a.first < pool.first_node or a.stop - 1 > pool.last_node then
+    if is_wider then
       return false
     end
-  elseif a.wider_from_ms - store_now_ms > a.limit_ms then
+  elseif a.wider_from_ms - store_now_ms > a.limit_ms or (is_wider and store_now_ms - a.wider_from_ms > a.oldest_ms) then
     return false
   else
     pool.floor_ms = math.max(pool.floor_ms, a.wider_from_ms)
