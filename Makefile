@@ -123,6 +123,7 @@ deep: build $(STAMPS)/tests $(STAMPS)/deep servers ## The long proofs: a billion
 		$(BIN)/python -m tests.simulator --divided --regions "$$region" --ids 10000000 --batch 400 --jobs 2 || exit 1; done
 	MINTAGE_CONTRACT_TURNS=150 $(BIN)/python -m pytest tests/contract -k crowd
 	MINTAGE_WHO_STORES=sqlite,postgresql,redis,mariadb,etcd $(BIN)/python -m pytest tests/integration/test_who.py
+	MINTAGE_PROVE_SECONDS=60 $(BIN)/python -m pytest tests/integration/test_prove.py
 	MINTAGE_INTERRUPT_EVERY=1 $(BIN)/python -m pytest tests/contract/test_interrupts.py
 	$(BIN)/python -m tests.stress --scale 10
 	$(BIN)/python -m tests.runtimes --ids 100000

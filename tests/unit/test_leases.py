@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from mintage import locality, sno, snowflake
+from mintage import locality, release_all, sno, snowflake
 from mintage._core.formats import read_pool_layout
 from mintage.errors import ConfigError, GenerationError, LeaseError, StoreError
 from mintage.formats.kinds import KINDS, NAMES
@@ -231,6 +231,23 @@ def test_garbage_collected_generator_releases_its_number(store: MemoryStore, clo
         snowflake.Generator(store=store, clock=clock, nodes=range(2)).new()
         clock.advance(2 * MS)
         gc.collect()
+
+
+@pytest.mark.usefixtures("inline")
+def test_release_of_a_collected_generator_keeps_its_minted_times(
+    store: MemoryStore, clock: ManualClock, scheme: str
+) -> None:
+    generator = GENERATORS[scheme](store=store, clock=clock, nodes=range(1))
+    for _ in range(10):
+        clock.advance(unit_ms(scheme) * MS)
+        generator.new()
+    minted_ms = clock() // MS
+    del generator
+    gc.collect()
+    # As at the end of a process, which releases all leases before the keeper learns of the collected generator.
+    release_all()
+    (record,) = store.list_leases()
+    assert record.until_ms > minted_ms - unit_ms(scheme)
 
 
 @pytest.mark.usefixtures("inline")

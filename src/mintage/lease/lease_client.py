@@ -64,6 +64,8 @@ class LeaseClient(Task):
         self._clock = clock
         self.generator: Callable[[], Any] | None = None
         """A weak reference to the generator that mints under the lease."""
+        self._used_until_ms: int | None = None
+        """The first time that the generator did not mint in, if it was collected."""
         self._lease: Lease | None = None
         self._serial = 0
         self._lost: LeaseError | None = None
@@ -248,20 +250,27 @@ class LeaseClient(Task):
         """Return True if there is a lease."""
         return self._lease is not None
 
-    def _detach(self) -> int | None:
-        """Detach the generator, which attaches again at its next ID; return the first time that it did not mint in."""
+    def _detach(self) -> tuple[Any, int | None]:
+        """Detach the generator, which attaches again at its next ID.
+
+        Return it, and the first time that it did not mint in if that is known. It is ``None`` if it was collected.
+        """
         generator = self.generator and self.generator()
-        return None if generator is None else generator._detach()
+        return generator, self._used_until_ms if generator is None else generator._detach()
 
     def begin_release(self) -> Callable[[], None]:
         """Detach the generator, and return the call that releases its lease."""
-        lease, used_until_ms, is_lost = self._lease, self._detach(), self._lost is not None
+        lease, (generator, used_until_ms), is_lost = self._lease, self._detach(), self._lost is not None
         self._lease, self._lost, self._next_token = None, None, ""
         if lease is None or is_lost:
             return lambda: None
-        # A generator that has not received its lease minted nothing under it.
-        used = lease.floor_ms if used_until_ms is None else used_until_ms
-        return lambda: self.store.release(lease, used_until_ms=used)
+        if used_until_ms is None:
+            if generator is None:
+                # It was collected, and has not said what it minted: the window runs to its end.
+                return lambda: None
+            # A generator that has not received its lease minted nothing under it.
+            used_until_ms = lease.floor_ms
+        return partial(self.store.release, lease, used_until_ms=used_until_ms)
 
     def reset(self) -> None:
         """Forget the lease, and detach the generator if this process has it still."""
@@ -300,6 +309,7 @@ class LeaseClient(Task):
         It takes no lock, does not ask the store, and works while the interpreter ends. Only for a generator that is
         attached in this generation of the process.
         """
+        self._used_until_ms = used_until_ms
         if self._lease is not None and self.keeper is not None:
             self.keeper.abandoned.append(partial(self.release, used_until_ms))
 
