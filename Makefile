@@ -118,6 +118,9 @@ deep: build $(STAMPS)/tests $(STAMPS)/deep servers ## The long proofs: a billion
 	$(BIN)/python -m tests.simulator --ids 100000000 --faults 1000000 --batch 400 --jobs 2
 	for region in uuid.v1 uuid.v6 uuid.v7 ulid 'ksuid$$' ksuid_ms xid objectid sandflake; do \
 		$(BIN)/python -m tests.simulator --regions "$$region" --ids 10000000 --batch 400 --jobs 2 || exit 1; done
+	for region in 'sno$$' sno.shards 'snowflake$$' snowflake.narrow locality sequence uuid.v1 uuid.v6 uuid.v7 ulid 'ksuid$$' \
+		ksuid_ms xid objectid sandflake; do \
+		$(BIN)/python -m tests.simulator --divided --regions "$$region" --ids 10000000 --batch 400 --jobs 2 || exit 1; done
 	MINTAGE_CONTRACT_TURNS=150 $(BIN)/python -m pytest tests/contract -k crowd
 	MINTAGE_MORE_STORES=galera,pgbouncer $(BIN)/python -m pytest tests/contract/every_store -k "galera or pgbouncer"
 	MINTAGE_CLUSTERS=galera,mysql_group $(BIN)/python -m pytest tests/contract/test_clusters.py

@@ -40,7 +40,7 @@ OWN: Final = ("mintage_", "used", "after", "next")
 """The beginnings of the names of tables of mintage, and of their aliases."""
 
 FILL: Final = """
-    INSERT INTO mintage_pool SELECT 'p' || n, 'test', 'x', 30000, 0, 0, false, 0, 1000, 1 FROM numbers;
+    INSERT INTO mintage_pool SELECT 'p' || n, 'test', 'x', 30000, 0, 0, false, 0, 1000, 1, 0, 9 FROM numbers;
     INSERT INTO mintage_node SELECT 'p' || n % 10, n, 0, n, 30000, 'x', 't', 'h', 0, 0, 1 FROM numbers;
     INSERT INTO mintage_grant SELECT 'p' || n % 10, n, 1, n, 1, 'h' FROM numbers;
     INSERT INTO mintage_namespace SELECT 'n' || n, 10, 1000000, 1, 10, 'x', 0, 1, 0, false FROM numbers;

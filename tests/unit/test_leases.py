@@ -165,6 +165,21 @@ def test_generator_may_move_to_another_lease(store: MemoryStore, clock: ManualCl
 
 
 @pytest.mark.usefixtures("inline")
+def test_holder_of_a_number_outside_the_share_moves_or_stops(store: MemoryStore, clock: ManualClock) -> None:
+    terms: dict[str, Any] = {"store": store, "clock": clock}
+    moving = snowflake.Generator(on_lease_lost="move", **terms)
+    fixed = snowflake.Generator(node=1, **terms)
+    assert (moving.new() > 0, moving.node, fixed.new() > 0) == (True, 0, True)
+    [pool] = store.list_pools()
+    store.create_pool("snowflake", layout=pool.layout, nodes=range(2, 1024))
+    assert moving.new() != fixed.new()  # both windows run to their ends
+    clock.advance(3600 * SECOND)
+    assert (moving.new() > 0, moving.node) == (True, 2)
+    assert code_of(fixed.new) == "lease.lost"
+    assert code_of(snowflake.Generator(node=1, **terms).new) == "config.node"
+
+
+@pytest.mark.usefixtures("inline")
 def test_expired_lease_continues_if_its_number_is_still_free(
     store: MemoryStore, clock: ManualClock, scheme: str
 ) -> None:

@@ -580,6 +580,19 @@ def test_only_a_never_used_lease_mints_ids_of_the_past() -> None:
         assert caught.value.code == "lease.history"
 
 
+def test_generator_takes_another_pid_if_the_share_has_none_of_its_own() -> None:
+    clock = ManualClock(ns(MS))
+    store = MemoryStore(clock=lambda: clock.now_ns // 1_000_000)
+    mine = os.getpid() % 2**16
+    store.create_pool("locality", layout="locality", nodes=range((mine + 1) * 2**28, (mine + 2) * 2**28))
+    with locality.Generator(store=store, clock=clock) as moved:
+        assert moved.new().pid == mine + 1
+    store.create_pool("near", layout="locality", nodes=range(mine * 2**28, mine * 2**28 + 7))
+    with locality.Generator(store=store, clock=clock, pool="near") as near:
+        one = near.new()
+        assert (one.pid, int(one.mac, 16) < 7) == (mine, True)
+
+
 # -------------------------------------------------------------------------------------------------------------- fields
 
 

@@ -176,7 +176,10 @@ class LocalityNodes(NodePlan):
 
     def _any(self) -> Sequence[range]:
         own = self._own()
-        return registry.fragments(own) if self.is_local else [range(own, own + 1), registry.all_fragments(own)]
+        if self.is_local:
+            return registry.fragments(own)
+        # The last is for a pool whose share has no number of this process's id.
+        return [range(own, own + 1), registry.all_fragments(own), range(self.size)]
 
     def _leased_by_registry(self, numbers: range) -> Sequence[range]:
         return registry.unlocked_fragments(numbers)

@@ -148,6 +148,8 @@ class Store(ABC):
         span_ms: int = SPAN_MS,
         never_used: bool = False,
         history_ms: int | None = None,
+        nodes: range | None = None,
+        wider_from_ms: int | None = None,
     ) -> PoolRecord:
         """Create a pool if it does not exist; return its record.
 
@@ -162,8 +164,17 @@ class Store(ABC):
         lost its data. The statement ends the quarantine; if it is false, IDs repeat. The store refuses it if it knows
         better.
 
+        ``nodes`` is the pool's share, the only numbers that it grants; without it, a new pool has all numbers. Stores
+        that know nothing of each other need disjoint shares. The share of an existing pool may be narrowed at any time:
+        a holder of a number outside of it mints to the end of its window, which no later extension moves. It may be
+        widened only with ``wider_from_ms``, in milliseconds since the Unix epoch, which states that no other store's
+        holders mint under ``nodes`` from that time on. If the statement is false, IDs repeat. No window of the pool
+        begins before that time, which must have come in the last 24 hours, and every number counts as used.
+
         :raises ConfigError: ``config.pool``: the pool exists with another layout, or ``never_used`` is false, as the
-            store may have lost grants and has the record of another; ``config.name``, ``config.span``.
+            store may have lost grants and has the record of another; ``config.node``: ``nodes`` is no valid range, or
+            not within the share and ``wider_from_ms`` is missing or outside its limits; ``config.name``,
+            ``config.span``.
         """
 
     @abstractmethod
