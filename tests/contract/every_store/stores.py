@@ -22,7 +22,18 @@ if TYPE_CHECKING:
 BOUND_S = 60
 """Seconds after which a child counts as stuck; never waited for otherwise."""
 
-SERVERS = ["mariadb", "mysql", "postgresql", "redis", "redis_sentinel", "redis_cluster", "valkey", "etcd", "http"]
+SERVERS = [
+    "mariadb",
+    "mysql",
+    "postgresql",
+    "redis",
+    "redis_sentinel",
+    "redis_cluster",
+    "valkey",
+    "etcd",
+    "kubernetes",
+    "http",
+]
 PAIRS = ["mariadb+redis", "sqlite+redis"]
 STORES = ["memory", "sqlite", *SERVERS, *PAIRS]
 
