@@ -5,15 +5,11 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import ssl
 import threading
 import traceback
 from base64 import b64encode
-from contextlib import contextmanager, suppress
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
-from urllib.error import HTTPError
-from urllib.request import HTTPSHandler, ProxyHandler, Request, build_opener
 
 import pytest
 
@@ -27,11 +23,11 @@ from tests.contract.clients import overlaps
 from tests.helpers.outcomes import code_of, eventually, refusal
 from tests.helpers.stores import acquire
 from tests.servers import Proxy
-from tests.servers.kubernetes import LEASES, NAMESPACE
+from tests.servers.kubernetes import LEASES, NAMESPACE, between, said
 from tests.servers.server import HOST
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
     from pathlib import Path
 
     from tests.servers import Kubernetes
@@ -58,60 +54,6 @@ def remove(kubernetes: Kubernetes, name: str) -> None:
     """Remove an object in spite of its finalizer, as an operator can."""
     kubernetes.api.call("DELETE", f"{LEASES}/{name}")
     kubernetes.api.call("PATCH", f"{LEASES}/{name}", {"metadata": {"finalizers": None}})
-
-
-@contextmanager
-def between(
-    kubernetes: Kubernetes, answer: Callable[[str, str], tuple[int, dict[str, str], bytes] | None]
-) -> Iterator[str]:
-    """Yield the URL of the store through a proxy of HTTP that gives some answers itself."""
-    tls = kubernetes.api.certified()
-    trusting = ssl.create_default_context(cafile=tls.authority)
-    opener = build_opener(ProxyHandler({}), HTTPSHandler(context=trusting))
-
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-
-        def handle_any(self) -> None:
-            body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
-            given = answer(self.command, self.path)
-            if given is None:
-                headers = {name: self.headers[name] for name in ("Authorization", "Content-Type") if self.headers[name]}
-                url = f"https://{HOST}:{kubernetes.api.port}{self.path}"
-                try:
-                    with opener.open(Request(url, body or None, headers, method=self.command)) as got:
-                        given = got.status, {"Date": got.headers["Date"]}, got.read()
-                except HTTPError as error:
-                    given = error.code, {"Date": error.headers["Date"]}, error.read()
-            status, more, text = given
-            self.send_response_only(status)
-            for name, value in {"Content-Length": str(len(text)), **more}.items():
-                self.send_header(name, value)
-            self.end_headers()
-            self.wfile.write(text)
-
-        do_GET = do_POST = do_PUT = handle_any  # noqa: N815
-
-        def log_message(self, format: str, *args: object) -> None:
-            """Log nothing."""
-
-    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-    context.load_cert_chain(tls.certificate, tls.key)
-    with ThreadingHTTPServer((HOST, 0), Handler) as server:
-        server.daemon_threads = True
-        server.socket = context.wrap_socket(server.socket, server_side=True)
-        thread = threading.Thread(target=server.serve_forever, args=[0.01])
-        thread.start()
-        try:
-            yield kubernetes.add_context(kubernetes.api, server.server_address[1])
-        finally:
-            server.shutdown()
-            thread.join()
-
-
-def said(status: int, reason: str, **headers: str) -> tuple[int, dict[str, str], bytes]:
-    body = {"kind": "Status", "status": "Failure", "reason": reason, "message": f"it said {reason}", "code": status}
-    return status, headers, json.dumps(body).encode()
 
 
 # --- objects ------------------------------------------------------------------------------------------------------
@@ -437,6 +379,19 @@ def test_pool_that_changes_during_a_grant_takes_the_grant_back(kubernetes: Kuber
         changed.clear()
         extended = store.extend(lease, now_ms=store.now_ms() + 2_000, next_token=new_token())
         assert [record.until_ms for record in store.list_leases("p")] == [extended.until_ms]
+
+
+def test_extension_costs_five_requests(kubernetes: Kubernetes) -> None:
+    asked: list[str] = []
+    with between(kubernetes, lambda method, path: asked.append(method)) as url, open_store(url) as store:
+        lease = acquire(store)
+        asked.clear()
+        store.extend(lease, now_ms=store.now_ms() + 1, next_token=new_token())
+        assert sorted(asked) == ["GET"] * 5 + ["PUT"]  # one of them is for the clock of the test
+        asked.clear()
+        store.reserve("n", 5)
+        store.reserve("n", 5)
+        assert sorted(asked) == ["GET"] * 4 + ["POST", "PUT"]
 
 
 def test_search_lists_a_pool_once_a_minute(kubernetes: Kubernetes, monkeypatch: pytest.MonkeyPatch) -> None:

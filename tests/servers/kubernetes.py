@@ -5,9 +5,14 @@ from __future__ import annotations
 import json
 import os
 import ssl
+import threading
+from contextlib import contextmanager
 from http.client import HTTPException, HTTPSConnection
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
+from urllib.error import HTTPError
+from urllib.request import HTTPSHandler, ProxyHandler, Request, build_opener
 
 from ruamel.yaml import YAML
 
@@ -15,11 +20,13 @@ from tests.servers.etcd import Etcd
 from tests.servers.server import ANSWER_S, HOST, START_S, Daemon, Group
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
 NAMESPACE: Final = "ids"
 ADMIN: Final = "the-token-of-the-administrator"
 MANIFESTS: Final = Path(__file__).parents[2] / "deploy" / "kubernetes" / "store"
+Answer = tuple[int, dict[str, str], bytes]
+"""Status, headers, body."""
 LEASES: Final = f"/apis/coordination.k8s.io/v1/namespaces/{NAMESPACE}/leases"
 
 
@@ -194,3 +201,56 @@ class Kubernetes(Group):
 
     def reset(self) -> None:
         self.api.reset()
+
+
+@contextmanager
+def between(kubernetes: Kubernetes, answer: Callable[[str, str], Answer | None]) -> Iterator[str]:
+    """Yield the URL of the store through a proxy of HTTP that gives some answers itself."""
+    tls = kubernetes.api.certified()
+    trusting = ssl.create_default_context(cafile=tls.authority)
+    opener = build_opener(ProxyHandler({}), HTTPSHandler(context=trusting))
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def handle_any(self) -> None:
+            body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+            given = answer(self.command, self.path)
+            if given is None:
+                headers = {name: self.headers[name] for name in ("Authorization", "Content-Type") if self.headers[name]}
+                url = f"https://{HOST}:{kubernetes.api.port}{self.path}"
+                try:
+                    with opener.open(Request(url, body or None, headers, method=self.command)) as got:
+                        given = got.status, {"Date": got.headers["Date"]}, got.read()
+                except HTTPError as error:
+                    given = error.code, {"Date": error.headers["Date"]}, error.read()
+            status, more, text = given
+            self.send_response_only(status)
+            for name, value in {"Content-Length": str(len(text)), **more}.items():
+                self.send_header(name, value)
+            self.end_headers()
+            self.wfile.write(text)
+
+        do_GET = do_POST = do_PUT = handle_any  # noqa: N815
+
+        def log_message(self, format: str, *args: object) -> None:
+            """Log nothing."""
+
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.load_cert_chain(tls.certificate, tls.key)
+    with ThreadingHTTPServer((HOST, 0), Handler) as server:
+        server.daemon_threads = True
+        server.socket = context.wrap_socket(server.socket, server_side=True)
+        thread = threading.Thread(target=server.serve_forever, args=[0.01])
+        thread.start()
+        try:
+            yield kubernetes.add_context(kubernetes.api, server.server_address[1])
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+def said(status: int, reason: str, **headers: str) -> Answer:
+    """Return an answer of the API that is a refusal."""
+    body = {"kind": "Status", "status": "Failure", "reason": reason, "message": f"it said {reason}", "code": status}
+    return status, headers, json.dumps(body).encode()

@@ -175,7 +175,7 @@ _SEPARATOR: Final = ":"
 
 @dataclass(slots=True)
 class Numbers:
-    """What a process knows of the node numbers of a pool. A write of a record finds out what has changed since."""
+    """The node numbers of a pool, as far as a process knows. A write of a record finds out what has changed since."""
 
     listed_s: float = float("-inf")
     until_ms: dict[int, int] = field(default_factory=dict)
