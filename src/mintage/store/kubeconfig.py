@@ -1,7 +1,6 @@
 """Where the API of a Kubernetes cluster is, and how to show who asks: by a pod's service account, or by a kubeconfig.
 
-https://kubernetes.io/docs/tasks/run-application/access-api-from-pod/ describes the files of a pod, and
-https://kubernetes.io/docs/reference/config-api/kubeconfig.v1/ those of people.
+https://kubernetes.io/docs/reference/config-api/kubeconfig.v1/ describes the files of people.
 """
 
 from __future__ import annotations
@@ -25,6 +24,8 @@ if TYPE_CHECKING:
 
 _NAMESPACE: Final = r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?"
 _VISIBLE: Final = r"[\x21-\x7e]+"
+_BESIDE: Final = "/"
+"""The folder of an entry's file, beside what the entry has in the file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,14 +66,14 @@ def _of_pod(namespace: str, account: Path) -> Access:
     return Access(
         f"https://{f'[{host}]' if ':' in host else host}:{port or 443}",
         namespace or _text(account / "namespace").strip(),
-        _tls(_text(account / "ca.crt"), f"{account / 'ca.crt'}"),
+        _tls(_text(account / "ca.crt"), None, None, f"{account}"),
         lambda: _token(account / "token"),
     )
 
 
 def _of_context(context: str, namespace: str, paths: list[Path]) -> Access:
     """Return the access of a context in kubeconfigs, of which the first entry with a name counts."""
-    entries: dict[tuple[str, str], tuple[dict[str, Any], Path]] = {}
+    entries: dict[tuple[str, str], dict[str, Any]] = {}
     yaml, where = load_driver("yaml", "kubernetes"), os.pathsep.join(map(str, paths))
     for path in paths:
         text = _text(path)
@@ -80,20 +81,19 @@ def _of_context(context: str, namespace: str, paths: list[Path]) -> Access:
             found = yaml.safe_load(text) or {}
             for kind in ("cluster", "user", "context"):
                 for each in found.get(f"{kind}s") or ():
-                    entries.setdefault((kind, str(each["name"])), (dict(each[kind] or {}), path.parent))
+                    entries.setdefault((kind, str(each["name"])), {**(each[kind] or {}), _BESIDE: path.parent})
         except (yaml.YAMLError, AttributeError, KeyError, TypeError, ValueError, RecursionError):
             # The reason would show a part of the file, which holds secrets.
             raise _wrong(f"{path} is no kubeconfig") from None
 
-    def entry(kind: str, name: str) -> tuple[dict[str, Any], Path]:
+    def entry(kind: str, name: str) -> dict[str, Any]:
         if (kind, name) not in entries:
             names = ", ".join(sorted(name for each, name in entries if each == kind))
             raise _wrong(f"{where} has no {kind} {name!r:.80}: it has {names[:200] or 'none'}")
         return entries[kind, name]
 
-    chosen, _ = entry("context", context)
-    cluster, beside = entry("cluster", str(chosen.get("cluster")))
-    user, beside_user = entry("user", str(chosen.get("user")))
+    chosen = entry("context", context)
+    cluster, user = (entry(kind, str(chosen.get(kind))) for kind in ("cluster", "user"))
     who = f"user {chosen.get('user')!r:.80} of {where}"
     for refused in ("exec", "auth-provider"):
         if refused in user:
@@ -101,50 +101,44 @@ def _of_context(context: str, namespace: str, paths: list[Path]) -> Access:
                 f"{who} has {refused}, and mintage starts no program to get a token: give the user a token, a "
                 "tokenFile or a client-certificate"
             )
-    authority = _content(cluster, "certificate-authority", beside)
-    tls = _tls(authority, f"certificate-authority of cluster {chosen.get('cluster')!r:.80} of {where}")
-    certificate, key = (_content(user, f"client-{what}", beside_user) for what in ("certificate", "key"))
-    if certificate is not None:
-        _present(tls, certificate, key or "", who)
+    certificate = _content(user, "client-certificate")
+    tls = _tls(_content(cluster, "certificate-authority"), certificate, _content(user, "client-key"), who)
     token, file = str(user.get("token") or ""), user.get("tokenFile")
-    if certificate is None and not file and not re.fullmatch(_VISIBLE, token):
+    if not file and not re.fullmatch(_VISIBLE, token) and (token or certificate is None):
         raise _wrong(f"{who} has neither a token, a tokenFile nor a client-certificate")
     return Access(
         str(cluster.get("server", "")).rstrip("/"),
         namespace or str(chosen.get("namespace") or "default"),
         tls,
-        (lambda: _token(beside_user / str(file))) if file else (lambda: token),
+        (lambda: _token(user[_BESIDE] / str(file))) if file else (lambda: token),
     )
 
 
-def _content(entry: dict[str, Any], name: str, beside: Path) -> str | None:
+def _content(entry: dict[str, Any], name: str) -> str | None:
     """Return what an entry holds in itself, or in a file, whose relative path begins at the kubeconfig's folder."""
     if inline := entry.get(f"{name}-data"):
         try:
             return b64decode(str(inline), validate=True).decode()
         except ValueError:
             raise _wrong(f"{name}-data of a kubeconfig is not text in base64") from None
-    return _text(beside / str(entry[name])) if entry.get(name) else None
+    return _text(entry[_BESIDE] / str(entry[name])) if entry.get(name) else None
 
 
-def _tls(authority: str | None, what: str) -> ssl.SSLContext:
+def _tls(authority: str | None, certificate: str | None, key: str | None, whose: str) -> ssl.SSLContext:
+    """Return the context for connections, which trusts an authority and presents a certificate, both as texts."""
     try:
-        return ssl.create_default_context(cadata=authority)
+        tls = ssl.create_default_context(cadata=authority)
+        if certificate is not None:
+            # The interpreter reads certificates from files alone.
+            with TemporaryDirectory(prefix="mintage-") as place:
+                file = Path(place) / "pem"
+                file.touch(mode=0o600)
+                file.write_text(f"{certificate}\n{key or ''}")
+                # A key with a password is refused, as nobody can type the password.
+                tls.load_cert_chain(file, password=str)
     except (OSError, ValueError):
-        raise _wrong(f"{what} holds no certificate") from None
-
-
-def _present(tls: ssl.SSLContext, certificate: str, key: str, who: str) -> None:
-    # The interpreter reads certificates from files alone.
-    with TemporaryDirectory(prefix="mintage-") as place:
-        file = Path(place) / "pem"
-        file.touch(mode=0o600)
-        file.write_text(f"{certificate}\n{key}")
-        try:
-            # A key with a password is refused, as nobody can type the password.
-            tls.load_cert_chain(file, password=str)
-        except (OSError, ValueError):
-            raise _wrong(f"client-certificate of {who} holds no certificate, or not its private key") from None
+        raise _wrong(f"{whose} has an authority or a certificate that is none, or not with its key") from None
+    return tls
 
 
 def _token(path: Path) -> str:

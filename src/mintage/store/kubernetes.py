@@ -5,17 +5,15 @@ transaction over several objects: it replaces one object, if that still has the 
 
 No two windows of a node number overlap, as its one object decides about them:
 
-- A grant and an extension read the object, and replace it at that version or create it. Of two at a time, one comes
-  first, and the other one starts again from the window that the first one wrote.
-- The end of the last window goes back in two cases only: a holder that has stopped releases it, or a grant is undone
-  whose token nobody has got. Both replace the object in the same way.
+- A grant and an extension replace the object at the version that they read, or create it. Of two at a time, one comes
+  first, and the other one starts again from its window.
+- The end of the last window goes back in two cases: a holder that has stopped releases it, or a grant is undone whose
+  token nobody has got. Both replace the object in the same way.
 - A request whose answer was lost may take effect late, but only while nobody has written the object since.
 
 Grants and extensions also depend on the pool, and read it again after their write. If it has changed, the verb starts
 again, before anybody has the window. A written extension stays, as it only keeps others away for longer. Past grants
-are in the object of their number, so they change with the grant.
-
-A namespace of integers is one object as well.
+are in the object of their number, so they change with the grant. A namespace of integers is one object as well.
 
 https://kubernetes.io/docs/reference/using-api/api-concepts/ describes the API.
 """
@@ -57,7 +55,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-MOUNTED: Final = "/var/run/secrets/kubernetes.io/serviceaccount"
+_MOUNTED: Final = "/var/run/secrets/kubernetes.io/serviceaccount"
 ANCHOR: Final = "mintage"
 """The object whose UID is the server's id."""
 RECORD: Final = "mintage/record"
@@ -82,7 +80,7 @@ class KubernetesOptions:
 
     timeout_ms: int = timeout("The longest time of an HTTP request, in milliseconds")
     kubeconfig: str | None = option(None, "The kubeconfig that has the context; `$KUBECONFIG` or `~/.kube/config`")
-    account: str = option(MOUNTED, "The folder with a pod's token, authority and namespace")
+    account: str = option(_MOUNTED, "The folder with a pod's token, authority and namespace")
 
 
 class KubernetesStore(Ledger):
@@ -90,12 +88,10 @@ class KubernetesStore(Ledger):
 
     Options: :class:`KubernetesOptions`.
 
-    The store's clock is the ``Date`` of the API server that answers, which has a resolution of one second: the check of
-    a caller's clock is half a second less exact.
+    The store's clock is the ``Date`` of the API server that answers, to the second.
 
-    The server's id is the UID of the Lease object ``mintage``, which the first verb that writes creates, and the value
-    of its annotation ``mintage/incarnation``. The versions of an object ascend. A process that finds an object at a
-    lower version than before, or without it, writes another value, as the cluster went back to older data.
+    The server's id is the UID of the Lease object ``mintage``, with its annotation ``mintage/incarnation``. A process
+    that finds an object at a lower version than before, or without it, writes another value there.
     """
 
     promise: ClassVar[str] = "shared"
@@ -110,11 +106,8 @@ class KubernetesStore(Ledger):
                 code="config.store",
             )
         self.url = url
-        self._seen: dict[str, int] = {}
-        """The highest version of each object that a verb has read or written."""
-        self._connection = PerProcess(
-            lambda: Connection(url, options.timeout_ms, options.account, options.kubeconfig, self._seen)
-        )
+        seen: dict[str, int] = {}
+        self._connection = PerProcess(lambda: Connection(url, options, seen))
 
     @contextmanager
     def _begin(self) -> Iterator[Objects]:
@@ -129,11 +122,6 @@ class KubernetesStore(Ledger):
     def _has_lost(self, t: Transaction, kind: type[Record], name: str) -> bool:  # noqa: ARG002
         # A cluster that went back may have lost any record.
         return _SEPARATOR in t.server().identity
-
-    def _pool(self, t: Any, name: str, *args: Any, never_used: bool = False, **options: Any) -> PoolRecord:
-        if never_used:
-            t.expire_list(name)
-        return super()._pool(t, name, *args, never_used=never_used, **options)
 
     def describe(self) -> Description:
         """Return the description of the store."""
@@ -152,15 +140,8 @@ class KubernetesStore(Ledger):
                     f"somebody deleted the Lease object {ANCHOR}, and perhaps others: they stay and work on, until "
                     f"their finalizer {FINALIZER} is removed; remove it only if nobody mints with this store again"
                 )
-            return Description(
-                str(self.url),
-                self.promise,
-                version,
-                server.identity,
-                server.now_ms,
-                tuple(warnings),
-                objects.is_new,
-            )
+        place, shown = str(self.url), tuple(warnings)
+        return Description(place, self.promise, version, server.identity, server.now_ms, shown, objects.is_new)
 
     def close(self) -> None:
         """Close the connections of this process."""
@@ -183,48 +164,41 @@ class Numbers:
     collisions: int = 0
     """The number of grants in a row that came too late for their number."""
 
-    @property
-    def _spread(self) -> int:
-        """The number of candidates among which a process chooses, so that those that start together part."""
-        return 1 << 2 * min(self.collisions, 6)
+    def _one_of(self, candidates: Iterator[T]) -> T | None:
+        """Return the first candidate; after collisions, any of the first, so that those that start together part."""
+        first = list(islice(candidates, 1 << 2 * min(self.collisions, 6)))
+        return first[int(jitter.uniform(0, len(first)))] if first else None
 
     def oldest(self, nodes: range, now_ms: int) -> int | None:
-        """Return the number whose window ended first; after collisions, any of those that are past their cool-down."""
-        first = nsmallest(self._spread, ((end, node) for node, end in self.until_ms.items() if node in nodes))
-        ended = first[:1] + [each for each in first[1:] if each[0] <= now_ms - COOLDOWN_MS]
-        return _one_of(ended)[1] if ended else None
+        """Return the number whose window ended first; after collisions, any of those past their cool-down."""
+        ends = sorted((end, node) for node, end in self.until_ms.items() if node in nodes)
+        past = (node for end, node in ends if end <= now_ms - COOLDOWN_MS or node == ends[0][1])
+        return self._one_of(past)
 
     def unused(self, nodes: range) -> int | None:
         """Return the lowest number without a record; after collisions, any of the first ones."""
-        free = list(islice((node for node in nodes if node not in self.until_ms), self._spread))
-        return _one_of(free) if free else None
-
-
-def _one_of(candidates: Sequence[T]) -> T:
-    return candidates[int(jitter.uniform(0, len(candidates)))]
+        return self._one_of(node for node in nodes if node not in self.until_ms)
 
 
 class Connection:
     """One process's connections to the API, and what it remembers."""
 
-    def __init__(
-        self, url: StoreUrl, timeout_ms: int, account: str, kubeconfig: str | None, seen: dict[str, int]
-    ) -> None:
+    def __init__(self, url: StoreUrl, options: KubernetesOptions, seen: dict[str, int]) -> None:
         self._url = url
-        self._timeout_ms = timeout_ms
-        self._access = access_of(url, Path(account), kubeconfig)
+        self._timeout_ms = options.timeout_ms
+        self._access = access_of(url, Path(options.account), options.kubeconfig)
         self._leases = f"{self._access.server}/apis/coordination.k8s.io/v1/namespaces/{self._access.namespace}/leases"
         self._seen = seen
+        """The highest version of each object that a verb has read or written."""
         self.numbers: defaultdict[str, Numbers] = defaultdict(Numbers)
         self.date: str | None = None
         """The ``Date`` of the last answer."""
         # Ignore proxies and passwords of the environment: the URL alone names the store.
-        self.client = httpx.Client(timeout=timeout_ms / 1000, verify=self._access.tls, trust_env=False)
+        self.client = httpx.Client(timeout=options.timeout_ms / 1000, verify=self._access.tls, trust_env=False)
 
     def version(self) -> str:
         """Return the product and the version of the API's server."""
-        answer = self._send("GET", f"{self._access.server}/version")
-        found = answer.json().get("gitVersion") if answer.is_success else None
+        found = _json(self._send("GET", f"{self._access.server}/version")).get("gitVersion")
         return f"Kubernetes {found}" if isinstance(found, str) else "Kubernetes"
 
     def get(self, name: str) -> dict[str, Any] | None:
@@ -236,7 +210,8 @@ class Connection:
         found = self._ask("GET", name)
         if (0 if found is None else _order(found)) < before:
             self._renounce()
-        self._note(name, found)
+        if found is not None:
+            self._note(name, found)
         return found
 
     def put(self, name: str, body: dict[str, Any], version: str) -> str:
@@ -244,10 +219,8 @@ class Connection:
 
         :raises ConflictError: it has another one.
         """
-        body["metadata"] = {"name": name, "finalizers": [FINALIZER], **body["metadata"]}
-        if version:
-            body["metadata"]["resourceVersion"] = version
-        body = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", **body}
+        body["metadata"] |= {"name": name, "finalizers": [FINALIZER], "resourceVersion": version}
+        body |= {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease"}
         written = self._ask("PUT", name, body) if version else self._ask("POST", "", body)
         if written is None:
             raise ConflictError
@@ -267,11 +240,10 @@ class Connection:
                 return
             query["continue"] = more
 
-    def _note(self, name: str, found: dict[str, Any] | None) -> None:
-        if found is not None:
-            if len(self._seen) >= 10_000:
-                self._seen.clear()
-            self._seen[name] = max(self._seen.get(name, 0), _order(found))
+    def _note(self, name: str, found: dict[str, Any]) -> None:
+        if len(self._seen) >= 10_000:
+            self._seen.clear()
+        self._seen[name] = max(self._seen.get(name, 0), _order(found))
 
     def _renounce(self) -> None:
         """Give the anchor another incarnation, unless a process has done so since the cluster went back.
@@ -293,37 +265,28 @@ class Connection:
         :raises StoreError: as the verbs of a store.
         """
         answer = self._send(method, f"{self._leases}/{name}".rstrip("/"), body, query)
-        status = answer.status_code
-        try:
-            found = answer.json()
-            kind = found["kind"]
-        except (ValueError, TypeError, KeyError, RecursionError):
-            kind = ""
-        if answer.is_success and kind in {"Lease", "LeaseList"} and isinstance(found.get("metadata"), dict):
+        found, status, codes = _json(answer), answer.status_code, httpx.codes
+        kind, said = found.get("kind"), str(found.get("message") or "")
+        is_missing = kind == "Status" and status == codes.NOT_FOUND and found.get("reason") == "NotFound"
+        if kind == "Status" and status in {codes.CONFLICT, codes.GONE}:
+            raise ConflictError
+        if (is_missing and method != "POST") or (
+            answer.is_success and kind in ("Lease", "LeaseList") and isinstance(found.get("metadata"), dict)
+        ):
             self.date = answer.headers.get("Date")
-            return cast("dict[str, Any]", found)
-        if kind == "Status":
-            if status == httpx.codes.NOT_FOUND and method != "POST" and found.get("reason") == "NotFound":
-                self.date = answer.headers.get("Date")
-                return None
-            if status in {httpx.codes.CONFLICT, httpx.codes.GONE}:
-                raise ConflictError
-        raise self._refusal(answer, str(found.get("message")) if kind == "Status" else "")
-
-    def _refusal(self, answer: httpx.Response, said: str) -> StoreError:
-        status = answer.status_code
-        why = f"HTTP {status}{f': {said:.300}' if said else ''}"
-        if status == httpx.codes.TOO_MANY_REQUESTS or answer.is_server_error:
+            return None if is_missing else found
+        why = f"{self._url}: HTTP {status}{f': {said:.300}' if said else ''}"
+        if status == codes.TOO_MANY_REQUESTS or answer.is_server_error:
             wait_ms = round(_retry_after_s(answer) * 1000) or None
-            return StoreError(f"{self._url}: {why}", code="store.unavailable", retry_after_ms=wait_ms)
-        is_denied = status in {httpx.codes.UNAUTHORIZED, httpx.codes.FORBIDDEN}
+            raise StoreError(why, code="store.unavailable", retry_after_ms=wait_ms)
+        is_denied = status in {codes.UNAUTHORIZED, codes.FORBIDDEN}
         if is_denied:
             why += ": give its account the Role of deploy/kubernetes/store, in this namespace"
         elif not said:
             why += " is no answer of Kubernetes: check the address"
-        refused = StoreError(f"{self._url}: {why}", code="store.refused")
+        refused = StoreError(why, code="store.refused")
         refused.is_lasting = is_denied
-        return refused
+        raise refused
 
     def _send(
         self, method: str, url: str, body: dict[str, Any] | None = None, query: dict[str, str] | None = None
@@ -335,7 +298,7 @@ class Connection:
             headers = {"Authorization": f"Bearer {token}"} if token else {}
             try:
                 answer = self.client.request(method, url, json=body, params=query, headers=headers)
-            except httpx.HTTPError as error:
+            except (httpx.HTTPError, httpx.InvalidURL) as error:
                 why = "it did not answer in time" if isinstance(error, httpx.TimeoutException) else str(error)
                 raise StoreError(
                     f"{self._url}: {why}: check that the API of Kubernetes runs, or allow more than timeout_ms "
@@ -392,23 +355,23 @@ class Objects:
         """Return the record with this key, which must not change until the commit; ``None`` if there is none."""
         name = object_name(kind, *key)
         found = self._connection.get(name)
-        self._versions[name] = "" if found is None else _version(found)
-        if kind is NodeRecord and found is None:
+        self._versions[name] = ""
+        if found is not None:
+            return self._read(kind, name, found)
+        if kind is NodeRecord:
             self._numbers(key[0]).until_ms.pop(int(key[1]), None)
-        return None if found is None else self._read(kind, found, key)
+        return None
 
     get_unlocked = get
 
-    def _read(self, kind: type[R], found: dict[str, Any], key: tuple[Any, ...] | None = None) -> R:
-        """Return the record of an object, and remember its past grants."""
-        name = found["metadata"]["name"]
-        record = _record(kind, found)
-        if key not in {None, key_of(record)} or name != object_name(kind, *key_of(record)):
-            raise StoreError(f"the Lease object {name} has another's record: remove it", code="store.refused")
+    def _read(self, kind: type[R], name: str, found: dict[str, Any]) -> R:
+        """Return the record of an object, and remember its version and past grants."""
+        record, self._grants[name] = _record(kind, name, found)
+        if name != object_name(kind, *key_of(record)):
+            raise StoreError(f"the Lease object {name} has the record of another: remove it", code="store.refused")
         if isinstance(record, NodeRecord):
             self._numbers(record.pool).until_ms[record.node] = record.until_ms
-            self._grants[name] = _grants(found)
-        self._found[name] = record
+        self._versions[name], self._found[name] = _version(found), record
         return record
 
     def put(self, record: Record) -> None:
@@ -417,20 +380,14 @@ class Objects:
 
     def page(self, kind: type[R], *after: str | int, limit: int = MAX_COUNT) -> Sequence[R]:
         """Return the first records of a kind whose keys sort after a key, at most ``limit``."""
-        selector = f"mintage/kind={name_of(kind)}" + "".join(
-            f",mintage/pool={_label(str(part))}" for part in after[:-1]
-        )
-        found = (self._read(kind, each) for each in self._connection.each(selector))
-        return nsmallest(
-            limit, (each for each in found if key_of(each)[:-1] == after[:-1] and key_of(each) > after), key=key_of
-        )
+        selector = f"mintage/kind={name_of(kind)}"
+        if kind is NodeRecord:
+            selector += f",mintage/pool={_shown(str(after[0]))}"
+        found = (self._read(kind, str(each["metadata"]["name"]), each) for each in self._connection.each(selector))
+        return nsmallest(limit, (each for each in found if key_of(each) > after), key=key_of)
 
     def _numbers(self, pool: Any) -> Numbers:
         return self._connection.numbers[str(pool)]
-
-    def expire_list(self, pool: str) -> None:
-        """List the numbers of a pool at the next search, even if that was done a moment ago."""
-        self._numbers(pool).listed_s = float("-inf")
 
     def oldest(self, pool: str, nodes: range) -> NodeRecord | None:
         """Return the record in ``nodes`` whose window ended first, as far as this process knows.
@@ -441,7 +398,7 @@ class Objects:
         if nodes.stop - nodes.start <= PROBED:
             for node in nodes:
                 self.get(NodeRecord, pool, node)
-        elif numbers.listed_s + LIST_S <= time.monotonic():
+        elif not numbers.until_ms or numbers.listed_s + LIST_S <= time.monotonic():
             numbers.until_ms = {}
             self.page(NodeRecord, pool, -1)
             numbers.listed_s = time.monotonic()
@@ -473,9 +430,8 @@ class Objects:
         for record in self.page(NodeRecord, pool, -1):
             name = object_name(NodeRecord, pool, record.node)
             if self._grants[name]:
-                self.get(NodeRecord, pool, record.node)
                 self._grants[name] = []
-                self.put(cast("NodeRecord", self._found[name]))
+                self.put(record)
         return False
 
     def grants(self, pool: str, node: int, before_ms: int, limit: int) -> Sequence[GrantRecord]:
@@ -536,33 +492,22 @@ class Objects:
 def object_name(kind: type[Any], *key: str | int) -> str:
     """Return the name of the object of a record.
 
-    Names of pools are not those of objects, as they have capitals and more characters: unless a name is plain, it is
-    shown in small letters, and a hash tells it from others. The number of dots keeps both forms apart.
-
-    >>> object_name(NodeRecord, "sno", 7), object_name(PoolRecord, "sno/1".replace("/", "."))
-    ('mintage.node.sno.7', 'mintage.pool.sno-1.6ea0b1ad70a53e0d6a46')
+    >>> object_name(NodeRecord, "sno", 7), object_name(PoolRecord, "uuid.v7")
+    ('mintage.node.sno.7', 'mintage.pool.uuid-v7.adad6b361317479bb4b2')
     """
-    name, *numbers = key
-    shown = plain = str(name)
-    if not _is_plain(plain):
-        shown = "".join(each if each in _PLAIN else "-" for each in plain.lower())[:60].strip("-") or "x"
-        shown = f"{shown}.{_hash(plain)}"
-    return ".".join((ANCHOR, name_of(kind), shown, *map(str, numbers)))
+    return ".".join((ANCHOR, name_of(kind), _shown(str(key[0])), *map(str, key[1:])))
+
+
+def _shown(name: str) -> str:
+    """Return a name as a part of an object's: a plain one as it is, any other in small letters and with a hash.
+
+    The dot before the hash keeps both kinds apart. The result fits in a label.
+    """
+    plain = "".join(each if each in _PLAIN else "-" for each in name[:40].lower()).strip("-")
+    return name if plain == name else f"{plain}{'x' * (not plain)}.{sha1(name.encode()).hex()[:20]}"
 
 
 _PLAIN: Final = frozenset("abcdefghijklmnopqrstuvwxyz0123456789-")
-
-
-def _is_plain(name: str) -> bool:
-    return len(name) <= 60 and _PLAIN.issuperset(name) and name[0] != "-" and name[-1] != "-"
-
-
-def _hash(name: str) -> str:
-    return sha1(name.encode()).hex()[:20]
-
-
-def _label(name: str) -> str:
-    return name if _is_plain(name) else _hash(name)
 
 
 def anchor(incarnation: str | None = None) -> dict[str, Any]:
@@ -572,12 +517,11 @@ def anchor(incarnation: str | None = None) -> dict[str, Any]:
 
 
 def _body(record: Record, grants: list[list[Any]] | None) -> dict[str, Any]:
-    key = key_of(record)
     labels = {"app.kubernetes.io/managed-by": "mintage", "mintage/kind": name_of(type(record))}
     annotations = {RECORD: json.dumps(asdict(record), ensure_ascii=False)}
     spec: dict[str, Any] = {}
     if isinstance(record, NodeRecord):
-        labels["mintage/pool"] = _label(key[0])
+        labels["mintage/pool"] = _shown(record.pool)
         if grants:
             annotations[GRANTS] = json.dumps(grants, ensure_ascii=False)
         # For people: mintage reads the record alone.
@@ -592,39 +536,37 @@ def _body(record: Record, grants: list[list[Any]] | None) -> dict[str, Any]:
 
 
 def _time(ms: int) -> str:
-    at = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=min(max(ms, 0), _LATEST_MS))
+    # A Lease object shows times up to the year 9999.
+    at = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=min(max(ms, 0), 250_000_000_000_000))
     return at.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
-_LATEST_MS: Final = 250_000_000_000_000
-"""A time in the year 9892, in milliseconds: the last that a Lease object can show."""
-
-
-def _record(kind: type[R], found: dict[str, Any]) -> R:
-    name = found["metadata"]["name"]
+def _record(kind: type[R], name: str, found: dict[str, Any]) -> tuple[R, list[list[Any]]]:
+    """Return the record of an object, and the past grants of a node number."""
+    annotations = found["metadata"].get("annotations") or {}
     try:
-        values = json.loads((found["metadata"].get("annotations") or {})[RECORD])
+        values, grants = json.loads(annotations[RECORD]), json.loads(annotations.get(GRANTS, "[]"))
         record: R = read(kind, values)
+        for each in grants:
+            read(GrantRecord, dict(zip(columns(GrantRecord)[2:], each, strict=True), pool="", node=0))
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
         raise StoreError(
-            f"the Lease object {name} holds no record: {error}: repair its annotation {RECORD}", code="store.refused"
+            f"the Lease object {name} holds no record: {error}: repair its annotations", code="store.refused"
         ) from None
     if values.keys() - {*columns(cast("type[Record]", kind))}:
         raise StoreError(
             f"the Lease object {name} has fields that this mintage does not know: upgrade mintage", code="store.schema"
         )
-    return record
+    return record, grants
 
 
-def _grants(found: dict[str, Any]) -> list[list[Any]]:
-    """Return the past grants in an object; none if somebody has edited them into something else."""
+def _json(answer: httpx.Response) -> dict[str, Any]:
+    """Return the object of JSON in an answer; an empty one if it has none."""
     try:
-        kept = json.loads((found["metadata"].get("annotations") or {}).get(GRANTS, "[]"))
-        for each in kept:
-            read(GrantRecord, dict(zip(columns(GrantRecord), ("p", 0, *each), strict=True)))
-    except (ValueError, TypeError, RecursionError):
-        return []
-    return cast("list[list[Any]]", kept)
+        found = answer.json()
+    except (ValueError, RecursionError):
+        found = None
+    return found if isinstance(found, dict) else {}
 
 
 def _version(found: dict[str, Any]) -> str:
