@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 
 MANY = range(1_000)
 """Node numbers of a pool that is listed to find a free one."""
+PATIENTLY = "?timeout_ms=30000"
+"""The option of stores of whose verbs none may fail on a slow machine."""
 
 
 @pytest.fixture
@@ -320,7 +322,7 @@ def test_crowd_of_processes_gets_numbers_without_a_search_for_each(kubernetes: K
         nodes.extend(acquire(store, nodes=MANY).node for _ in range(2))
 
     with ExitStack() as stack:
-        stores = [stack.enter_context(open_store(kubernetes.url)) for _ in range(16)]
+        stores = [stack.enter_context(open_store(kubernetes.url + PATIENTLY)) for _ in range(16)]
         threads = [threading.Thread(target=use, args=[store]) for store in stores]
         for thread in threads:
             thread.start()
@@ -333,7 +335,10 @@ def test_threads_of_two_servers_on_one_etcd_share_a_store(kubernetes: Kubernetes
     another = kubernetes.another()
     another.start()
     try:
-        with open_store(kubernetes.url) as one, open_store(kubernetes.add_context(another)) as other:
+        with (
+            open_store(kubernetes.url + PATIENTLY) as one,
+            open_store(kubernetes.add_context(another) + PATIENTLY) as other,
+        ):
             segments: list[tuple[str, int, int]] = []
             nodes: list[int] = []
 

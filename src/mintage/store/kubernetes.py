@@ -126,22 +126,24 @@ class KubernetesStore(Ledger):
     def describe(self) -> Description:
         """Return the description of the store."""
         version = self._connection.get().version()
-        with self._look() as objects:
-            server, warnings = objects.server(), []
-            if _SEPARATOR in server.identity:
-                warnings.append(
-                    f"{LOST_HISTORY}: the cluster went back to older data, or objects were removed. A pool that is not "
-                    "listed begins in quarantine, a namespace that is not listed is refused. Create each namespace "
-                    "that was in use above all its integers (mintage namespaces create NAME --start N), then run: "
-                    f"kubectl annotate lease {ANCHOR} {INCARNATION}-"
-                )
-            if objects.is_to_be_deleted:
-                warnings.append(
-                    f"somebody deleted the Lease object {ANCHOR}, and perhaps others: they stay and work on, until "
-                    f"their finalizer {FINALIZER} is removed; remove it only if nobody mints with this store again"
-                )
+        server, is_new, is_to_be_deleted = self._read(
+            lambda t: (t.server(), t.is_new, cast("Objects", t).is_to_be_deleted)
+        )
+        warnings = []
+        if _SEPARATOR in server.identity:
+            warnings.append(
+                f"{LOST_HISTORY}: the cluster went back to older data, or objects were removed. A pool that is not "
+                "listed begins in quarantine, a namespace that is not listed is refused. Create each namespace "
+                "that was in use above all its integers (mintage namespaces create NAME --start N), then run: "
+                f"kubectl annotate lease {ANCHOR} {INCARNATION}-"
+            )
+        if is_to_be_deleted:
+            warnings.append(
+                f"somebody deleted the Lease object {ANCHOR}, and perhaps others: they stay and work on, until "
+                f"their finalizer {FINALIZER} is removed; remove it only if nobody mints with this store again"
+            )
         place, shown = str(self.url), tuple(warnings)
-        return Description(place, self.promise, version, server.identity, server.now_ms, shown, objects.is_new)
+        return Description(place, self.promise, version, server.identity, server.now_ms, shown, is_new)
 
     def close(self) -> None:
         """Close the connections of this process."""
@@ -171,7 +173,7 @@ class Numbers:
 
     def oldest(self, nodes: range, now_ms: int) -> int | None:
         """Return the number whose window ended first; after collisions, any of those past their cool-down."""
-        ends = sorted((end, node) for node, end in self.until_ms.items() if node in nodes)
+        ends = sorted((end, node) for node, end in list(self.until_ms.items()) if node in nodes)
         past = (node for end, node in ends if end <= now_ms - COOLDOWN_MS or node == ends[0][1])
         return self._one_of(past)
 
@@ -404,7 +406,7 @@ class Objects:
             numbers.listed_s = time.monotonic()
         checked: list[NodeRecord] = []
         while len(checked) < PROBED and (found := numbers.oldest(nodes, self.server().now_ms)) is not None:
-            known, name = numbers.until_ms[found], object_name(NodeRecord, pool, found)
+            known, name = numbers.until_ms.get(found), object_name(NodeRecord, pool, found)
             record = self._found.get(name) or self.get(NodeRecord, pool, found)
             if isinstance(record, NodeRecord):
                 if record.until_ms == known:
