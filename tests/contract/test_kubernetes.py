@@ -360,28 +360,30 @@ def test_threads_of_two_servers_on_one_etcd_share_a_store(kubernetes: Kubernetes
         another.kill()
 
 
-def test_pool_that_changes_during_a_grant_takes_the_grant_back(kubernetes: Kubernetes) -> None:
-    def answer(method: str, path: str) -> None:
-        if method in {"POST", "PUT"} and not changed and acquiring:
-            changed.append(path)
-            # Somebody else notes a change of the pool just before the write of the number.
-            with open_store(kubernetes.url) as other:
-                other.create_pool("p", layout="test", history_ms=5_000)
+def test_window_is_decided_again_if_the_pool_changes_meanwhile(kubernetes: Kubernetes) -> None:
+    changes: list[int] = []
 
-    changed: list[str] = []
-    acquiring: list[bool] = []
-    with between(kubernetes, answer) as url, open_store(url) as store:
+    def answer(method: str, path: str) -> None:
+        if method in {"POST", "PUT"} and changes:
+            # Somebody else changes the pool just before the write of the number.
+            with open_store(kubernetes.url + PATIENTLY) as other:
+                other.create_pool("p", layout="test", history_ms=changes.pop())
+
+    with between(kubernetes, answer) as url, open_store(url + PATIENTLY) as store:
         store.create_pool("p", layout="test")
-        acquiring.append(True)
+        changes.append(5_001)
         lease = acquire(store)
         # Nobody has the window that was taken back, so the number is granted again.
-        assert changed
         [record] = store.list_leases("p")
         assert (record.node, record.token) == (lease.node, lease.token) == (0, lease.token)
         assert list(store.list_grants("p", 0)) == []
-        changed.clear()
+        changes.append(5_002)
         extended = store.extend(lease, now_ms=store.now_ms() + 2_000, next_token=new_token())
-        assert [record.until_ms for record in store.list_leases("p")] == [extended.until_ms]
+        assert [(each.until_ms, each.token) for each in store.list_leases("p")] == [(extended.until_ms, extended.token)]
+        pool = store.get_pool("p")
+        assert not changes
+        assert pool is not None
+        assert pool.history_ms == 5_002
 
 
 def test_extension_costs_five_requests(kubernetes: Kubernetes) -> None:

@@ -12,8 +12,9 @@ No two windows of a node number overlap, as its one object decides about them:
 - A request whose answer was lost may take effect late, but only while nobody has written the object since.
 
 Grants and extensions also depend on the pool, and read it again after their write. If it has changed, the verb starts
-again, before anybody has the window. A written extension stays, as it only keeps others away for longer. Past grants
-are in the object of their number, so they change with the grant. A namespace of integers is one object as well.
+again, before anybody has the window: the grant is undone, or the extension's token, but not its end, which only keeps
+others away for longer. Past grants are in the object of their number, so they change with the grant. A namespace of
+integers is one object as well.
 
 https://kubernetes.io/docs/reference/using-api/api-concepts/ describes the API.
 """
@@ -476,9 +477,12 @@ class Objects:
             known = self._versions[pool]
             self.get(PoolRecord, record.pool)
             if self._versions[pool] != known:
-                if is_grant:
-                    # Nobody has its token, so nobody has minted in its window.
-                    self._replace(name, replace(record, token=None, until_ms=record.floor_ms))
+                # Nobody has the token of a grant, so nobody minted in its window. A longer window only rests longer,
+                # and with the token before, the extension is decided again.
+                undone = replace(record, token=None, until_ms=record.floor_ms)
+                if isinstance(before, NodeRecord) and not is_grant:
+                    undone = replace(record, token=before.token)
+                self._replace(name, undone)
                 raise ConflictError
 
     def _replace(self, name: str, record: Record) -> None:
