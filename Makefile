@@ -130,6 +130,8 @@ deep: build $(STAMPS)/tests $(STAMPS)/deep servers ## The long proofs: a billion
 	$(BIN)/python -m tests.stress --scale 10
 	$(BIN)/python -m tests.runtimes --ids 100000
 	$(BIN)/python tests/deep/fuzz.py --seconds 60
+	tests/servers/kubernetes.sh
+	$(BIN)/python -m pytest tests/contract tests/integration/test_faults.py -k kubernetes
 	tests/servers/install.sh clients
 	$(BIN)/python -m pytest tests/deep/randomness.py tests/deep/bundles.py tests/deep/clients.py
 	$(BIN)/python -m tests.deep.sparks

@@ -222,7 +222,7 @@ class LeaseRequest:
         """
         store = choose_store(self.store)
         moves = self._moves_when_lost()
-        pool, span_ms = self._pool(), self._span_ms()
+        pool, span_ms = self._pool(), self._span_ms(store)
         is_local = store is None or registry.is_registry(store)
         plan = self._plan(is_local=is_local)
         is_chosen = plan.chosen is not None or self.own_mac is not None
@@ -268,8 +268,9 @@ class LeaseRequest:
         rules.check_name(pool, "pool")
         return pool
 
-    def _span_ms(self) -> int:
-        span_ms = rules.SPAN_MS if self.span_ms is None else self.span_ms
+    def _span_ms(self, store: Store | None) -> int:
+        default_ms = rules.SPAN_MS if store is None else store.span_ms
+        span_ms = default_ms if self.span_ms is None else self.span_ms
         if not isinstance(span_ms, int):
             raise ArgumentError(f"span_ms must be an int, not {type(span_ms).__name__}", code="argument.type")
         rules.check_span(span_ms)

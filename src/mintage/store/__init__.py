@@ -80,6 +80,8 @@ class Store(ABC):
     promise: ClassVar[str]
     clock_limit_ms: int = CLOCK_LIMIT_MS
     """The largest difference between a caller's clock and the store's, in milliseconds."""
+    span_ms: int = SPAN_MS
+    """The span of a lease whose caller names none, in milliseconds. A new pool grants at least this span."""
     is_ascending: bool = False
     """True if each segment of a namespace lies above all segments that were reserved before and not given back."""
     is_traced: ClassVar[bool] = True
@@ -420,6 +422,7 @@ class Forwarding(Store):
         self.url = inner.url
         self.promise = inner.promise  # type: ignore[misc]
         self.clock_limit_ms = inner.clock_limit_ms
+        self.span_ms = inner.span_ms
         self.is_ascending = inner.is_ascending
 
     def forward(self, verb: str, *args: Any, **kwargs: Any) -> Any:
@@ -445,12 +448,15 @@ STORE_KINDS: Final[dict[str, tuple[str, str, str | None]]] = {
     "unix": ("mintage.store.redis", "RedisStore", "redis"),
     "etcd": ("mintage.store.etcd", "EtcdStore", "etcd"),
     "etcds": ("mintage.store.etcd", "EtcdStore", "etcd"),
+    "kubernetes": ("mintage.store.kubernetes", "KubernetesStore", "kubernetes"),
     "http": ("mintage.store.http", "HttpStore", "client"),
     "https": ("mintage.store.http", "HttpStore", "client"),
 }
 """The module, the class and the extra with the driver, for each scheme of a URL."""
 DATABASES: Final = ("mysql", "mariadb", "postgresql", "sqlite")
 """The kinds of stores that may have a cache in front of them."""
+HOSTLESS: Final = ("kubernetes",)
+"""The kinds of stores on a server that their environment names."""
 
 
 def kinds_like(scheme: str) -> str:
@@ -465,8 +471,8 @@ def open_store(url: str) -> Store:
     """Return the store that a URL names. The store connects at first use.
 
     ``memory:`` · ``sqlite:///ids.db`` · ``mysql://user:password@host/database`` · ``mariadb://…`` · ``postgresql://…``
-    · ``redis://…`` · ``etcd://…`` · ``mysql://…?cache=redis://…`` · ``http://:key@host:8080``, the service. Options are
-    a query, such as ``?timeout_ms=500``. A URL object of SQLAlchemy is taken as well.
+    · ``redis://…`` · ``etcd://…`` · ``kubernetes:`` · ``mysql://…?cache=redis://…`` · ``http://:key@host:8080``, the
+    service. Options are a query, such as ``?timeout_ms=500``. A URL object of SQLAlchemy is taken as well.
 
     :raises ArgumentError: ``url`` is not a URL.
     :raises ConfigError: ``config.store``: the URL is malformed; ``config.driver``: the driver is not installed.
@@ -480,7 +486,8 @@ def open_store(url: str) -> Store:
         raise ConfigError(
             f"no store is called {parsed.scheme[:40]!r}: {kinds_like(parsed.scheme)}", code="config.store"
         )
-    if STORE_KINDS[parsed.scheme][2] is not None and not (parsed.hosts or parsed.socket):
+    is_reached = parsed.hosts or parsed.socket or parsed.scheme in HOSTLESS
+    if STORE_KINDS[parsed.scheme][2] is not None and not is_reached:
         raise ConfigError(
             f"the store's URL names no host: for a server on this machine, begin with {parsed.scheme}://127.0.0.1/",
             code="config.store",

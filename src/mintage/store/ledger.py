@@ -247,11 +247,12 @@ class Ledger(Store):
 
     def _new_pool(self, name: str, layout: str, span_ms: int, server: ServerIdentity) -> PoolRecord:
         """Return a new pool. In a durable store, a pool without a record never existed."""
-        return rules.create_pool(name, layout, span_ms, server.identity)
+        return rules.create_pool(name, layout, max(span_ms, self.span_ms), server.identity)
 
     def _lost_pool(self, name: str, layout: str, span_ms: int, server: ServerIdentity) -> PoolRecord:
         """Return a new pool in quarantine: a lost pool of its name may have granted leases that are in use."""
-        ends_ms = rules.end_of_quarantine(server.now_ms, max(span_ms, rules.SPAN_MS), self.clock_limit_ms)
+        span_ms = max(span_ms, self.span_ms)
+        ends_ms = rules.end_of_quarantine(server.now_ms, span_ms, self.clock_limit_ms)
         return rules.create_pool(name, layout, span_ms, server.identity, quarantine_until_ms=ends_ms)
 
     def _has_lost(self, t: Transaction, kind: type[Record], name: str) -> bool:  # noqa: ARG002

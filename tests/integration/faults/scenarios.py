@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import signal
@@ -20,6 +21,7 @@ from tests.servers import (
     Etcd,
     EtcdCluster,
     Galera,
+    Kubernetes,
     MariaDB,
     MariaDBPair,
     MySQL,
@@ -35,6 +37,7 @@ from tests.servers import (
     RedisWithoutAOF,
     Valkey,
 )
+from tests.servers.kubernetes import between, said
 from tests.servers.proxy import Proxy
 from tests.servers.server import HOST, free_port, open_url, until
 
@@ -44,6 +47,7 @@ if TYPE_CHECKING:
 
     from tests.integration.faults.crew import Worker
     from tests.servers import Server
+    from tests.servers.kubernetes import Answer
     from tests.servers.pair import Pair
 
 RESTS: Final = f"node numbers rest for {(rules.SPAN_MS + rules.CLOCK_LIMIT_MS) // 1000 + 1} s"
@@ -525,6 +529,82 @@ def is_served(port: int) -> bool:
         return False
 
 
+def api_killed(server: Kubernetes, directory: Path) -> Row:
+    """Kill the API server alone."""
+    return killed_alone(server, server.api, directory, "kill -9 of the API server")
+
+
+def etcd_killed(server: Kubernetes, directory: Path) -> Row:
+    """Kill the etcd behind the API server."""
+    return killed_alone(server, server.etcd, directory, "kill -9 of the etcd behind the API server")
+
+
+def killed_alone(server: Kubernetes, member: Daemon, directory: Path, fault: str) -> Row:
+    with Crew(directory, url_of(server, directory), **IN_A_CLUSTER) as crew:
+        crew.start_minting(3)
+        crew.all_mint_on()
+        member.kill()
+        for worker in crew.workers:
+            worker.wait_for("refused")
+        server.start()
+        crew.all_mint_on()
+        crew.stop()
+        return row(fault, server, crew)
+
+
+def api_reply_cut(server: Kubernetes, directory: Path) -> Row:
+    """Lose the answer of an API server that has executed the request."""
+    url_of(server, directory)
+    with (
+        Proxy(server.api) as proxy,
+        Crew(directory, server.add_context(server.api, proxy.port), **IN_A_CLUSTER) as crew,
+    ):
+        crew.start_minting(3)
+        for reply in (1, 2, 3, 4, 5, 6, 7, 11):
+            proxy.cut(reply)
+            until(proxy_is_past(proxy, proxy.replies + reply), "the reply is cut")
+            crew.all_mint_on()
+        crew.stop()
+        return row("answers dropped after the write, eight times", server, crew)
+
+
+def api_busy(server: Kubernetes, directory: Path) -> Row:
+    """Let the API refuse nine requests of ten for five seconds, as its priority and fairness does."""
+    url_of(server, directory)
+    asked, until_s = itertools.count(), [0.0]
+
+    def answer(method: str, path: str) -> Answer | None:
+        is_busy = time.monotonic() < until_s[0] and next(asked) % 10
+        return said(429, "TooManyRequests", **{"Retry-After": "1"}) if is_busy else None
+
+    with between(server, answer) as url, Crew(directory, url, **IN_A_CLUSTER) as crew:
+        crew.start_minting(3)
+        crew.all_mint_on()
+        until_s[0] = time.monotonic() + 5
+        until(lambda: time.monotonic() > until_s[0], "the storm ends")
+        crew.all_mint_on()
+        crew.stop()
+        return row("the API answers 429 to nine requests of ten, for 5 s", server, crew)
+
+
+def token_rotated(server: Kubernetes, directory: Path) -> Row:
+    """Replace the token of the account, and let it expire once before the next one comes."""
+    with Crew(directory, url_of(server, directory), **IN_A_CLUSTER) as crew:
+        crew.start_minting(3)
+        for _ in range(4):
+            server.rotate()
+            crew.all_mint_on()
+        server.rotate("an-expired-token")
+        for worker in crew.workers:
+            worker.wait_for("refused")
+        server.rotate()
+        crew.all_mint_on()
+        crew.stop()
+        return row("the token of the pods is rotated five times, once too late", server, crew)
+
+
+IN_A_CLUSTER: Final = {"schemes": ["snowflake", "sequence"], "span_ms": 2000, "step": 2000}
+
 SCENARIOS: Final = (
     Scenario(holder_killed_same_node, (None, MariaDB)),
     Scenario(holder_killed_other_node, (None, Redis)),
@@ -532,9 +612,14 @@ SCENARIOS: Final = (
     Scenario(process_stopped_and_moves, (Etcd,)),
     Scenario(clock_stepped, (None,)),
     Scenario(preforked, (None, PostgreSQL)),
-    Scenario(store_killed, (MariaDB, MySQL, PostgreSQL, Redis, Valkey, Etcd)),
+    Scenario(store_killed, (MariaDB, MySQL, PostgreSQL, Redis, Valkey, Etcd, Kubernetes)),
+    Scenario(api_killed, (Kubernetes,)),
+    Scenario(etcd_killed, (Kubernetes,)),
+    Scenario(api_reply_cut, (Kubernetes,)),
+    Scenario(api_busy, (Kubernetes,)),
+    Scenario(token_rotated, (Kubernetes,)),
     Scenario(reply_cut, (MariaDB, MySQL, Redis, Etcd)),
-    Scenario(store_frozen, (MariaDB, Redis)),
+    Scenario(store_frozen, (MariaDB, Redis, Kubernetes)),
     Scenario(store_flushed, (Redis,)),
     Scenario(store_forgets_all, (RedisWithoutAOF,), is_quick=False),
     Scenario(store_fails_over, (RedisSentinel,), is_quick=False),
