@@ -1393,6 +1393,59 @@ def test_thread_sleeps_until_due_and_checks_each_second_while_holding(
     assert mine.seen == seen
 
 
+def test_task_that_is_not_due_is_not_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    mine, looks = Simulated(monkeypatch), 0
+
+    class Often(Eager):
+        def due_s(self) -> float:
+            return 1001.0 + self.asked.count("ask") - mine.now_s
+
+        def plan(self) -> Callable[[], Callable[[], None]]:
+            if self.asked.count("ask") == 10:
+                mine.end()
+            return super().plan()
+
+    class Seldom(Eager):
+        def due_s(self) -> float:
+            nonlocal looks
+            looks += 1
+            return 9000.0 - mine.now_s
+
+    tasks = [Often("ask", mine.seen), *(Seldom("seldom", mine.seen) for _ in range(50))]
+    for task in tasks:
+        mine.add(task)
+    mine._run()
+    assert (mine.seen.count("ask"), looks) == (11, 50)
+
+
+def test_task_is_looked_at_again_after_its_clock_failed(monkeypatch: pytest.MonkeyPatch) -> None:
+    mine, readings = Simulated(monkeypatch), iter([ZeroDivisionError(), 0.0])
+
+    class Failing(Eager):
+        def due_s(self) -> float:
+            reading = next(readings)
+            if isinstance(reading, Exception):
+                raise reading
+            return reading
+
+        def plan(self) -> Callable[[], Callable[[], None]]:
+            mine.end()
+            return super().plan()
+
+    task = Failing("ask", mine.seen)
+    mine.add(task)
+    mine._run()
+    assert "ask" in mine.seen
+
+
+def test_tasks_that_are_gone_do_not_add_up() -> None:
+    mine = keeper.Keeper()
+    for _ in range(1_000):
+        mine.add(Eager("gone", []))
+    gc.collect()
+    assert len(mine._tasks) < 200
+
+
 @pytest.mark.parametrize("code", ["store.unavailable", "store.refused"])
 def test_back_off_doubles_up_to_a_second_until_a_success(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, code: str
