@@ -328,6 +328,19 @@ def test_lease_is_extended_after_a_third_of_its_span(inline: keeper.Keeper) -> N
     assert [record.until_ms for record in store.list_leases()] == [NOW_MS + 4_000]
 
 
+def test_longer_span_than_asked_is_extended_after_its_third(inline: keeper.Keeper) -> None:
+    clock = ManualClock(NOW_MS * MS)
+    store = Faulty(clock)
+    generator = snowflake.Generator(store=store, clock=clock, nodes=range(300, 301), span_ms=3_000)
+    generator.new()
+    assert [record.until_ms for record in store.list_leases()] == [NOW_MS + 9_000]
+    clock.advance(2_999 * MS)
+    assert inline.step() == pytest.approx(0.001)
+    clock.advance(1 * MS)
+    assert inline.step() == 0
+    assert [record.until_ms for record in store.list_leases()] == [NOW_MS + 12_000]
+
+
 def test_lease_is_taken_again_only_on_demand_after_release_all(inline: keeper.Keeper) -> None:
     given: list[str] = []
 
