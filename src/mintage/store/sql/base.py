@@ -50,6 +50,10 @@ ENGINE_ADVICE: Final = (
     "tables of mintage are not InnoDB, so nothing is atomic: ALTER TABLE each of them to ENGINE = InnoDB"
 )
 PRIMARY_ADVICE: Final = "name the primary in the URL"
+CONNECTIONS_ADVICE: Final = (
+    "the server has no connection left: add connections=close to the URL of every process, put PgBouncer or another "
+    "pooler before the server, let processes use mintage serve, or allow more connections"
+)
 
 
 class MissingTableError(Exception):
@@ -79,7 +83,7 @@ class Database(Ledger):
     schema: str = ""
     """The prefix of a table's name; empty in a database without schemas, and before the schema is found."""
 
-    def __init__(self, url: StoreUrl, timeout_ms: int, *, is_volatile: bool = False) -> None:
+    def __init__(self, url: StoreUrl, timeout_ms: int, *, connections: str = "keep", is_volatile: bool = False) -> None:
         if len(url.hosts) > 1 or not url.path or "," in (url.socket or ""):
             raise ConfigError(
                 f"a store of kind {url.scheme} needs one host and a database: {url.scheme}://user:password@host/database",
@@ -87,7 +91,10 @@ class Database(Ledger):
             )
         if url.hosts and url.socket:
             raise ConfigError(f"{url} names the server twice: by its host, and by an option", code="config.store")
+        if connections not in {"keep", "close"}:
+            raise ConfigError("option connections of the store's URL must be keep or close", code="config.store")
         self.url = url
+        self._kept = CONNECTIONS // 2 if connections == "keep" else 0
         self._timeout_ms = timeout_ms
         self._is_volatile = is_volatile
         self._seconds = math.ceil(self._timeout_ms / 1000)
@@ -154,7 +161,7 @@ class Database(Ledger):
             self.is_usable,
             (self._driver.Error, MintError, ConflictError, MissingTableError),
             limit=CONNECTIONS,
-            kept=CONNECTIONS // 2,
+            kept=self._kept,
             wait_s=self._timeout_ms / 1000,
         )
 
@@ -206,14 +213,15 @@ class Database(Ledger):
     def _translate(self, reason: Any) -> Exception:
         code = self.code(reason)
         kind = self.kind(code) if code else TimeoutError
+        advice = next((advice for start, advice in self.advice.items() if code.startswith(start)), "")
         # The first line says what is wrong; the next ones may show the row, with its token.
         message = str(reason.args[-1] if reason.args else "").partition("\n")[0] or type(reason).__name__
         reason.args = (*reason.args[:-1], message)
         if kind is TimeoutError:
-            return StoreError(f"{self.url}: {message}: check that the server runs, try again", code="store.unavailable")
+            hint = advice or "check that the server runs, try again"
+            return StoreError(f"{self.url}: {message}: {hint}", code="store.unavailable")
         if kind is not StoreError:
             return kind(message)
-        advice = next((advice for start, advice in self.advice.items() if code.startswith(start)), "")
         hint = advice or "see the server's log"
         refused = StoreError(f"{self.url}: {message}: {hint}", code="store.refused")
         # A replica may become the primary soon.
