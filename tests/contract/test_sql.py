@@ -320,8 +320,10 @@ def test_server_without_a_free_connection_is_away_with_the_remedy(server: Server
         administer(server, limit)
         with open_store(url) as first, open_store(url) as second:
             first.now_ms()
-            text = refusal_text(second.now_ms, "store.unavailable")
-            assert all(words in text for words in ("connections=close", "PgBouncer", "mintage serve"))
+            with pytest.raises(StoreError) as caught:
+                second.now_ms()
+            assert (caught.value.code, caught.value.retry_after_ms) == ("store.unavailable", 10_000)
+            assert all(words in str(caught.value) for words in ("connections=close", "PgBouncer", "mintage serve"))
         with open_store(f"{url}?connections=close") as third, open_store(f"{url}?connections=close") as fourth:
             assert third.now_ms() > 0
             assert eventually(fourth.now_ms) > 0

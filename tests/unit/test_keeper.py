@@ -1493,6 +1493,30 @@ def test_back_off_doubles_up_to_a_second_until_a_success(
     assert caplog.messages == [f"mintage: not now ({code}); trying again"] * 2
 
 
+@pytest.mark.parametrize(("asked_ms", "pauses"), [(10_000, [0.5, 1.0, 2.0, 4.0, 8.0, 10.0]), (10**9, [0.5, 1.0])])
+def test_store_that_is_full_is_left_alone_for_longer(
+    monkeypatch: pytest.MonkeyPatch, asked_ms: int, pauses: list[float]
+) -> None:
+    mine = Simulated(monkeypatch)
+
+    class Full(Eager):
+        def plan(self) -> Callable[[], Callable[[], None]]:
+            if len([each for each in self.asked if "sleep" in each]) == len(pauses):
+                mine.end()
+            raise StoreError("no connection is free", code="store.unavailable", retry_after_ms=asked_ms)
+
+        def refused(self, error: BaseException) -> None:
+            pass
+
+        def has_resources(self) -> bool:
+            return False
+
+    task = Full("full", mine.seen)
+    mine.add(task)
+    mine._run()
+    assert [float(each.removeprefix("sleep ")) for each in mine.seen if "sleep" in each] == pauses
+
+
 @pytest.mark.parametrize(("error", "is_raised"), [(ValueError(), False), (SystemExit(), False), (SystemExit(), True)])
 def test_failed_release_is_logged_and_delays_no_other(
     caplog: pytest.LogCaptureFixture, *, error: BaseException, is_raised: bool

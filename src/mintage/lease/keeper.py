@@ -67,6 +67,7 @@ RESTORE_CHECK_INTERVAL_S: Final = 1.0
 EARLY_S: Final = 0.25
 #: Threads hold the condition for moments. If one cannot get it for this long, another is stuck with it.
 LOCK_S: Final = 5.0
+_LONGEST_ASKED_S: Final = 10.0
 _IDLE_S: Final = 3600.0
 _PRUNED_AT: Final = 64
 
@@ -608,16 +609,19 @@ class Keeper:
             self._pauses.pop(id(task), None)
             return []
         task.failure = failure = _as_failure(task.store, error)
-        is_first = self._pause(task.store if failure.code == "store.unavailable" else task)
+        # A store that is full says how long to leave it alone, as attempts take what it has.
+        asked_ms = failure.retry_after_ms if isinstance(failure, StoreError) else None
+        is_first = self._pause(task.store if failure.code == "store.unavailable" else task, (asked_ms or 0) / 1000)
         task.refused(failure)
         if failure is not error:
             return [("a store failed in an unknown way", error)]
         return [(f"{failure} ({failure.code}); trying again", None)] if is_first else []
 
-    def _pause(self, what: Store | Task) -> bool:
+    def _pause(self, what: Store | Task, asked_s: float = 0.0) -> bool:
         """Leave a store or a task alone for a while; return True if it was not already."""
         last, _ = self._pause_of(what)
-        pause = min(LONGEST_PAUSE_S, max(FIRST_PAUSE_S, 2 * last))
+        longest_s = max(LONGEST_PAUSE_S, min(asked_s, _LONGEST_ASKED_S))
+        pause = min(longest_s, max(longest_s * FIRST_PAUSE_S / LONGEST_PAUSE_S, 2 * last))
         for gone in [key for key, (of, *_) in self._pauses.items() if of() is None]:
             del self._pauses[gone]
         # Add jitter, so that the processes of a fleet do not return all at once.

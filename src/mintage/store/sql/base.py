@@ -9,7 +9,7 @@ import math
 from abc import abstractmethod
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar
 
 from mintage._core import monotonic_s
 from mintage.errors import ConfigError, MintError, StoreError
@@ -22,11 +22,13 @@ from mintage.store.sql.pool import BusyError, Connections
 from mintage.store.sql.statements import COUNTED, OLDER, RowRecords, driver_statements, migrations
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from mintage.protocol.records import R, Record
     from mintage.protocol.url import StoreUrl
     from mintage.store.sql.pool import DriverTransaction
+
+    T = TypeVar("T")
 
 CONNECTIONS: Final = 4
 """The most connections of a process at a time; half of them are kept open. More threads wait for their turn."""
@@ -54,6 +56,10 @@ CONNECTIONS_ADVICE: Final = (
     "the server has no connection left: add connections=close to the URL of every process, put PgBouncer or another "
     "pooler before the server, let processes use mintage serve, or allow more connections"
 )
+
+
+FULL_MS: Final = 10_000
+"""The longest time, in milliseconds, to leave a server without a free connection alone: its refusals cost it, too."""
 
 
 class MissingTableError(Exception):
@@ -94,7 +100,7 @@ class Database(Ledger):
         if connections not in {"keep", "close"}:
             raise ConfigError("option connections of the store's URL must be keep or close", code="config.store")
         self.url = url
-        self._kept = CONNECTIONS // 2 if connections == "keep" else 0
+        self._keeps_connections = connections == "keep"
         self._timeout_ms = timeout_ms
         self._is_volatile = is_volatile
         self._seconds = math.ceil(self._timeout_ms / 1000)
@@ -161,9 +167,16 @@ class Database(Ledger):
             self.is_usable,
             (self._driver.Error, MintError, ConflictError, MissingTableError),
             limit=CONNECTIONS,
-            kept=self._kept,
+            kept=CONNECTIONS // 2,
             wait_s=self._timeout_ms / 1000,
         )
+
+    def _run(self, verb: Callable[[Any], T], begin: Callable[[], Any] | None = None) -> T:
+        try:
+            return super()._run(verb, begin)
+        finally:
+            if not self._keeps_connections:
+                self._connections.get().close_idle()
 
     @contextmanager
     def transaction(self, first: str) -> Iterator[tuple[DriverTransaction, Sequence[Any], float]]:
@@ -219,7 +232,8 @@ class Database(Ledger):
         reason.args = (*reason.args[:-1], message)
         if kind is TimeoutError:
             hint = advice or "check that the server runs, try again"
-            return StoreError(f"{self.url}: {message}: {hint}", code="store.unavailable")
+            wait_ms = FULL_MS if advice is CONNECTIONS_ADVICE else None
+            return StoreError(f"{self.url}: {message}: {hint}", code="store.unavailable", retry_after_ms=wait_ms)
         if kind is not StoreError:
             return kind(message)
         hint = advice or "see the server's log"
