@@ -58,7 +58,7 @@ def measure(name: str, args: argparse.Namespace) -> Run:
         steady: Steady | None = None
         fleet: Fleet | None = None
         if name == "crowd":
-            url, version = f"{url}?connections=close&timeout_ms=30000", f"{version}, connections=close"
+            url, version = f"{url}?connections=close&timeout_ms=30000&sslmode=disable", f"{version}, connections=close"
             fleet = run.day(url, server, processes=args.processes, away_s=0, span_ms=30_000)
         else:
             leases = args.leases // 10 if name in SLOW else args.leases

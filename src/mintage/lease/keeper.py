@@ -621,7 +621,7 @@ class Keeper:
         """Leave a store or a task alone for a while; return True if it was not already."""
         last, _ = self._pause_of(what)
         longest_s = max(LONGEST_PAUSE_S, min(asked_s, _LONGEST_ASKED_S))
-        pause = min(longest_s, max(longest_s * FIRST_PAUSE_S / LONGEST_PAUSE_S, 2 * last))
+        pause = min(longest_s, max(longest_s / 4 if asked_s > LONGEST_PAUSE_S else FIRST_PAUSE_S, 2 * last))
         for gone in [key for key, (of, *_) in self._pauses.items() if of() is None]:
             del self._pauses[gone]
         # Add jitter, so that the processes of a fleet do not return all at once.
