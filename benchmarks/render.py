@@ -8,6 +8,8 @@ from itertools import groupby
 from pathlib import Path
 
 from benchmarks import format_table, pictures
+from benchmarks.fleet import report as fleet_report
+from benchmarks.fleet.record import FleetRecord
 from benchmarks.keys import report
 from benchmarks.keys.record import KeyRecord
 from benchmarks.record import Record, Result
@@ -115,8 +117,14 @@ SECTIONS: tuple[tuple[str, str, Callable[[Record | None], str]], ...] = (
     ("docs/performance.md", "rows", rows),
     ("docs/how-to/choose.md", "family", partial(format_table.table, "../schemes/{}.md")),
     ("docs/how-to/choose.md", "keys", lambda _: report.tables(KeyRecord.newest())),
+    ("docs/how-to/fleets.md", "fleet", lambda _: fleet_report.tables(FleetRecord.newest())),
 )
 """A page, the name of its markers, and the content between them."""
+
+
+def charts() -> dict[str, str]:
+    """Return the drawings of the newest records of keys and of fleets by their names."""
+    return report.charts(KeyRecord.newest()) | fleet_report.charts(FleetRecord.newest())
 
 
 def rendered() -> Iterator[tuple[Path, str, str]]:
@@ -132,7 +140,7 @@ def rendered() -> Iterator[tuple[Path, str, str]]:
                 raise SystemExit(f"{name} lacks the markers of {marker}")
             new = f"{before}{begin}\n\n{section_of(record)}\n\n{end}{after}"
         yield page, document, new
-    for picture, new in pictures.drawn(record, report.charts(KeyRecord.newest())):
+    for picture, new in pictures.drawn(record, charts()):
         yield picture, picture.read_text("utf-8") if picture.exists() else "", new
 
 

@@ -31,6 +31,8 @@ SPAN_MS: Final = 30_000
 """The length of a window in milliseconds, and so the time of one node number that a crash wastes at most."""
 MIN_SPAN_MS: Final = 1_000
 MAX_SPAN_MS: Final = 86_400_000
+LARGE_POOL: Final = 100
+"""The number of holders from which on windows are longer, as far as their pool allows."""
 CLOCK_LIMIT_MS: Final = 5_000
 """The largest difference between a caller's clock and the store's, in milliseconds."""
 CLOCK_MARGIN_MS: Final = 1_000
@@ -668,10 +670,20 @@ def choose(
     )
 
 
+def longest_span(node: int, span_ms: int) -> int:
+    """Return the longest span that a node number is granted for, in milliseconds, where ``span_ms`` is asked for.
+
+    Numbers are granted from the lowest of the pool's share on, so ``node``, counted from there, tells how many holders
+    the pool has. The rate of extensions
+    then grows with the logarithm of the fleet, up to the pool's longest span.
+    """
+    return span_ms * max(LARGE_POOL, node) // LARGE_POOL
+
+
 def grant(
     pool: PoolRecord, record: NodeRecord | None, node: int, *, token: str, holder: str, now_ms: int, span_ms: int
 ) -> NodeRecord:
-    """Return the record of a node number that is granted from the end of its last window.
+    """Return the record of a node number that is granted from the end of its last window, for ``span_ms`` or longer.
 
     :raises ConfigError: ``config.span``: ``span_ms`` is longer than the pool allows.
     """
@@ -681,6 +693,7 @@ def grant(
             f"pool by: mintage pools create NAME --span-ms {span_ms}",
             code="config.span",
         )
+    span_ms = min(pool.span_ms, longest_span(node - pool.first_node, span_ms))
     floor_ms = max(pool.floor_ms, record.until_ms if record is not None else 0)
     # A caller whose clock is a little behind the last window's end gets a window and waits for its floor.
     until_ms = max(floor_ms, now_ms) + span_ms

@@ -322,6 +322,34 @@ def test_threads_without_a_free_connection_get_an_error(server: Server) -> None:
         assert "busy" in refusal_text(store.now_ms, "store.unavailable")
 
 
+def test_store_that_closes_connections_holds_none_between_verbs(server: Server) -> None:
+    with open_store(f"{server.url}?connections=close") as store, open_store(server.url) as keeping:
+        lease = acquire(store, nodes=range(4))
+        store.extend(lease, now_ms=store.now_ms(), next_token=new_token())
+        assert keeping.now_ms() > 0
+        of_mintage = "user = 'mintage'" if isinstance(server, MariaDB) else "usename = 'mintage'"
+        listed = "information_schema.processlist" if isinstance(server, MariaDB) else "pg_stat_activity"
+        count = f"SELECT count(*) FROM {listed} WHERE {of_mintage}"
+        until(lambda: int(administer(server, count)) == 1, "only the other store has a connection")
+
+
+def test_server_without_a_free_connection_is_away_with_the_remedy(server: Server) -> None:
+    with account(server) as url:
+        limit = "ALTER USER clerk WITH MAX_USER_CONNECTIONS 1"
+        if isinstance(server, PostgreSQL):
+            limit = "ALTER ROLE clerk CONNECTION LIMIT 1"
+        administer(server, limit)
+        with open_store(url) as first, open_store(url) as second:
+            first.now_ms()
+            with pytest.raises(StoreError) as caught:
+                second.now_ms()
+            assert (caught.value.code, caught.value.retry_after_ms) == ("store.unavailable", 10_000)
+            assert all(words in str(caught.value) for words in ("connections=close", "PgBouncer", "mintage serve"))
+        with open_store(f"{url}?connections=close") as third, open_store(f"{url}?connections=close") as fourth:
+            assert third.now_ms() > 0
+            assert eventually(fourth.now_ms) > 0
+
+
 # --- past grants ------------------------------------------------------------------------------------------------------
 
 
@@ -618,7 +646,7 @@ def test_server_error_shows_no_token(server: Server, store: Database) -> None:
 
 
 @pytest.mark.parametrize(
-    "option", ["timeout_ms=0", "timeout_ms=2s", "timeout=5", "sslmode=yes", "ssl_ca=/no/such/file"]
+    "option", ["timeout_ms=0", "timeout_ms=2s", "timeout=5", "sslmode=yes", "ssl_ca=/no/such/file", "connections=no"]
 )
 @pytest.mark.parametrize("scheme", ["mysql", "mariadb", "postgresql"])
 def test_wrong_option_is_refused(scheme: str, option: str) -> None:

@@ -328,6 +328,19 @@ def test_lease_is_extended_after_a_third_of_its_span(inline: keeper.Keeper) -> N
     assert [record.until_ms for record in store.list_leases()] == [NOW_MS + 4_000]
 
 
+def test_longer_span_than_asked_is_extended_after_its_third(inline: keeper.Keeper) -> None:
+    clock = ManualClock(NOW_MS * MS)
+    store = Faulty(clock)
+    generator = snowflake.Generator(store=store, clock=clock, nodes=range(300, 301), span_ms=3_000)
+    generator.new()
+    assert [record.until_ms for record in store.list_leases()] == [NOW_MS + 9_000]
+    clock.advance(2_999 * MS)
+    assert inline.step() == pytest.approx(0.001)
+    clock.advance(1 * MS)
+    assert inline.step() == 0
+    assert [record.until_ms for record in store.list_leases()] == [NOW_MS + 12_000]
+
+
 def test_lease_is_taken_again_only_on_demand_after_release_all(inline: keeper.Keeper) -> None:
     given: list[str] = []
 
@@ -1393,6 +1406,59 @@ def test_thread_sleeps_until_due_and_checks_each_second_while_holding(
     assert mine.seen == seen
 
 
+def test_task_that_is_not_due_is_not_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    mine, looks = Simulated(monkeypatch), 0
+
+    class Often(Eager):
+        def due_s(self) -> float:
+            return 1001.0 + self.asked.count("ask") - mine.now_s
+
+        def plan(self) -> Callable[[], Callable[[], None]]:
+            if self.asked.count("ask") == 10:
+                mine.end()
+            return super().plan()
+
+    class Seldom(Eager):
+        def due_s(self) -> float:
+            nonlocal looks
+            looks += 1
+            return 9000.0 - mine.now_s
+
+    tasks = [Often("ask", mine.seen), *(Seldom("seldom", mine.seen) for _ in range(50))]
+    for task in tasks:
+        mine.add(task)
+    mine._run()
+    assert (mine.seen.count("ask"), looks) == (11, 50)
+
+
+def test_task_is_looked_at_again_after_its_clock_failed(monkeypatch: pytest.MonkeyPatch) -> None:
+    mine, readings = Simulated(monkeypatch), iter([ZeroDivisionError(), 0.0])
+
+    class Failing(Eager):
+        def due_s(self) -> float:
+            reading = next(readings)
+            if isinstance(reading, Exception):
+                raise reading
+            return reading
+
+        def plan(self) -> Callable[[], Callable[[], None]]:
+            mine.end()
+            return super().plan()
+
+    task = Failing("ask", mine.seen)
+    mine.add(task)
+    mine._run()
+    assert "ask" in mine.seen
+
+
+def test_tasks_that_are_gone_do_not_add_up() -> None:
+    mine = keeper.Keeper()
+    for _ in range(1_000):
+        mine.add(Eager("gone", []))
+    gc.collect()
+    assert len(mine._tasks) < 200
+
+
 @pytest.mark.parametrize("code", ["store.unavailable", "store.refused"])
 def test_back_off_doubles_up_to_a_second_until_a_success(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, code: str
@@ -1425,6 +1491,30 @@ def test_back_off_doubles_up_to_a_second_until_a_success(
     assert slept == [*pauses, "ends"]
     # The first of consecutive failures is logged.
     assert caplog.messages == [f"mintage: not now ({code}); trying again"] * 2
+
+
+@pytest.mark.parametrize(("asked_ms", "pauses"), [(10_000, [2.5, 5.0, 10.0, 10.0]), (10**9, [2.5, 5.0])])
+def test_store_that_is_full_is_left_alone_for_longer(
+    monkeypatch: pytest.MonkeyPatch, asked_ms: int, pauses: list[float]
+) -> None:
+    mine = Simulated(monkeypatch)
+
+    class Full(Eager):
+        def plan(self) -> Callable[[], Callable[[], None]]:
+            if len([each for each in self.asked if "sleep" in each]) == len(pauses):
+                mine.end()
+            raise StoreError("no connection is free", code="store.unavailable", retry_after_ms=asked_ms)
+
+        def refused(self, error: BaseException) -> None:
+            pass
+
+        def has_resources(self) -> bool:
+            return False
+
+    task = Full("full", mine.seen)
+    mine.add(task)
+    mine._run()
+    assert [float(each.removeprefix("sleep ")) for each in mine.seen if "sleep" in each] == pauses
 
 
 @pytest.mark.parametrize(("error", "is_raised"), [(ValueError(), False), (SystemExit(), False), (SystemExit(), True)])

@@ -501,6 +501,30 @@ def test_pool_grants_at_most_its_own_span() -> None:
     assert caught.value.code == "config.span"
 
 
+@pytest.mark.parametrize(
+    ("number", "longest", "span"),
+    [
+        (0, 10 * SPAN, SPAN),
+        (100, 10 * SPAN, SPAN),
+        (101, 10 * SPAN, 30_300),
+        (500, 10 * SPAN, 5 * SPAN),
+        (2**44 - 1, 10 * SPAN, 10 * SPAN),
+        (2**44 - 1, SPAN, SPAN),
+    ],
+)
+def test_number_of_a_large_pool_has_a_longer_span(number: int, longest: int, span: int) -> None:
+    pool = replace(POOL, span_ms=longest)
+    record = grant(pool, None, number, token="new", holder="you", now_ms=NOW, span_ms=SPAN)
+    assert (record.span_ms, record.until_ms) == (span, NOW + span)
+
+
+@pytest.mark.parametrize(("size", "writes"), [(100, 10), (300, 21), (1_000, 33), (10_000, 123)])
+def test_writes_of_a_fleet_grow_slower_than_the_fleet(size: int, writes: int) -> None:
+    pool = replace(POOL, span_ms=10 * SPAN)
+    records = (grant(pool, None, each, token="", holder="", now_ms=NOW, span_ms=SPAN) for each in range(size))
+    assert round(sum(3_000 / record.span_ms for record in records)) == writes
+
+
 def test_grant_counts_server_changes_and_no_copy() -> None:
     record = granted(pool=replace(POOL, changes=2))
     assert (record.changes, record.cloned_ms) == (2, 0)

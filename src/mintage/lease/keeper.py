@@ -24,6 +24,7 @@ State that threads share, and its locks:
 from __future__ import annotations
 
 import atexit
+import math
 import sys
 import threading
 import time
@@ -31,6 +32,8 @@ from abc import ABC, abstractmethod
 from collections import deque
 from contextlib import suppress
 from functools import cache, partial
+from heapq import heappop, heappush
+from itertools import count
 from typing import TYPE_CHECKING, Final, Never, TypeVar
 from weakref import ref
 
@@ -60,11 +63,13 @@ LONGEST_PAUSE_S: Final = 1.0
 SHUTDOWN_TIMEOUT_S: Final = 2.0
 #: The interval of checks for a restore from a snapshot, while a task has a lease or segments.
 RESTORE_CHECK_INTERVAL_S: Final = 1.0
-#: A task may run this early, so the keeper scans its tasks at most this often. Its cost stays linear.
-SCAN_S: Final = 0.25
+#: A task may run this early. The keeper looks at tasks at multiples of it, so it wakes once for many.
+EARLY_S: Final = 0.25
 #: Threads hold the condition for moments. If one cannot get it for this long, another is stuck with it.
 LOCK_S: Final = 5.0
+_LONGEST_ASKED_S: Final = 10.0
 _IDLE_S: Final = 3600.0
+_PRUNED_AT: Final = 64
 
 
 def _stuck() -> Never:
@@ -265,17 +270,18 @@ class Keeper:
         self._work = Condition(lock, threading.Lock)
         """The keeper waits on it for callers."""
         # Use no WeakSet: its callbacks may change it in any thread during an iteration.
-        self._tasks: dict[ref[Task], None] = {}
-        """In turn: the task that was worked on comes last, so that one that always has work keeps no other waiting."""
+        self._tasks: dict[ref[Task], float] = {}
+        """When the queue has each task, or infinity if it has not. In turn: the task that was worked on comes last."""
+        self._queue: list[tuple[float, int, ref[Task]]] = []
+        """A heap: when to look at a task, by the monotonic clock. An entry is void unless :attr:`_tasks` has its time.
+        The turn beside it lets a task that always has work keep no other waiting."""
+        self._turns = count()
+        self._prune_at = _PRUNED_AT
+        """The number of tasks at which to remove those that are gone."""
         self._pauses: dict[int, tuple[ref[Store | Task], float, float]] = {}
         """By identity, as a store of the user's own may not be hashable: the last pause, and when it ends."""
         self._announced: deque[ref[Task]] = deque()
-        """Tasks that somebody wants done now. Callers put them in, the keeper takes them out."""
-        self._ready: deque[ref[Task]] = deque()
-        """Tasks that were due at the last scan."""
-        self._scan_s = 0.0
-        """When to walk through all tasks again, by the monotonic clock."""
-        self._scanned_s = 0.0
+        """Tasks that somebody wants done now, and new ones. Callers put them in, the keeper takes them out."""
         self.abandoned: deque[Callable[[], None]] = deque()
         """Releases of leases whose generators are gone without being closed, and whatever else is to be given back
         without anybody waiting. Added to without a lock, from any thread."""
@@ -292,7 +298,7 @@ class Keeper:
         """Only the keeper's thread uses it."""
         self._check_s = 0.0
         self._is_holding = False
-        """True if a task held anything at the last scan, or came to hold it since."""
+        """True if a task held anything at the last check, or came to hold it since."""
         self._check_failed = False
         """True if the last check for a restore failed, which is logged once. Only the keeper's thread uses it."""
 
@@ -315,7 +321,13 @@ class Keeper:
     def add(self, task: Task) -> None:
         """Add a task, for as long as another object refers to it."""
         with self.hold():
-            self._tasks.setdefault(ref(task))
+            if ref(task) in self._tasks:
+                return
+            if len(self._tasks) >= self._prune_at:
+                self._prune_at = max(_PRUNED_AT, 2 * len(self._kept()))
+            if not self.inline:
+                self._announced.append(ref(task))
+            self._tasks[ref(task)] = math.inf
 
     def wake(self) -> None:
         """Wake the keeper, which starts at the first call.
@@ -380,7 +392,7 @@ class Keeper:
                     task = self._pick()
                     check_s = self._check_s - monotonic_s()
                     if task is None and not self.abandoned and (check_s > 0 or not self._is_holding):
-                        delay = self._scan_s - monotonic_s()
+                        delay = self._idle_s()
                         self.wait(self._work, max(0.0, min(delay, check_s) if self._is_holding else delay))
                         continue
                 # Check before the first request, which may have been due long ago.
@@ -392,7 +404,8 @@ class Keeper:
             except BaseException as error:  # noqa: BLE001 - one task must not end the keeper of all
                 if self._closing:
                     return
-                self._scan_s = 0.0
+                # It may have failed between taking a task from the queue and putting it back.
+                self._announced.extend(self._tasks.copy())
                 say("the keeper failed, and goes on", error)
                 time.sleep(LONGEST_PAUSE_S)
         # A greenlet continues in a forked child. It keeps nothing there, and must not end: threading does not know it.
@@ -403,35 +416,42 @@ class Keeper:
         """Return a task to be done now, under the condition."""
         if self._is_ending:
             return None
-        if not self._ready and monotonic_s() >= self._scan_s:
-            self._scan()
-        for tasks in (self._announced, self._ready):
-            while tasks:
-                task = tasks.popleft()()
+        while self._announced:
+            task = self._announced.popleft()()
+            if task is not None:
+                self._is_holding = self._is_holding or task.has_resources()
+                if self._is_due(task):
+                    return task
+        now = monotonic_s()
+        while self._queue and self._queue[0][0] <= now:
+            at_s, _, kept = heappop(self._queue)
+            if self._tasks.get(kept) == at_s:
+                self._tasks[kept] = math.inf
+                task = kept()
                 if task is not None and self._is_due(task):
                     return task
         return None
 
-    def _scan(self) -> None:
-        """Find all tasks that are due, and when to scan next."""
-        self._scanned_s = monotonic_s()
-        self._scan_s, self._is_holding = self._scanned_s + _IDLE_S, False
-        for task in self._kept():
-            self._is_holding = self._is_holding or task.has_resources()
-            if self._is_due(task):
-                self._ready.append(ref(task))
+    def _idle_s(self) -> float:
+        """Return in how many seconds to look at a task again."""
+        return self._queue[0][0] - monotonic_s() if self._queue and not self._is_ending else _IDLE_S
+
+    def _put(self, task: Task, at_s: float) -> None:
+        """Look at a task again at a time of the monotonic clock, or before it."""
+        if at_s < self._tasks.get(ref(task), math.inf):
+            self._tasks[ref(task)] = at_s
+            heappush(self._queue, (at_s, next(self._turns), ref(task)))
 
     def _is_due(self, task: Task) -> bool:
-        """Return True if the task is to be done now; else make sure that the next scan is not too late for it."""
+        """Return True if the task is to be done now; else queue it for the time when it may be."""
         due_s, pause_s = self._due_s(task), max(self.pause_s(task.store), self.pause_s(task))
         if due_s is None:
             return False
-        if due_s <= SCAN_S and pause_s <= 0:
+        if due_s <= EARLY_S and pause_s <= 0:
             return True
         now = monotonic_s()
-        # A task that is due soon after this scan is not late at the next one.
-        due_at = now if due_s <= SCAN_S else max(now + due_s - SCAN_S, self._scanned_s + SCAN_S)
-        self._scan_s = min(self._scan_s, max(due_at, now + pause_s))
+        at_s = EARLY_S * math.ceil((now + due_s) / EARLY_S - 1)
+        self._put(task, max(at_s, now + pause_s))
         return False
 
     def _due_s(self, task: Task) -> float | None:
@@ -439,7 +459,7 @@ class Keeper:
             # A task of an earlier generation waits until a caller attaches it again.
             return None if task.closed or not task.generation.is_current() else task.due_s()
         except BaseException:  # noqa: BLE001 - a clock of the user's own that fails here fails for its caller too
-            return None
+            return LONGEST_PAUSE_S
 
     def _kept(self) -> list[Task]:
         """Return all tasks that another object still refers to."""
@@ -542,7 +562,7 @@ class Keeper:
         with self.hold():
             self._busy, self._worker, resets = task, threading.current_thread(), task.resets
             context, task.context = task.context, None
-            self._tasks[ref(task)] = self._tasks.pop(ref(task), None)
+            self._tasks[ref(task)] = self._tasks.pop(ref(task), math.inf)
         error: BaseException | None = None
         try:
             give_way()
@@ -572,7 +592,7 @@ class Keeper:
                 if not self.inline:
                     self._is_holding = self._is_holding or task.has_resources()
                     if self._is_due(task):
-                        self._ready.append(ref(task))
+                        self._put(task, monotonic_s())
                 self.condition.notify_all()
         # Log without the condition: a log handler may do anything.
         for what, why in said:
@@ -589,16 +609,19 @@ class Keeper:
             self._pauses.pop(id(task), None)
             return []
         task.failure = failure = _as_failure(task.store, error)
-        is_first = self._pause(task.store if failure.code == "store.unavailable" else task)
+        # A store that is full says how long to leave it alone, as attempts take what it has.
+        asked_ms = failure.retry_after_ms if isinstance(failure, StoreError) else None
+        is_first = self._pause(task.store if failure.code == "store.unavailable" else task, (asked_ms or 0) / 1000)
         task.refused(failure)
         if failure is not error:
             return [("a store failed in an unknown way", error)]
         return [(f"{failure} ({failure.code}); trying again", None)] if is_first else []
 
-    def _pause(self, what: Store | Task) -> bool:
+    def _pause(self, what: Store | Task, asked_s: float = 0.0) -> bool:
         """Leave a store or a task alone for a while; return True if it was not already."""
         last, _ = self._pause_of(what)
-        pause = min(LONGEST_PAUSE_S, max(FIRST_PAUSE_S, 2 * last))
+        longest_s = max(LONGEST_PAUSE_S, min(asked_s, _LONGEST_ASKED_S))
+        pause = min(longest_s, max(longest_s / 4 if asked_s > LONGEST_PAUSE_S else FIRST_PAUSE_S, 2 * last))
         for gone in [key for key, (of, *_) in self._pauses.items() if of() is None]:
             del self._pauses[gone]
         # Add jitter, so that the processes of a fleet do not return all at once.

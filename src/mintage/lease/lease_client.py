@@ -58,7 +58,7 @@ class LeaseClient(Task):
         self._pool = pool
         self._nodes = nodes
         self._layout = layout
-        self._span_ms = span_ms
+        self._asked_ms = self._span_ms = span_ms
         self._moves = moves
         self._holder = holder
         self._clock = clock
@@ -197,7 +197,7 @@ class LeaseClient(Task):
                         layout=self._layout,
                         holder=self._holder(),
                         now_ms=now_ms,
-                        span_ms=self._span_ms,
+                        span_ms=self._asked_ms,
                         never_used=self.never_used,
                     )
             except (LeaseError, ConfigError) as error:
@@ -207,7 +207,9 @@ class LeaseClient(Task):
                 refusals.append(error)
             else:
                 granted = self._checked(lease, nodes)
-                return lambda: self._set_lease(granted, new=True)
+                # A store may grant more than was asked, and extends by the same.
+                span_ms = max(self._asked_ms, granted.until_ms - max(granted.floor_ms, now_ms))
+                return lambda: self._set_lease(granted, span_ms)
         raise _soonest(choices, refusals)
 
     def _checked(self, lease: Lease, asked: Lease | range, token: str | None = None) -> Lease:
@@ -233,10 +235,12 @@ class LeaseClient(Task):
             raise StoreError(f"{self.store.url}: invalid answer to {verb}: {lease!r:.200}", code="store.refused")
         return lease
 
-    def _set_lease(self, lease: Lease, *, new: bool = False) -> None:
+    def _set_lease(self, lease: Lease, new_span_ms: int = 0) -> None:
         # In this order: a generator asks again and again for a lease whose serial number it knows, and a token that is
         # proposed twice extends once.
-        self._serial += new
+        if new_span_ms:
+            self._serial += 1
+            self._span_ms = new_span_ms
         self._lease = lease
         self._next_token = ""
 

@@ -40,6 +40,13 @@ def timeout(about: str = "The longest time of a verb, in milliseconds") -> Any:
     return option(2000, about, least=1, most=60_000)
 
 
+def connections() -> Any:
+    """Return the field of the option ``connections``."""
+    return option(
+        "keep", "`keep`, or `close` to end a connection after each verb: for more processes than the server has"
+    )
+
+
 def declared(kind: type[Any], scheme: str) -> dict[str, Field[Any]]:
     """Return the fields of the options that a URL of a scheme may have, by name."""
     return {each.name: each for each in fields(kind) if scheme in (each.metadata["schemes"] or (scheme,))}

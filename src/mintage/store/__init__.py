@@ -107,6 +107,7 @@ class Store(ABC):
     ) -> Lease:
         """Grant a node number of ``nodes`` that no other holder can still use, until ``span_ms`` after ``now_ms``.
 
+        The window of a number from 101 on is longer in proportion, up to the longest span of the pool.
         ``now_ms`` is the caller's clock, in milliseconds since the Unix epoch; ``span_ms`` is 1,000 to 86,400,000.
         ``layout`` is the meaning of the pool's node numbers; the first acquire creates the pool. ``holder`` is text for
         people. ``never_used`` asks for a number that was never granted.

@@ -281,7 +281,8 @@ class HttpStore(Store):
 
         def read(answer: Answer) -> Lease:
             lease = _lease(answer.members(), pool)
-            if lease.node not in nodes or lease.until_ms > max(lease.floor_ms, now_ms) + span_ms:
+            latest_ms = max(lease.floor_ms, now_ms) + rules.longest_span(lease.node, span_ms)
+            if lease.node not in nodes or lease.until_ms > latest_ms:
                 raise AnswerError("is another lease than was requested")
             return lease
 

@@ -444,6 +444,7 @@ class RedisStore(Store):
             now_ms=now_ms,
             span_ms=span_ms,
             pool_span_ms=rules.create_pool(pool, layout, span_ms, "").span_ms,
+            large_pool=rules.LARGE_POOL,
             never_used=never_used,
         )
         if seen.done and seen.record is not None:

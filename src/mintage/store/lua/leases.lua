@@ -112,6 +112,11 @@ local function unused()
   return a.first + low < a.stop and a.first + low or nil
 end
 
+-- A product above 2^53 is not exact, but longer than any pool's span.
+local function longest_span(node)
+  return math.floor(a.span_ms * math.max(a.large_pool, node) / a.large_pool)
+end
+
 local function clock_is_off()
   return math.abs(a.now_ms - store_now_ms) > a.limit_ms
 end
@@ -284,11 +289,12 @@ function verbs.acquire()
   record = get_node(node)
   past_grant(pool, node, record)
   local floor_ms = math.max(pool.floor_ms, record and record.until_ms or 0)
-  local until_ms = math.max(floor_ms, a.now_ms) + a.span_ms
+  local span_ms = math.min(pool.span_ms, longest_span(node - pool.first_node))
+  local until_ms = math.max(floor_ms, a.now_ms) + span_ms
   record = {
     floor_ms = floor_ms,
     until_ms = until_ms,
-    span_ms = a.span_ms,
+    span_ms = span_ms,
     identity = identity,
     token = a.token,
     holder = a.holder,

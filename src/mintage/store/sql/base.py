@@ -9,7 +9,7 @@ import math
 from abc import abstractmethod
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar
 
 from mintage._core import monotonic_s
 from mintage.errors import ConfigError, MintError, StoreError
@@ -22,11 +22,13 @@ from mintage.store.sql.pool import BusyError, Connections
 from mintage.store.sql.statements import COUNTED, OLDER, RowRecords, driver_statements, lacking, migrations
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from mintage.protocol.records import R, Record
     from mintage.protocol.url import StoreUrl
     from mintage.store.sql.pool import DriverTransaction
+
+    T = TypeVar("T")
 
 CONNECTIONS: Final = 4
 """The most connections of a process at a time; half of them are kept open. More threads wait for their turn."""
@@ -50,6 +52,14 @@ ENGINE_ADVICE: Final = (
     "tables of mintage are not InnoDB, so nothing is atomic: ALTER TABLE each of them to ENGINE = InnoDB"
 )
 PRIMARY_ADVICE: Final = "name the primary in the URL"
+CONNECTIONS_ADVICE: Final = (
+    "the server has no connection left: add connections=close to the URL of every process, put PgBouncer or another "
+    "pooler before the server, let processes use mintage serve, or allow more connections"
+)
+
+
+FULL_MS: Final = 10_000
+"""The longest time, in milliseconds, to leave a server without a free connection alone: its refusals cost it, too."""
 
 
 class MissingTableError(Exception):
@@ -79,7 +89,7 @@ class Database(Ledger):
     schema: str = ""
     """The prefix of a table's name; empty in a database without schemas, and before the schema is found."""
 
-    def __init__(self, url: StoreUrl, timeout_ms: int, *, is_volatile: bool = False) -> None:
+    def __init__(self, url: StoreUrl, timeout_ms: int, *, connections: str = "keep", is_volatile: bool = False) -> None:
         if len(url.hosts) > 1 or not url.path or "," in (url.socket or ""):
             raise ConfigError(
                 f"a store of kind {url.scheme} needs one host and a database: {url.scheme}://user:password@host/database",
@@ -87,7 +97,10 @@ class Database(Ledger):
             )
         if url.hosts and url.socket:
             raise ConfigError(f"{url} names the server twice: by its host, and by an option", code="config.store")
+        if connections not in {"keep", "close"}:
+            raise ConfigError("option connections of the store's URL must be keep or close", code="config.store")
         self.url = url
+        self._keeps_connections = connections == "keep"
         self._timeout_ms = timeout_ms
         self._is_volatile = is_volatile
         self._seconds = math.ceil(self._timeout_ms / 1000)
@@ -158,6 +171,13 @@ class Database(Ledger):
             wait_s=self._timeout_ms / 1000,
         )
 
+    def _run(self, verb: Callable[[Any], T], begin: Callable[[], Any] | None = None) -> T:
+        try:
+            return super()._run(verb, begin)
+        finally:
+            if not self._keeps_connections:
+                self._connections.get().close_idle()
+
     @contextmanager
     def transaction(self, first: str) -> Iterator[tuple[DriverTransaction, Sequence[Any], float]]:
         """Yield a transaction, the rows of its first statement, and its deadline by the monotonic clock; then commit.
@@ -206,14 +226,16 @@ class Database(Ledger):
     def _translate(self, reason: Any) -> Exception:
         code = self.code(reason)
         kind = self.kind(code) if code else TimeoutError
+        advice = next((advice for start, advice in self.advice.items() if code.startswith(start)), "")
         # The first line says what is wrong; the next ones may show the row, with its token.
         message = str(reason.args[-1] if reason.args else "").partition("\n")[0] or type(reason).__name__
         reason.args = (*reason.args[:-1], message)
         if kind is TimeoutError:
-            return StoreError(f"{self.url}: {message}: check that the server runs, try again", code="store.unavailable")
+            hint = advice or "check that the server runs, try again"
+            wait_ms = FULL_MS if advice is CONNECTIONS_ADVICE else None
+            return StoreError(f"{self.url}: {message}: {hint}", code="store.unavailable", retry_after_ms=wait_ms)
         if kind is not StoreError:
             return kind(message)
-        advice = next((advice for start, advice in self.advice.items() if code.startswith(start)), "")
         hint = advice or "see the server's log"
         refused = StoreError(f"{self.url}: {message}: {hint}", code="store.refused")
         # A replica may become the primary soon.

@@ -7,10 +7,17 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from mintage.errors import ConfigError, StoreError
 from mintage.installation import install_line
-from mintage.protocol.options import CERTIFICATE, option, read_options, timeout
+from mintage.protocol.options import CERTIFICATE, connections, option, read_options, timeout
 from mintage.protocol.records import name_of
 from mintage.store.ledger import ConflictError
-from mintage.store.sql.base import ENGINE_ADVICE, PRIMARY_ADVICE, RIGHTS_ADVICE, Database, MissingTableError
+from mintage.store.sql.base import (
+    CONNECTIONS_ADVICE,
+    ENGINE_ADVICE,
+    PRIMARY_ADVICE,
+    RIGHTS_ADVICE,
+    Database,
+    MissingTableError,
+)
 from mintage.store.sql.statements import KINDS
 
 if TYPE_CHECKING:
@@ -37,6 +44,7 @@ class MySqlOptions:
     """The options of a store in MySQL or MariaDB."""
 
     timeout_ms: int = timeout()
+    connections: str = connections()
     volatile: bool = option(False, "Whether to use a server that loses transactions when it crashes")
     unix_socket: str | None = option(None, "The path of the server's socket, instead of a host")
     ssl_mode: str | None = option(None, f"{', '.join(_SSL_MODES)}; PREFERRED by default, VERIFY_IDENTITY with `ssl_ca`")
@@ -72,6 +80,9 @@ class MySqlStore(Database):
     repeated = "1060"  # the column exists
     unseen = "1142"
     advice: ClassVar = {
+        "1040": CONNECTIONS_ADVICE,
+        "1203": CONNECTIONS_ADVICE,
+        "1226": CONNECTIONS_ADVICE,
         "1044": "check the account's rights on the database",
         "1045": "check user and password",
         "1698": "check user and password",
@@ -87,7 +98,7 @@ class MySqlStore(Database):
     def __init__(self, url: StoreUrl) -> None:
         url = replace(url, options={name.replace("-", "_"): text for name, text in url.options.items()})
         options = read_options(url, MySqlOptions, refused=self._REFUSED)
-        super().__init__(url, options.timeout_ms, is_volatile=options.volatile)
+        super().__init__(url, options.timeout_ms, connections=options.connections, is_volatile=options.volatile)
         default = "PREFERRED" if options.ssl_ca is None else "VERIFY_IDENTITY"
         mode = (default if options.ssl_mode is None else options.ssl_mode).upper()
         if mode not in _SSL_MODES:

@@ -87,14 +87,15 @@ class Connections:
         is_lost = not self._is_usable(connection)
         _close(connection)
         if is_lost:
-            self._close_idle()
+            self.close_idle()
 
     def close(self) -> None:
         """Close the idle connections now, and those that are lent when they come back."""
         self._is_closed = True
-        self._close_idle()
+        self.close_idle()
 
-    def _close_idle(self) -> None:
+    def close_idle(self) -> None:
+        """Close the connections that are not lent."""
         with suppress(IndexError):
             while True:
                 _close(self._idle.pop())

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar
 from mintage import rules
 from mintage._core import monotonic_s
 from mintage.errors import ConfigError, StoreError
-from mintage.protocol.options import option, read_options, timeout
+from mintage.protocol.options import connections, option, read_options, timeout
 from mintage.rules import PoolRecord
 from mintage.store.ledger import ConflictError
-from mintage.store.sql.base import PRIMARY_ADVICE, RIGHTS_ADVICE, Database, MissingTableError
+from mintage.store.sql.base import CONNECTIONS_ADVICE, PRIMARY_ADVICE, RIGHTS_ADVICE, Database, MissingTableError
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Sequence
@@ -35,6 +35,7 @@ class PostgreSqlOptions:
     """The options of a store in PostgreSQL, beside those that mintage passes to libpq."""
 
     timeout_ms: int = timeout()
+    connections: str = connections()
     schema: str | None = option(None, "The schema of the tables; if left out, the one of the `search_path` with them")
     host: str | None = option(None, "The directory of the server's Unix socket")
     port: str | None = option(None, "The server's port, if the URL has none")
@@ -82,7 +83,9 @@ class PostgreSqlStore(Database):
         "42P07": "mintage_schema is missing or empty, and other tables of mintage are there: restore it from a backup; "
         "or to start again, drop all tables of mintage and the view mintage_existed",
         "25006": PRIMARY_ADVICE,
+        "53300": CONNECTIONS_ADVICE,
     }
+    _FULL: Final = ("too many clients", "too many connections", "connection slots", "no more connections")
     _REFUSALS: Final = (
         "authentication", "password", "pg_hba.conf", "does not exist", "not permitted", "permission denied",
         "certificate", "does not support SSL", "channel binding", "invalid ",
@@ -100,7 +103,7 @@ class PostgreSqlStore(Database):
                     code="config.store",
                 )
             self.schema = f'"{self._schema}".'
-        super().__init__(url, options.timeout_ms)
+        super().__init__(url, options.timeout_ms, connections=options.connections)
         name, mode = ("ssl", options.ssl) if options.sslmode is None else ("sslmode", options.sslmode)
         self._ssl_mode = "prefer" if mode is None else mode
         if self._ssl_mode not in _SSL_MODES:
@@ -233,6 +236,8 @@ class PostgreSqlStore(Database):
         text = str(error)
         if "database" in text and "does not exist" in text:
             return "3D000"
+        if any(words in text for words in self._FULL):
+            return "53300"
         return "28000" if any(words in text for words in self._REFUSALS) else ""
 
     def kind(self, code: str) -> type[Exception]:
