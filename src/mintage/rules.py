@@ -674,8 +674,7 @@ def longest_span(node: int, span_ms: int) -> int:
     """Return the longest span that a node number is granted for, in milliseconds, where ``span_ms`` is asked for.
 
     Numbers are granted from the lowest of the pool's share on, so ``node``, counted from there, tells how many holders
-    the pool has. The rate of extensions
-    then grows with the logarithm of the fleet, up to the pool's longest span.
+    the pool has. The rate of extensions then grows with the logarithm of the fleet, up to the pool's longest span.
     """
     return span_ms * max(LARGE_POOL, node) // LARGE_POOL
 
