@@ -8,6 +8,8 @@ from itertools import groupby
 from pathlib import Path
 
 from benchmarks import format_table, pictures
+from benchmarks.cores import report as cores
+from benchmarks.cores.record import CoresRecord
 from benchmarks.keys import report
 from benchmarks.keys.record import KeyRecord
 from benchmarks.record import Record, Result
@@ -113,10 +115,18 @@ def rows(record: Record | None) -> str:
 SECTIONS: tuple[tuple[str, str, Callable[[Record | None], str]], ...] = (
     ("docs/performance.md", "first", first),
     ("docs/performance.md", "rows", rows),
+    ("docs/how-to/scale.md", "workers", lambda _: cores.workers(CoresRecord.newest())),
+    ("docs/how-to/scale.md", "growth", lambda _: cores.growth(CoresRecord.newest())),
+    ("docs/how-to/scale.md", "minting", lambda _: cores.minting(CoresRecord.newest())),
     ("docs/how-to/choose.md", "family", partial(format_table.table, "../schemes/{}.md")),
     ("docs/how-to/choose.md", "keys", lambda _: report.tables(KeyRecord.newest())),
 )
 """A page, the name of its markers, and the content between them."""
+
+
+def other_charts() -> dict[str, str]:
+    """Return the drawings of the records of keys and of cores by their names."""
+    return report.charts(KeyRecord.newest()) | cores.charts(CoresRecord.newest())
 
 
 def rendered() -> Iterator[tuple[Path, str, str]]:
@@ -132,7 +142,7 @@ def rendered() -> Iterator[tuple[Path, str, str]]:
                 raise SystemExit(f"{name} lacks the markers of {marker}")
             new = f"{before}{begin}\n\n{section_of(record)}\n\n{end}{after}"
         yield page, document, new
-    for picture, new in pictures.drawn(record, report.charts(KeyRecord.newest())):
+    for picture, new in pictures.drawn(record, other_charts()):
         yield picture, picture.read_text("utf-8") if picture.exists() else "", new
 
 

@@ -10,10 +10,9 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from benchmarks.keys import report
-from benchmarks.keys.record import KeyRecord
 from benchmarks.pictures import CHARTS, PICTURES, Bar, Chart, Curve, chart, curves, drawn, themed
 from benchmarks.record import Record, Result
+from benchmarks.render import other_charts
 from benchmarks.rows import ROWS
 from benchmarks.timing import Rounds
 
@@ -61,7 +60,7 @@ def test_text_of_a_picture_stays_on_its_card_in_a_wide_font(file: Path) -> None:
 
 def test_each_picture_is_there_for_light_and_for_dark_pages() -> None:
     names = {file.name for file in FILES}
-    assert names == {path.name for path, _ in drawn(Record.newest(), report.charts(KeyRecord.newest()))}
+    assert names == {path.name for path, _ in drawn(Record.newest(), other_charts())}
     assert {name.replace("-light", "-dark") for name in names if "-light" in name} == {
         name for name in names if "-dark" in name
     }
