@@ -2,7 +2,7 @@
 
 `python -m benchmarks.cores` measures processes and threads that mint, workers of `mintage serve` beside redis-server,
 and the service with many connections and namespaces. Servers run on one half of the processors, clients on the other.
-It takes at most seven minutes (`--quick`: two), prints tables and writes a record.
+It takes at most eight minutes (`--quick`: two), prints tables and writes a record.
 """
 
 import argparse
@@ -29,25 +29,27 @@ THREADS: Final = [1, 2, 4, 8]
 WORKERS: Final = [1, 2, 4, 8, 12]
 CONNECTIONS: Final = [1, 10, 100, 1_000, 10_000]
 NAMESPACES, QUICK_NAMESPACES = [1, 10, 100, 1_000, 10_000], [1, 1_000]
-LIMIT_S, QUICK_LIMIT_S = 390, 110
+LIMIT_S, QUICK_LIMIT_S = 450, 110
 """Seconds after which a run begins no further point."""
 SPARE_FILES: Final = 100
 """Open files of a client besides its connections."""
 
 
-def sections(plan: serve.Plan, *, quick: bool, free: Path | None) -> list[Iterator[Point]]:
+def sections(plan: serve.Plan, *, quick: bool, free: Path | None) -> dict[str, Iterator[Point]]:
     """Return the points of a run, by what is measured."""
     seconds, rounds = (0.5, 1) if quick else (1.0, 2)
     every = len(plan.servers) + len(plan.clients)
     limit = serve.file_limit() - SPARE_FILES
-    return [
-        serve.workers([each for each in WORKERS if each == 1 or each <= every - 2], plan),
-        serve.redis(plan),
-        mint.processes(QUICK_PROCESSES if quick else PROCESSES, seconds, rounds),
-        mint.threads(THREADS[::2] if quick else THREADS, seconds, rounds, free),
-        serve.open_connections([each for each in (CONNECTIONS[::2] if quick else CONNECTIONS) if each <= limit], plan),
-        serve.namespaces(QUICK_NAMESPACES if quick else NAMESPACES, plan),
-    ]
+    return {
+        "workers": serve.workers([each for each in WORKERS if each == 1 or each <= every - 2], plan),
+        "redis": serve.redis(plan),
+        "processes": mint.processes(QUICK_PROCESSES if quick else PROCESSES, seconds, rounds),
+        "threads": mint.threads(THREADS[::2] if quick else THREADS, seconds, rounds, free),
+        "connections": serve.open_connections(
+            [each for each in (CONNECTIONS[::2] if quick else CONNECTIONS) if each <= limit], plan
+        ),
+        "namespaces": serve.namespaces(QUICK_NAMESPACES if quick else NAMESPACES, plan),
+    }
 
 
 def main() -> int:
@@ -58,6 +60,7 @@ def main() -> int:
     parser.add_argument("--quick", action="store_true", help="fewer counts and shorter rounds, at most two minutes")
     parser.add_argument("--anyway", action="store_true", help=f"also on {ENOUGH} processors or fewer")
     parser.add_argument("--free", type=Path, metavar="PYTHON", help="an interpreter without the GIL that has mintage")
+    parser.add_argument("--only", action="append", metavar="SECTION", help="workers, redis, processes, threads, ...")
     parser.add_argument("--commit", help="of the sources, if they are not in a repository of Git")
     parser.add_argument(
         "--directory", type=Path, metavar="DIRECTORY", help="where to write the record; the pages stay as they are"
@@ -73,12 +76,14 @@ def main() -> int:
         print(f"{', '.join(missing)} not found: run benchmarks/install.sh", file=sys.stderr)
         return 1
     half = (len(every) + 1) // 2
-    plan = serve.Plan(every[:half], every[half:] or every, 1.0 if options.quick else 2.0, 1 if options.quick else 2)
+    plan = serve.Plan(every[:half], every[half:] or every, 1.0 if options.quick else 5.0, 1)
     facts = environment() | {"processors_of_a_core": len(siblings(every[0]).replace("-", ",").split(","))}
     facts["commit"] = options.commit or facts["commit"]
     date, began, is_whole = datetime.now(UTC).isoformat(timespec="seconds"), time.monotonic(), True
     found: list[Point] = []
-    for section in sections(plan, quick=options.quick, free=options.free):
+    for name, section in sections(plan, quick=options.quick, free=options.free).items():
+        if options.only and name not in options.only:
+            continue
         try:
             for point in section:
                 elapsed = time.monotonic() - began

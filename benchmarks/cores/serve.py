@@ -30,6 +30,8 @@ ALLOC: Final = Path(__file__).parents[1] / "alloc.lua"
 ONE: Final = "orders"
 MANY: Final = "orders-__rand_int__"
 """A name of which `redis-benchmark` makes many, with a number of 12 digits."""
+LONG_ENOUGH: Final = 0.7
+"""The part of a round's wanted duration that it must last at least."""
 SAMPLE_S: Final = 0.1
 """Seconds between two counts of the connections of each worker, until all are there."""
 
@@ -207,12 +209,16 @@ def once(client: Client, server: Server, plan: Plan, requests: int) -> tuple[flo
 
 
 def measured(client: Client, server: Server, plan: Plan) -> tuple[float, dict[str, Any]]:
-    """Return the round with the median rate of some, after a short one that says how many requests a round needs."""
-    batch = client.connections * max(1, client.pipeline)
-    first = max(20 * batch, 20_000)
-    rate, _ = once(client, server, plan, first) if client.pipeline else (0.0, None)
-    requests = max(first, int(rate * plan.seconds))
-    found = [once(client, server, plan, requests) for _ in range(plan.rounds)]
+    """Return the round with the median rate of some that last long enough.
+
+    With threads, `redis-benchmark` looks only every 250 ms whether it has finished, so a short round says too little.
+    """
+    requests = max(20 * client.connections * max(1, client.pipeline), 20_000)
+    found = [once(client, server, plan, requests)]
+    while client.pipeline and (taken_s := requests / found[-1][0]) < LONG_ENOUGH * plan.seconds:
+        requests = int(requests * plan.seconds / taken_s)
+        found = [once(client, server, plan, requests)]
+    found += [once(client, server, plan, requests) for _ in range(plan.rounds - 1)]
     return sorted(found, key=lambda each: each[0])[len(found) // 2]
 
 
