@@ -12,6 +12,8 @@ from benchmarks.cores import report as cores
 from benchmarks.cores.record import CoresRecord
 from benchmarks.keys import report
 from benchmarks.keys.record import KeyRecord
+from benchmarks.machine_ids import record as machine_ids
+from benchmarks.machine_ids.record import MachineRecord
 from benchmarks.record import Record, Result
 
 ROOT = Path(__file__).parent.parent
@@ -115,6 +117,8 @@ def rows(record: Record | None) -> str:
 SECTIONS: tuple[tuple[str, str, Callable[[Record | None], str]], ...] = (
     ("docs/performance.md", "first", first),
     ("docs/performance.md", "rows", rows),
+    ("docs/performance.md", "rates", lambda _: machine_ids.rates(MachineRecord.newest("rates"))),
+    ("docs/explanation/repeats.md", "faults", lambda _: machine_ids.faults(MachineRecord.newest("faults"))),
     ("docs/how-to/scale.md", "workers", lambda _: cores.workers(CoresRecord.newest())),
     ("docs/how-to/scale.md", "growth", lambda _: cores.growth(CoresRecord.newest())),
     ("docs/how-to/scale.md", "minting", lambda _: cores.minting(CoresRecord.newest())),

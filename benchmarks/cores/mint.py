@@ -13,7 +13,7 @@ from benchmarks.cores.record import Point
 from benchmarks.environment import HERE
 
 SERIES: Final = {"sno": "sno", "uuid": "uuid v7", "fill": "uuid v7, fill"}
-"""What a process mints, and the name of its series."""
+"""The argument of a minter, and the name of its series."""
 READY_S: Final = 60
 """Seconds that all minters together may need until they are ready."""
 

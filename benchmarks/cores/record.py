@@ -13,7 +13,7 @@ class Point:
     """One figure."""
 
     group: str
-    """What was counted: processes, threads, workers, connections or namespaces."""
+    """The things that were counted: processes, threads, workers, connections or namespaces."""
     series: str
     count: int
     """The number of them."""
