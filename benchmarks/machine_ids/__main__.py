@@ -25,7 +25,7 @@ from typing import Final
 from benchmarks import render
 from benchmarks.environment import environment, slug
 from benchmarks.machine_ids import trials
-from benchmarks.machine_ids.libraries import LIBRARIES, versions
+from benchmarks.machine_ids.libraries import LIBRARIES, RefusedError, versions
 from benchmarks.machine_ids.record import DIRECTORY, Fault, MachineRecord, Rows
 from benchmarks.timing import UnavailableError
 
@@ -86,7 +86,7 @@ def main() -> int:
         else:
             record = MachineRecord(date, facts, faults=faults())
             printed(record.table_of_faults())
-    except (UnavailableError, TimeoutError, trials.ApartError) as error:
+    except (UnavailableError, TimeoutError, RefusedError, trials.ApartError) as error:
         print(error, file=sys.stderr)
         return 1
     path = record.save(options.directory or DIRECTORY, slug())

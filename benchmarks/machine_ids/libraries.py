@@ -7,7 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -119,9 +119,15 @@ class Program:
         self._clock = clock
 
     def ask(self, line: str) -> None:
-        """Give an order."""
-        self._lines.write(f"{line}\n")
-        self._lines.flush()
+        """Give an order; `answer` tells if the program has ended."""
+        with suppress(BrokenPipeError):
+            self._lines.write(f"{line}\n")
+            self._lines.flush()
+
+    def end(self) -> None:
+        """End its input."""
+        with suppress(BrokenPipeError):
+            self._lines.close()
 
     def answer(self) -> str:
         """Return the answer to the next order.
@@ -161,10 +167,11 @@ class Program:
 
 
 @contextmanager
-def running(library: Library, home: str, *, faked: bool = False) -> Iterator[Program]:
+def running(library: Library, home: str, *, faked: bool = False, limit_s: float = LIMIT_S) -> Iterator[Program]:
     """Run a program until the end of the block, which is an ordinary end.
 
     :param faked: True to set its clock by libfaketime.
+    :param limit_s: the seconds after which it is killed.
     """
     environment, clock = {**os.environ, "MINTAGE_HOME": home}, None
     if faked:
@@ -184,15 +191,15 @@ def running(library: Library, home: str, *, faked: bool = False) -> Iterator[Pro
         stderr=subprocess.DEVNULL,
         text=True,
     ) as process:
-        limit = Timer(LIMIT_S, process.kill)
+        limit = Timer(limit_s, process.kill)
         limit.start()
+        program = Program(process, clock)
         try:
-            program = Program(process, clock)
             program.answer()
             yield program
-            assert process.stdin
-            process.stdin.close()
+            program.end()
             process.wait()
         finally:
             limit.cancel()
             process.kill()
+            program.end()

@@ -12,9 +12,11 @@ from benchmarks.repeats import FAKETIME, STEP_S, equal
 
 SECONDS: Final = 0.3
 """The interval in which a process mints."""
-AHEAD_S: Final = 0.1
+AHEAD_S: Final = 0.2
 """Seconds between the order to mint and the common interval of two processes."""
 ROUNDS, ROUND_S, WARM_S = 3, 0.7, 0.5
+RATES_S: Final = 75
+"""Seconds after which programs whose rates are measured are killed."""
 
 
 class ApartError(Exception):
@@ -27,7 +29,7 @@ def rates(libraries: Sequence[Library]) -> list[Rate]:
         found = []
         for library in libraries:
             home = stack.enter_context(TemporaryDirectory(prefix="mintage-"))
-            program = stack.enter_context(running(library, home))
+            program = stack.enter_context(running(library, home, limit_s=RATES_S))
             program.rate(WARM_S)
             found.append((program, Rate(library.label, [], library.ceiling)))
         for _ in range(ROUNDS):
@@ -44,7 +46,7 @@ def twins(library: Library, home: str) -> list[Interval]:
     with ExitStack() as stack:
         both = [stack.enter_context(running(library, home)) for _ in range(2)]
         for program in both:
-            program.mint(0)  # makes its generator
+            program.rate(WARM_S)
         start = time.time() + AHEAD_S
         for program in both:
             program.ask(f"mint {start} {SECONDS}")

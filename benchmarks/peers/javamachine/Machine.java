@@ -13,6 +13,7 @@ import me.ahoo.cosid.snowflake.MillisecondSnowflakeId;
  */
 public final class Machine {
     private static final int BURST = 100;
+    private static final boolean IS_FAKED = System.getenv("FAKETIME_TIMESTAMP_FILE") != null;
     private static final long EPOCH_MS = 1_577_836_800_000L;
 
     private static LongSupplier minter(String library, double behind) {
@@ -21,6 +22,16 @@ public final class Machine {
             return new ClockSyncSnowflakeId(new MillisecondSnowflakeId(epochMs, 41, 10, 12, 1))::generate;
         }
         return new Snowflake(new Date(epochMs), 1, 0, false)::nextId;
+    }
+
+    /** Waits for a millisecond; under libfaketime, `Thread.sleep` can take seconds. */
+    private static void pause() throws InterruptedException {
+        if (!IS_FAKED) {
+            Thread.sleep(1);
+        }
+        for (long began = System.nanoTime(); IS_FAKED && System.nanoTime() - began < 1_000_000; ) {
+            Thread.onSpinWait();
+        }
     }
 
     private static String mint(LongSupplier next, double start, double seconds) throws InterruptedException {
@@ -35,10 +46,7 @@ public final class Machine {
             for (int i = 0; i < BURST; i++) {
                 ids.append(' ').append(next.getAsLong());
             }
-            long pause = System.nanoTime();
-            while (System.nanoTime() - pause < 1_000_000) {
-                Thread.onSpinWait(); // libfaketime makes `Thread.sleep` much longer
-            }
+            pause();
         }
         return String.format("%.3f %.3f%s", beganAt, System.currentTimeMillis() / 1e3, ids);
     }
