@@ -112,6 +112,8 @@ def _section(record: MachineRecord | None, kind: str, table: Callable[[MachineRe
     where = f"{facts['cpu']}, {facts['cores']} processors, " + ", ".join(
         facts[fact] for fact in ("kernel", "python", "go", "java")
     )
+    load = (facts["load"] or [0])[0]
+    beside = f" Other programs ran as well: the load was {load:.0f}." if load > facts["cores"] else ""
     versions = ", ".join(f"{name} {version}" for name, version in facts["libraries"].items())
     refused = [f"{each.library}, {each.trial}: `{each.refused}`." for each in record.faults if each.refused]
     said = ["What the libraries said that refuse:", *(f"\n- {line}" for line in refused), ""] if refused else []
@@ -122,7 +124,7 @@ def _section(record: MachineRecord | None, kind: str, table: Callable[[MachineRe
             *rows,
             "",
             *said,
-            f"Measured on {record.date[:10]} on {where}: {versions}.",
+            f"Measured on {record.date[:10]} on {where}: {versions}.{beside}",
         ]
     )
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 FACTS: Final = {
     "cpu": "a processor",
     "cores": 2,
+    "load": [3.5, 1.0, 0.5],
     "kernel": "Linux 6.1",
     "python": "CPython 3.11.2",
     "go": "go version go1.26",
@@ -54,6 +55,10 @@ def test_table_tells_repeats_waits_refusals_and_what_was_not_tried() -> None:
         ("two", "refuses", "–"),
     ]
     assert "- two, twins: `the clock went back`." in record.faults(FAULTS)
+
+
+def test_page_tells_that_other_programs_loaded_the_machine() -> None:
+    assert record.rates(RATES).endswith("one 1.0. Other programs ran as well: the load was 4.")
 
 
 def test_versions_of_the_peers_are_those_that_their_builds_pin() -> None:
