@@ -118,12 +118,20 @@ deep: build $(STAMPS)/tests $(STAMPS)/deep servers ## The long proofs: a billion
 	$(BIN)/python -m tests.simulator --ids 100000000 --faults 1000000 --batch 400 --jobs 2
 	for region in uuid.v1 uuid.v6 uuid.v7 ulid 'ksuid$$' ksuid_ms xid objectid sandflake; do \
 		$(BIN)/python -m tests.simulator --regions "$$region" --ids 10000000 --batch 400 --jobs 2 || exit 1; done
+	for region in 'sno$$' sno.shards 'snowflake$$' snowflake.narrow locality sequence uuid.v1 uuid.v6 uuid.v7 ulid 'ksuid$$' \
+		ksuid_ms xid objectid sandflake; do \
+		$(BIN)/python -m tests.simulator --divided --regions "$$region" --ids 10000000 --batch 400 --jobs 2 || exit 1; done
 	MINTAGE_CONTRACT_TURNS=150 $(BIN)/python -m pytest tests/contract -k crowd
+	MINTAGE_MORE_STORES=galera,pgbouncer $(BIN)/python -m pytest tests/contract/every_store -k "galera or pgbouncer"
+	MINTAGE_CLUSTERS=galera,mysql_group $(BIN)/python -m pytest tests/contract/test_clusters.py
 	MINTAGE_WHO_STORES=sqlite,postgresql,redis,mariadb,etcd $(BIN)/python -m pytest tests/integration/test_who.py
+	MINTAGE_PROVE_SECONDS=60 $(BIN)/python -m pytest tests/integration/test_prove.py
 	MINTAGE_INTERRUPT_EVERY=1 $(BIN)/python -m pytest tests/contract/test_interrupts.py
 	$(BIN)/python -m tests.stress --scale 10
 	$(BIN)/python -m tests.runtimes --ids 100000
 	$(BIN)/python tests/deep/fuzz.py --seconds 60
+	tests/servers/kubernetes.sh
+	$(BIN)/python -m pytest tests/contract tests/integration/test_faults.py -k kubernetes
 	tests/servers/install.sh clients
 	$(BIN)/python -m pytest tests/deep/randomness.py tests/deep/bundles.py tests/deep/clients.py
 	$(BIN)/python -m tests.deep.sparks

@@ -370,7 +370,7 @@ CATALOGUE: dict[str, Entry] = {
         78,
         {
             "config.node": (
-                "A node number is outside its layout.",
+                "A node number is outside its layout, or outside the share of its pool.",
                 "Use a node number within the limits.",
             ),
             "config.name": (

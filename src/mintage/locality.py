@@ -13,9 +13,18 @@ True
 from __future__ import annotations
 
 from mintage._core import as_function
-from mintage._core.locality import ID, Array, Generator
+from mintage._core.locality import ID, Array, Generator, sequential_seed
 
-__all__ = ["ID", "Array", "Generator", "new", "use_sequential_ids", "use_variable_ids"]
+__all__ = [
+    "ID",
+    "Array",
+    "Generator",
+    "new",
+    "sequential_seed",
+    "splits",
+    "use_sequential_ids",
+    "use_variable_ids",
+]
 
 # No Python function around the method: this call is the hot path.
 _default = Generator()
@@ -39,3 +48,21 @@ def use_variable_ids() -> None:
     >>> locality.use_variable_ids()
     """
     _default.use_mode("variable")
+
+
+def splits(shards: int) -> list[ID]:
+    """Return the IDs that divide all UUIDs into 1 to 65,536 equal ranges: the first of each range but the first.
+
+    Use them as split points, so that a new table begins with many shards.
+
+    >>> from mintage import locality
+    >>> [str(each)[:8] for each in locality.splits(4)]
+    ['40000000', '80000000', 'c0000000']
+
+    :raises ArgumentError: ``shards`` is not an int.
+    :raises FieldError: ``field.range``.
+    """
+    from mintage.rules import check_int  # which minting needs only for a lease
+
+    check_int(shards, "shards", 1, 65_536)
+    return [ID((2**32 * shard // shards).to_bytes(4, "big") + bytes(12)) for shard in range(1, shards)]

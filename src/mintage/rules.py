@@ -19,10 +19,13 @@ clock can delay a grant or waste a window, but it cannot make two windows overla
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from mintage._core import sha1
 from mintage.errors import ArgumentError, ConfigError, FieldError, GenerationError, LeaseError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
 
 SPAN_MS: Final = 30_000
 """The length of a window in milliseconds, and so the time of one node number that a crash wastes at most."""
@@ -46,6 +49,9 @@ GAP: Final = 10
 changed."""
 MAX_NODES: Final = 2**44
 """The size of the largest pool, which is locality's."""
+ALL_NODES: Final = range(MAX_NODES)
+MAX_RANGES: Final = 64
+"""The most ranges of node numbers that a generator chooses from."""
 MAX_INTEGER: Final = 2**63 - 1
 MAX_COUNT: Final = 2**31 - 1
 MAX_STRIDE: Final = 2**31 - 1
@@ -158,6 +164,15 @@ class PoolRecord:
     """The time for which it keeps past grants, after the end of their windows; 0 means that it keeps none."""
     history_from_ms: Ms = 0
     """The store's clock when the history began; 0 if it has not begun."""
+    first_node: Node = 0
+    """The first number of its share. Another store may grant the numbers outside of it."""
+    last_node: Node = MAX_NODES - 1
+    """The last number of its share."""
+
+    @property
+    def share(self) -> range:
+        """The node numbers that it may grant."""
+        return range(self.first_node, self.last_node + 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -361,6 +376,51 @@ def check_nodes(nodes: range) -> None:
         raise ConfigError(f"nodes {nodes!r} is not a range of step 1 within 0..{MAX_NODES}", code="config.node")
 
 
+def node_ranges(nodes: Iterable[int | range]) -> list[range]:
+    """Return node numbers and ranges of them as ascending ranges that neither overlap nor touch, at most 64.
+
+    >>> node_ranges([range(8), 900, 8, 17])
+    [range(0, 9), range(17, 18), range(900, 901)]
+
+    :raises ConfigError: ``config.node``: as :func:`check_nodes`; also for no numbers, or more ranges.
+    """
+    found = merge_ranges(part if isinstance(part, range) else range(part, part + 1) for part in nodes)
+    if not found:
+        raise ConfigError("nodes has no node number: give one or more", code="config.node")
+    if len(found) > MAX_RANGES:
+        raise ConfigError(
+            f"nodes has {len(found)} ranges of node numbers; the limit is {MAX_RANGES}, as each is a request to the "
+            "store: give fewer and longer ranges",
+            code="config.node",
+        )
+    return found
+
+
+def merge_ranges(parts: Iterable[range]) -> list[range]:
+    """Return the numbers of ``parts`` as ascending ranges that neither overlap nor touch.
+
+    :raises ConfigError: ``config.node``: as :func:`check_nodes`.
+    """
+    found: list[range] = []
+    for part in sorted(parts, key=lambda part: part.start):
+        check_nodes(part)
+        if found and part.start <= found[-1].stop:
+            found[-1] = range(found[-1].start, max(found[-1].stop, part.stop))
+        else:
+            found.append(part)
+    return found
+
+
+def nodes_text(nodes: Sequence[range]) -> str:
+    """Return ranges of node numbers as text, such as ``0..15, 900``, cut at 200 characters.
+
+    >>> nodes_text([range(16), range(900, 901)])
+    '0..15, 900'
+    """
+    text = ", ".join(str(each.start) if len(each) == 1 else f"{each.start}..{each.stop - 1}" for each in nodes)
+    return text if len(text) <= 200 else f"{text:.200}…"
+
+
 def check_span(span_ms: int) -> None:
     """Check that ``span_ms`` is 1,000 to 86,400,000 milliseconds.
 
@@ -463,8 +523,7 @@ def note_server(pool: PoolRecord, server_id: str, store_now_ms: int, limit_ms: i
     """
     if pool.identity == server_id:
         return pool
-    # No window begins before the floor, so the pool may have granted windows from there on.
-    end = end_of_quarantine(max(store_now_ms, pool.floor_ms), pool.span_ms, limit_ms)
+    end = end_of_windows(pool, store_now_ms, limit_ms)
     return replace(
         pool,
         identity=server_id,
@@ -473,6 +532,74 @@ def note_server(pool: PoolRecord, server_id: str, store_now_ms: int, limit_ms: i
         history_lost=True,
         changes=pool.changes + 1,
     )
+
+
+def share_of(pool: PoolRecord, nodes: range) -> range:
+    """Return the part of ``nodes`` that is in the pool's share.
+
+    :raises ConfigError: ``config.node``: none is.
+    """
+    found = range(max(nodes.start, pool.first_node), min(nodes.stop, pool.last_node + 1))
+    if not found:
+        asked = f"number {nodes.start} is" if len(nodes) == 1 else f"numbers {nodes.start}..{nodes.stop - 1} are"
+        raise ConfigError(
+            f"node {asked} outside the share {pool.first_node}..{pool.last_node} of pool {pool.name!r}: choose "
+            "numbers of the share, as another store may grant the others",
+            code="config.node",
+        )
+    return found
+
+
+def set_share(
+    pool: PoolRecord,
+    nodes: range,
+    store_now_ms: int,
+    *,
+    wider_from_ms: int | None = None,
+    limit_ms: int = CLOCK_LIMIT_MS,
+) -> PoolRecord:
+    """Return the pool with ``nodes`` as its share.
+
+    A holder of a number outside of it mints to the end of its window. ``wider_from_ms`` states that nobody else mints
+    under ``nodes`` at that time or later: then no window begins before, and every number counts as used. It is no later
+    than a clock may be ahead, as a window that a server forgets must end with the quarantine.
+
+    :raises ConfigError: ``config.node``: ``wider_from_ms`` is too late; or the share would be wider, and
+        ``wider_from_ms`` is missing, or more than a day ago.
+    """
+    share = replace(pool, first_node=nodes.start, last_node=nodes.stop - 1)
+    is_wider = nodes.start < pool.first_node or nodes.stop - 1 > pool.last_node
+    if wider_from_ms is None:
+        if is_wider:
+            raise ConfigError(
+                f"nodes {nodes.start}..{nodes.stop - 1} are not within the share {pool.first_node}..{pool.last_node} "
+                f"of pool {pool.name!r}, and another store may grant others: narrow its share, and repeat this with "
+                f"the time that it prints, by: mintage pools create {pool.name} --nodes "
+                f"{nodes.start}-{nodes.stop - 1} --wider-from TIME",
+                code="config.node",
+            )
+        return share
+    ahead_ms = wider_from_ms - store_now_ms
+    if ahead_ms > limit_ms:
+        raise ConfigError(
+            f"wider_from_ms {wider_from_ms} is {ahead_ms} ms ahead of the store's clock; the limit is {limit_ms} ms: "
+            "wait until then, and repeat it",
+            code="config.node",
+        )
+    if is_wider and -ahead_ms > MAX_SPAN_MS:
+        # A script that is run again must not take numbers back that the store has given up since.
+        raise ConfigError(
+            f"wider_from_ms {wider_from_ms} is {-ahead_ms} ms ago; the limit for a wider share is {MAX_SPAN_MS} ms: "
+            "state a later time, if no other store grants these numbers now",
+            code="config.node",
+        )
+    return replace(share, floor_ms=max(pool.floor_ms, wider_from_ms), history_lost=True)
+
+
+def end_of_windows(pool: PoolRecord, store_now_ms: int, limit_ms: int = CLOCK_LIMIT_MS) -> int:
+    """Return the time in milliseconds at which all windows that the pool granted or extended until now have ended."""
+    # No window begins before the floor, so the pool may have granted windows from there on.
+    return end_of_quarantine(max(store_now_ms, pool.floor_ms), pool.span_ms, limit_ms)
 
 
 def check_quarantine(pool: PoolRecord, store_now_ms: int, *, never_used: bool) -> None:
@@ -485,9 +612,9 @@ def check_quarantine(pool: PoolRecord, store_now_ms: int, *, never_used: bool) -
     )
     if never_used and pool.history_lost:
         raise LeaseError(
-            f"pool {pool.name!r} cannot know which node numbers were never used, as it is new on this server, or the "
-            f"server changed or lost data: {remedy} lease numbers that no generator ever had from another pool, by "
-            "nodes=range(...)",
+            f"pool {pool.name!r} cannot know which node numbers were never used, as it is new on this server, got "
+            f"numbers of another store, or the server changed or lost data: {remedy} lease numbers that no generator "
+            "ever had from another pool, by nodes=range(...)",
             code="lease.none_free",
         )
     left = pool.quarantine_until_ms - store_now_ms
@@ -574,6 +701,7 @@ def extend(
     next_token: str,
     server_id: str,
     changes: int = 0,
+    share: range = ALL_NODES,
     now_ms: int,
     store_now_ms: int,
     limit_ms: int = CLOCK_LIMIT_MS,
@@ -588,6 +716,8 @@ def extend(
     never free. The server may also have forgotten the last extension; then the record has the holder's previous token.
     The rule accepts that token and replaces it, so the next copy of the holder finds neither of its tokens.
 
+    ``share`` is the pool's: the rule extends no window of a number outside of it.
+
     :raises LeaseError: ``lease.lost``.
     """
     if record is not None and record.token is not None and record.token == next_token:
@@ -599,6 +729,8 @@ def extend(
         if is_of_a_clone(record, lease, server_id, changes):
             why = "another copy of its holder goes on with it, as the process was cloned, or restored from a snapshot"
         raise _lost(lease.pool, lease.node, record, why)
+    if lease.node not in share:
+        raise _lost(lease.pool, lease.node, record, f"it is outside the share {share.start}..{share.stop - 1}")
     if is_elsewhere and lease.until_ms <= store_now_ms + limit_ms + CLOCK_MARGIN_MS:
         raise _lost(lease.pool, lease.node, record, "its window ran out while the server changed or lost data")
     # The end that the holder knows and the server may have forgotten, but not later than the server can have granted.

@@ -11,6 +11,7 @@ import os
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -28,7 +29,7 @@ from tests.helpers.stores import acquire, prepare
 from tests.servers import MariaDB, MySQL, PostgreSQL
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from mintage.store import Store
 
@@ -575,7 +576,8 @@ def test_upgrade_of_the_tables_skips_nothing(postgresql: PostgreSQL) -> None:
         postgresql.sql(
             "DELETE FROM mintage_schema WHERE version > 2; DROP TABLE mintage_name, mintage_grant;"
             "ALTER TABLE mintage_schema DROP life;"
-            "ALTER TABLE mintage_pool DROP history_ms, DROP history_from_ms; ALTER TABLE mintage_node DROP since_ms;"
+            "ALTER TABLE mintage_pool DROP history_ms, DROP history_from_ms, DROP first_node, DROP last_node;"
+            "ALTER TABLE mintage_node DROP since_ms;"
             + "".join(f"ALTER TABLE mintage_{kind} DROP xact;" for kind in RECORDS)
         )
         identity = store.describe().identity
@@ -589,15 +591,19 @@ def test_upgrade_of_the_tables_skips_nothing(postgresql: PostgreSQL) -> None:
         assert (store.describe().identity, warnings(store)) == (identity, "")
 
 
-def take_history_away(server: Server) -> None:
-    """Take away what the version with past grants added."""
-    newest = administer(server, "SELECT MAX(version) FROM mintage_schema").strip()
-    for step in (
-        f"DELETE FROM mintage_schema WHERE version = {newest}",
-        "DROP TABLE mintage_grant",
-        "ALTER TABLE mintage_pool DROP COLUMN history_ms, DROP COLUMN history_from_ms",
-        "ALTER TABLE mintage_node DROP COLUMN since_ms",
-    ):
+SHARES_AWAY = ("ALTER TABLE mintage_pool DROP COLUMN first_node, DROP COLUMN last_node",)
+HISTORY_AWAY = (
+    *SHARES_AWAY,
+    "DROP TABLE mintage_grant",
+    "ALTER TABLE mintage_pool DROP COLUMN history_ms, DROP COLUMN history_from_ms",
+    "ALTER TABLE mintage_node DROP COLUMN since_ms",
+)
+
+
+def take_away(server: Server, versions: int, steps: Iterable[str]) -> None:
+    """Take away what the last versions of the schema added."""
+    newest = int(administer(server, "SELECT MAX(version) FROM mintage_schema"))
+    for step in (f"DELETE FROM mintage_schema WHERE version > {newest - versions}", *steps):
         administer(server, step)
     if isinstance(server, MariaDB):
         # The rows are those of the server as it is now.
@@ -606,6 +612,30 @@ def take_history_away(server: Server) -> None:
             identity = store.describe().identity
         for kind in RECORDS:
             administer(server, f"UPDATE mintage_{kind} SET identity = '{identity}'")
+
+
+def take_history_away(server: Server) -> None:
+    take_away(server, 2, HISTORY_AWAY)
+
+
+def test_upgrade_to_shares_keeps_the_server_and_the_history(server: Server) -> None:
+    with open_store(server.url) as older:
+        older.create_pool("p", layout="test", history_ms=HISTORY_MS + 1)
+        older.release(acquire(older, nodes=range(1)), used_until_ms=older.now_ms() - 10)
+        acquire(older, nodes=range(1), holder="you")
+        lease = acquire(older, nodes=range(1, 2))
+        [known] = older.list_pools()
+    take_away(server, 1, SHARES_AWAY)
+    with open_store(server.url) as store:
+        assert "older version" in warnings(store)
+        assert replace(store.list_pools()[0], identity=known.identity) == known
+        assert [grant.holder for grant in store.list_grants("p", 0)] == ["me"]
+        assert store.list_leases("p")[0].since_ms > 0
+        assert store.extend(lease, now_ms=store.now_ms(), next_token=new_token()).node == lease.node
+        pool = store.create_pool("p", layout="test", nodes=range(2, 9))
+        assert (pool.changes, pool.share, pool.history_ms) == (0, range(2, 9), HISTORY_MS + 1)
+        assert acquire(store, nodes=range(9)).node == 2
+        assert warnings(store) == ""
 
 
 def test_upgrade_to_a_history_keeps_the_server(server: Server) -> None:

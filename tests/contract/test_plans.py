@@ -31,7 +31,7 @@ MEANT_TO_SCAN: Final = {
 """The statements of the restoration of a store, and of an upgrade of its tables."""
 WITHOUT_RECORDS: Final = {
     *("missing", "schemas", "describe", "lock_schema", "has_history", "keep_history", "create_schema"),
-    *("create_grant", "create_grant_index"),
+    *("create_grant", "create_grant_index", "cluster", "member", "join"),
 }
 """The statements that use the catalogue of the database only, or create tables."""
 SMALL: Final = {"mintage_schema", "mintage_life", "mintage_count"}
@@ -40,7 +40,7 @@ OWN: Final = ("mintage_", "used", "after", "next")
 """The beginnings of the names of tables of mintage, and of their aliases."""
 
 FILL: Final = """
-    INSERT INTO mintage_pool SELECT 'p' || n, 'test', 'x', 30000, 0, 0, false, 0, 1000, 1 FROM numbers;
+    INSERT INTO mintage_pool SELECT 'p' || n, 'test', 'x', 30000, 0, 0, false, 0, 1000, 1, 0, 9 FROM numbers;
     INSERT INTO mintage_node SELECT 'p' || n % 10, n, 0, n, 30000, 'x', 't', 'h', 0, 0, 1 FROM numbers;
     INSERT INTO mintage_grant SELECT 'p' || n % 10, n, 1, n, 1, 'h' FROM numbers;
     INSERT INTO mintage_namespace SELECT 'n' || n, 10, 1000000, 1, 10, 'x', 0, 1, 0, false FROM numbers;

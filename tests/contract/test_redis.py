@@ -12,6 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from redis import Redis as Client
+from redis import ResponseError
 
 from mintage import rules
 from mintage.errors import ConfigError, GenerationError, LeaseError, MintError, StoreError
@@ -632,6 +633,44 @@ def test_pool_of_an_older_version_begins_a_history(store: Store, redis: Redis) -
     assert (pool.history_ms, pool.history_from_ms > 0) == (rules.HISTORY_MS, True)
 
 
+# --- shares -------------------------------------------------------------------------------------------------------
+
+DECODE_BEFORE_SHARES = """
+local record = cjson.decode(redis.call('HGET', KEYS[1], 'pool'))
+for name, value in pairs(record) do
+  if string.match(name, '_ms$') or name == 'changes' then
+    record[name] = string.match(tostring(value), '^%d+$') and tonumber(value)
+      or error('damaged: ' .. name .. ' is no whole number')
+  end
+end
+return record.layout
+"""
+"""The first step of scripts of versions without shares, for all verbs but those that end a lease."""
+
+
+def test_scripts_of_versions_without_shares_refuse_a_share(store: Store, redis: Redis) -> None:
+    def ask() -> Any:
+        with Client(port=redis.port, decode_responses=True) as client:
+            return client.eval(DECODE_BEFORE_SHARES, 1, "mintage:{pool:p}")
+
+    store.create_pool("p", layout="test", never_used=True)
+    assert ask() == "test"
+    store.create_pool("p", layout="test", nodes=range(9))
+    assert stores.acquire(store, nodes=range(5, 99)).node == 5
+    with pytest.raises(ResponseError, match="damaged: upgrade_mintage_ms is no whole number"):
+        ask()
+    store.create_pool("p", layout="test", nodes=rules.ALL_NODES, wider_from_ms=store.now_ms())
+    assert ask() == "test"
+
+
+@pytest.mark.parametrize("damage", [{"first_node": "x"}, {"last_node": "-1"}, {"last_node": "1e3"}, {"first_node": []}])
+def test_damaged_share_is_refused(store: Store, redis: Redis, damage: dict[str, Any]) -> None:
+    store.create_pool("p", layout="test", never_used=True, nodes=range(9))
+    record = json.loads(redis.ask("HGET", "mintage:{pool:p}", "pool"))
+    redis.ask("HSET", "mintage:{pool:p}", "pool", json.dumps(record | damage))
+    assert "is damaged" in str(refusal(lambda: acquire(store)))
+
+
 # --- indexes ------------------------------------------------------------------------------------------------------
 
 
@@ -857,6 +896,7 @@ def kept(draw: st.DrawFn) -> Kept:
         draw(changes),
         draw(st.sampled_from([rules.HISTORY_MS, 2_000, 0])),
         draw(ABOUT),
+        *draw(st.sampled_from([(0, rules.MAX_NODES - 1)] * 3 + [(0, 1), (1, 2), (2, rules.MAX_NODES - 1), (3, 3)])),
     )
     nodes = []
     for node in sorted(draw(st.sets(st.sampled_from(NODES)))):
@@ -888,6 +928,8 @@ def verbs(draw: st.DrawFn) -> Callable[[Store, int, list[NodeRecord]], object]:
     nodes = draw(st.sampled_from([NODES, range(2), range(2, 4), range(1)]))
     layout, never_used = draw(st.sampled_from(["test"] * 19 + ["other"])), draw(st.sampled_from([False] * 3 + [True]))
     history_ms = draw(st.sampled_from([None, None, 0, 1, 100_000, rules.MAX_HISTORY_MS]))
+    share = draw(st.sampled_from([None, None, rules.ALL_NODES, range(2), range(1, 3), range(5, 9)]))
+    wider = draw(st.none() | CLOCKS | ABOUT | st.just(-rules.MAX_SPAN_MS - 1)) if share else None
     own, previous, following = (draw(st.sampled_from([*TOKENS, extra])) for extra in ("of nobody", "", "of-nobody"))
     until, is_known, is_current = draw(ABOUT | st.just(61_000)), draw(st.booleans()), draw(st.booleans())
 
@@ -912,8 +954,14 @@ def verbs(draw: st.DrawFn) -> Callable[[Store, int, list[NodeRecord]], object]:
         ),
         lambda store, now_ms, records: store.release(lease(now_ms, records), used_until_ms=now_ms + used),
         lambda store, *_: store.revoke("p", node),
-        lambda store, *_: store.create_pool(
-            "p", layout=layout, span_ms=span_ms, never_used=never_used, history_ms=history_ms
+        lambda store, now_ms, _: store.create_pool(
+            "p",
+            layout=layout,
+            span_ms=span_ms,
+            never_used=never_used,
+            history_ms=history_ms,
+            nodes=share,
+            wider_from_ms=None if wider is None else now_ms + wider,
         ),
     ]
     return draw(st.sampled_from([*choices[:2] * 2, *choices]))

@@ -96,6 +96,27 @@ def test_concurrent_first_users_of_a_name_lose_nothing(server: Server, name: str
         assert sorted(lease.node for lease in leases) == list(range(THREADS))
 
 
+def test_extension_on_its_way_ends_before_the_number_is_free(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    noted, free = Database._noted, list[int]()
+    with open_store(server.url) as store, open_store(server.url) as operator:
+        lease = acquire(store, nodes=range(7, 8))
+
+        def narrow(self: Database, *args: Any) -> PoolRecord | None:
+            found = noted(self, *args)
+            if not free:
+                pool = operator.create_pool("p", layout="test", nodes=range(4))
+                free.append(rules.end_of_windows(pool, operator.now_ms()))
+            return found
+
+        monkeypatch.setattr(Database, "_noted", narrow)
+        # The transaction has read the pool before its share is narrowed; the caller's clock is as fast as it may be.
+        fast_ms = store.now_ms() + CLOCK_LIMIT_MS - 100
+        extended = store.extend(lease, now_ms=fast_ms, next_token=new_token())
+        assert lease.until_ms < extended.until_ms <= free[0]
+        with pytest.raises(LeaseError):
+            store.extend(extended, now_ms=fast_ms, next_token=new_token())
+
+
 @pytest.mark.parametrize("kind", [NamespaceRecord, PoolRecord])
 def test_name_that_another_transaction_created_meanwhile_is_not_lost(
     server: Server, store: Database, kind: Any

@@ -11,6 +11,7 @@ import sys
 import tempfile
 import time
 from contextlib import ExitStack, closing
+from dataclasses import replace
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,7 +20,7 @@ import pytest
 
 from mintage._core import sha3_256
 from mintage.errors import ConfigError, LeaseError, StoreError
-from mintage.rules import GAP, HISTORY_MS, PoolRecord
+from mintage.rules import GAP, PoolRecord
 from mintage.store import new_token, open_store
 from mintage.store.sql.statements import migrations
 from mintage.store.sqlite import marks
@@ -1013,17 +1014,26 @@ def test_file_of_schema_version_1_still_works(path: Path) -> None:
         assert store.describe().identity == identity
 
 
-@pytest.mark.parametrize("version", [2, 3])
+@pytest.mark.parametrize("version", [2, 3, 4])
 def test_verbs_that_read_leave_a_file_of_an_older_schema_as_it_is(store: SqliteStore, path: Path, version: int) -> None:
     store.reserve("n", 10)
-    lease = acquire(store)
+    store.release(acquire(store, nodes=range(1)), used_until_ms=store.now_ms() - 10)
+    lease = acquire(store, nodes=range(1))
+    expected = list(store.list_pools()), list(store.list_leases("p")), list(store.list_grants("p", 0))
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
         connection.executescript("""
-            DROP TABLE mintage_grant;
-            ALTER TABLE mintage_pool DROP COLUMN history_ms;
-            ALTER TABLE mintage_pool DROP COLUMN history_from_ms;
-            ALTER TABLE mintage_node DROP COLUMN since_ms;
+            ALTER TABLE mintage_pool DROP COLUMN first_node;
+            ALTER TABLE mintage_pool DROP COLUMN last_node;
         """)
+        if version < 4:
+            connection.executescript("""
+                DROP TABLE mintage_grant;
+                ALTER TABLE mintage_pool DROP COLUMN history_ms;
+                ALTER TABLE mintage_pool DROP COLUMN history_from_ms;
+                ALTER TABLE mintage_node DROP COLUMN since_ms;
+            """)
+            [pool], [record], _ = expected
+            expected = [replace(pool, history_from_ms=0)], [replace(record, since_ms=0)], []
         if version == 2:
             connection.executescript("""
                 DROP TRIGGER mintage_namespace_made; DROP TRIGGER mintage_namespace_gone; DROP TABLE mintage_count;
@@ -1033,10 +1043,10 @@ def test_verbs_that_read_leave_a_file_of_an_older_schema_as_it_is(store: SqliteS
     described = store.describe()
     assert (described.is_new, len(described.warnings)) == (False, 1)
     assert "older version" in described.warnings[0]
-    [pool], [record], [namespace] = store.list_pools(), store.list_leases("p"), store.list_namespaces()
-    assert (pool.history_ms, pool.history_from_ms, record.since_ms) == (HISTORY_MS, 0, 0)
-    assert (store.get_pool("p"), store.get_namespace("n")) == (pool, namespace)
-    assert (list(store.list_grants("p", 0)), store.count_namespaces()) == ([], 1)
+    [namespace] = store.list_namespaces()
+    assert (store.list_pools(), store.list_leases("p"), list(store.list_grants("p", 0))) == expected
+    assert (store.get_pool("p"), store.get_namespace("n")) == (expected[0][0], namespace)
+    assert store.count_namespaces() == 1
     assert abs(store.now_ms() - time.time_ns() // 1_000_000) < BOUND_S * 1000
     with closing(sqlite3.connect(path)) as connection:
         assert list(connection.iterdump()) == dump

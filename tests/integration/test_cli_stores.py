@@ -12,6 +12,7 @@ import sys
 import time
 from contextlib import closing
 from dataclasses import replace
+from datetime import UTC, datetime
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -326,6 +327,59 @@ def test_history_that_is_no_duration_is_refused(shell: Shell, text: str) -> None
     assert shell.facts("pools", "list") == []
 
 
+def test_share_of_a_pool_is_set_and_shown(shell: Shell) -> None:
+    assert shell.facts("pools", "create", "sno")[0]["share"] is None
+    with open_store(shell.url) as store:
+        outside = lease(store, span_ms=30_000)
+        (made,) = shell.facts("pools", "create", "sno", "--nodes", "5-32767")
+        assert (made["share"], made["nodes"], made["floor"]) == ("5-32767", "65536", None)
+        # No window outside the share ends later: neither this one, nor one whose extension is on its way.
+        assert datetime.fromisoformat(made["free_from"]).timestamp() * 1000 > outside.until_ms
+        with pytest.raises(LeaseError):
+            store.extend(outside, now_ms=store.now_ms(), next_token="next")
+    shown = shell.output("pools", "show", "sno")
+    assert re.search("share +5-32767", shown)
+    assert "another store" not in shown
+    assert "5-32767 of 65,536" in shell.output("pools", "list")
+    found = shell.findings()["pools", "sno"]
+    assert "1 of 32,763 node numbers, its share 5-32767, held" in found["text"]
+    assert "; 0 outside the share, whose last window ends in " in found["text"]
+    assert (found["facts"]["share"], found["facts"]["next_here"]) == ("5-32767", "5")
+    (unused,) = shell.facts("pools", "create", "fresh", "--layout", "sno", "--nodes", "0-9")
+    assert datetime.fromisoformat(unused["free_from"]).timestamp() - time.time() < 2
+
+
+def test_share_is_widened_only_with_a_time_that_has_come(shell: Shell) -> None:
+    shell.output("pools", "create", "sno", "--nodes", "0-9")
+    wide = ("pools", "create", "sno", "--nodes", "0-65535")
+    done = shell.run(*wide)
+    assert (done.returncode, "--wider-from TIME" in done.stderr) == (CATALOGUE["config.node"].exit, True)
+    done = shell.run(*wide, "--wider-from", "2100-01-01")
+    assert (done.returncode, "ahead of the store's clock" in done.stderr) == (CATALOGUE["config.node"].exit, True)
+    assert shell.facts("pools", "list")[0]["share"] == "0-9"
+    done = shell.run(*wide, "--wider-from", "2026-01-31")
+    assert (done.returncode, "ms ago; the limit" in done.stderr) == (CATALOGUE["config.node"].exit, True)
+    now = f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%S}"
+    (wider,) = shell.facts(*wide, "--wider-from", f"{now}.0001Z")
+    assert (wider["share"], wider["floor"], wider["history_lost"]) == (None, f"{now}.001Z", True)
+    assert "free_from" not in wider
+
+
+@pytest.mark.parametrize(
+    "text", ["", "7", "5-2", "-1-5", "-", "0-", "-9", "a-b", "0..9", "0-65536", "0-99999999999999999", "٣-٤", "1e3-2e3"]
+)
+def test_share_that_is_no_range_of_the_layout_is_refused(shell: Shell, text: str) -> None:
+    done = shell.run("pools", "create", "sno", f"--nodes={text}")
+    assert done.returncode == CATALOGUE["config.node"].exit
+    assert done.stderr.startswith("mintage: nodes ")
+    assert shell.facts("pools", "list") == []
+
+
+@pytest.mark.parametrize("words", [["--wider-from=2026-01-01"], ["--nodes=0-5", "--wider-from=soon"]])
+def test_time_of_a_wider_share_needs_a_share_and_a_time(shell: Shell, words: list[str]) -> None:
+    assert shell.run("pools", "create", "sno", *words).returncode == 2
+
+
 def test_recommended_wait_of_fleets_outlasts_a_window(shell: Shell) -> None:
     page = (Path(__file__).parents[2] / "docs/how-to/fleets.md").read_text(encoding="utf-8")
     named_ms = int(re.findall(r"`max_wait_ms=([0-9_]+)`", page)[0])
@@ -398,7 +452,7 @@ def test_missing_pool_is_named(args: list[str], shell: Shell) -> None:
 
 MANY = range(1, 1_003)
 FILL = """
-    INSERT INTO mintage_pool SELECT 'p' || n, 'sno/1', 'x', 30000, 0, 0, 0, 0, 1000, 1 FROM numbers;
+    INSERT INTO mintage_pool SELECT 'p' || n, 'sno/1', 'x', 30000, 0, 0, 0, 0, 1000, 1, 0, 9 FROM numbers;
     INSERT INTO mintage_node SELECT 'p7', n, 0, 9e15, 30000, 'x', NULL, 'h', 0, 0, 1 FROM numbers;
     INSERT INTO mintage_namespace SELECT 'n' || n, 10, 1000000, 1, 10, 'x', 0, 1, 0, 0 FROM numbers;
 """

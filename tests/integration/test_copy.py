@@ -297,6 +297,31 @@ def test_pool_with_another_layout_or_shorter_span_is_refused(pair: tuple[Store, 
         list(copy_pools(source, other))
 
 
+def test_copied_pool_has_the_share_of_the_source(pair: tuple[Store, Store, Manual]) -> None:
+    source, target, clock = pair
+    outside = acquire(source, nodes=range(1))
+    source.create_pool("p", layout="test", nodes=range(2, 4))
+    source.release(acquire(source), used_until_ms=clock())
+    [copied] = copy_pools(source, target)
+    assert (copied.windows, copied.waits) == (1, ())
+    [pool] = target.list_pools()
+    assert (pool.share, [each.node for each in target.list_leases("p")]) == (range(2, 4), [2])
+    assert source.get_lease("p", outside.node) is not None
+
+
+def test_pool_of_the_target_keeps_its_share(pair: tuple[Store, Store, Manual]) -> None:
+    source, target, clock = pair
+    for node in (1, 2):
+        source.release(acquire(source, nodes=range(node, node + 1)), used_until_ms=clock())
+    target.create_pool("p", layout="test", nodes=range(2, 9))
+    [copied] = copy_pools(source, target)
+    assert (copied.action, copied.windows, target.list_pools()[0].share) == ("keep", 1, range(2, 9))
+    source.create_pool("p", layout="test", nodes=range(2))
+    with pytest.raises(ConfigError) as caught:
+        list(copy_pools(source, target))
+    assert caught.value.code == "config.node"
+
+
 def test_pool_whose_history_only_the_source_lost_is_reported(redis: Redis, tmp_path: Path) -> None:
     with open_store(redis.url) as source, open_store(sqlite(tmp_path)) as target:
         source.create_pool("p", layout="test")

@@ -271,10 +271,10 @@ def container() -> Any:
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_manifests_match_the_schemas_of_kubernetes(version: str) -> None:
-    files = [path for path in sorted(KUBERNETES.glob("*.yaml")) if path.name not in FOREIGN]
+    files = [path for path in sorted(KUBERNETES.rglob("*.yaml")) if path.name not in FOREIGN]
     pytest.importorskip("kubernetes_validate")
     said = python("kubernetes_validate", "--kubernetes-version", version, "--strict", *files)
-    assert said.count("passed") == len(files) == 7
+    assert said.count("passed") == len(files) == 11
 
 
 def test_kustomization_lists_every_plain_manifest_except_secrets() -> None:
@@ -290,6 +290,29 @@ def test_kubectl_builds_the_kustomization() -> None:
     built = list(YAML(typ="safe").load_all(run("kubectl", "kustomize", KUBERNETES)))
     assert {each["kind"] for each in built} >= {"Deployment", "Service", "PodDisruptionBudget", "NetworkPolicy"}
     assert {each["metadata"].get("namespace", "mintage") for each in built} == {"mintage"}
+
+
+def test_example_of_the_store_needs_an_account_and_one_variable() -> None:
+    folder = KUBERNETES / "store"
+    assert {*document(folder / "kustomization.yaml")["resources"], "kustomization.yaml"} == {
+        path.name for path in folder.glob("*.yaml")
+    }
+    pod = document(folder / "deployment.yaml")["spec"]["template"]["spec"]
+    account = document(folder / "serviceaccount.yaml")["metadata"]["name"]
+    binding, role = document(folder / "rolebinding.yaml"), document(folder / "role.yaml")
+    assert pod["serviceAccountName"] == account == binding["subjects"][0]["name"]
+    assert binding["roleRef"]["name"] == role["metadata"]["name"]
+    assert role["rules"] == [
+        {"apiGroups": ["coordination.k8s.io"], "resources": ["leases"], "verbs": ["get", "list", "create", "update"]}
+    ]
+    ((variable,),) = (each["env"] for each in pod["containers"])
+    assert variable == {"name": "MINTAGE_STORE", "value": "kubernetes:"}
+
+
+@pytest.mark.skipif(shutil.which("kubectl") is None, reason="kubectl is not installed")
+def test_kubectl_builds_the_example_of_the_store() -> None:
+    built = list(YAML(typ="safe").load_all(run("kubectl", "kustomize", KUBERNETES / "store")))
+    assert {each["kind"] for each in built} == {"ServiceAccount", "Role", "RoleBinding", "Deployment"}
 
 
 def test_every_pod_selector_matches_the_deployment() -> None:

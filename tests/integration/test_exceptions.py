@@ -241,6 +241,32 @@ def test_lost_pool_with_a_shorter_span_has_too_short_a_quarantine(postgresql: Po
         assert store.list_pools()[0].floor_ms < held.until_ms
 
 
+@pytest.fixture
+def forgetful(redis: Redis) -> Iterator[Store]:
+    """Return a store that has forgotten the share of its pool, the numbers 0 to 511."""
+    with open_store(redis.url) as store:
+        store.create_pool("snowflake", layout=LAYOUT, never_used=True, nodes=range(512))
+        redis.ask("FLUSHALL")
+        store.create_pool("snowflake", layout=LAYOUT, never_used=True)  # as the quarantine ends later
+        yield store
+
+
+def test_pool_that_forgot_its_share_repeats_ids_of_another_store(forgetful: Store) -> None:
+    clock = ManualClock(time.time_ns())
+    with MemoryStore() as other:
+        other.create_pool("snowflake", layout=LAYOUT, nodes=range(512, 1024))
+        generators = [
+            snowflake.Generator(store=store, nodes=nodes, clock=clock)
+            for store, nodes in ((forgetful, range(512, 513)), (other, None))
+        ]
+        assert generators[0].new() == generators[1].new()
+
+
+def test_chosen_numbers_keep_a_pool_apart_that_forgot_its_share(forgetful: Store) -> None:
+    generators = [snowflake.Generator(store=forgetful, nodes=range(510, 512)) for _ in range(2)]
+    assert {each.node for each in generators if each.new()} == {510, 511}
+
+
 def test_keys_deleted_from_etcd_are_not_noticed(etcd: Etcd) -> None:
     with open_store(etcd.url) as store:
         lost = integers(store, 2)

@@ -5,26 +5,32 @@ from __future__ import annotations
 import http.client
 import json
 import re
+import shutil
+import subprocess
 import time
 from collections import Counter
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from benchmarks.flushall import COUNT, MintageInBatches
-from benchmarks.servers import Idalloc, Measured, Mintage, Place, alloc
+from benchmarks.servers import PEERS, Idalloc, Measured, Mintage, Place, alloc
 from benchmarks.timing import UnavailableError
+from mintage import open_store
+from mintage.server.config.settings import Settings
+from mintage.store.idalloc import import_idalloc, read_idalloc_hashes, read_idalloc_table
 from tests.servers import MariaDB, Redis, RedisWithoutAOF
 from tests.servers.server import HOST, START_S
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
     from tests.servers.fixtures import Servers
 
+PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "migrate.md"
 TRACE = "X-Trace-Id"
 
 
@@ -219,6 +225,16 @@ def test_invalid_trace_id_is_replaced_unlike_idalloc(both: tuple[Measured, Measu
     ours.check(None)
 
 
+def test_import_continues_above_the_integers_of_idalloc(both: tuple[Measured, Measured], tmp_path: Path) -> None:
+    theirs, _ = both
+    old = [integer for _ in range(150) for integer in alloc(theirs.port, "moving", 100)]
+    with open_store(f"sqlite:///{tmp_path}/moved.db") as store:
+        table, hashes = read_idalloc_table(theirs.place.mariadb.url), read_idalloc_hashes(theirs.place.redis.url)
+        imported = import_idalloc(store, table, hashes)
+        assert max(old) <= hashes["moving"] < imported.floors["moving"]
+        assert store.reserve("moving", 1).first == imported.floors["moving"]
+
+
 class LimitedIdalloc(Idalloc):
     label = "idalloc-limited"
 
@@ -231,6 +247,90 @@ class LimitedMintage(Mintage):
 
     def program(self) -> list[str]:
         return [*super().program(), "--rate", "1", "--burst", "1"]
+
+
+def rows(heading: str) -> list[tuple[str, str]]:
+    """Return the rows of the page's table below a heading."""
+    section = PAGE.read_text(encoding="utf-8").partition(f"### {heading} of idalloc\n")[2].partition("\n#")[0]
+    table = [line.strip("| ").split(" | ") for line in section.splitlines() if line.startswith("|")][2:]
+    return [(theirs, ours) for theirs, ours in table]
+
+
+def named(cell: str, pattern: str = r"[\w.]+") -> set[str]:
+    """Return the names in a cell that are written as code."""
+    return set(re.findall(f"`({pattern})`", cell))
+
+
+@pytest.fixture(scope="module")
+def source() -> Path:
+    """Return the source of the idalloc that the tests run."""
+    if (go := shutil.which("go")) is None:
+        pytest.skip("Go is not installed")
+    command = [go, "list", "-m", "-f", "{{.Dir}}", "github.com/daemon-coder/idalloc"]
+    return Path(
+        subprocess.run(command, cwd=PEERS / "idalloc", check=True, capture_output=True, text=True).stdout.strip()
+    )
+
+
+def test_page_has_each_setting_of_idalloc(both: tuple[Measured, Measured], source: Path) -> None:
+    config = (source / "definition" / "config.go").read_text(encoding="utf-8")
+    structs = dict(re.findall(r"(?s)type (\w+) struct {\n(.*?)\n}", config))
+    settings = {name: set(re.findall(r"(?m)^\t(\w+) ", members)) for name, members in structs.items()}
+    expected = settings["Config"] - {"RateLimit"} | {f"RateLimit.{name}" for name in settings["RateLimit"]}
+    found = set().union(*(named(theirs, r"[A-Z][\w.]+") for theirs, _ in rows("Settings")))
+    assert found == expected
+    assert "`middleware.TraceIDHeaderKey`" in PAGE.read_text(encoding="utf-8")
+    ours = set(re.findall(r"--([a-z-]+)", " ".join(ours for _, ours in rows("Settings"))))
+    assert {flag.replace("-", "_") for flag in ours} <= {each.name for each in fields(Settings)}
+
+
+def test_page_has_each_endpoint_of_idalloc(both: tuple[Measured, Measured], source: Path) -> None:
+    routed = [
+        path
+        for file in ("app/server/route.go", "infrastructure/iris_infra/iris.go")
+        for path in re.findall(r'app\.(?:Any|Get|Handle)\(.*?"(/[^"]*)"', (source / file).read_text(encoding="utf-8"))
+    ]
+    table = rows("Endpoints")
+    shown = {path for theirs, _ in table for _, path in map(str.split, named(theirs, "[A-Z]+ /[^`]*"))}
+    assert shown == {path.replace("{action:path}", "heap") for path in routed}
+    for server, column in zip(both, zip(*table, strict=True), strict=True):
+        for cell in column:
+            for method, path in map(str.split, named(cell, "[A-Z]+ /[^`]*")):
+                connection = http.client.HTTPConnection(HOST, server.port, timeout=START_S)
+                connection.request(method, path)
+                assert connection.getresponse().status not in {404, 405}, (method, path)
+                connection.close()
+
+
+def test_page_has_each_metric_of_idalloc(both: tuple[Measured, Measured]) -> None:
+    theirs, ours = ({name for name, _ in metrics(server)} for server in both)
+    table = rows("Metrics")
+    own = {name for name in theirs if not name.startswith(("go_", "process_", "promhttp_"))}
+    shown = set().union(*(named(cell, "http_[a-z_]+") for cell, _ in table))
+    assert own == shown
+    assert set().union(*(named(cell, "mintage_[a-z_]+") for _, cell in table)) <= ours
+    # What the page says of its counter.
+    assert {line for name, line in metrics(both[0]) if name == "http_requests_total"} != set()
+    assert not any('path="/alloc"' in line for _, line in metrics(both[0]))
+    assert any('operation="alloc"' in line for _, line in metrics(both[1]))
+
+
+def metrics(server: Measured) -> set[tuple[str, str]]:
+    """Return the metrics of a server that has answered a request, with their lines."""
+    ask(server, ONE)
+    for _ in range(2):  # idalloc counts the first one
+        connection = http.client.HTTPConnection(HOST, server.port, timeout=START_S)
+        connection.request("GET", "/metrics")
+        text = connection.getresponse().read().decode()
+        connection.close()
+    lines = [line for line in text.splitlines() if not line.startswith("#")]
+    return {(re.sub(r"_(bucket|sum|count)$", "", re.split(r"[{ ]", line)[0]), line) for line in lines}
+
+
+def test_page_has_each_signal_of_idalloc(source: Path) -> None:
+    server = (source / "app" / "server" / "server.go").read_text(encoding="utf-8")
+    ignored, stops = (re.findall(r"syscall\.(SIG\w+)", case) for case in re.findall(r"case (syscall.*):", server))
+    assert [named(theirs) for theirs, _ in rows("Signals")] == [set(stops), set(ignored)]
 
 
 def test_both_services_refuse_too_many_requests(place: Place) -> None:

@@ -10,8 +10,10 @@ import json
 import os
 import re
 import shutil
+import sqlite3
 import subprocess
 import sys
+import time
 from collections import deque
 from contextlib import contextmanager, suppress
 from itertools import chain
@@ -22,23 +24,28 @@ import pytest
 from redis import Redis as RedisClient
 from redis import ResponseError
 
-from mintage import open_store, snowflake
+from benchmarks.timing import go_program
+from mintage import locality, open_store, sno, snowflake
+from mintage.server.config.settings import Settings
+from tests.helpers.vectors import vectors
 from tests.servers.server import HOST, PASSWORD, ServerError, until
 from tests.service.load import Line
 from tests.service.running import Running, running
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from tests.servers import MariaDB, Redis
 
 PAGE: Final = Path(__file__).parents[2] / "docs" / "how-to" / "migrate.md"
 
+ORIGINALS: Final = Path(__file__).parent / "originals"
 
-def commands(section: str) -> list[str]:
-    """Return the shell blocks of a section, in order."""
+
+def commands(section: str, language: str = "shell") -> list[str]:
+    """Return the blocks of a section, in order."""
     sections = dict(re.findall(r"(?ms)^## (.+?)\n(.*?)(?=^## |\Z)", PAGE.read_text(encoding="utf-8")))
-    return re.findall(r"(?ms)^ *```shell\n(.*?)^ *```$", sections[section])
+    return re.findall(rf"(?ms)^ *```{language}\n(.*?)^ *```$", sections[section])
 
 
 PREPARE, RAISE_OVER_HTTP = commands("To the service: four rules")
@@ -46,6 +53,9 @@ IDALLOC, ALLOC, IDALLOC_BESIDE, IDALLOC_CAME_TO = commands("From idalloc")
 LEAF, LEAF_BESIDE, NEXT = commands("From Leaf")
 TINYID, TINYID_BESIDE = commands("From tinyid")
 REDIS, REDIS_BESIDE = commands("From Redis INCR")
+SNO_CONTINUED, _, SNO_BESIDE = commands("From sno in Go", "python")
+LOCALITY_PARSED, _, LOCALITY_BESIDE = commands("From locality-uuid in Ruby and Java", "python")
+_, JAVA_READ, JAVA_BESIDE = commands("From a Java fleet with numbers from MAC addresses", "python")
 
 
 class Place:
@@ -405,6 +415,166 @@ def test_from_redis_without_an_error_while_clients_move_one_by_one(place: Place)
             before.incr("order_id")
         after.close()
     before.close()
+
+
+# --- sno, locality-uuid and the Java class: their own programs, or what these minted ------------------------------
+
+
+class Original:
+    """A program that mints with an original library: it answers a line with a line."""
+
+    def __init__(self, *command: str) -> None:
+        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+    def ask(self, line: str) -> str:
+        assert self._process.stdin
+        assert self._process.stdout
+        self._process.stdin.write(line + "\n")
+        self._process.stdin.flush()
+        return self._process.stdout.readline()
+
+    def close(self) -> None:
+        """End the program, at the end of its input."""
+        self._process.communicate(timeout=60)
+        assert self._process.returncode == 0
+
+
+class GoSno(Original):
+    """A process with the Go library sno and one generator."""
+
+    def __init__(self, snapshot: object = None) -> None:
+        super().__init__(go_program(ORIGINALS / "snominter"))
+        self.snapshot = self._ask(begin=True, snapshot=snapshot)["snapshot"]
+
+    def mint(self, count: int, meta: int = 0) -> list[sno.ID]:
+        told = self._ask(mint=count, meta=meta)
+        self.snapshot = told["snapshot"]
+        return [sno.ID.parse(text) for text in told["ids"]]
+
+    def _ask(self, **members: object) -> dict[str, Any]:
+        told: dict[str, Any] = json.loads(self.ask(json.dumps(members)))
+        return told
+
+
+@pytest.fixture
+def go() -> None:
+    """Skip the test without Go."""
+    if shutil.which("go") is None:
+        pytest.skip("Go is not installed")
+
+
+def run_block(block: str, home: Path | None = None, **names: object) -> dict[str, Any]:
+    """Run a block of the page with a store in a directory, and return its names."""
+    namespace = dict(names)
+    block = block.replace("sqlite:///", f"sqlite:///{home}/")
+    exec(compile(block, str(PAGE), "exec"), namespace)
+    return namespace
+
+
+def continued(snapshot: object) -> sno.Generator:
+    """Return the generator that the page makes of a snapshot of Go's."""
+    block, replaced = re.subn(r'(?s)""".*?"""', repr(json.dumps(snapshot)), SNO_CONTINUED)
+    assert replaced == 1
+    generator: sno.Generator = run_block(block)["orders"]
+    return generator
+
+
+@pytest.mark.usefixtures("go")
+def test_sno_continues_a_generator_of_go() -> None:
+    go = GoSno({"partition": [171, 205]})
+    old = go.mint(70_000, 7)
+    saved = go.snapshot
+    go.close()
+    orders = continued(saved)
+    new = list(orders.batch(70_000, 7))
+    both = [*old, *new]
+    assert both == sorted(both)
+    assert len(set(both)) == 140_000
+    assert {(each.partition, each.meta) for each in both} == {(171 * 256 + 205, 7)}
+
+
+@pytest.mark.usefixtures("go")
+def test_go_continues_a_generator_of_mintage() -> None:
+    with sno.Generator(b"A\n") as generator:
+        old = list(generator.batch(1000))
+        saved = json.loads(generator.snapshot().to_json())
+    go = GoSno(saved)
+    both = [*old, *go.mint(1000)]
+    go.close()
+    assert both == sorted(both)
+    assert len(set(both)) == 2000
+
+
+@pytest.mark.usefixtures("go")
+def test_go_reads_and_writes_the_ids_of_sno_as_mintage_does() -> None:
+    go = GoSno()
+    old = go.mint(1000, 200)
+    go.close()
+    first, second = go.snapshot["partition"]
+    assert {(each.partition, each.meta) for each in old} == {(256 * first + second, 200)}
+    assert abs(old[-1].timestamp_ms - time.time_ns() // 10**6) < 60_000
+
+
+@pytest.mark.usefixtures("go")
+def test_from_sno_in_go_while_both_run(tmp_path: Path) -> None:
+    database = sqlite3.connect(":memory:")
+    database.execute("CREATE TABLE parcels (id BLOB PRIMARY KEY)")
+    processes = [GoSno(), GoSno({"partition": [0, 1]}), GoSno({"partition": [255, 255]})]
+
+    def insert(minted: Iterable[sno.ID]) -> None:
+        database.executemany("INSERT INTO parcels VALUES (?)", [(bytes(each),) for each in minted])
+
+    for process in processes:
+        insert(process.mint(100))
+    page = run_block(SNO_BESIDE, tmp_path, database=database, sno=sno)
+    assert len(page["used"]) == 3
+    for _ in range(20):
+        for process in processes:
+            insert(process.mint(100))
+        insert(page["parcels"].batch(300))
+    for process in processes:
+        process.close()
+    page["parcels"].close()
+    assert database.execute("SELECT count(*) FROM parcels").fetchone() == (3 * 100 + 20 * 600,)
+
+
+def test_from_locality_uuid_while_both_run(tmp_path: Path) -> None:
+    run_block(LOCALITY_PARSED)
+    cases = [case for case in vectors("locality_uuid")["generate"] if case["pid"] != 0]
+    old = {case[language]["text"] for case in cases for language in ("java", "ruby")}
+    assert len(old) > 50
+    database = sqlite3.connect(":memory:")
+    database.execute("CREATE TABLE visits (id TEXT PRIMARY KEY)")
+    database.executemany("INSERT INTO visits VALUES (?)", [(text,) for text in old])
+    page = run_block(LOCALITY_BESIDE, tmp_path, database=database, locality=locality)
+    with page["visits"] as visits:
+        database.executemany("INSERT INTO visits VALUES (?)", [(str(each),) for each in visits.batch(10_000)])
+
+
+def mac_of(node: int) -> str:
+    """Return a MAC address that hashes to a node number."""
+    addresses = (f"0A:1B:2C:3D:{number >> 8:02X}:{number & 255:02X}" for number in range(65_536))
+    return next(each for each in addresses if snowflake.node_from_macs([each]) == node)
+
+
+def test_from_java_hosts_with_numbers_of_their_macs_while_both_run(tmp_path: Path) -> None:
+    if (java := shutil.which("java")) is None:
+        pytest.skip("Java is not installed")
+    fleet = Original(java, str(ORIGINALS / "MacMinter.java"), *map(mac_of, (137, 586, 832)))
+    old = [int(text) for text in fleet.ask("300").split()]
+    database = sqlite3.connect(":memory:")
+    database.execute("CREATE TABLE payments (id BIGINT PRIMARY KEY)")
+    database.executemany("INSERT INTO payments VALUES (?)", [(each,) for each in old])
+    # The page asserts their numbers.
+    used = run_block(JAVA_READ, database=database)["used"]
+    page = run_block(JAVA_BESIDE, tmp_path, used=used, snowflake=snowflake)
+    (typed,) = re.findall(r"--snowflake-nodes\s+([0-9.,]+,[0-9.,]+)`", PAGE.read_text(encoding="utf-8"))
+    assert Settings.load(["--snowflake-nodes", typed]).nodes == page["free"]
+    with page["payments"] as payments:
+        for _ in range(20):
+            for each in (*map(int, fleet.ask("100").split()), *payments.batch(300)):
+                database.execute("INSERT INTO payments VALUES (?)", (each,))
+    fleet.close()
 
 
 # --- the rules ----------------------------------------------------------------------------------------------------

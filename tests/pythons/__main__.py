@@ -153,11 +153,11 @@ def build(python: Path, version: str) -> subprocess.CompletedProcess[str]:
     return run(python, "-m", "pip", "install", "--quiet", "--no-deps", "--no-index", "--force-reinstall", wheel)
 
 
-def suite(python: Path, version: str, log: Path, words: list[str], seconds: int) -> int:
+def suite(python: Path, version: str, log: Path, tests: list[str], marks: str, seconds: int) -> int:
     """Run the quick suite by an interpreter, and return its exit code; its output goes to a file."""
     variables = {"PATH": f"{python.parent}:{os.environ['PATH']}", "VIRTUAL_ENV": str(python.parents[1])}
     options = ["-p", "no:cacheprovider", "--numprocesses=2", "--dist=worksteal", "--hypothesis-profile=quick"]
-    command = [python, "-m", "pytest", *options, "-m", "not servers", *(words or SUITES)]
+    command = [python, "-m", "pytest", *options, "-m", marks, *(tests or SUITES)]
     bounded = ["timeout", "--kill-after=30", str(seconds), *map(str, command)]
     with log.open("w", encoding="utf-8") as file:
         # Or else a package that needs the GIL, as pyinstrument, would turn it on.
@@ -165,7 +165,7 @@ def suite(python: Path, version: str, log: Path, words: list[str], seconds: int)
         return subprocess.run(bounded, cwd=ROOT, env=environment, stdout=file, stderr=file, check=False).returncode
 
 
-def tested(version: str, words: list[str], seconds: int) -> Row:
+def tested(version: str, tests: list[str], marks: str, seconds: int) -> Row:
     """Find, build and test a version."""
     interpreter, found = find(version)
     if interpreter is None:
@@ -183,7 +183,7 @@ def tested(version: str, words: list[str], seconds: int) -> Row:
     log = CACHE / version / "tests.log"
     say(f"{version}: running the quick suite into {log.relative_to(ROOT)}")
     start = time.monotonic()
-    code = suite(python, version, log, words, seconds)
+    code = suite(python, version, log, tests, marks, seconds)
     row.seconds = round(time.monotonic() - start)
     said = log.read_text("utf-8")
     counts = {what: int(count) for count, what in re.findall(r"(\d+) (\w+)", (said.splitlines() or [""])[-1])}
@@ -207,14 +207,17 @@ def main() -> int:
     """Test the versions that the command line names."""
     parser = argparse.ArgumentParser(prog="python -m tests.pythons", description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("versions", nargs="*", help="as 3.13; all supported ones by default")
-    parser.add_argument("--newest", action="store_true", help="the newest supported version, unless it is this one")
+    parser.add_argument(
+        "--newest", action="store_true", help="the newest one that is not this, by the tests of make test"
+    )
     parser.add_argument("--tests", nargs="+", default=[], metavar="PATH", help="in place of the quick suite")
     parser.add_argument("--seconds", type=int, default=SECONDS, help="the longest that the tests of one may take")
     given = parser.parse_args()
     here = "{}.{}".format(*sys.version_info)
     others = [version for version in supported() if version != here and version not in FREE_THREADED]
     versions = others[-1:] if given.newest else given.versions
-    rows = [tested(version, given.tests, given.seconds) for version in versions or supported()]
+    marks = "not servers and not rest" if given.newest else "not servers"
+    rows = [tested(version, given.tests, marks, given.seconds) for version in versions or supported()]
     print(table(rows))
     return int(any(row.is_wrong for row in rows))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from base64 import b64encode
 from http.client import HTTPException
 from typing import TYPE_CHECKING, Any
 from urllib.request import Request
@@ -71,6 +72,10 @@ class Etcd(Daemon):
         everything = "AA=="  # the byte 0, which as both ends of a range means every key
         self.call("/v3/kv/deleterange", {"key": everything, "range_end": everything})
 
+    def delete(self, first: str, end: str) -> None:
+        """Remove the keys from ``first`` to ``end``, without ``end``."""
+        self.call("/v3/kv/deleterange", {"key": _encoded(first), "range_end": _encoded(end)})
+
     def call(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
         """Return the answer of the gateway."""
         return self._get(path, json.dumps(body).encode(), START_S)
@@ -79,6 +84,10 @@ class Etcd(Daemon):
         with open_url(Request(f"http://{HOST}:{self.port}{path}", body), timeout=seconds) as answer:
             result: dict[str, Any] = json.load(answer)
         return result
+
+
+def _encoded(text: str) -> str:
+    return b64encode(text.encode()).decode()
 
 
 class Member(Etcd):

@@ -10,6 +10,7 @@ for directory in /usr/lib/postgresql/*/bin; do PATH="$directory:$PATH"; done
 missing=""
 need() { command -v "$1" >/dev/null 2>&1 || missing="$missing $2"; }
 need mariadbd mariadb-server
+[ -e /usr/lib/galera/libgalera_smm.so ] || missing="$missing galera-4"
 need postgres postgresql
 need redis-server redis-server
 need etcd etcd-server
@@ -21,6 +22,7 @@ need rsync rsync
 need mkfs.xfs xfsprogs
 need nginx nginx-light
 need haproxy haproxy
+need pgbouncer pgbouncer
 need chromium chromium
 if [ "${1:-}" = clients ]; then
     need cc gcc

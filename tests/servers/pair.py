@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from tests.servers.haproxy import HAProxy
+
 
 class Follower(Daemon):
     """A server that can be leader or follower."""
@@ -53,7 +55,11 @@ class Pair(Group, Generic[F]):
         super().__init__(directory)
         self.leader, self.follower = (self.member(directory / name) for name in ("one", "other"))
         self.members = (self.leader, self.follower)
-        self._address: Proxy | None = None
+        self._address: Proxy | HAProxy | None = None
+
+    def address(self) -> Proxy | HAProxy:
+        """Return the address that leads to the leader, at the first start."""
+        return Proxy(self.leader)
 
     @property
     def url(self) -> str:
@@ -66,7 +72,7 @@ class Pair(Group, Generic[F]):
             self.follower.follow(self.leader)
         self.follower.start()
         if self._address is None:
-            self._address = Proxy(self.leader)
+            self._address = self.address()
         self._agree()
 
     def reset(self) -> None:

@@ -6,6 +6,7 @@ import signal
 from typing import TYPE_CHECKING, ClassVar
 from urllib.parse import quote
 
+from tests.servers.haproxy import HAProxy
 from tests.servers.pair import Follower, Pair
 from tests.servers.server import ANSWER_S, HOST, PASSWORD, Daemon
 
@@ -125,6 +126,38 @@ class PostgreSQLPair(Pair[Standby]):
     name = "postgresql_pair"
     programs = (*PostgreSQL.programs, "pg_basebackup")
     member = Standby
+
+
+def position(heard: str) -> int:
+    """Return a position in the log as a number."""
+    high, _, low = heard.strip().partition("/")
+    return int(high, 16) << 32 | int(low, 16)
+
+
+class PostgreSQLHAProxy(PostgreSQLPair):
+    """A primary and a standby behind HAProxy, which is told who is the primary."""
+
+    name = "postgresql_haproxy"
+    programs = (*PostgreSQLPair.programs, *HAProxy.programs)
+
+    def address(self) -> HAProxy:
+        self._haproxy = HAProxy(self.directory / "address", self.members)
+        self._haproxy.start()
+        self._haproxy.lead_to(self.leader)
+        return self._haproxy
+
+    def _agree(self) -> None:
+        # Under load, the standby has never heard all at the moment when it is asked.
+        told = position(self.leader.heard())
+        self.until(lambda: position(self.follower.heard()) >= told, "the standby has heard what the primary wrote")
+
+    def kill(self) -> None:
+        self._haproxy.kill()
+        super().kill()
+
+    def stop(self) -> None:
+        self._haproxy.stop()
+        super().stop()
 
 
 class Subscriber(Follower, PostgreSQL):

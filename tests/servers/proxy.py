@@ -1,78 +1,35 @@
-"""A proxy in front of a server: it loses a reply, refuses, or swallows everything, on request of a test."""
+"""The proxy of :mod:`mintage.prove.proxy` in front of a server of the tests."""
 
 from __future__ import annotations
 
-import selectors
-import socket
-import struct
-import threading
-from contextlib import suppress
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Self
-
+from mintage.prove import proxy
 from tests.servers.server import HOST, Daemon, free_port
 
-if TYPE_CHECKING:
-    from types import TracebackType
 
-PATIENCE_S = 10
-
-
-@dataclass(eq=False, slots=True)
-class _Connection:
-    client: socket.socket
-    server: socket.socket
-    asks: bool = False
-    """True if the client sent the last bytes."""
-
-
-class Proxy:
-    """A proxy between clients and one server, on one thread; a method has taken effect when it returns.
-
-    A reply is the output of the server up to the next bytes of the client, after the client has sent something: in a
-    protocol of requests and answers, it proves that the server has executed the request. A greeting is no reply.
-    """
+class Proxy(proxy.Proxy):
+    """A proxy between clients and one server of the tests."""
 
     def __init__(self, server: Daemon) -> None:
-        self.replies = 0
-        """The number of replies so far. The count of one verb tells which reply to cut."""
         self._server = server
-        self._cut_at = 0
         self._swallows = False
-        self._closed = False
-        self._changed = threading.Condition()
-        self._connections: dict[socket.socket, _Connection] = {}
-        self._listener: socket.socket | None = None
-        self._selector = selectors.DefaultSelector()
-        self._waker, woken = socket.socketpair()
-        self._woken = woken
-        self._selector.register(woken, selectors.EVENT_READ)
-        self.port = free_port()
-        self._listen()
-        self._thread = threading.Thread(target=self._forward, name="proxy", daemon=True)
-        self._thread.start()
+        # The server may have another port when a client connects.
+        super().__init__(lambda: (HOST, self._server.port), free_port())
 
     @property
     def url(self) -> str:
         """Return the URL of the server through the proxy."""
         return self._server.url.replace(f"{HOST}:{self._server.port}", f"{HOST}:{self.port}")
 
-    def cut(self, reply: int = 1) -> None:
-        """Lose a reply, counted from now: its request is executed, and the connection of its client reset instead."""
+    def lead_to(self, server: Daemon) -> None:
+        """Lead to another server from now on, as when an address moves; connections to the old one are reset."""
         with self._changed:
-            self._cut_at = self.replies + reply
+            self._server = server
+            self.reset()
 
     def refuse(self) -> None:
         """Reset all connections and refuse new ones."""
         with self._changed:
             self._refuse()
-
-    def lead_to(self, server: Daemon) -> None:
-        """Lead to another server from now on, as when an address moves; connections to the old one are reset."""
-        with self._changed:
-            self._server = server
-            for connection in set(self._connections.values()):
-                self._drop(connection)
 
     def blackhole(self) -> None:
         """Accept, and forward nothing in either direction."""
@@ -88,98 +45,6 @@ class Proxy:
                 self._listen()
             self._changed.notify()
 
-    def close(self) -> None:
-        with self._changed:
-            self._closed = True
-            self._refuse()
-            self._changed.notify()
-        self._waker.close()
-        self._thread.join()
-        self._woken.close()
-        self._selector.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
-    def _forward(self) -> None:
-        while True:
-            ready = self._selector.select()
-            with self._changed:
-                while self._swallows and not self._closed:
-                    self._changed.wait()
-                if self._closed:
-                    return
-                for key, _ in ready:
-                    assert isinstance(key.fileobj, socket.socket)
-                    # What a verb closed meanwhile is neither.
-                    if key.fileobj is self._listener:
-                        self._accept(self._listener)
-                    elif connection := self._connections.get(key.fileobj):
-                        self._pass_on(connection, key.fileobj)
-
-    def _accept(self, listener: socket.socket) -> None:
-        try:
-            client, _ = listener.accept()
-        except OSError:  # it went away again
-            return
-        try:
-            server = socket.create_connection((HOST, self._server.port), timeout=PATIENCE_S)
-        except OSError:
-            _reset(client)
-            return
-        connection = _Connection(client, server)
-        for end in (client, server):
-            end.settimeout(PATIENCE_S)
-            end.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            self._connections[end] = connection
-            self._selector.register(end, selectors.EVENT_READ)
-
-    def _pass_on(self, connection: _Connection, source: socket.socket) -> None:
-        try:
-            data = source.recv(65536)
-            if source is connection.client:
-                connection.asks = connection.asks or bool(data)
-                target = connection.server
-            else:
-                target = connection.client
-                if connection.asks and data:
-                    connection.asks = False
-                    self.replies += 1
-                    if self.replies == self._cut_at:
-                        data = b""
-            target.sendall(data)
-        except OSError:
-            data = b""
-        if not data:
-            self._drop(connection)
-
-    def _drop(self, connection: _Connection) -> None:
-        for end in (connection.client, connection.server):
-            self._selector.unregister(end)
-            del self._connections[end]
-            _reset(end)
-
-    def _refuse(self) -> None:
-        if self._listener:
-            self._selector.unregister(self._listener)
-            self._listener.close()
-            self._listener = None
-        for connection in set(self._connections.values()):
-            self._drop(connection)
-
-    def _listen(self) -> None:
-        self._listener = socket.create_server((HOST, self.port))
-        self._listener.setblocking(False)
-        self._selector.register(self._listener, selectors.EVENT_READ)
-
-
-def _reset(end: socket.socket) -> None:
-    """Close a connection with a reset, whatever is still to be sent."""
-    with suppress(OSError):
-        end.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-    end.close()
+    def _hold_back(self) -> None:
+        while self._swallows and not self._closed:
+            self._changed.wait()

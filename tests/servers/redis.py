@@ -268,7 +268,14 @@ class Clustered(Redis):
             state = self.ask("CLUSTER", "INFO").splitlines()
         except ServerError:
             return False
-        return "cluster_state:ok" in state and "cluster_size:3" in state
+        is_linked = self.info("replication").get("master_link_status", "up") == "up"
+        return "cluster_state:ok" in state and "cluster_size:3" in state and is_linked
+
+    def serves(self, slot: int) -> bool:
+        """Return True if it is the master of a slot."""
+        [own] = [line for line in self.ask("CLUSTER", "NODES").splitlines() if "myself" in line]
+        ranges = [tuple(map(int, f"{each}-{each}".split("-")[:2])) for each in own.split()[8:] if "[" not in each]
+        return any(first <= slot <= last for first, last in ranges)
 
 
 class RedisCluster(Group):
@@ -276,11 +283,13 @@ class RedisCluster(Group):
 
     name = "redis_cluster"
     programs = Redis.programs
+    replicas: ClassVar = 0
+    """The replicas of each master."""
     members: tuple[Clustered, ...]
 
     def __init__(self, directory: Path) -> None:
         super().__init__(directory)
-        self.members = tuple(Clustered(directory / str(index)) for index in range(3))
+        self.members = tuple(Clustered(directory / str(index)) for index in range(3 * (1 + self.replicas)))
 
     @property
     def url(self) -> str:
@@ -291,20 +300,44 @@ class RedisCluster(Group):
         for member in self.members:
             member.start()
         if is_new:
-            self.members[0].run("redis-cli", "--cluster", "create", *self._addresses, "--cluster-yes")
+            replicas = ("--cluster-replicas", str(self.replicas))
+            self.members[0].run("redis-cli", "--cluster", "create", *self._addresses, *replicas, "--cluster-yes")
         self.until(self.is_up, "the cluster serves")
 
     def is_up(self) -> bool:
         return all(member.pid and member.agrees() for member in self.members)
 
     def reset(self) -> None:
-        for member in self.members:
+        for member in self.masters:
             member.reset()
+
+    @property
+    def masters(self) -> list[Clustered]:
+        return [member for member in self.members if member.pid and member.info("replication")["role"] == "master"]
 
     def ask(self, *words: str) -> str:
         """Return the answer of the member that stores the key."""
         return self.members[0].ask("-c", *words)
 
+    def move(self, slot: int) -> None:
+        """Move a slot with its keys from its master to another one."""
+        source = next(each for each in self.masters if each.serves(slot))
+        target = next(each for each in self.masters if each is not source)
+        source_id, target_id = source.ask("CLUSTER", "MYID"), target.ask("CLUSTER", "MYID")
+        target.ask("CLUSTER", "SETSLOT", str(slot), "IMPORTING", source_id)
+        source.ask("CLUSTER", "SETSLOT", str(slot), "MIGRATING", target_id)
+        while keys := source.ask("CLUSTER", "GETKEYSINSLOT", str(slot), "100").split():
+            source.ask("MIGRATE", HOST, str(target.port), "", "0", "5000", "KEYS", *keys)
+        for member in [target, source, *self.masters]:
+            member.ask("CLUSTER", "SETSLOT", str(slot), "NODE", target_id)
+
     @property
     def _addresses(self) -> list[str]:
         return [f"{HOST}:{member.port}" for member in self.members]
+
+
+class RedisClusterOfSix(RedisCluster):
+    """Three masters with a replica each."""
+
+    name = "redis_cluster_of_six"
+    replicas = 1

@@ -36,14 +36,15 @@ class ServerError(RuntimeError):
 
 UNSTABLE = Path(__file__).parents[2] / ".cache" / "unstable" / "bin"
 """The folder where ``unstable.sh`` installs the programs of the unstable suite of Debian."""
+BUILT = Path(__file__).parents[2] / ".cache" / "kubernetes"
+"""The folder where ``kubernetes.sh`` builds kube-apiserver."""
 
 
 def program(name: str) -> str | None:
     """Return the path of a program; Debian keeps those of PostgreSQL and of servers out of the search path."""
     versions = sorted(Path("/usr/lib/postgresql").glob("*/bin"), key=lambda path: float(path.parts[-2]), reverse=True)
-    return shutil.which(
-        name, path=os.pathsep.join([*map(str, versions), os.environ["PATH"], "/usr/sbin", str(UNSTABLE)])
-    )
+    folders = [*map(str, versions), os.environ["PATH"], "/usr/sbin", str(UNSTABLE), str(BUILT)]
+    return shutil.which(name, path=os.pathsep.join(folders))
 
 
 _CHANCE: Final = random.SystemRandom()  # Hypothesis seeds the others alike in all processes

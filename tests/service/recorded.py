@@ -220,15 +220,8 @@ def _leases() -> Iterator[Ask]:
     texts: list[object] = ["", "x" * 500, "x" * 501, "\u00e9", "a\n", "\u0000", 1, None, True, [], {}]
     spans: list[object] = [999, 1000, 86_400_000, 86_400_001, "1000", 0, -1, *HUGE, *NOT_INTEGERS]
     flags: list[object] = [False, "true", 1, 0, None, {}]
-    for junk in JUNK:
-        yield Ask("PUT", "/v1/pools/junk", junk)
-    for at, body in enumerate(_changed(pool, {"layout": texts, "span_ms": spans, "never_used": flags, "x": [1]})):
-        yield Ask("PUT", f"/v1/pools/pool{at}", body)
-    for name in ("%20", "a%2Fb", "-a", "A" * 129, "a:b"):
-        yield Ask("PUT", f"/v1/pools/{name}", _json(layout="mine/1"))
     nodes = {"first": 0, "last": 3}
     ms: list[object] = [-1, 0, 2**53 - 1, 2**53, *HUGE, *NOT_INTEGERS]
-    new: dict[str, object] = {"nodes": nodes, "layout": "mine/1", "now_ms": 0, "span_ms": 30_000}
     ranges: list[object] = [
         {"first": 0},
         {"first": 1, "last": 0},
@@ -236,8 +229,21 @@ def _leases() -> Iterator[Ask]:
         {"first": 0, "last": 10**9},
     ]
     ranges += [{**nodes, "x": 1}, {**nodes, "first": "0"}, {**nodes, "last": 1e9}, {**nodes, "last": 10**30}]
+    for junk in JUNK:
+        yield Ask("PUT", "/v1/pools/junk", junk)
+    changes: dict[str, Sequence[object]] = {"layout": texts, "span_ms": spans, "never_used": flags, "x": [1]}
+    changes |= {"nodes": [nodes, *ranges, None, 5, "0-3", [0, 3]], "wider_from_ms": [*ms, None]}
+    for at, body in enumerate(_changed(pool, changes)):
+        yield Ask("PUT", f"/v1/pools/pool{at}", body)
+    for name in ("%20", "a%2Fb", "-a", "A" * 129, "a:b"):
+        yield Ask("PUT", f"/v1/pools/{name}", _json(layout="mine/1"))
+    for share in ({"first": 1, "last": 9}, {"first": 2, "last": 3}, {"first": 2, "last": 4}):
+        yield Ask("PUT", "/v1/pools/shared", _json(layout="mine/1", nodes=share))
+    yield Ask("PUT", "/v1/pools/shared", _json(layout="mine/1", nodes=nodes, wider_from_ms=2**53 - 1))
+    yield Ask("PUT", "/v1/pools/shared", _json(layout="sno/1", nodes={"first": 0, "last": 65_536}))
+    new: dict[str, object] = {"nodes": nodes, "layout": "mine/1", "now_ms": 0, "span_ms": 30_000}
     ranges += [*NOT_INTEGERS]
-    changes: dict[str, Sequence[object]] = {
+    changes = {
         "nodes": ranges,
         "layout": texts,
         "holder": ["", "x" * 200, "x" * 201, "\u00e9", "a\u0000", 1, None],

@@ -310,6 +310,22 @@ def test_pool_that_was_never_used_is_typed_out(world: World) -> None:
     assert [each.layout for each in world.store.each_pool() if each.name == "made.pool"] != []
 
 
+def test_share_of_a_pool_is_narrowed_and_shown(world: World) -> None:
+    page = world.get("/create/pool", name="shared.pool", layout="twitter", nodes="0-511")
+    assert "It grants only the numbers 0 to 511: its share." in page.text
+    page = confirm(world, page, "shared.pool")
+    assert "0-511: it grants no other numbers" in page.text
+    page = world.get("/create/pool", name="shared.pool", layout="twitter", nodes="0-255")
+    assert "mints to the end of its window" in page.text
+    assert "0-255: it grants no other numbers" in confirm(world, page, "shared.pool").text
+    for nodes in ("0-511", "0-1024", "5-2", "all"):
+        page = world.get("/create/pool", name="shared.pool", layout="twitter", nodes=nodes)
+        assert page.status == 400
+    record = world.store.get_pool("shared.pool")
+    assert record is not None
+    assert record.share == range(256)
+
+
 def test_lease_is_revoked_from_its_holder(world: World) -> None:
     lease = acquire(world.store, "revoked.pool", holder="web-1 <b>")
     page = world.get(f"/pools/revoked.pool/{lease.node}/revoke")

@@ -5,6 +5,6 @@ simulated: all are drawn from the seed, so a failure can be replayed. The one in
 """
 
 from tests.simulator.outcomes import Duplicate, Outcome
-from tests.simulator.world import World, simulate
+from tests.simulator.world import World, run_world, simulate
 
-__all__ = ["Duplicate", "Outcome", "World", "simulate"]
+__all__ = ["Duplicate", "Outcome", "World", "run_world", "simulate"]

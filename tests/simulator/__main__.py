@@ -8,7 +8,7 @@ import time
 from typing import TYPE_CHECKING
 
 from mintage.rules import CLOCK_MARGIN_MS
-from tests.simulator.world import World, simulate
+from tests.simulator.world import run_world, simulate
 
 if TYPE_CHECKING:
     from collections import Counter
@@ -53,11 +53,12 @@ def main() -> int:
     parser.add_argument(
         "--apart-ms", type=int, default=CLOCK_MARGIN_MS, help="the most by which the clocks of two servers differ"
     )
+    parser.add_argument("--divided", action="store_true", help="two stores a world, each with half of all numbers")
     given = parser.parse_args()
-    options = {name: getattr(given, name) for name in ("batch", "promise", "regions", "apart_ms")}
+    options = {name: getattr(given, name) for name in ("batch", "promise", "regions", "apart_ms", "divided")}
     started = time.monotonic()
     if given.world is not None:
-        outcome = World(given.seed, given.world, **options).run()
+        outcome = run_world(given.seed, given.world, **options)
     else:
         *_, outcome = simulate(given.seed, ids=given.ids, faults=given.faults, jobs=given.jobs, **options)
     show(outcome, time.monotonic() - started)

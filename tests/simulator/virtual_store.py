@@ -179,6 +179,7 @@ class VirtualStore(MemoryStore):
 
     def _new_pool(self, name: str, layout: str, span_ms: int, server: ServerIdentity) -> PoolRecord:
         made = rules.create_pool(name, layout, span_ms, server.identity)
+        made = rules.set_share(made, self._world.share, server.now_ms)
         if not self.forgets_pools:
             return made
         # As if another server had taken over from one that knew the copy.

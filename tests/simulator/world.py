@@ -10,6 +10,7 @@ import re
 from bisect import bisect_right
 from collections import Counter
 from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import replace
 from multiprocessing import get_context
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Final
@@ -81,7 +82,8 @@ class World:
 
     ``promise`` says how much a server that takes over may have forgotten of a namespace: with ``"all"`` as much as the
     gap in total since its record, with ``"each"`` as much as the gap at each failover. The clocks of two servers differ
-    by ``apart_ms`` at most.
+    by ``apart_ms`` at most. With a ``half``, 0 or 1, the store has one half of all node numbers and integers: processes
+    ask for all, and somebody divides each pool before its first grant, also after the store was lost.
     """
 
     def __init__(
@@ -93,8 +95,10 @@ class World:
         promise: str = "all",
         regions: str = "",
         apart_ms: int = rules.CLOCK_MARGIN_MS,
+        half: int | None = None,
     ) -> None:
         self.seed, self.index, self.batch, self.promise, self.regions = seed, index, batch, promise, regions
+        self.half = half
         self.apart_ms = apart_ms
         self.random = draw = random.Random(f"{seed}/{index}")
         self.now_ms = START_MS + draw.randrange(1000)
@@ -136,8 +140,10 @@ class World:
         self.second_at = self.apart.randrange(EVENTS // 4) if self.apart.random() < WITH_TWO else -1
         """The event in which the name leads to a second store; -1 if it never does."""
         self.processes = [Process(self, draw.choice(made)) for _ in range(count)]
-        self.numbers = max(1, round(count / len(made) * draw.choice((0.3, 0.8, 1.5))))
+        self.numbers = max(1 if half is None else 2, round(count / len(made) * draw.choice((0.3, 0.8, 1.5))))
         """The number of node numbers of a pool."""
+        first = self.numbers // 2
+        self.share = rules.ALL_NODES if half is None else range(first, rules.MAX_NODES) if half else range(first)
         self.pace = draw.choice((0.02, 0.1, 0.3)) * count
         """The number of events at one moment."""
         self.calm_until_ms = 0
@@ -150,9 +156,10 @@ class World:
             if region.make is make_sequence:
                 stride = draw.choice((1, 1, 2, 7))
                 limit = draw.choice((10_000, 2**63 - 1, 2**63 - 1))
-                self.store.create_namespace(
-                    region.name, start=draw.randrange(3), maximum=limit, stride=stride, offset=draw.randrange(stride)
-                )
+                start, offset = draw.randrange(3), draw.randrange(stride)
+                if self.half is not None:
+                    stride, offset = 2 * stride, offset + self.half * stride
+                self.store.create_namespace(region.name, start=start, maximum=limit, stride=stride, offset=offset)
         self.trouble = usual
 
     def replay(self) -> str:
@@ -160,6 +167,7 @@ class World:
         usual = {"batch": 100, "promise": "all", "regions": "", "apart_ms": rules.CLOCK_MARGIN_MS}
         changed = (name for name in usual if getattr(self, name) != usual[name])
         options = "".join(f" --{name.replace('_', '-')} {getattr(self, name)}" for name in changed)
+        options += "" if self.half is None else " --divided"
         return f"python -m tests.simulator --seed {self.seed} --world {self.index}{options}"
 
     # --- what the store and the keepers ask ---
@@ -785,9 +793,37 @@ def _sentence(entry: tuple[int, int, tuple[Any, ...]]) -> str:
     return f"event {event}: {who} {verb} {' '.join(map(str, rest))}"
 
 
+def run_world(seed: int, index: int, events: int = EVENTS, *, divided: bool = False, **options: Any) -> Outcome:
+    """Run a world, or two with a store each that never hear of each other, and have half of all numbers each."""
+    total, kept = Outcome(), list[World]()
+    for half in (0, 1) if divided else (None,):
+        kept.append(World(seed, index, half=half, **options))
+        total.add(kept[-1].run(events))
+    if divided:
+        total.duplicates += _between(*kept)
+    return total
+
+
+def _between(one: World, other: World) -> Iterator[Duplicate]:
+    """Yield an ID of each region that two worlds have minted."""
+    for region in (*REGIONS, *LEASED):
+        own, others = one.batches.get(region.name, []), other.batches.get(region.name, [])
+        if not own or not others:
+            continue
+        apart = one.serial()  # above the serials of all processes of this world
+        batches = [*own, *(replace(each, process=each.process + apart) for each in others)]
+        ids, starts = join(batches, region.width)
+        border = starts[len(own)]
+        for first, last in all_twins(ids, starts, batches, region.place):
+            if first < border <= last:
+                story = (f"a process of each store minted it: {one.replay()}",)
+                yield Duplicate(one.index, region.name, ids[first].tobytes().hex(), story, one.replay())
+                break
+
+
 def _run_world(terms: tuple[int, int, dict[str, Any]]) -> Outcome:
     seed, index, options = terms
-    return World(seed, index, **options).run()
+    return run_world(seed, index, **options)
 
 
 def simulate(seed: int, *, ids: int, faults: int, jobs: int = 1, **options: Any) -> Iterator[Outcome]:

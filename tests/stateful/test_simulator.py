@@ -16,7 +16,7 @@ from mintage.lease.lease_client import LeaseClient
 from mintage.lease.segment_client import SegmentClient
 from mintage.rules import PoolRecord
 from mintage.store.ledger import Ledger
-from tests.simulator import Outcome, World
+from tests.simulator import Outcome, World, run_world
 from tests.simulator.outcomes import twins_of
 from tests.simulator.regions import LEASED, Region
 from tests.simulator.virtual_store import Ledgerbook, VirtualStore
@@ -43,8 +43,7 @@ def run(seed: int, index: int = 0, events: int | None = None, **options: Any) ->
     if pid == 0:
         found: object = None
         try:
-            world = World(seed, index, **options)
-            found = world.run() if events is None else world.run(events)
+            found = run_world(seed, index, *([] if events is None else [events]), **options)
         except BaseException as error:  # noqa: BLE001 - whatever it is, the parent raises it
             found = error
         finally:
@@ -88,6 +87,18 @@ def test_no_id_of_any_leased_format_is_minted_twice(region: Region) -> None:
     outcome = run(5, 0, EVENTS // 2, regions=region.name)
     assert outcome.ids > 0
     assert not outcome.duplicates, "\n".join(map(str, outcome.duplicates))
+
+
+@pytest.mark.parametrize(("seed", "regions"), [(1, ""), (2, "sno|snow"), (3, "sequence"), (4, "uuid.v7|ulid|xid")])
+def test_stores_with_disjoint_shares_mint_no_id_twice(seed: int, regions: str) -> None:
+    outcome = run(seed, 0, EVENTS // 4, divided=True, regions=regions)
+    assert outcome.ids > 0
+    assert not outcome.duplicates, "\n".join(map(str, outcome.duplicates))
+
+
+def test_stores_that_ignore_their_shares_mint_ids_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rules, "share_of", lambda _, nodes: nodes)
+    assert run(2, 0, EVENTS // 4, divided=True, regions="sno").duplicates
 
 
 def test_seed_replays_exactly() -> None:

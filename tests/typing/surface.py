@@ -177,6 +177,8 @@ def localities(minted: locality.ID) -> None:
     assert_type(locality.new(), locality.ID)
     locality.use_sequential_ids()
     locality.use_variable_ids()
+    assert_type(locality.sequential_seed(minted.time), int)
+    assert_type(locality.splits(4), list[locality.ID])
     assert_type(locality.ID.parse(""), locality.ID)
     assert_type(locality.ID.from_uuid(minted.as_uuid()), locality.ID)
     assert_type(locality.ID.from_parts(counter=1, pid=2, mac="0000003", timestamp_ms=4, mode="sequential"), locality.ID)

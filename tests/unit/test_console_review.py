@@ -117,6 +117,23 @@ def test_unused_pool_must_be_typed_out() -> None:
     assert found.effects[-1].endswith("If this is false, IDs repeat.")
 
 
+def test_narrower_share_says_what_becomes_of_other_holders() -> None:
+    found = review.pool(
+        "sno", POOL, layout="sno", span_ms=30_000, never_used=False, now_ms=1_000, share=range(100, 2_000)
+    )
+    assert found.typed == "sno"
+    assert found.effects[-2].startswith("A holder of a number outside its share mints to the end of its window")
+    assert found.effects[-1] == "It grants only the numbers 100 to 1,999: its share."
+    other = replace(POOL, first_node=5)
+    again = review.pool(
+        "sno", other, layout="sno", span_ms=30_000, never_used=False, now_ms=1_000, share=range(100, 2_000)
+    )
+    assert again.basis != found.basis
+    with pytest.raises(ConfigError) as error:
+        review.pool("sno", other, layout="sno", span_ms=30_000, never_used=False, now_ms=1_000, share=range(100))
+    assert error.value.code == "config.node"
+
+
 @pytest.mark.parametrize(
     ("name", "layout", "code"),
     [

@@ -415,7 +415,16 @@ def test_password_of_a_store_url_is_never_repeated(scheme: Any) -> None:
 @pytest.mark.parametrize(
     ("argument", "code"),
     [
-        ({"nodes": [1, 2]}, "argument.type"),
+        ({"nodes": "12"}, "argument.type"),
+        ({"nodes": b"12"}, "argument.type"),
+        ({"nodes": 12}, "argument.type"),
+        ({"nodes": [True]}, "argument.type"),
+        ({"nodes": [1, "2"]}, "argument.type"),
+        ({"nodes": set()}, "config.node"),
+        ({"nodes": {-1}}, "config.node"),
+        ({"nodes": {1, 2**60}}, "config.node"),
+        ({"nodes": [range(5), range(7, 7)]}, "config.node"),
+        ({"nodes": set(range(0, 130, 2))}, "config.node"),
         ({"nodes": range(0)}, "config.node"),
         ({"nodes": range(0, 10, 2)}, "config.node"),
         ({"nodes": range(-1, 5)}, "config.node"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from hashlib import sha1
 from typing import TYPE_CHECKING, Any
@@ -47,6 +48,7 @@ from mintage.rules import (
     create_namespace,
     create_pool,
     declare_unused,
+    end_of_windows,
     give_back,
     grant,
     history_begin,
@@ -61,6 +63,8 @@ from mintage.rules import (
     reserve,
     retire,
     revoke,
+    set_share,
+    share_of,
 )
 from tests.helpers.outcomes import code_of
 
@@ -261,6 +265,97 @@ def test_new_server_grants_nothing_until_forgotten_windows_end() -> None:
     check_quarantine(pool, end, never_used=False)
 
 
+# --- shares -------------------------------------------------------------------------------------------------------
+
+HALF = replace(POOL, first_node=512, last_node=1023)
+
+
+@pytest.mark.parametrize(
+    ("asked", "found"),
+    [
+        (range(512, 1024), range(512, 1024)),
+        (range(1024), range(512, 1024)),
+        (range(2**44), range(512, 1024)),
+        (range(600, 601), range(600, 601)),
+        (range(1023, 2000), range(1023, 1024)),
+        (range(513), range(512, 513)),
+    ],
+)
+def test_numbers_to_choose_from_are_those_of_the_share(asked: range, found: range) -> None:
+    assert share_of(HALF, asked) == found
+    assert share_of(POOL, asked) == asked
+
+
+@pytest.mark.parametrize(
+    ("asked", "says"),
+    [
+        (range(512), "numbers 0..511 are"),
+        (range(1024, 2**44), "numbers 1024..17592186044415 are"),
+        (range(7, 8), "7 is"),
+    ],
+)
+def test_numbers_outside_the_share_are_refused(asked: range, says: str) -> None:
+    with pytest.raises(ConfigError, match=rf"{re.escape(says)} outside the share 512\.\.1023 of pool 'p'") as caught:
+        share_of(HALF, asked)
+    assert caught.value.code == "config.node"
+
+
+def test_share_is_narrowed_at_once() -> None:
+    assert set_share(POOL, range(512, 1024), NOW) == HALF
+    assert set_share(HALF, range(512, 1024), NOW) == HALF
+    assert set_share(HALF, range(700, 701), NOW).share == range(700, 701)
+
+
+@pytest.mark.parametrize("nodes", [range(511, 1024), range(512, 1025), range(512), range(2**44)])
+def test_share_is_not_widened_without_a_time(nodes: range) -> None:
+    with pytest.raises(ConfigError, match=r"--wider-from TIME") as caught:
+        set_share(HALF, nodes, NOW)
+    assert caught.value.code == "config.node"
+
+
+@pytest.mark.parametrize("nodes", [range(1024), range(512, 1024), range(512)])
+def test_wider_share_grants_no_window_before_its_time(nodes: range) -> None:
+    pool = set_share(HALF, nodes, NOW, wider_from_ms=NOW + CLOCK_LIMIT_MS)
+    assert (pool.share, pool.floor_ms, pool.history_lost) == (nodes, NOW + CLOCK_LIMIT_MS, True)
+    assert granted(pool=pool).floor_ms == NOW + CLOCK_LIMIT_MS
+    assert set_share(pool, nodes, NOW, wider_from_ms=0).floor_ms == pool.floor_ms
+
+
+def test_old_time_does_not_widen_a_share_again() -> None:
+    with pytest.raises(ConfigError, match="86400001 ms ago; the limit for a wider share is 86400000 ms") as caught:
+        set_share(HALF, range(1024), NOW, wider_from_ms=NOW - MAX_SPAN_MS - 1)
+    assert caught.value.code == "config.node"
+    assert set_share(HALF, range(1024), NOW, wider_from_ms=NOW - MAX_SPAN_MS).share == range(1024)
+    assert set_share(HALF, range(600, 700), NOW, wider_from_ms=0).share == range(600, 700)
+
+
+def test_wider_share_waits_for_its_time() -> None:
+    with pytest.raises(ConfigError, match="5001 ms ahead of the store's clock; the limit is 5000 ms") as caught:
+        set_share(HALF, range(1024), NOW, wider_from_ms=NOW + CLOCK_LIMIT_MS + 1)
+    assert caught.value.code == "config.node"
+
+
+def test_window_outside_the_share_is_not_extended() -> None:
+    record = node(NOW + 10, 7)
+    lease = record.as_lease()
+    terms: dict[str, Any] = {"identity": "here", "now_ms": NOW, "store_now_ms": NOW}
+    with pytest.raises(LeaseError, match=r"outside the share 512\.\.1023") as caught:
+        extend(record, lease, share=HALF.share, **terms)
+    assert caught.value.code == "lease.lost"
+    extended = extend(record, lease, **terms)
+    # The answer to an extension of before may be lost; it moved the end before the share was narrowed.
+    assert extend(extended, lease, share=HALF.share, **terms) == extended
+
+
+@given(spent=st.integers(0, 100_000), ahead=st.integers(-CLOCK_LIMIT_MS, CLOCK_LIMIT_MS), floor=moments)
+def test_windows_end_by_the_time_that_a_narrower_share_names(spent: int, ahead: int, floor: int) -> None:
+    pool = replace(POOL, floor_ms=floor)
+    record = granted(pool=pool, now_ms=NOW + ahead)
+    lease = record.as_lease()
+    latest = extend(record, lease, identity="here", now_ms=NOW + spent + ahead, store_now_ms=NOW + spent)
+    assert max(record.until_ms, latest.until_ms) <= end_of_windows(pool, NOW + spent)
+
+
 def test_statement_of_never_used_numbers_frees_a_pool_without_grants() -> None:
     pool = create_pool("p", "test", SPAN, "here", quarantine_until_ms=NOW + 15_000)
     assert declare_unused(pool, has_granted=False) == POOL
@@ -422,9 +517,10 @@ def test_grant_counts_server_changes_and_no_copy() -> None:
         ),
         (
             lambda: check_quarantine(replace(POOL, history_lost=True), NOW, never_used=True),
-            ("pool 'p' cannot know which node numbers were never used, as it is new on this server, or the server "
-            "changed or lost data: if no ID was ever minted with its node numbers, say so: mintage pools create p "
-            "--never-used; else lease numbers that no generator ever had from another pool, by nodes=range(...)"),
+            ("pool 'p' cannot know which node numbers were never used, as it is new on this server, got numbers "
+            "of another store, or the server changed or lost data: if no ID was ever minted with its node numbers, "
+            "say so: mintage pools create p --never-used; else lease numbers that no generator ever had from another "
+            "pool, by nodes=range(...)"),
         ),
         (
             lambda: declare_unused(replace(POOL, history_lost=True), has_granted=True),

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from mintage import locality, sno, snowflake
+from mintage import locality, release_all, sno, snowflake
 from mintage._core.formats import read_pool_layout
 from mintage.errors import ConfigError, GenerationError, LeaseError, StoreError
 from mintage.formats.kinds import KINDS, NAMES
@@ -165,6 +165,21 @@ def test_generator_may_move_to_another_lease(store: MemoryStore, clock: ManualCl
 
 
 @pytest.mark.usefixtures("inline")
+def test_holder_of_a_number_outside_the_share_moves_or_stops(store: MemoryStore, clock: ManualClock) -> None:
+    terms: dict[str, Any] = {"store": store, "clock": clock}
+    moving = snowflake.Generator(on_lease_lost="move", **terms)
+    fixed = snowflake.Generator(node=1, **terms)
+    assert (moving.new() > 0, moving.node, fixed.new() > 0) == (True, 0, True)
+    [pool] = store.list_pools()
+    store.create_pool("snowflake", layout=pool.layout, nodes=range(2, 1024))
+    assert moving.new() != fixed.new()  # both windows run to their ends
+    clock.advance(3600 * SECOND)
+    assert (moving.new() > 0, moving.node) == (True, 2)
+    assert code_of(fixed.new) == "lease.lost"
+    assert code_of(snowflake.Generator(node=1, **terms).new) == "config.node"
+
+
+@pytest.mark.usefixtures("inline")
 def test_expired_lease_continues_if_its_number_is_still_free(
     store: MemoryStore, clock: ManualClock, scheme: str
 ) -> None:
@@ -219,6 +234,23 @@ def test_garbage_collected_generator_releases_its_number(store: MemoryStore, clo
 
 
 @pytest.mark.usefixtures("inline")
+def test_release_of_a_collected_generator_keeps_its_minted_times(
+    store: MemoryStore, clock: ManualClock, scheme: str
+) -> None:
+    generator = GENERATORS[scheme](store=store, clock=clock, nodes=range(1))
+    for _ in range(10):
+        clock.advance(unit_ms(scheme) * MS)
+        generator.new()
+    minted_ms = clock() // MS
+    del generator
+    gc.collect()
+    # As at the end of a process, which releases all leases before the keeper learns of the collected generator.
+    release_all()
+    (record,) = store.list_leases()
+    assert record.until_ms > minted_ms - unit_ms(scheme)
+
+
+@pytest.mark.usefixtures("inline")
 def test_shards_divide_the_sequence_numbers_of_a_partition(store: MemoryStore, clock: ManualClock) -> None:
     generators = [sno.Generator(5, shards=4, store=store, clock=clock) for _ in range(4)]
     ids = [generator.new() for generator in generators]
@@ -251,6 +283,53 @@ def test_chosen_number_is_refused_to_a_second_holder(store: MemoryStore, clock: 
 
 def test_node_number_and_nodes_exclude_each_other() -> None:
     assert code_of(lambda: snowflake.Generator(1, nodes=range(5), store="memory:")) == "config.node"
+
+
+@pytest.mark.usefixtures("inline")
+@pytest.mark.parametrize("nodes", [{3, 17, 900}, [900, range(17, 18), 3], (range(3, 4), 17, 17, 900)], ids=repr)
+def test_numbers_of_a_set_are_leased(nodes: Any, store: MemoryStore, clock: ManualClock) -> None:
+    holders = [snowflake.Generator(store=store, clock=clock, nodes=nodes) for _ in range(3)]
+    assert [snowflake.DEFAULT.parse(each.new()).node for each in holders] == [3, 17, 900]
+
+
+@pytest.mark.usefixtures("inline")
+def test_refusal_of_a_set_names_it_and_the_soonest_number(store: MemoryStore, clock: ManualClock) -> None:
+    spans = {3: 30_000, 17: 20_000, 900: 25_000}
+    holders = [snowflake.Generator(node, store=store, clock=clock, span_ms=ms) for node, ms in spans.items()]
+    assert all(each.new() for each in holders)
+    late = snowflake.Generator(store=store, clock=clock, nodes={3, 17, 900}, max_wait_ms=0)
+    with pytest.raises(LeaseError, match=r"^no node number of 3, 17, 900 can be leased; .* number 17 of") as caught:
+        late.new()
+    assert (caught.value.code, caught.value.retry_after_ms) == ("lease.none_free", 20_000)
+
+
+class Share(MemoryStore):
+    """A store whose pools have the numbers below 8 alone."""
+
+    def acquire(self, pool: str, **options: Any) -> Any:
+        if options["nodes"].start >= 8:
+            raise ConfigError(f"{options['nodes']} is outside the pool", code="config.node")
+        return super().acquire(pool, **options)
+
+
+@pytest.mark.usefixtures("inline")
+def test_range_that_a_pool_has_not_is_passed_over(clock: ManualClock) -> None:
+    store = Share(clock=lambda: clock.now_ns // MS)
+    options: dict[str, Any] = {"store": store, "clock": clock, "max_wait_ms": 0}
+    with snowflake.Generator(nodes={5, 900}, **options) as within:
+        within.new()
+        assert within.node == 5
+        assert code_of(snowflake.Generator(nodes={5, 900}, **options).new) == "lease.none_free"
+    with pytest.raises(ConfigError, match="has no node number of 10, 900: ") as caught:
+        snowflake.Generator(nodes={10, 900}, **options).new()
+    assert caught.value.code == "config.node"
+
+
+@pytest.mark.usefixtures("inline")
+def test_64_ranges_are_tried(store: MemoryStore, clock: ManualClock) -> None:
+    chosen = set(range(0, 128, 2))
+    holders = [snowflake.Generator(store=store, clock=clock, nodes=chosen) for _ in range(64)]
+    assert {snowflake.DEFAULT.parse(each.new()).node for each in holders} == chosen
 
 
 @pytest.mark.usefixtures("inline")

@@ -7,6 +7,8 @@ import os
 import pickle
 import time
 import uuid
+from bisect import bisect
+from collections import Counter
 from datetime import UTC, datetime, timedelta
 from itertools import islice, pairwise
 from typing import Any, Literal
@@ -283,6 +285,42 @@ def test_first_sequential_id_counts_one_from_the_seed(case: Case) -> None:
 
 
 @pytest.mark.parametrize("case", [case for case in SEEDS if case["clock_ms"] <= LAST_MS], ids=lambda case: case["utc"])
+def test_sequential_seed_is_that_of_java_and_ruby(case: Case) -> None:
+    seed = locality.sequential_seed(ns(case["clock_ms"]))
+    assert seed == case["java"]["seed_u32"] == case["ruby"]["seed_u32"]
+    assert locality.sequential_seed(datetime.fromtimestamp(case["clock_ms"] / 1000, UTC)) == seed
+
+
+def test_seed_of_ten_minutes_is_one_number() -> None:
+    begin = MS // 600_000 * 600_000
+    assert locality.sequential_seed(ns(begin + 599_999)) == locality.sequential_seed(ns(begin))
+    assert locality.sequential_seed(ns(begin + 600_000)) != locality.sequential_seed(ns(begin))
+
+
+@pytest.mark.parametrize("time", [ns(-1), ns(LAST_MS + 1), datetime(2026, 1, 1), "now", None], ids=repr)  # noqa: DTZ001
+def test_seed_of_a_time_without_ids_is_refused(time: Any) -> None:
+    with pytest.raises(errors.MintError) as caught:
+        locality.sequential_seed(time)
+    assert caught.value.code in {"time.range", "time.naive", "argument.type"}
+
+
+@pytest.mark.parametrize("shards", [1, 2, 3, 7, 16, 65_536])
+def test_splits_divide_the_ids_of_variable_mode_evenly(shards: int) -> None:
+    points = locality.splits(shards)
+    assert len(points) == shards - 1
+    assert points == sorted(set(points))
+    counts = Counter(bisect(points, one) for one in generator().batch(64 * shards if shards < 100 else 1))
+    assert max(counts.values()) <= 64 * 1.25
+
+
+@pytest.mark.parametrize("shards", [0, -1, 65_537, 2.0, "4", None], ids=repr)
+def test_splits_of_a_wrong_number_are_refused(shards: Any) -> None:
+    with pytest.raises(errors.MintError) as caught:
+        locality.splits(shards)
+    assert caught.value.code == ("field.range" if isinstance(shards, int) else "argument.type")
+
+
+@pytest.mark.parametrize("case", [case for case in SEEDS if case["clock_ms"] <= LAST_MS], ids=lambda case: case["utc"])
 def test_second_switch_to_sequential_does_not_seed_as_in_java(case: Case) -> None:
     minting = seeded(case, locality.ID.parse(case["java"]["first_id"]))
     minting.new()
@@ -540,6 +578,19 @@ def test_only_a_never_used_lease_mints_ids_of_the_past() -> None:
         with pytest.raises(errors.LeaseError) as caught:
             own.new_at(ns(MS))
         assert caught.value.code == "lease.history"
+
+
+def test_generator_takes_another_pid_if_the_share_has_none_of_its_own() -> None:
+    clock = ManualClock(ns(MS))
+    store = MemoryStore(clock=lambda: clock.now_ns // 1_000_000)
+    mine = os.getpid() % 2**16
+    store.create_pool("locality", layout="locality", nodes=range((mine + 1) * 2**28, (mine + 2) * 2**28))
+    with locality.Generator(store=store, clock=clock) as moved:
+        assert moved.new().pid == mine + 1
+    store.create_pool("near", layout="locality", nodes=range(mine * 2**28, mine * 2**28 + 7))
+    with locality.Generator(store=store, clock=clock, pool="near") as near:
+        one = near.new()
+        assert (one.pid, int(one.mac, 16) < 7) == (mine, True)
 
 
 # -------------------------------------------------------------------------------------------------------------- fields

@@ -414,6 +414,7 @@ def test_chosen_number_reserved_for_locks_is_refused(store: str | None, place: P
     for refused in (
         lambda: snowflake.Generator(1003, **named),
         lambda: snowflake.Generator(nodes=range(896, 1024), **named),
+        lambda: snowflake.Generator(nodes={900, 1003}, **named),
         lambda: snowflake.Generator(nodes=range(1003, 1004), never_used=True, **named),
         lambda: sno.Generator(57_344, **named),
         lambda: locality.Generator(mac="ffff000", **named),

@@ -115,7 +115,7 @@ def test_every_setting_has_an_option_a_variable_and_a_key(
         "auto_create": False,
         "trace_header": "X-Request-Id",
         "snowflake_layout": "twitter",
-        "snowflake_nodes": "512..1023",
+        "snowflake_nodes": "0..15, 32-47,900",
         "fallback": "random",
         "log_format": "json",
         "log_level": "error",

@@ -595,7 +595,7 @@ macro_rules! generator {
     ) => {
         $(#[$doc])*
         #[doc = $store]
-        /// :param nodes: a range of node numbers to choose from.
+        /// :param nodes: a range of node numbers to choose from, or a set or list of numbers and ranges.
         /// :param never_used: True to lease only a number that no generator ever had.
         /// :param pool: the name of another pool.
         /// :param span_ms: how far ahead windows are granted, 1,000 to 86,400,000 milliseconds.

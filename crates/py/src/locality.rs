@@ -235,6 +235,23 @@ impl Generator {
     }
 }
 
+/// Return the counter from which sequential mode counts in the ten minutes of a time, an aware datetime or nanoseconds since
+/// the Unix epoch: the first ID of a generator that starts then has the next number in its first 8 digits.
+///
+/// >>> from mintage import locality
+/// >>> locality.sequential_seed(1_715_947_200_000_000_000)
+/// 304158628
+///
+/// :raises ArgumentError: ``time`` is no datetime and no int.
+/// :raises FieldError: ``time.naive``; ``time.range``: it is before 1970, or after 2248.
+#[pyfunction]
+#[pyo3(signature = (time, /))]
+fn sequential_seed(time: &Bound<'_, PyAny>) -> PyResult<u32> {
+    let time = values::time(time)?.floor_ms();
+    scheme::tick(time).map_err(errors::value)?;
+    Ok(scheme::sequential_seed(time))
+}
+
 fn host_mac(py: Python<'_>) -> PyResult<u32> {
     // `uuid.getnode` reads the address on every platform, and draws a random one if there is none.
     let node: u64 = py.import("uuid")?.call_method0("getnode")?.extract()?;
@@ -477,6 +494,7 @@ pub fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Array>()?;
     module.add_class::<ArrayIterator>()?;
     module.add_class::<Generator>()?;
+    module.add_function(wrap_pyfunction!(sequential_seed, module)?)?;
     hot::install_id::<LocalityId>(py)?;
     fields::install::<LocalityId>(py, &[scheme::FORMAT])?;
     hot::install_array::<Array>(py);

@@ -1,4 +1,4 @@
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from datetime import datetime
 from os import PathLike
 from typing import (
@@ -274,7 +274,7 @@ class _TextGenerator(_Generator[str]):
 @type_check_only
 class _Lease(TypedDict, total=False):
     store: str | Store | None
-    nodes: range | None
+    nodes: Collection[int | range] | None
     never_used: bool
     pool: str | None
     span_ms: int | None

@@ -1,3 +1,4 @@
+from datetime import datetime
 from typing import Literal, TypeAlias, final, type_check_only
 from uuid import UUID
 
@@ -5,7 +6,7 @@ from typing_extensions import Unpack
 
 from . import _ArrayIterator, _IDArray, _Instant, _Lease, _LeasedGenerator, _TimedID
 
-__all__ = ["ID", "Array", "ArrayIterator", "Generator"]
+__all__ = ["ID", "Array", "ArrayIterator", "Generator", "sequential_seed"]
 
 _Mode: TypeAlias = Literal["variable", "sequential"]
 
@@ -58,3 +59,5 @@ class Generator(_LeasedGenerator[ID, Array]):
     def pid(self) -> int: ...
     @property
     def mac(self) -> str: ...
+
+def sequential_seed(time: datetime | int, /) -> int: ...

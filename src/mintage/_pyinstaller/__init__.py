@@ -12,7 +12,7 @@ STANDARD = ("array", "collections.abc", "datetime", "operator", "socket", "time"
 """The modules of the standard library that the extension imports by name."""
 
 _PACKAGE = Path(__file__).parents[1]
-_OPTIONAL = {"_pyinstaller", "cli", "ext", "server", "tables", "__main__"}
+_OPTIONAL = {"_pyinstaller", "cli", "ext", "prove", "server", "tables", "__main__"}
 """Packages that an application imports itself if it uses them, so the analysis finds them."""
 _BY_NAME = "mintage.ext.pydantic"
 """The only module of these that the extension imports: Pydantic asks a class of IDs for its schema."""

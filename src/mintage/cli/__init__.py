@@ -41,6 +41,7 @@ _MODULES: Final = {
     "leases": "pools",
     "copy": "copy",
     "doctor": "doctor",
+    "prove": "prove",
     "serve": "serve",
     "keys": "keys",
     "backfill": "backfill",

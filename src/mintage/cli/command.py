@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from datetime import datetime
 
 
 class UsageError(Exception):
@@ -88,6 +89,17 @@ def parse_duration(text: str) -> int:
     if found is None:
         raise argparse.ArgumentTypeError(f"{text!a} is no duration: write 30d, 12h, 90m, 10s, or off")
     return int(found[1]) * _UNITS_MS[found[2]]
+
+
+def parse_time(text: str) -> datetime:
+    """Return the time in UTC that an argument spells."""
+    from datetime import UTC, datetime
+
+    try:
+        time = datetime.fromisoformat(text)
+        return (time if time.tzinfo else time.replace(tzinfo=UTC)).astimezone(UTC)
+    except (ValueError, OverflowError):
+        raise argparse.ArgumentTypeError(f"{text!a} is not a time such as 2026-01-31 or 2026-01-31T12:00:00Z") from None
 
 
 JSON: Final = option("--json", action="store_true", help="print JSON, one object a line")

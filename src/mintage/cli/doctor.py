@@ -204,9 +204,11 @@ def _pool(moment: Moment, pool: PoolRecord, nodes: Sequence[NodeRecord]) -> Find
     here = [each.node for each in held if Holder.parse(each.holder or "").is_on(host)]
     cloned = [each for each in nodes if each.cloned_ms]
     layout = known_layout(pool.layout)
+    share = catalogue.share_text(pool)
     facts: dict[str, object] = {
         "layout": pool.layout,
         "nodes": str(layout.nodes) if layout else None,
+        "share": share,
         "granted": len(nodes),
         "held": len(held),
         "held_here": [str(each) for each in here],
@@ -216,11 +218,17 @@ def _pool(moment: Moment, pool: PoolRecord, nodes: Sequence[NodeRecord]) -> Find
     if layout is None:
         text = f"its layout {pool.layout!r} is unknown to this version"
         return Finding("pools", pool.name, text, "attention", "Upgrade mintage.", facts)
-    count = layout.nodes if layout.text == "locality" else moment.blocks(layout.nodes)[-1].stop
-    text = f"{len(held):,} of {count:,} node numbers held; this host holds {_few(here)}"
+    size = layout.nodes if layout.text == "locality" else moment.blocks(layout.nodes)[-1].stop
+    count = len(range(pool.first_node, min(pool.last_node + 1, size)))
+    own = "" if share is None else f", its share {share},"
+    text = f"{len(held):,} of {count:,} node numbers{own} held; this host holds {_few(here)}"
+    if outside := [each for each in held if each.node not in pool.share]:
+        last_ms = max(each.until_ms for each in outside)
+        ends = ago((moment.store_now_ms - last_ms) / 1000)
+        text += f"; {_few([each.node for each in outside])} outside the share, whose last window ends {ends}"
     try:
         node = _next(moment, pool, nodes, layout.nodes)
-    except LeaseError as refusal:
+    except (ConfigError, LeaseError) as refusal:
         return Finding("pools", pool.name, f"{text}; {refusal}", "attention", advice(refusal.code), facts)
     if layout.text == "locality":
         text += "; a generator here first tries the number of its pid and MAC address"
@@ -245,6 +253,7 @@ def _next(moment: Moment, pool: PoolRecord, nodes: Sequence[NodeRecord], size: i
     """Return the node number that a generator would get, by the rules that stores use.
 
     :raises LeaseError: ``lease.none_free``.
+    :raises ConfigError: ``config.node``: its share has none of the numbers that a generator here asks for.
     """
     from mintage import rules
 
@@ -252,7 +261,7 @@ def _next(moment: Moment, pool: PoolRecord, nodes: Sequence[NodeRecord], size: i
     rules.check_quarantine(pool, moment.store_now_ms, never_used=False)
     *first, last = moment.blocks(size)
     for block in first:
-        with suppress(LeaseError):
+        with suppress(ConfigError, LeaseError):
             return _choice(pool, nodes, block, moment.now_ms)
     return _choice(pool, nodes, last, moment.now_ms)
 
@@ -260,6 +269,7 @@ def _next(moment: Moment, pool: PoolRecord, nodes: Sequence[NodeRecord], size: i
 def _choice(pool: PoolRecord, nodes: Sequence[NodeRecord], block: range, now_ms: int) -> int:
     from mintage import rules
 
+    block = rules.share_of(pool, block)
     granted = {each.node: each for each in nodes if each.node in block}
     oldest = min(granted.values(), key=lambda each: (each.until_ms, each.node), default=None)
     unused = next((each for each in block[: len(granted) + 1] if each not in granted), None)

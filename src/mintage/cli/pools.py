@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mintage._core.formats import MAX_SHARDS
-from mintage.cli.command import COLOR, JSON, UsageError, command, group, option, parse_duration, parse_int
+from mintage.cli.command import COLOR, JSON, UsageError, command, group, option, parse_duration, parse_int, parse_time
 from mintage.cli.screen import ago, moment, open_screen, show_rows
 from mintage.cli.stores import STORE, in_pages, opened
 from mintage.formats import catalogue, times
 from mintage.formats.kinds import NAMES
 from mintage.lease.holder import Holder
-from mintage.rules import history_begin
+from mintage.rules import end_of_windows, history_begin
 
 if TYPE_CHECKING:
     import argparse
@@ -107,7 +107,7 @@ def _draw_pools(args: argparse.Namespace, found: Sequence[tuple[PoolRecord, int,
         rows.append(
             [
                 (each.name, "name"),
-                (f"{layout.nodes:,}" if layout else "-", ""),
+                (_numbers(each, layout), ""),
                 (f"{granted:,}", ""),
                 (f"{held:,}", ""),
                 (_length(each.span_ms), ""),
@@ -165,6 +165,19 @@ def _show(args: argparse.Namespace) -> int:
         help="how long to keep past grants, such as 30d or 12h, also in a pool that exists; off removes them and keeps "
         "none (default: 7d in a new pool)",
     ),
+    option(
+        "--nodes",
+        metavar="FIRST-LAST",
+        help="its share: the only numbers that it grants, such as 0-511, also in a pool that exists (default: all in a "
+        "new pool)",
+    ),
+    option(
+        "--wider-from",
+        type=parse_time,
+        metavar="TIME",
+        help="state that no process of another store mints under --nodes at this time or later, so that the share of a "
+        "pool that exists may be wider; if that is false, IDs repeat",
+    ),
     STORE,
     COLOR,
     JSON,
@@ -172,6 +185,8 @@ def _show(args: argparse.Namespace) -> int:
   mintage pools create sno
   mintage pools create sno --history 30d
   mintage pools create sno --never-used
+  mintage pools create sno --nodes 0-32767
+  mintage pools create sno --nodes 0-65535 --wider-from 2031-05-08T23:03:34Z
   mintage pools create eu.tweets --layout twitter
   mintage pools create eu.sno --layout sno/8""",
 )
@@ -186,20 +201,36 @@ def _create(args: argparse.Namespace) -> int:
 
     A pool keeps its past grants for a time, so that you can look up the process that minted an ID. --history sets that
     time, also in a pool that exists.
+
+    Stores that know nothing of each other divide the node numbers by --nodes: shares must be disjoint. The share of a
+    pool that exists is narrowed at once. A holder of a number outside of it mints to the end of its window, so the
+    command prints when another store may grant these numbers: that time is its --wider-from.
     """
+    if args.wider_from is not None and args.nodes is None:
+        raise UsageError("--wider-from needs --nodes: give the whole share")
     with opened(args) as store:
-        span = {} if args.span_ms is None else {"span_ms": args.span_ms}
+        terms: dict[str, Any] = {} if args.span_ms is None else {"span_ms": args.span_ms}
+        layout = _wanted(args, store)
+        if args.nodes is not None:
+            terms["nodes"] = catalogue.read_share(layout, args.nodes)
+        if args.wider_from is not None:
+            terms["wider_from_ms"] = -(-times.unix_ns(args.wider_from, "--wider-from") // times.MS)
         record = store.create_pool(
-            args.pool,
-            layout=_wanted(args, store),
-            never_used=args.never_used,
-            history_ms=args.history,
-            **span,
+            args.pool, layout=layout, never_used=args.never_used, history_ms=args.history, **terms
         )
         now_ms = store.now_ms()
         counts = _counts(store, args.pool, now_ms)
-    _draw_pool(args, record, *counts, now_ms)
+        free_ms = _free_from(store, record, now_ms) if "nodes" in terms and "wider_from_ms" not in terms else None
+    _draw_pool(args, record, *counts, now_ms, free_ms=free_ms)
     return 0
+
+
+def _free_from(store: Store, pool: PoolRecord, now_ms: int) -> int:
+    """Return the time, in milliseconds and a whole second, from which nobody mints outside the pool's new share."""
+    is_used = any(each.node not in pool.share for each in store.each_lease(pool.name))
+    # An extension from before the change may still be on its way, so the ends that the store shows are too early.
+    free_ms = end_of_windows(pool, now_ms, store.clock_limit_ms) if is_used else now_ms
+    return -(-free_ms // 1000) * 1000
 
 
 pools = group("pools", "Pools of node numbers: list them, show one, create one.", _list, _show, _create)
@@ -221,6 +252,11 @@ def _counts(store: Store, pool: str, now_ms: int) -> tuple[int, int]:
     return granted, held
 
 
+def _numbers(pool: PoolRecord, layout: PoolLayout | None) -> str:
+    share, count = catalogue.share_text(pool), f"{layout.nodes:,}" if layout else "-"
+    return count if share is None else f"{share} of {count}"
+
+
 def _length(ms: int) -> str:
     return f"{ms / 1000:,.1f}".removesuffix(".0") + " s"
 
@@ -240,6 +276,7 @@ def _pool_facts(pool: PoolRecord, granted: int, held: int, now_ms: int) -> dict[
         "pool": pool.name,
         "layout": pool.layout,
         "nodes": str(layout.nodes) if layout else None,
+        "share": catalogue.share_text(pool),
         "granted": granted,
         "held": held,
         "span_ms": pool.span_ms,
@@ -259,9 +296,12 @@ def _stamp(ms: int) -> str | None:
     return times.stamp(time) if ms and time else None
 
 
-def _draw_pool(args: argparse.Namespace, pool: PoolRecord, granted: int, held: int, now_ms: int) -> None:
+def _draw_pool(
+    args: argparse.Namespace, pool: PoolRecord, granted: int, held: int, now_ms: int, *, free_ms: int | None = None
+) -> None:
+    free = {} if free_ms is None else {"free_from": _stamp(free_ms)}
     if args.json:
-        print(json.dumps(_pool_facts(pool, granted, held, now_ms)))
+        print(json.dumps(_pool_facts(pool, granted, held, now_ms) | free))
         return
     screen = open_screen(args.color)
     layout = known_layout(pool.layout)
@@ -277,6 +317,11 @@ def _draw_pool(args: argparse.Namespace, pool: PoolRecord, granted: int, held: i
                 ("  node numbers", "quiet"),
                 (f"{layout.nodes:,}" if layout else "not known to this version", ""),
             ],
+            [("  share", "quiet"), (catalogue.share_text(pool) or "all of them", "")],
+            *(
+                [("  other numbers", "quiet"), (f"free for another store from {each} on", "attention")]
+                for each in free.values()
+            ),
             [("  granted", "quiet"), (f"{granted:,}", "")],
             [("  held now", "quiet"), (f"{held:,}", "")],
             [("  span", "quiet"), (f"{_length(pool.span_ms)}, the longest so far", "")],

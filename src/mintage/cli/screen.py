@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 
     from rich.console import Console
+    from rich.live import Live
     from rich.text import Text
 
     from mintage.formats.anatomy import Field
@@ -118,6 +119,14 @@ class _Colored:
         for row in rows:
             table.add_row(*(self._text(span) for span in row))
         self._console.print(table)
+
+    def live(self, lines: Callable[[], Iterable[Sequence[Span]]]) -> Live:
+        from rich.live import Live
+        from rich.text import Text
+
+        return Live(
+            get_renderable=lambda: Text("\n").join(self._text(*spans) for spans in lines()), console=self._console
+        )
 
     def _text(self, *spans: Span) -> Text:
         from rich.text import Text
@@ -226,6 +235,16 @@ def progress(total: int, noun: str = "IDs", *, on_output: bool = True) -> Iterat
     finally:
         if bar:
             bar.stop()
+
+
+@contextmanager
+def live(screen: Screen, lines: Callable[[], Iterable[Sequence[Span]]]) -> Iterator[bool]:
+    """Draw lines again and again until the block ends, on a terminal with rich; yield False elsewhere."""
+    if isinstance(screen, _Colored) and sys.stdout.isatty():
+        with screen.live(lines):
+            yield True
+    else:
+        yield False
 
 
 # --- text ---------------------------------------------------------------------------------------------------------

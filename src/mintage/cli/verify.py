@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import re
 import sys
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
-from mintage.cli.command import UsageError, command, option
+from mintage.cli.command import UsageError, command, option, parse_time
 from mintage.cli.schemes import LAYOUT, layout_of
 from mintage.cli.screen import is_watched, progress
 from mintage.formats.kinds import NAMES, listed
@@ -33,16 +32,6 @@ def _memory_bytes(text: str) -> int:
     if size < MIN_MEMORY_BYTES:
         raise argparse.ArgumentTypeError(f"{text!a} is not a size such as 256MB or 2GB, and at least 128MB")
     return size
-
-
-def _instant(text: str) -> datetime:
-    import argparse
-
-    try:
-        time = datetime.fromisoformat(text)
-        return (time if time.tzinfo else time.replace(tzinfo=UTC)).astimezone(UTC)
-    except (ValueError, OverflowError):
-        raise argparse.ArgumentTypeError(f"{text!a} is not a time such as 2026-01-31 or 2026-01-31T12:00:00Z") from None
 
 
 def _source(args: argparse.Namespace) -> AbstractContextManager[sources.Source]:
@@ -99,10 +88,10 @@ def _file(source: str) -> str | BinaryIO:
         help="the columns of a database by which the rows are sorted, such as made,number (then: the primary key)",
     ),
     option("--sorted", action="store_true", help="report an ID that is smaller than the one before as a mistake"),
-    option("--from", type=_instant, metavar="TIME", help="the earliest time that an ID may have"),
+    option("--from", type=parse_time, metavar="TIME", help="the earliest time that an ID may have"),
     option(
         "--until",
-        type=_instant,
+        type=parse_time,
         metavar="TIME",
         help="the latest time that an ID may have (default: a minute from now)",
     ),

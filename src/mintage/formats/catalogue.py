@@ -34,11 +34,13 @@ from mintage._core.formats import (
 )
 from mintage.errors import ConfigError
 from mintage.formats.kinds import KINDS
+from mintage.rules import ALL_NODES, is_number
 
 if TYPE_CHECKING:
     from datetime import datetime
 
     from mintage import snowflake
+    from mintage.rules import PoolRecord
 
 __all__ = [
     "AMBIGUOUS_FORMATS",
@@ -47,10 +49,13 @@ __all__ = [
     "MINTED",
     "Format",
     "Part",
+    "check_share",
     "known_pool_layout",
     "of_layout",
     "read_layout",
     "read_pool_layout",
+    "read_share",
+    "share_text",
     "write_layout",
 ]
 
@@ -81,3 +86,52 @@ def known_pool_layout(text: str) -> tuple[str, int, datetime | None] | None:
         return read_pool_layout(text)
     except ConfigError:
         return None
+
+
+def check_share(layout: str, nodes: range) -> None:
+    """Check that the share of a pool is within its layout, if this version knows that.
+
+    :raises ConfigError: ``config.node``: it is not.
+
+    >>> check_share("snowflake time:41 node:10 sequence:12 @0 1ms", range(1023, 1025))
+    Traceback (most recent call last):
+    mintage.errors.ConfigError: nodes 1023..1024 are outside 0..1023, the node numbers of the layout: choose less
+    """
+    known = known_pool_layout(layout)
+    if known is not None and nodes.stop > known[1]:
+        raise ConfigError(
+            f"nodes {nodes.start}..{nodes.stop - 1} are outside 0..{known[1] - 1}, the node numbers of the layout: "
+            "choose less",
+            code="config.node",
+        )
+
+
+def read_share(layout: str, text: str) -> range:
+    """Return the node numbers of a pool's share that a text spells, within the pool's layout.
+
+    :raises ConfigError: ``config.node``: it spells none, or some that the layout lacks.
+
+    >>> read_share("sno/1", "0-511")
+    range(0, 512)
+    """
+    first, _, last = text.strip().partition("-")
+    if not (is_number(first, 14) and is_number(last, 14) and int(first) <= int(last)):
+        raise ConfigError(
+            f"nodes {text[:40]!a} are no range: write the first and the last number, such as 0-511", code="config.node"
+        )
+    nodes = range(int(first), int(last) + 1)
+    check_share(layout, nodes)
+    return nodes
+
+
+def share_text(pool: PoolRecord) -> str | None:
+    """Return the share of a pool, as :func:`read_share` reads it; ``None`` if it has all numbers of its layout.
+
+    >>> from mintage.rules import create_pool, set_share
+    >>> pool = create_pool("sno", "sno/1", 30_000, "server")
+    >>> share_text(pool), share_text(set_share(pool, range(512), 0))
+    (None, '0-511')
+    """
+    known = known_pool_layout(pool.layout)
+    last = (known[1] if known else len(ALL_NODES)) - 1
+    return None if pool.first_node == 0 and pool.last_node >= last else f"{pool.first_node}-{min(pool.last_node, last)}"

@@ -12,9 +12,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from mintage._core import monotonic_s
-from mintage.errors import LeaseError, MintError, StoreError
+from mintage.errors import ConfigError, LeaseError, MintError, StoreError
 from mintage.lease.keeper import Task
-from mintage.rules import MAX_INTEGER, Lease
+from mintage.rules import MAX_INTEGER, Lease, merge_ranges, nodes_text
 from mintage.store import new_token
 
 if TYPE_CHECKING:
@@ -64,6 +64,8 @@ class LeaseClient(Task):
         self._clock = clock
         self.generator: Callable[[], Any] | None = None
         """A weak reference to the generator that mints under the lease."""
+        self._used_until_ms: int | None = None
+        """The first time that the generator did not mint in, if it was collected."""
         self._lease: Lease | None = None
         self._serial = 0
         self._lost: LeaseError | None = None
@@ -185,8 +187,8 @@ class LeaseClient(Task):
         return lambda: self._set_lease(extended)
 
     def _acquire(self, now_ms: int, asked_s: float) -> Callable[[], None]:
-        choices = self._nodes()
-        for at, nodes in enumerate(choices):
+        choices, refusals = self._nodes(), list[MintError]()
+        for nodes in choices:
             try:
                 with self._in_time(asked_s):
                     lease = self.store.acquire(
@@ -198,13 +200,15 @@ class LeaseClient(Task):
                         span_ms=self._span_ms,
                         never_used=self.never_used,
                     )
-            except LeaseError as error:
-                if error.code != "lease.none_free" or at + 1 == len(choices):
+            except (LeaseError, ConfigError) as error:
+                # The latter: a pool has no number of this range.
+                if error.code not in {"lease.none_free", "config.node"}:
                     raise
+                refusals.append(error)
             else:
                 granted = self._checked(lease, nodes)
                 return lambda: self._set_lease(granted, new=True)
-        raise AssertionError("a lease client has node numbers to choose from")
+        raise _soonest(choices, refusals)
 
     def _checked(self, lease: Lease, asked: Lease | range, token: str | None = None) -> Lease:
         """Return the lease that the store answered with, if it is valid: not shorter than before, with the token.
@@ -246,20 +250,27 @@ class LeaseClient(Task):
         """Return True if there is a lease."""
         return self._lease is not None
 
-    def _detach(self) -> int | None:
-        """Detach the generator, which attaches again at its next ID; return the first time that it did not mint in."""
+    def _detach(self) -> tuple[Any, int | None]:
+        """Detach the generator, which attaches again at its next ID.
+
+        Return it, and the first time that it did not mint in if that is known. It is ``None`` if it was collected.
+        """
         generator = self.generator and self.generator()
-        return None if generator is None else generator._detach()
+        return generator, self._used_until_ms if generator is None else generator._detach()
 
     def begin_release(self) -> Callable[[], None]:
         """Detach the generator, and return the call that releases its lease."""
-        lease, used_until_ms, is_lost = self._lease, self._detach(), self._lost is not None
+        lease, (generator, used_until_ms), is_lost = self._lease, self._detach(), self._lost is not None
         self._lease, self._lost, self._next_token = None, None, ""
         if lease is None or is_lost:
             return lambda: None
-        # A generator that has not received its lease minted nothing under it.
-        used = lease.floor_ms if used_until_ms is None else used_until_ms
-        return lambda: self.store.release(lease, used_until_ms=used)
+        if used_until_ms is None:
+            if generator is None:
+                # It was collected, and has not said what it minted: the window runs to its end.
+                return lambda: None
+            # A generator that has not received its lease minted nothing under it.
+            used_until_ms = lease.floor_ms
+        return partial(self.store.release, lease, used_until_ms=used_until_ms)
 
     def reset(self) -> None:
         """Forget the lease, and detach the generator if this process has it still."""
@@ -298,9 +309,31 @@ class LeaseClient(Task):
         It takes no lock, does not ask the store, and works while the interpreter ends. Only for a generator that is
         attached in this generation of the process.
         """
+        self._used_until_ms = used_until_ms
         if self._lease is not None and self.keeper is not None:
             self.keeper.abandoned.append(partial(self.release, used_until_ms))
 
     def close(self) -> None:
         """Let the lease expire: how much of it was used is unknown here."""
         self.closed = True
+
+
+def _soonest(choices: Sequence[range], refusals: Sequence[MintError]) -> MintError:
+    """Return the refusal of the number that comes free first, with the names of all that were asked for."""
+    asked = merge_ranges(choices)
+    leased = [each for each in refusals if isinstance(each, LeaseError)]
+    if not leased:
+        refusal = refusals[-1]
+        text = f"the pool has no node number of {nodes_text(asked)}: {refusal}"
+        return refusal if len(asked) == 1 else ConfigError(text, code="config.node")
+    # The last of equals: a later choice may contain an earlier one, such as the own number of a process.
+    soonest = min(
+        reversed(leased), key=lambda each: MAX_INTEGER if each.retry_after_ms is None else each.retry_after_ms
+    )
+    if len(asked) == 1:
+        return soonest
+    return LeaseError(
+        f"no node number of {nodes_text(asked)} can be leased; the soonest: {soonest}",
+        code="lease.none_free",
+        retry_after_ms=soonest.retry_after_ms,
+    )

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
+from collections.abc import Collection
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final, Protocol
@@ -101,8 +102,8 @@ class NodePlan(ABC):
 
     size: int
     """The number of node numbers of the layout."""
-    chosen: range | None
-    """The numbers that the user chose; ``None`` for any."""
+    chosen: Sequence[range] | None
+    """The numbers that the user chose, in ascending ranges; ``None`` for any."""
     is_local: bool
     """True if they are leased from the machine's registry, which leaves some numbers to locks."""
 
@@ -125,13 +126,13 @@ class NodePlan(ABC):
     def _leased_by_registry(self, numbers: range) -> Sequence[range]:
         """Return the parts of a range that the registry leases."""
 
-    def _leasable(self, numbers: range) -> Sequence[range]:
+    def _leasable(self, numbers: Sequence[range]) -> Sequence[range]:
         if not self.is_local:
-            return [numbers]
-        found = self._leased_by_registry(numbers)
+            return numbers
+        found = [part for each in numbers for part in self._leased_by_registry(each)]
         if not found:
             raise ConfigError(
-                f"node numbers {numbers.start}..{numbers.stop - 1} are for processes that cannot write this machine's "
+                f"node numbers {rules.nodes_text(numbers)} are for processes that cannot write this machine's "
                 "registry, which leases none of them: choose others, or name a store that is not the registry",
                 code="config.node",
             )
@@ -166,7 +167,7 @@ class LocalityNodes(NodePlan):
         """Return the ranges of numbers to lease from, of which the first have preference."""
         if self.chosen is None and self.mac is not None:
             own = self._own()
-            return self._leasable(range(own, own + 1))
+            return self._leasable([range(own, own + 1)])
         return super().candidates()
 
     def lockable(self) -> range:
@@ -175,7 +176,10 @@ class LocalityNodes(NodePlan):
 
     def _any(self) -> Sequence[range]:
         own = self._own()
-        return registry.fragments(own) if self.is_local else [range(own, own + 1), registry.all_fragments(own)]
+        if self.is_local:
+            return registry.fragments(own)
+        # The last is for a pool whose share has no number of this process's id.
+        return [range(own, own + 1), registry.all_fragments(own), range(self.size)]
 
     def _leased_by_registry(self, numbers: range) -> Sequence[range]:
         return registry.unlocked_fragments(numbers)
@@ -218,7 +222,7 @@ class LeaseRequest:
         """
         store = choose_store(self.store)
         moves = self._moves_when_lost()
-        pool, span_ms = self._pool(), self._span_ms()
+        pool, span_ms = self._pool(), self._span_ms(store)
         is_local = store is None or registry.is_registry(store)
         plan = self._plan(is_local=is_local)
         is_chosen = plan.chosen is not None or self.own_mac is not None
@@ -264,8 +268,9 @@ class LeaseRequest:
         rules.check_name(pool, "pool")
         return pool
 
-    def _span_ms(self) -> int:
-        span_ms = rules.SPAN_MS if self.span_ms is None else self.span_ms
+    def _span_ms(self, store: Store | None) -> int:
+        default_ms = rules.SPAN_MS if store is None else store.span_ms
+        span_ms = default_ms if self.span_ms is None else self.span_ms
         if not isinstance(span_ms, int):
             raise ArgumentError(f"span_ms must be an int, not {type(span_ms).__name__}", code="argument.type")
         rules.check_span(span_ms)
@@ -277,7 +282,7 @@ class LeaseRequest:
             raise ConfigError(
                 f"both a node number and nodes {self.nodes!r} were given: give one of them", code="config.node"
             )
-        chosen = _nodes(self.nodes, size) if self.node is None else range(self.node, self.node + self.choices)
+        chosen = _nodes(self.nodes, size) if self.node is None else [range(self.node, self.node + self.choices)]
         if self.scheme == "locality":
             return LocalityNodes(size, chosen, is_local, self.own_mac)
         return LayoutNodes(size, chosen, is_local)
@@ -318,15 +323,33 @@ def pool_of(scheme: str, layout: str) -> str:
     return f"snowflake.{hashlib.sha256(layout.encode()).hexdigest()[:16]}"
 
 
-def _nodes(nodes: object, size: int) -> range | None:
+def _nodes(nodes: object, size: int) -> Sequence[range] | None:
+    """Return the node numbers that the user chose: a range, or a set or list of numbers and ranges.
+
+    :raises ArgumentError: it is something else.
+    :raises ConfigError: ``config.node``.
+    """
     if nodes is None:
         return None
-    if not isinstance(nodes, range):
-        raise ArgumentError(f"nodes must be a range, not {type(nodes).__name__}", code="argument.type")
-    rules.check_nodes(nodes)
-    if nodes.stop > size:
-        raise ConfigError(f"nodes {nodes!r} is outside 0..{size - 1}", code="config.node")
-    return nodes
+    parts: Sequence[Any] = [nodes] if isinstance(nodes, range) else _parts(nodes)
+    found = rules.node_ranges(parts)
+    for each in found:
+        if each.stop > size:
+            raise ConfigError(f"nodes {each!r} is outside 0..{size - 1}", code="config.node")
+    return found
+
+
+def _parts(nodes: object) -> list[Any]:
+    named = type(nodes).__name__
+    if isinstance(nodes, Collection) and not isinstance(nodes, str | bytes | bytearray | memoryview):
+        parts = list(nodes)
+        wrong = next((part for part in parts if type(part) not in (int, range)), None)
+        if wrong is None:
+            return parts
+        named = f"a {named} with {type(wrong).__name__}"
+    raise ArgumentError(
+        f"nodes must be a range, or a set or list of ints and ranges, not {named}", code="argument.type"
+    )
 
 
 def attach(generator: Any, lease: LeaseHandle) -> None:

@@ -129,6 +129,21 @@ def can_fork() -> bool:
     return sys.platform == "linux" and len(os.listdir("/proc/self/task")) == 1
 
 
+def end_with_parent(parent: int) -> None:
+    """Let the kernel kill this process when its parent ends, even while it is stopped. Only Linux can do that.
+
+    :param parent: the id of the parent; if it has ended already, this process ends now.
+    """
+    if sys.platform == "linux":
+        import ctypes
+        import signal
+
+        pr_set_pdeathsig = 1
+        ctypes.CDLL(None).prctl(pr_set_pdeathsig, signal.SIGKILL)
+        if os.getppid() != parent:
+            os._exit(1)
+
+
 def flags_of_process() -> int:
     """Return the kernel's flags of this process; 0 if the system does not show them (not Linux).
 

@@ -7,7 +7,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from mintage.rules import HISTORY_MS, LATEST_MS, LIMITS, GrantRecord, NamespaceRecord, NodeRecord, PoolRecord, is_number
+from mintage.rules import (
+    ALL_NODES,
+    HISTORY_MS,
+    LATEST_MS,
+    LIMITS,
+    GrantRecord,
+    NamespaceRecord,
+    NodeRecord,
+    PoolRecord,
+    is_number,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -23,7 +33,13 @@ KEYS: Final[dict[type[Record], tuple[str, ...]]] = {
     NamespaceRecord: ("name",),
 }
 """The fields of the key of each kind of record."""
-ADDED: Final[dict[str, int]] = {"history_ms": HISTORY_MS, "history_from_ms": 0, "since_ms": 0}
+ADDED: Final[dict[str, int]] = {
+    "history_ms": HISTORY_MS,
+    "history_from_ms": 0,
+    "since_ms": 0,
+    "first_node": ALL_NODES[0],
+    "last_node": ALL_NODES[-1],
+}
 """The fields that records of an older version lack, with the value that stands for a missing one."""
 LONGEST: Final = 4096
 """The most characters of a text."""

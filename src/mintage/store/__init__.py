@@ -80,6 +80,8 @@ class Store(ABC):
     promise: ClassVar[str]
     clock_limit_ms: int = CLOCK_LIMIT_MS
     """The largest difference between a caller's clock and the store's, in milliseconds."""
+    span_ms: int = SPAN_MS
+    """The span of a lease whose caller names none, in milliseconds. A new pool grants at least this span."""
     is_ascending: bool = False
     """True if each segment of a namespace lies above all segments that were reserved before and not given back."""
     is_traced: ClassVar[bool] = True
@@ -148,6 +150,8 @@ class Store(ABC):
         span_ms: int = SPAN_MS,
         never_used: bool = False,
         history_ms: int | None = None,
+        nodes: range | None = None,
+        wider_from_ms: int | None = None,
     ) -> PoolRecord:
         """Create a pool if it does not exist; return its record.
 
@@ -162,8 +166,17 @@ class Store(ABC):
         lost its data. The statement ends the quarantine; if it is false, IDs repeat. The store refuses it if it knows
         better.
 
+        ``nodes`` is the pool's share, the only numbers that it grants; without it, a new pool has all numbers. Stores
+        that know nothing of each other need disjoint shares. The share of an existing pool may be narrowed at any time:
+        a holder of a number outside of it mints to the end of its window, which no later extension moves. It may be
+        widened only with ``wider_from_ms``, in milliseconds since the Unix epoch, which states that no other store's
+        holders mint under ``nodes`` from that time on. If the statement is false, IDs repeat. No window of the pool
+        begins before that time, which must have come in the last 24 hours, and every number counts as used.
+
         :raises ConfigError: ``config.pool``: the pool exists with another layout, or ``never_used`` is false, as the
-            store may have lost grants and has the record of another; ``config.name``, ``config.span``.
+            store may have lost grants and has the record of another; ``config.node``: ``nodes`` is no valid range, or
+            not within the share and ``wider_from_ms`` is missing or outside its limits; ``config.name``,
+            ``config.span``.
         """
 
     @abstractmethod
@@ -409,6 +422,7 @@ class Forwarding(Store):
         self.url = inner.url
         self.promise = inner.promise  # type: ignore[misc]
         self.clock_limit_ms = inner.clock_limit_ms
+        self.span_ms = inner.span_ms
         self.is_ascending = inner.is_ascending
 
     def forward(self, verb: str, *args: Any, **kwargs: Any) -> Any:
@@ -434,12 +448,15 @@ STORE_KINDS: Final[dict[str, tuple[str, str, str | None]]] = {
     "unix": ("mintage.store.redis", "RedisStore", "redis"),
     "etcd": ("mintage.store.etcd", "EtcdStore", "etcd"),
     "etcds": ("mintage.store.etcd", "EtcdStore", "etcd"),
+    "kubernetes": ("mintage.store.kubernetes", "KubernetesStore", "kubernetes"),
     "http": ("mintage.store.http", "HttpStore", "client"),
     "https": ("mintage.store.http", "HttpStore", "client"),
 }
 """The module, the class and the extra with the driver, for each scheme of a URL."""
 DATABASES: Final = ("mysql", "mariadb", "postgresql", "sqlite")
 """The kinds of stores that may have a cache in front of them."""
+HOSTLESS: Final = ("kubernetes",)
+"""The kinds of stores on a server that their environment names."""
 
 
 def kinds_like(scheme: str) -> str:
@@ -454,8 +471,8 @@ def open_store(url: str) -> Store:
     """Return the store that a URL names. The store connects at first use.
 
     ``memory:`` · ``sqlite:///ids.db`` · ``mysql://user:password@host/database`` · ``mariadb://…`` · ``postgresql://…``
-    · ``redis://…`` · ``etcd://…`` · ``mysql://…?cache=redis://…`` · ``http://:key@host:8080``, the service. Options are
-    a query, such as ``?timeout_ms=500``. A URL object of SQLAlchemy is taken as well.
+    · ``redis://…`` · ``etcd://…`` · ``kubernetes:`` · ``mysql://…?cache=redis://…`` · ``http://:key@host:8080``, the
+    service. Options are a query, such as ``?timeout_ms=500``. A URL object of SQLAlchemy is taken as well.
 
     :raises ArgumentError: ``url`` is not a URL.
     :raises ConfigError: ``config.store``: the URL is malformed; ``config.driver``: the driver is not installed.
@@ -469,7 +486,8 @@ def open_store(url: str) -> Store:
         raise ConfigError(
             f"no store is called {parsed.scheme[:40]!r}: {kinds_like(parsed.scheme)}", code="config.store"
         )
-    if STORE_KINDS[parsed.scheme][2] is not None and not (parsed.hosts or parsed.socket):
+    is_reached = parsed.hosts or parsed.socket or parsed.scheme in HOSTLESS
+    if STORE_KINDS[parsed.scheme][2] is not None and not is_reached:
         raise ConfigError(
             f"the store's URL names no host: for a server on this machine, begin with {parsed.scheme}://127.0.0.1/",
             code="config.store",

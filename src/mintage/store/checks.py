@@ -9,7 +9,7 @@ from functools import wraps
 from typing import TYPE_CHECKING, Any, Final
 
 from mintage import rules
-from mintage.errors import ArgumentError, FieldError, LeaseError
+from mintage.errors import ArgumentError, ConfigError, FieldError, LeaseError
 from mintage.rules import LATEST_MS
 
 if TYPE_CHECKING:
@@ -64,6 +64,8 @@ def _create_pool(
     span_ms: int = rules.SPAN_MS,
     never_used: bool = False,
     history_ms: int | None = None,
+    nodes: range | None = None,
+    wider_from_ms: int | None = None,
 ) -> None:
     rules.check_name(pool, "pool")
     rules.check_text(layout, "layout", 1, 500)
@@ -71,6 +73,15 @@ def _create_pool(
     _check_flag(never_used, "never_used")
     if history_ms is not None:
         rules.check_int(history_ms, "history_ms", 0, rules.MAX_HISTORY_MS)
+    if nodes is not None:
+        rules.check_nodes(nodes)
+    if wider_from_ms is not None:
+        rules.check_int(wider_from_ms, "wider_from_ms", 0, LATEST_MS)
+        if nodes is None:
+            raise ConfigError(
+                f"wider_from_ms {wider_from_ms} is given without nodes: give the whole share as well",
+                code="config.node",
+            )
 
 
 def _reserve(namespace: str, count: int) -> None:

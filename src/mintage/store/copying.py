@@ -8,7 +8,7 @@ what the source grants after the copy.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from mintage import rules
 from mintage.errors import ConfigError, LeaseError, StoreError
@@ -211,7 +211,11 @@ def copy_pools(
     is copied. Past grants are not copied: the history begins anew, and a new pool keeps it for as long as that of the
     source does. ``dry_run`` only reads.
 
-    :raises ConfigError: ``config.pool``: a pool of the target has another layout, or a shorter span.
+    A new pool gets the share of the source's; one that exists keeps its own. Windows of numbers outside of both shares
+    are not copied: a holder of one cannot extend it, and the target grants no number outside its share.
+
+    :raises ConfigError: ``config.pool``: a pool of the target has another layout, or a shorter span; ``config.node``:
+        its share has no number of the source's.
     :raises StoreError: as the verbs of a store.
 
     >>> from mintage.store import open_store
@@ -228,9 +232,13 @@ def copy_pools(
         if known is not None:
             _check_layout(pool, known, target)
         action = "create" if known is None else "keep"
+        share = pool.share if known is None else rules.share_of(known, pool.share)
         if known is None and not dry_run:
-            known = target.create_pool(pool.name, layout=pool.layout, span_ms=pool.span_ms, history_ms=pool.history_ms)
-        windows, waits = _copy_windows(pool, known, source, target, leases_ended, dry_run)
+            terms: dict[str, Any] = {"span_ms": pool.span_ms, "history_ms": pool.history_ms}
+            if share != rules.ALL_NODES:  # a service of an older version refuses it
+                terms["nodes"] = share
+            known = target.create_pool(pool.name, layout=pool.layout, **terms)
+        windows, waits = _copy_windows(pool, share, known, source, target, leases_ended, dry_run)
         is_forgotten = pool.history_lost and not (known is not None and known.history_lost)
         yield PoolCopy(pool.name, action, pool.layout, windows, waits, is_forgotten)
 
@@ -246,7 +254,13 @@ def _check_layout(pool: PoolRecord, known: PoolRecord, target: Store) -> None:
 
 
 def _copy_windows(
-    pool: PoolRecord, known: PoolRecord | None, source: Store, target: Store, leases_ended: bool, dry_run: bool
+    pool: PoolRecord,
+    share: range,
+    known: PoolRecord | None,
+    source: Store,
+    target: Store,
+    leases_ended: bool,
+    dry_run: bool,
 ) -> tuple[int, tuple[Wait, ...]]:
     """Copy the ends of a pool's windows; return their number, and the windows that were not copied."""
     ends = {each.node: each.until_ms for each in target.each_lease(pool.name)} if known is not None else {}
@@ -257,6 +271,8 @@ def _copy_windows(
     if pool.floor_ms > max(now_ms, least) and not leases_ended:
         waits.append(Wait(pool.name, None, None, pool.floor_ms - now_ms))
     for record in source.each_lease(pool.name):
+        if record.node not in share:
+            continue
         now_ms = target.now_ms()
         left_ms = record.until_ms - now_ms
         if record.token is not None and left_ms > 0 and not leases_ended:

@@ -355,6 +355,8 @@ class HttpStore(Store):
         span_ms: int = rules.SPAN_MS,
         never_used: bool = False,
         history_ms: int | None = None,
+        nodes: range | None = None,
+        wider_from_ms: int | None = None,
     ) -> PoolRecord:
         """Create a pool if it does not exist."""
 
@@ -362,6 +364,8 @@ class HttpStore(Store):
             record = _pool(answer.members())
             if (record.name, record.layout) != (pool, layout):
                 raise AnswerError("is of another pool")
+            if nodes not in {None, record.share}:
+                raise AnswerError("has another share than was requested")
             return record
 
         body: dict[str, object] = {"layout": layout, "span_ms": span_ms}
@@ -369,8 +373,13 @@ class HttpStore(Store):
             body["never_used"] = True
         if history_ms is not None:
             body["history_ms"] = history_ms
-        # A retry of the statement could end a later quarantine.
-        return self._ask(Call("PUT", f"/v1/pools/{pool}", read, body=body, is_repeatable=not never_used))
+        if nodes is not None:
+            body["nodes"] = {"first": nodes.start, "last": nodes.stop - 1}
+        if wider_from_ms is not None:
+            body["wider_from_ms"] = wider_from_ms
+        # A retry of a statement could end a later quarantine, or widen a share that was narrowed since.
+        is_repeatable = not never_used and wider_from_ms is None
+        return self._ask(Call("PUT", f"/v1/pools/{pool}", read, body=body, is_repeatable=is_repeatable))
 
     def list_pools(self, after: str = "", limit: int = rules.MAX_COUNT) -> Sequence[PoolRecord]:
         """Return the records of a page of pools, by name."""

@@ -177,10 +177,11 @@ class Ledger(Store):
         def verb(t: Transaction) -> Lease:
             server = t.server()
             rules.check_clock(now_ms, server.now_ms, self.clock_limit_ms)
-            record = self._pool(t, pool, layout, span_ms, server)
+            record = self._pool(t, pool, layout, span_ms, server, asked=nodes)
+            own = rules.share_of(record, nodes)
             rules.check_quarantine(record, server.now_ms, never_used=never_used)
-            oldest, unused = t.oldest(pool, nodes), t.unused(pool, nodes)
-            node = rules.choose(record, nodes, oldest, unused, now_ms, never_used=never_used)
+            oldest, unused = t.oldest(pool, own), t.unused(pool, own)
+            node = rules.choose(record, own, oldest, unused, now_ms, never_used=never_used)
             last = oldest if oldest is not None and oldest.node == node else None
             granted = rules.grant(record, last, node, token=new_token(), holder=holder, now_ms=now_ms, span_ms=span_ms)
             t.put(granted)
@@ -215,11 +216,14 @@ class Ledger(Store):
         *,
         never_used: bool = False,
         history_ms: int | None = None,
+        nodes: range | None = None,
+        wider_from_ms: int | None = None,
+        asked: range = rules.ALL_NODES,
     ) -> PoolRecord:
         """Return the pool after it has noted this server; create a missing pool.
 
         ``never_used`` is True if the caller states that no ID was ever minted with its node numbers. ``history_ms`` is
-        the new length of its history.
+        the new length of its history, ``nodes`` its new share, ``asked`` the numbers of which its share must have one.
         """
         known = t.get(PoolRecord, name)
         if known is None:
@@ -227,10 +231,15 @@ class Ledger(Store):
             record = begin(name, layout, span_ms, server)
         else:
             rules.check_layout(known, layout)
+            rules.share_of(known, asked)
             record = rules.note_server(known, server.identity, server.now_ms, self.clock_limit_ms)
         if never_used:
-            has_granted = t.oldest(name, range(rules.MAX_NODES)) is not None
+            has_granted = t.oldest(name, rules.ALL_NODES) is not None
             record = rules.declare_unused(record, has_granted=has_granted)
+        if nodes is not None:
+            record = rules.set_share(
+                record, nodes, server.now_ms, wider_from_ms=wider_from_ms, limit_ms=self.clock_limit_ms
+            )
         record = rules.keep_history(record, server.now_ms, history_ms)
         if record != known:
             t.put(record)
@@ -238,11 +247,12 @@ class Ledger(Store):
 
     def _new_pool(self, name: str, layout: str, span_ms: int, server: ServerIdentity) -> PoolRecord:
         """Return a new pool. In a durable store, a pool without a record never existed."""
-        return rules.create_pool(name, layout, span_ms, server.identity)
+        return rules.create_pool(name, layout, max(span_ms, self.span_ms), server.identity)
 
     def _lost_pool(self, name: str, layout: str, span_ms: int, server: ServerIdentity) -> PoolRecord:
         """Return a new pool in quarantine: a lost pool of its name may have granted leases that are in use."""
-        ends_ms = rules.end_of_quarantine(server.now_ms, max(span_ms, rules.SPAN_MS), self.clock_limit_ms)
+        span_ms = max(span_ms, self.span_ms)
+        ends_ms = rules.end_of_quarantine(server.now_ms, span_ms, self.clock_limit_ms)
         return rules.create_pool(name, layout, span_ms, server.identity, quarantine_until_ms=ends_ms)
 
     def _has_lost(self, t: Transaction, kind: type[Record], name: str) -> bool:  # noqa: ARG002
@@ -255,7 +265,8 @@ class Ledger(Store):
         def verb(t: Transaction) -> Lease:
             server = t.server()
             rules.check_clock(now_ms, server.now_ms, self.clock_limit_ms)
-            changes = self._changes(t, lease.pool, server)
+            pool = self._noted(t, lease.pool, server)
+            changes, share = (0, rules.ALL_NODES) if pool is None else (pool.changes, pool.share)
             record = t.get(NodeRecord, lease.pool, lease.node)
             try:
                 extended = rules.extend(
@@ -264,6 +275,7 @@ class Ledger(Store):
                     next_token=next_token,
                     server_id=server.identity,
                     changes=changes,
+                    share=share,
                     now_ms=now_ms,
                     store_now_ms=server.now_ms,
                     limit_ms=self.clock_limit_ms,
@@ -278,8 +290,8 @@ class Ledger(Store):
 
         return self._refused_after_commit(verb)
 
-    def _changes(self, t: Transaction, name: str, server: ServerIdentity) -> int:
-        """Return the number of changes of the pool's server, including a change that this transaction finds."""
+    def _noted(self, t: Transaction, name: str, server: ServerIdentity) -> PoolRecord | None:
+        """Return the pool after it has noted this server, without a lock if it had."""
         pool = t.get_unlocked(PoolRecord, name)
         if pool is not None and pool.identity != server.identity:
             # Lock it now; another transaction may have noted the change meanwhile.
@@ -287,7 +299,7 @@ class Ledger(Store):
             if pool is not None:
                 pool = rules.note_server(pool, server.identity, server.now_ms, self.clock_limit_ms)
                 t.put(pool)
-        return 0 if pool is None else pool.changes
+        return pool
 
     def release(self, lease: Lease, *, used_until_ms: int) -> None:
         """End a lease."""
@@ -320,11 +332,23 @@ class Ledger(Store):
         span_ms: int = rules.SPAN_MS,
         never_used: bool = False,
         history_ms: int | None = None,
+        nodes: range | None = None,
+        wider_from_ms: int | None = None,
     ) -> PoolRecord:
         """Create a pool if it does not exist."""
 
         def verb(t: Transaction) -> PoolRecord:
-            return self._pool(t, pool, layout, span_ms, t.server(), never_used=never_used, history_ms=history_ms)
+            return self._pool(
+                t,
+                pool,
+                layout,
+                span_ms,
+                t.server(),
+                never_used=never_used,
+                history_ms=history_ms,
+                nodes=nodes,
+                wider_from_ms=wider_from_ms,
+            )
 
         record = self._run(verb)
         while history_ms == 0 and self._run(lambda t: t.forget_grants(pool)):

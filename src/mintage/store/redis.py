@@ -415,6 +415,8 @@ class RedisStore(Store):
             "margin_ms": rules.CLOCK_MARGIN_MS,
             "cooldown_ms": rules.COOLDOWN_MS,
             "default_history_ms": rules.HISTORY_MS,
+            "default_last_node": rules.ALL_NODES[-1],
+            "oldest_ms": rules.MAX_SPAN_MS,
             "pruned": rules.PRUNED,
         }
         return Seen(pool, self._run("leases", "pool", pool, keys, verb, **arguments))
@@ -449,9 +451,10 @@ class RedisStore(Store):
         rules.check_clock(now_ms, seen.now_ms, self.clock_limit_ms)
         if seen.pool is not None:
             rules.check_layout(seen.pool, layout)
+            own = rules.share_of(seen.pool, nodes)
             rules.check_quarantine(seen.pool, seen.now_ms, never_used=never_used)
             if seen.node is None or seen.record is not None:
-                rules.choose(seen.pool, nodes, seen.record, None, now_ms, never_used=never_used)
+                rules.choose(seen.pool, own, seen.record, None, now_ms, never_used=never_used)
             rules.grant(seen.pool, None, nodes.start, token="", holder=holder, now_ms=now_ms, span_ms=span_ms)
         raise self._disagree("acquire")
 
@@ -477,6 +480,7 @@ class RedisStore(Store):
             next_token=next_token,
             server_id=seen.server_id,
             changes=0 if seen.pool is None else seen.pool.changes,
+            share=rules.ALL_NODES if seen.pool is None else seen.pool.share,
             now_ms=now_ms,
             store_now_ms=seen.now_ms,
             limit_ms=self.clock_limit_ms,
@@ -507,16 +511,26 @@ class RedisStore(Store):
         span_ms: int = rules.SPAN_MS,
         never_used: bool = False,
         history_ms: int | None = None,
+        nodes: range | None = None,
+        wider_from_ms: int | None = None,
     ) -> PoolRecord:
         """Create a pool if it does not exist."""
         longest_ms = rules.create_pool(pool, layout, span_ms, "").span_ms
         asked = {} if history_ms is None else {"history_ms": history_ms}
+        if nodes is not None:
+            asked |= {"first": nodes.start, "stop": nodes.stop}
+        if wider_from_ms is not None:
+            asked["wider_from_ms"] = wider_from_ms
         seen = self._leases("create_pool", pool, layout=layout, pool_span_ms=longest_ms, never_used=never_used, **asked)
         if seen.pool is not None:
             if seen.done:
                 return seen.pool
             rules.check_layout(seen.pool, layout)
-            rules.declare_unused(seen.pool, has_granted=True)
+            if never_used:
+                rules.declare_unused(seen.pool, has_granted=True)
+            if nodes is not None:
+                limit_ms = self.clock_limit_ms
+                rules.set_share(seen.pool, nodes, seen.now_ms, wider_from_ms=wider_from_ms, limit_ms=limit_ms)
         raise self._disagree("create_pool")
 
     def list_pools(self, after: str = "", limit: int = rules.MAX_COUNT) -> Sequence[PoolRecord]:

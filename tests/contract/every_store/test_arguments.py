@@ -26,7 +26,10 @@ GOOD: dict[str, tuple[tuple[Any, ...], dict[str, Any]]] = {
     "extend": ((LEASE,), {"now_ms": 1, "next_token": "t2"}),
     "release": ((LEASE,), {"used_until_ms": 1}),
     "revoke": (("p", 0), {}),
-    "create_pool": (("p",), {"layout": LAYOUT, "span_ms": MIN_SPAN_MS, "history_ms": 1}),
+    "create_pool": (
+        ("p",),
+        {"layout": LAYOUT, "span_ms": MIN_SPAN_MS, "history_ms": 1, "nodes": range(1), "wider_from_ms": 1},
+    ),
     "reserve": (("n", 1), {}),
     "give_back": ((SEGMENT, 4), {}),
     "create_namespace": (("n",), {"start": 1, "maximum": 9, "stride": 1, "offset": 0}),
@@ -39,6 +42,11 @@ GOOD: dict[str, tuple[tuple[Any, ...], dict[str, Any]]] = {
     "get_namespace": (("n",), {}),
     "list_namespaces": (("n", 1), {}),
 }
+OPTIONAL = {
+    ("create_namespace", "start"),
+    *(("create_pool", name) for name in ("history_ms", "nodes", "wider_from_ms")),
+}
+"""Arguments that may be None."""
 BAD_WHOLE: tuple[Any, ...] = (True, 1.0, 2.5, float("nan"), float("inf"), "77", b"1", None, [1], 1j)
 BAD_TEXT: tuple[Any, ...] = (None, 7, True, b"x", ["x"], "a\0b", "x" * 10_000, "\udcff")
 
@@ -76,7 +84,7 @@ def wrong_arguments() -> Iterator[tuple[str, tuple[Any, ...], dict[str, Any]]]:
                 yield verb, (*positional[:at], bad, *positional[at + 1 :]), named
         for name, value in named.items():
             for bad in wrong(value):
-                if not (name in {"start", "history_ms"} and bad is None):  # the default
+                if bad is not None or (verb, name) not in OPTIONAL:
                     yield verb, positional, {**named, name: bad}
 
 

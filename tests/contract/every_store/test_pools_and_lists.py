@@ -51,7 +51,7 @@ def test_pool_is_created_once_and_kept(store: Store) -> None:
     assert store.create_pool("p", layout=LAYOUT, never_used=True) == made
     again = store.create_pool("p", layout=LAYOUT)
     assert (again.name, again.layout, again.quarantine_until_ms) == ("p", LAYOUT, 0)
-    assert again.span_ms == made.span_ms == SPAN_MS
+    assert again.span_ms == made.span_ms == store.span_ms
     assert list(store.list_pools()) == [again]
     assert code_of(lambda: acquire(store, now)) == "lease.none_free"
     assert extend(store, lease, now_ms=now + 1).until_ms == now + 1 + SPAN_MS
@@ -75,15 +75,15 @@ def test_statement_that_numbers_were_never_used_ends_a_quarantine(store: Store) 
 
 def test_pool_grants_at_most_its_own_span(store: Store) -> None:
     new_pool(store)
-    assert code_of(lambda: acquire(store, store.now_ms(), span_ms=SPAN_MS + 1)) == "config.span"
+    assert code_of(lambda: acquire(store, store.now_ms(), span_ms=store.span_ms + 1)) == "config.span"
     assert not store.list_leases()
     # The first acquire creates the pool, which Redis quarantines as possibly lost.
     with suppress(LeaseError):
-        acquire(store, store.now_ms(), "long", span_ms=3 * SPAN_MS)
+        acquire(store, store.now_ms(), "long", span_ms=5 * SPAN_MS)
     new_pool(store, "long")
     now = store.now_ms()
-    assert acquire(store, now, "long", nodes=range(1, 2), span_ms=3 * SPAN_MS).until_ms >= now + 3 * SPAN_MS
-    assert [pool.span_ms for pool in store.list_pools()] == [3 * SPAN_MS, SPAN_MS]
+    assert acquire(store, now, "long", nodes=range(1, 2), span_ms=5 * SPAN_MS).until_ms >= now + 5 * SPAN_MS
+    assert [pool.span_ms for pool in store.list_pools()] == [5 * SPAN_MS, store.span_ms]
 
 
 def test_leases_are_listed_with_all_fields(store: Store) -> None:

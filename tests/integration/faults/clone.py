@@ -16,7 +16,7 @@ from typing import Any
 import mintage
 from mintage._core import generation
 from mintage.errors import MintError
-from tests.integration.faults.worker import Clock, Minter, tell
+from mintage.prove.worker import Clock, Minter, tell
 
 
 def hold(directory: Path) -> None:

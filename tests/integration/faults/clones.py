@@ -86,6 +86,9 @@ class Original(Copy):
         given = {
             "file": str(self.directory / "ids"),
             "schemes": SCHEMES,
+            "pools": {},
+            "namespace": "orders",
+            "first_node": 0,
             "nodes": 16,
             "span_ms": 2000,
             "max_wait_ms": 5000,

@@ -1,212 +1,43 @@
-"""A crew of workers: start them, send them orders, and compare the IDs that they minted."""
+"""The crew of :mod:`mintage.prove.crew`, which mints in all schemes here."""
 
 from __future__ import annotations
 
-import json
 import os
-import signal
-import subprocess
-import sys
-from collections import Counter
-from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import Final
 
-import numpy as np
+from mintage.prove import crew
+from mintage.prove.crew import PATIENCE_S, WIDTHS, Worker
 
-from tests.servers.server import until
-
-if TYPE_CHECKING:
-    from types import TracebackType
+__all__ = ["PATIENCE_S", "ROOT", "WIDTHS", "Crew", "Worker", "cpu_s"]
 
 ROOT: Final = Path(__file__).parents[3]
-WIDTHS: Final = {"sno": 10, "snowflake": 8, "locality": 16, "uuid": 16, "ulid": 16, "objectid": 12, "sequence": 8}
 PLACES: Final = {
     "uuid": bytes.fromhex("ffffffffffff 0000 000f fffff0 000000"),
     "ulid": bytes.fromhex("ffffffffffff ffffff 00000000000000"),
     "objectid": bytes.fromhex("ffffffff ffffffffff 000000"),
 }
 """The bits that are time and node number, where others are random: no two workers may have these in common."""
-PATIENCE_S: Final = 90
 
 
-class Worker:
-    """A process that mints."""
-
-    def __init__(self, directory: Path, name: str, orders: dict[str, Any]) -> None:
-        self.orders = orders
-        self.file = directory / name
-        self._said = directory / f"{name}.said"
-        with self._said.open("wb") as said, (directory / f"{name}.errors").open("wb") as errors:
-            self._process = subprocess.Popen(
-                [sys.executable, "-m", "tests.integration.faults.worker"],
-                cwd=ROOT,
-                stdin=subprocess.PIPE,
-                stdout=said,
-                stderr=errors,
-                env={**os.environ, "MINTAGE_HOME": str(directory / "home")},
-            )
-        self._say(json.dumps({**orders, "file": str(self.file)}))
-
-    def _say(self, line: str) -> None:
-        assert self._process.stdin
-        self._process.stdin.write(f"{line}\n".encode())
-        self._process.stdin.flush()
-
-    def said(self, event: str) -> list[dict[str, Any]]:
-        """Return the reports of such events."""
-        lines = self._said.read_text(encoding="utf-8").splitlines()
-        told = [json.loads(line) for line in lines if line.endswith("}")]
-        return [what for what in told if what["event"] == event]
-
-    def wait_for(self, event: str, count: int = 1) -> None:
-        """Wait until it has reported a number of events."""
-        until(lambda: len(self.said(event)) >= count, f"{self.file.name} says {event}", seconds=PATIENCE_S)
-
-    def wait_until_minting(self) -> None:
-        self.wait_for("minting", len(self.orders["schemes"]))
-
-    def wait_for_more(self, count: int = 1) -> None:
-        """Wait until it has minted more IDs of every scheme."""
-        sizes = {scheme: self.size(scheme) for scheme in self.orders["schemes"]}
-        until(
-            lambda: all(self.size(scheme) > size + count for scheme, size in sizes.items()),
-            f"{self.file.name} mints on",
-            seconds=PATIENCE_S,
-        )
-
-    def size(self, scheme: str) -> int:
-        file = Path(f"{self.file}.{scheme}")
-        return file.stat().st_size if file.exists() else 0
-
-    def step(self, ms: int) -> None:
-        """Move its clock."""
-        count = len(self.said("stepped"))
-        self._say(f"step {ms}")
-        self.wait_for("stepped", count + 1)
-
-    def signal(self, number: signal.Signals) -> None:
-        self._process.send_signal(number)
-
-    def kill(self) -> None:
-        self._process.kill()
-        self._process.wait()
-
-    def cpu_s(self) -> float:
-        """Return the processor time that it has used."""
-        fields = Path(f"/proc/{self._process.pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
-        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-    def stop(self) -> None:
-        """Stop it in an orderly way, if it still runs."""
-        with suppress(OSError):
-            assert self._process.stdin
-            self._process.stdin.close()
-        try:
-            self._process.wait(PATIENCE_S)
-        except subprocess.TimeoutExpired:
-            self.kill()
-            raise
-        if self._process.returncode > 0:
-            raise RuntimeError(self.file.with_name(f"{self.file.name}.errors").read_text(encoding="utf-8"))
-
-
-class Crew:
+class Crew(crew.Crew):
     """Workers that share a store."""
 
-    def __init__(self, directory: Path, store: str, **orders: Any) -> None:
-        self._directory = directory
-        self._orders: dict[str, Any] = {
-            "store": store,
-            "schemes": list(WIDTHS),
-            "nodes": 16,
-            "span_ms": 1000,
-            "max_wait_ms": 1000,
-            "step": 500,
-            "batch": 50,
-            "pause_s": 0.005,
-            "on_lease_lost": "raise",
-            "anew": True,
-            "stepped": False,
-            "closes": True,
-            **orders,
-        }
-        self.workers: list[Worker] = []
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        for worker in self.workers:
-            worker.signal(signal.SIGCONT)
-            worker.kill()
-
-    def start(self, **orders: Any) -> Worker:
-        """Start one more worker."""
-        worker = Worker(self._directory, f"{len(self.workers)}", {**self._orders, **orders})
-        self.workers.append(worker)
-        return worker
-
-    def start_minting(self, count: int, **orders: Any) -> list[Worker]:
-        """Start several workers, and wait until all mint."""
-        started = [self.start(**orders) for _ in range(count)]
-        for worker in started:
-            worker.wait_until_minting()
-        return started
-
-    def all_mint_on(self) -> None:
-        for worker in self.workers:
-            worker.wait_for_more()
-
-    def stop(self) -> None:
-        for worker in self.workers:
-            worker.stop()
-
-    def refusals(self) -> Counter[str]:
-        """Return the errors of callers, by code."""
-        codes: Counter[str] = Counter()
-        for worker in self.workers:
-            done = worker.said("done")
-            codes += Counter(done[0]["refusals"] if done else {what["code"]: 1 for what in worker.said("refused")})
-        return codes
-
-    def slowest_ms(self) -> int:
-        """Return the longest duration of a call."""
-        return max([done["slowest_ms"] for worker in self.workers for done in worker.said("done")], default=0)
-
     def counts(self) -> tuple[int, int]:
-        """Return the number of IDs and the number of duplicates among them."""
-        ids = repeated = 0
-        for scheme, width in WIDTHS.items():
-            minted = [
-                data[: len(data) // width * width]
-                for worker in self.workers
-                if (file := Path(f"{worker.file}.{scheme}")).exists()
-                for data in [file.read_bytes()]
-            ]
-            count, distinct = count_distinct(b"".join(minted), width)
-            ids, repeated = ids + count, repeated + count - distinct
-            if place := PLACES.get(scheme):
-                repeated += count_shared([cut(data, place) for data in minted], width)
+        ids, repeated = super().counts()
+        for scheme, place in PLACES.items():
+            positions = [positions_of(data, place) for data in self.data(scheme)]
+            repeated += sum(map(len, positions)) - len(set().union(*positions))
         return ids, repeated
 
 
-def cut(data: bytes, place: bytes) -> bytes:
-    """Return the position bits of each ID, without duplicates."""
-    rows = np.frombuffer(data, dtype=np.uint8).reshape(-1, len(place)) & np.frombuffer(place, dtype=np.uint8)
-    return np.unique(rows, axis=0).tobytes()
+def positions_of(data: bytes, place: bytes) -> set[int]:
+    """Return the position bits of each ID."""
+    mask = int.from_bytes(place, "big")
+    return {int.from_bytes(each, "big") & mask for each in crew.split(data, len(place))}
 
 
-def count_shared(places: list[bytes], width: int) -> int:
-    """Return how many positions more than one worker minted."""
-    count, distinct = count_distinct(b"".join(places), width)
-    return count - distinct
-
-
-def count_distinct(data: bytes, width: int) -> tuple[int, int]:
-    """Return the number of IDs of a size in bytes, and the number of different ones."""
-    # numpy drops zeros at the end of all strings alike, so equal strings of one width are equal bytes.
-    ids = np.frombuffer(data, dtype=f"S{width}")
-    return len(ids), len(np.unique(ids))
+def cpu_s(worker: Worker) -> float:
+    """Return the processor time that a worker has used."""
+    fields = Path(f"/proc/{worker.pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import signal
@@ -14,22 +15,29 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from mintage import open_store, rules
-from tests.integration.faults.crew import PATIENCE_S, ROOT, WIDTHS, Crew
+from tests.integration.faults.crew import PATIENCE_S, ROOT, WIDTHS, Crew, cpu_s
 from tests.servers import (
     Daemon,
     Etcd,
     EtcdCluster,
+    Galera,
+    Kubernetes,
     MariaDB,
     MariaDBPair,
     MySQL,
+    MySQLGroup,
+    PgBouncer,
     PostgreSQL,
+    PostgreSQLHAProxy,
     PostgreSQLLogical,
     PostgreSQLPair,
     Redis,
+    RedisClusterOfSix,
     RedisSentinel,
     RedisWithoutAOF,
     Valkey,
 )
+from tests.servers.kubernetes import between, said
 from tests.servers.proxy import Proxy
 from tests.servers.server import HOST, free_port, open_url, until
 
@@ -37,7 +45,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
+    from tests.integration.faults.crew import Worker
     from tests.servers import Server
+    from tests.servers.kubernetes import Answer
     from tests.servers.pair import Pair
 
 RESTS: Final = f"node numbers rest for {(rules.SPAN_MS + rules.CLOCK_LIMIT_MS) // 1000 + 1} s"
@@ -252,6 +262,128 @@ def member_lost(server: EtcdCluster, directory: Path) -> Row:
         return row("kill -9 of a member of three, and of a second one", server, crew, seen)
 
 
+def member_frozen(server: EtcdCluster, directory: Path) -> Row:
+    """Freeze each member in turn, the leader among them; the others go on, and the frozen one returns."""
+    with Crew(directory, url_of(server, directory)) as crew:
+        crew.start_minting(4)
+        for member in server.members:
+            member.pause()
+            crew.all_mint_on()
+            member.resume()
+            crew.all_mint_on()
+        crew.stop()
+        seen = "the other two go on"
+        return row("SIGSTOP of each member of three in turn", server, crew, seen)
+
+
+def node_killed(server: Galera | MySQLGroup, directory: Path) -> Row:
+    """Kill a server of a cluster while processes write to two of its servers."""
+    with Crew(directory, url_of(server, directory)) as crew:
+        here, there = start_at_two(crew, server)
+        server.members[1].kill()
+        for worker in there:
+            worker.wait_for("refused")
+        for worker in here:
+            worker.wait_for_more()
+        server.start()
+        crew.all_mint_on()
+        crew.stop()
+        seen = "those that write to the other server go on"
+        return row("kill -9 of a server of three, while processes write to two", server, crew, seen)
+
+
+def node_cut_off(server: Galera, directory: Path) -> Row:
+    """Cut a node off from the others while processes write to it and to another one."""
+    with Crew(directory, url_of(server, directory)) as crew:
+        here, there = start_at_two(crew, server)
+        with server.members[1].partitioned():
+            for worker in there:
+                worker.wait_for("refused")
+            for worker in here:
+                worker.wait_for_more()
+        server.start()
+        crew.all_mint_on()
+        crew.stop()
+        seen = "the node that is cut off refuses; the majority goes on"
+        return row("a server of three is cut off, while processes write to it and to another", server, crew, seen)
+
+
+def node_frozen(server: Galera | MySQLGroup, directory: Path) -> Row:
+    """Freeze a server of a cluster until the others expel it, while processes write to it and to another one."""
+    with Crew(directory, url_of(server, directory)) as crew:
+        here, there = start_at_two(crew, server)
+        server.members[1].pause()
+        for worker in there:
+            worker.wait_for("refused")
+        for worker in here:
+            worker.wait_for_more()
+        server.members[1].resume()
+        server.start()
+        crew.all_mint_on()
+        crew.stop()
+        seen = "the others expel it; it joins them again"
+        return row("SIGSTOP of a server of three, while processes write to it and to another", server, crew, seen)
+
+
+def start_at_two(crew: Crew, server: Galera | MySQLGroup) -> tuple[list[Worker], list[Worker]]:
+    """Start workers that name the first server, and others that name the second one."""
+    here, there = (crew.start_minting(2, store=member.url) for member in server.members[:2])
+    crew.all_mint_on()
+    return here, there
+
+
+def pooler_killed(server: PgBouncer, directory: Path) -> Row:
+    """Kill the pooler; then freeze it while its server crashes and comes back."""
+    with Crew(directory, url_of(server, directory)) as crew:
+        crew.start_minting(4)
+        crew.all_mint_on()
+        server.pooler.kill()
+        for worker in crew.workers:
+            worker.wait_for("refused")
+        server.start()
+        crew.all_mint_on()
+        server.pooler.pause()
+        server.server.kill()
+        server.server.start()
+        server.pooler.resume()
+        crew.all_mint_on()
+        crew.stop()
+        return row("kill -9 of the pooler; SIGSTOP of it while its server is killed", server, crew)
+
+
+def master_killed_and_slot_moved(server: RedisClusterOfSix, directory: Path) -> Row:
+    """Move the slot of the integers to another master, and kill that of a pool; its replica takes over."""
+    with Crew(directory, url_of(server, directory)) as crew:
+        crew.start_minting(4)
+        crew.all_mint_on()
+        for key in ("mintage:{namespace:orders}", "mintage:{pool:ulid}"):
+            server.move(int(server.ask("CLUSTER", "KEYSLOT", key)))
+        crew.all_mint_on()
+        slot = int(server.ask("CLUSTER", "KEYSLOT", "mintage:{pool:uuid.v7}"))
+        victim = next(master for master in server.masters if master.serves(slot))
+        victim.kill()
+        server.until(lambda: any(master.serves(slot) for master in server.masters), "its replica takes over")
+        crew.all_mint_on()
+        server.start()
+        crew.all_mint_on()
+        crew.stop()
+        return row("two slots move; kill -9 of a master of three, whose replica takes over", server, crew, RESTS)
+
+
+def roles_swapped(server: PostgreSQLHAProxy, directory: Path) -> Row:
+    """Swap the roles of two servers twice, and tell the proxy in front of them."""
+    with Crew(directory, url_of(server, directory)) as crew:
+        crew.start_minting(4)
+        for _ in range(2):
+            crew.all_mint_on()
+            server.failover()
+            crew.all_mint_on()
+            server.start()
+        crew.all_mint_on()
+        crew.stop()
+        return row("primary and standby behind HAProxy swap roles twice", server, crew, RESTS)
+
+
 def process_stopped(server: Server | None, directory: Path) -> Row:
     """Stop a process past its window; it reports the loss of its number before it mints."""
     with Crew(directory, url_of(server, directory), schemes=LEASES, nodes=1, max_wait_ms=10_000, anew=False) as crew:
@@ -325,9 +457,9 @@ def store_frozen(server: Server, directory: Path) -> Row:
         held = worker.size("snowflake")
         worker.wait_for("refused", 2)
         served = (worker.size("snowflake") - held) // 8
-        used_s, began_s = worker.cpu_s(), time.monotonic()
+        used_s, began_s = cpu_s(worker), time.monotonic()
         time.sleep(3)
-        cpu = (worker.cpu_s() - used_s) / (time.monotonic() - began_s)
+        cpu = (cpu_s(worker) - used_s) / (time.monotonic() - began_s)
         server.resume()
         resumed_ms = time.time_ns() // 1_000_000
         sizes = worker.size("snowflake"), worker.size("sequence")
@@ -397,6 +529,82 @@ def is_served(port: int) -> bool:
         return False
 
 
+def api_killed(server: Kubernetes, directory: Path) -> Row:
+    """Kill the API server alone."""
+    return killed_alone(server, server.api, directory, "kill -9 of the API server")
+
+
+def etcd_killed(server: Kubernetes, directory: Path) -> Row:
+    """Kill the etcd behind the API server."""
+    return killed_alone(server, server.etcd, directory, "kill -9 of the etcd behind the API server")
+
+
+def killed_alone(server: Kubernetes, member: Daemon, directory: Path, fault: str) -> Row:
+    with Crew(directory, url_of(server, directory), **IN_A_CLUSTER) as crew:
+        crew.start_minting(3)
+        crew.all_mint_on()
+        member.kill()
+        for worker in crew.workers:
+            worker.wait_for("refused")
+        server.start()
+        crew.all_mint_on()
+        crew.stop()
+        return row(fault, server, crew)
+
+
+def api_reply_cut(server: Kubernetes, directory: Path) -> Row:
+    """Lose the answer of an API server that has executed the request."""
+    url_of(server, directory)
+    with (
+        Proxy(server.api) as proxy,
+        Crew(directory, server.add_context(server.api, proxy.port), **IN_A_CLUSTER) as crew,
+    ):
+        crew.start_minting(3)
+        for reply in (1, 2, 3, 4, 5, 6, 7, 11):
+            proxy.cut(reply)
+            until(proxy_is_past(proxy, proxy.replies + reply), "the reply is cut")
+            crew.all_mint_on()
+        crew.stop()
+        return row("answers dropped after the write, eight times", server, crew)
+
+
+def api_busy(server: Kubernetes, directory: Path) -> Row:
+    """Let the API refuse nine requests of ten for five seconds, as its priority and fairness does."""
+    url_of(server, directory)
+    asked, until_s = itertools.count(), [0.0]
+
+    def answer(method: str, path: str) -> Answer | None:
+        is_busy = time.monotonic() < until_s[0] and next(asked) % 10
+        return said(429, "TooManyRequests", **{"Retry-After": "1"}) if is_busy else None
+
+    with between(server, answer) as url, Crew(directory, url, **IN_A_CLUSTER) as crew:
+        crew.start_minting(3)
+        crew.all_mint_on()
+        until_s[0] = time.monotonic() + 5
+        until(lambda: time.monotonic() > until_s[0], "the storm ends")
+        crew.all_mint_on()
+        crew.stop()
+        return row("the API answers 429 to nine requests of ten, for 5 s", server, crew)
+
+
+def token_rotated(server: Kubernetes, directory: Path) -> Row:
+    """Replace the token of the account, and let it expire once before the next one comes."""
+    with Crew(directory, url_of(server, directory), **IN_A_CLUSTER) as crew:
+        crew.start_minting(3)
+        for _ in range(4):
+            server.rotate()
+            crew.all_mint_on()
+        server.rotate("an-expired-token")
+        for worker in crew.workers:
+            worker.wait_for("refused")
+        server.rotate()
+        crew.all_mint_on()
+        crew.stop()
+        return row("the token of the pods is rotated five times, once too late", server, crew)
+
+
+IN_A_CLUSTER: Final = {"schemes": ["snowflake", "sequence"], "span_ms": 2000, "step": 2000}
+
 SCENARIOS: Final = (
     Scenario(holder_killed_same_node, (None, MariaDB)),
     Scenario(holder_killed_other_node, (None, Redis)),
@@ -404,9 +612,14 @@ SCENARIOS: Final = (
     Scenario(process_stopped_and_moves, (Etcd,)),
     Scenario(clock_stepped, (None,)),
     Scenario(preforked, (None, PostgreSQL)),
-    Scenario(store_killed, (MariaDB, MySQL, PostgreSQL, Redis, Valkey, Etcd)),
+    Scenario(store_killed, (MariaDB, MySQL, PostgreSQL, Redis, Valkey, Etcd, Kubernetes)),
+    Scenario(api_killed, (Kubernetes,)),
+    Scenario(etcd_killed, (Kubernetes,)),
+    Scenario(api_reply_cut, (Kubernetes,)),
+    Scenario(api_busy, (Kubernetes,)),
+    Scenario(token_rotated, (Kubernetes,)),
     Scenario(reply_cut, (MariaDB, MySQL, Redis, Etcd)),
-    Scenario(store_frozen, (MariaDB, Redis)),
+    Scenario(store_frozen, (MariaDB, Redis, Kubernetes)),
     Scenario(store_flushed, (Redis,)),
     Scenario(store_forgets_all, (RedisWithoutAOF,), is_quick=False),
     Scenario(store_fails_over, (RedisSentinel,), is_quick=False),
@@ -415,4 +628,11 @@ SCENARIOS: Final = (
     Scenario(standby_promoted_and_forgets, (PostgreSQLPair, MariaDBPair)),
     Scenario(subscriber_takes_over, (PostgreSQLLogical,), is_quick=False),
     Scenario(member_lost, (EtcdCluster,)),
+    Scenario(member_frozen, (EtcdCluster,), is_quick=False),
+    Scenario(node_killed, (Galera, MySQLGroup), is_quick=False),
+    Scenario(node_cut_off, (Galera,), is_quick=False),
+    Scenario(node_frozen, (Galera, MySQLGroup), is_quick=False),
+    Scenario(pooler_killed, (PgBouncer,)),
+    Scenario(master_killed_and_slot_moved, (RedisClusterOfSix,), is_quick=False),
+    Scenario(roles_swapped, (PostgreSQLHAProxy,), is_quick=False),
 )

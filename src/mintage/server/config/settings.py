@@ -32,6 +32,7 @@ from mintage.server.config.values import (
     integers,
     is_loopback,
     one_of,
+    read_nodes,
     settings_of,
     table,
     wrong,
@@ -141,7 +142,7 @@ class Settings:
             raise wrong(f"min_step {self.min_step} is above max_step {self.max_step}")
         if self.workers > 1 and (self.store or "").lower().startswith("memory:"):
             raise wrong(f"workers is {self.workers}, and each would have a memory: store of its own, with the same IDs")
-        if self.nodes is not None and self.nodes[-1] >= self.layout.nodes:
+        if self.nodes is not None and self.nodes[-1].stop > self.layout.nodes:
             raise wrong(
                 f"snowflake_nodes {self.snowflake_nodes} is outside 0..{self.layout.nodes - 1}, the node numbers of "
                 f"the layout {self.snowflake_layout!a}"
@@ -172,12 +173,9 @@ class Settings:
         return layout
 
     @property
-    def nodes(self) -> range | None:
+    def nodes(self) -> list[range] | None:
         """The node numbers that the service may lease for snowflakes; ``None`` for all of the layout."""
-        if self.snowflake_nodes is None:
-            return None
-        first, last = map(int, self.snowflake_nodes.split(".."))
-        return range(first, last + 1)
+        return None if self.snowflake_nodes is None else read_nodes(self.snowflake_nodes)
 
     @property
     def has_keys(self) -> bool:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, get_args, get_type_hin
 from mintage.errors import ConfigError
 from mintage.formats import catalogue
 from mintage.protocol.url import StoreUrl
+from mintage.rules import node_ranges
 from mintage.store import STORE_KINDS, kinds_like
 
 if TYPE_CHECKING:
@@ -215,9 +216,22 @@ def _is_trace_header(name: str) -> bool:
     return re.fullmatch("[A-Za-z0-9-]{1,64}", name) is not None
 
 
-def _is_range(nodes: str) -> bool:
-    match = re.fullmatch(r"([0-9]{1,19})\.\.([0-9]{1,19})", nodes)
-    return match is not None and int(match[1]) <= int(match[2])
+def read_nodes(text: str) -> list[range] | None:
+    """Return node numbers that are typed as ``0..15,32..47,900``; ``None`` if they are malformed."""
+    found = []
+    for part in text.split(","):
+        match = re.fullmatch(r" *([0-9]{1,19})(?:(?:\.\.|-)([0-9]{1,19}))? *", part)
+        if match is None or int(match[1]) > int(match[2] or match[1]):
+            return None
+        found.append(range(int(match[1]), int(match[2] or match[1]) + 1))
+    return node_ranges(found)
+
+
+def _is_nodes(text: str) -> bool:
+    try:
+        return read_nodes(text) is not None
+    except ConfigError as error:
+        raise wrong(str(error)) from error
 
 
 YES_OR_NO: Final = Values("true or false", lambda value: type(value) is bool, read=_read_bool)
@@ -236,7 +250,9 @@ LAYOUT: Final = Values(
     _text(lambda layout: catalogue.read_layout(layout) is not None),
     "LAYOUT",
 )
-NODES: Final = Values("FIRST..LAST, such as 512..1023", _text(_is_range), "RANGE", unset="all")
+NODES: Final = Values(
+    "FIRST..LAST, such as 512..1023, or several, such as 0..15,32..47,900", _text(_is_nodes), "RANGES", unset="all"
+)
 TRACE_HEADER: Final = Values("1 to 64 letters, digits and -", _text(_is_trace_header), "NAME")
 HASH: Final = Values(
     "sha256: and 64 hexadecimal digits",

@@ -132,13 +132,24 @@ def namespace(
     return Review(tuple(effects), name, _basis("namespace", name, start, maximum, stride, offset))
 
 
-def pool(name: str, record: PoolRecord | None, *, layout: str, span_ms: int, never_used: bool, now_ms: int) -> Review:
-    """Review that a pool is created, or that an existing one was never used.
+def pool(
+    name: str,
+    record: PoolRecord | None,
+    *,
+    layout: str,
+    span_ms: int,
+    never_used: bool,
+    now_ms: int,
+    share: range | None = None,
+) -> Review:
+    """Review that a pool is created, that an existing one was never used, or that its share is narrowed.
 
     :param record: the record of this name; ``None`` if there is none.
     :param layout: a layout's text or name.
     :param now_ms: the store's clock.
-    :raises ConfigError: ``config.name``, ``config.span``; ``config.pool``: it exists.
+    :param share: the new share.
+    :raises ConfigError: ``config.name``, ``config.span``; ``config.pool``: it exists; ``config.node``: the share would
+        be wider.
     :raises RequestError: ``request.malformed``: the layout is not known.
     """
     rules.check_name(name, "pool")
@@ -156,11 +167,17 @@ def pool(name: str, record: PoolRecord | None, *, layout: str, span_ms: int, nev
             )
     else:
         rules.check_layout(record, text)
-        if not never_used:
+        if not never_used and share is None:
             raise ConfigError(f"the pool {name!r} exists already: use another name", code="config.pool")
         waits = record.quarantine_until_ms > now_ms
         effects.append(f"The pool {name} exists, and its layout stays {text}.")
-        effects.append("This ends its quarantine." if waits else "It is not in quarantine now.")
+        if never_used:
+            effects.append("This ends its quarantine." if waits else "It is not in quarantine now.")
+    if share is not None:
+        if record is not None:
+            rules.set_share(record, share, now_ms)
+            effects.append("A holder of a number outside its share mints to the end of its window, and no longer.")
+        effects.append(f"It grants only the numbers {share.start:,} to {share.stop - 1:,}: its share.")
     if never_used:
         effects.append(
             "You state that no ID was ever minted with its node numbers, neither on this store nor on one that lost "
@@ -169,7 +186,15 @@ def pool(name: str, record: PoolRecord | None, *, layout: str, span_ms: int, nev
     return Review(
         tuple(effects),
         f"{name} was never used" if never_used else name,
-        _basis("pool", name, record and (record.quarantine_until_ms, record.history_lost), text, span_ms, never_used),
+        _basis(
+            "pool",
+            name,
+            record and (record.quarantine_until_ms, record.history_lost, record.share),
+            text,
+            span_ms,
+            never_used,
+            share,
+        ),
     )
 
 

@@ -25,7 +25,7 @@ local function decoded(text)
   end
   local record = cjson.decode(text)
   for name, value in pairs(record) do
-    if string.match(name, '_ms$') or name == 'changes' then
+    if name ~= 'upgrade_mintage_ms' and (string.match(name, '_ms$') or string.match(name, '_node$') or name == 'changes') then
       record[name] = string.match(tostring(value), '^%d+$') and tonumber(value) or error('damaged: ' .. name .. ' is no whole number')
     end
   end
@@ -38,10 +38,18 @@ local function field(node)
 end
 
 local function get_pool()
-  return decoded(redis.call('HGET', KEYS[1], 'pool'))
+  local pool = decoded(redis.call('HGET', KEYS[1], 'pool'))
+  if pool then
+    pool.first_node = pool.first_node or 0
+    pool.last_node = pool.last_node or a.default_last_node
+  end
+  return pool
 end
 
 local function put_pool(pool)
+  -- The script of a version without shares, which would grant any number, refuses a record with this field.
+  local is_shared = pool.first_node > 0 or pool.last_node < a.default_last_node
+  pool.upgrade_mintage_ms = is_shared and 'to a version with shares' or nil
   redis.call('HSET', KEYS[1], 'pool', encoded(pool))
 end
 
@@ -123,6 +131,34 @@ local function note_server(pool)
   end
 end
 
+-- Reduces the requested numbers to those in the pool's share; returns false if none is.
+local function share_of(pool)
+  a.first = math.max(a.first, pool.first_node)
+  a.stop = math.min(a.stop, pool.last_node + 1)
+  return a.first < a.stop
+end
+
+-- Sets the share; returns false if the request has a time that has not come, or none or an old one for a wider share.
+local function set_share(pool)
+  if not a.first then
+    return true
+  end
+  local is_wider = a.first < pool.first_node or a.stop - 1 > pool.last_node
+  if not a.wider_from_ms then
+    if is_wider then
+      return false
+    end
+  elseif a.wider_from_ms - store_now_ms > a.limit_ms or (is_wider and store_now_ms - a.wider_from_ms > a.oldest_ms) then
+    return false
+  else
+    pool.floor_ms = math.max(pool.floor_ms, a.wider_from_ms)
+    pool.history_lost = true
+  end
+  pool.first_node = a.first
+  pool.last_node = a.stop - 1
+  return true
+end
+
 local function create_pool(quarantine_until_ms)
   return {
     layout = a.layout,
@@ -132,6 +168,8 @@ local function create_pool(quarantine_until_ms)
     quarantine_until_ms = quarantine_until_ms,
     history_lost = quarantine_until_ms > 0,
     changes = 0,
+    first_node = 0,
+    last_node = a.default_last_node,
   }
 end
 
@@ -223,7 +261,7 @@ local verbs = {}
 
 function verbs.acquire()
   local pool = get_pool()
-  if clock_is_off() or (pool and pool.layout ~= a.layout) then
+  if clock_is_off() or (pool and (pool.layout ~= a.layout or not share_of(pool))) then
     return reply(pool)
   end
   pool = noted_pool(pool)
@@ -284,6 +322,9 @@ function verbs.extend()
     end
     return reply(pool, a.node, record)
   end
+  if pool and (a.node < pool.first_node or a.node > pool.last_node) then
+    return reply(pool, a.node, record)
+  end
   if is_elsewhere and a.until_ms <= store_now_ms + a.limit_ms + a.margin_ms then
     return reply(pool, a.node, record)
   end
@@ -329,6 +370,9 @@ function verbs.create_pool()
   end
   if a.never_used and not has_granted then
     declare_unused(pool)
+  end
+  if not set_share(pool) then
+    return reply(pool)
   end
   keep_history(pool)
   put_pool(pool)

@@ -19,7 +19,7 @@ from mintage.store import LOST_HISTORY, Description, load_driver, new_token
 from mintage.store.ledger import ConflictError, Ledger, ServerIdentity
 from mintage.store.per_process import PerProcess
 from mintage.store.sql.pool import BusyError, Connections
-from mintage.store.sql.statements import COUNTED, OLDER, RowRecords, driver_statements, migrations
+from mintage.store.sql.statements import COUNTED, OLDER, RowRecords, driver_statements, lacking, migrations
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -266,9 +266,10 @@ class Database(Ledger):
                 transaction.commit()
                 self._reached = ("", 0)
                 raise ConflictError
-            sql = self._sql if version == newest else driver_statements(self.dialect, self.schema, is_old=True)
+            sql = self._sql if version == newest else driver_statements(self.dialect, self.schema, version)
             records = Records(self, transaction, sql, ServerIdentity(identity, now_ms), deadline)
             records.progress, records.is_old = progress, version < newest
+            records.has_grants = "history_ms" not in lacking(self.dialect, version)
             yield records
         if records.reached is not None:
             self._reached = (identity, max(records.reached, least if identity == known else 0))

@@ -23,6 +23,13 @@ _MOST_S: Final = 31_536_000
 
 IDLE_S: Final = 15
 """The seconds after which the server ends an idle connection: fewer than remain of a lease when it is due."""
+APART: Final = {
+    "MariaDB": "pc.ignore_sb or pc.ignore_quorum is on: a node that is cut off from its cluster accepts writes, so IDs "
+    "and integers can repeat; set both to false",
+    "MySQL": "the group may have several primaries, and the account cannot see that this server is in it: so each one "
+    "counts as a server that took over; GRANT SELECT ON performance_schema.replication_group_members",
+}
+"""The warnings about a server of a cluster that may be apart from the others."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -146,7 +153,30 @@ class MySqlStore(Database):
         except RuntimeError as error:  # PyMySQL needs another library to encrypt a password without TLS
             raise ConfigError(f"{self.url}: {error}: {install_line('mysql')}", code="config.driver") from error
         connection.query("SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED")
+        with connection.cursor() as cursor:
+            self._join(cursor)
+        connection.rollback()
         return connection
+
+    def _join(self, cursor: Any) -> None:
+        """Set up the session for a cluster in which several servers accept writes, if the server is in one."""
+        cursor.execute(self._sql["cluster"])
+        [(cluster,)] = cursor.fetchall()
+        if not cluster:
+            return
+        try:
+            cursor.execute(self._sql["member"])
+        except self._driver.Error as error:
+            if self.code(error) != self.unseen:
+                raise
+        else:
+            if not cursor.fetchall():
+                raise StoreError(
+                    f"{self.url}: the server is outside its group {cluster}: wait until it is a member, or empty "
+                    "group_replication_group_name",
+                    code="store.unavailable",
+                )
+            cursor.execute(self._sql["join"], {"cluster": cluster})
 
     def _bounded(self, timeout_s: int | None) -> float:
         """Return a timeout in seconds, at most that of a verb."""
@@ -161,18 +191,22 @@ class MySqlStore(Database):
         number = error.args[0] if error.args else 0
         if "CERTIFICATE_VERIFY_FAILED" in str(error):
             return "2026"
+        if number == 1180 and "error 149" in str(error):
+            return "1213"  # a deadlock that COMMIT found, as when another member of the group wrote the row
         # Codes from 2000 to 2999 are the driver's, for errors of connections.
         is_servers = isinstance(number, int) and number != 0 and not 2000 <= number < 3000
         return str(number) if is_servers else ""
 
     def kind(self, code: str) -> type[Exception]:
         """Return the class of errors that a code belongs to."""
-        if code in {"1213", "1062", "1020"}:  # deadlock, duplicate key, changed since it was read
+        # A deadlock, a duplicate key, a row that changed since it was read, a row that another server of a group wrote.
+        if code in {"1213", "1062", "1020", "3101"}:
             return ConflictError
         if code == "1146":
             return MissingTableError
-        # A lock timeout, too many connections, a node outside its cluster, a shutdown, an abort, a kill, a timeout.
+        # A lock timeout, too many connections, a server outside its cluster, a shutdown, an abort, a kill, a timeout.
         away = {"1205", "1040", "1203", "1226", "1047", "1053", "1152", "1317", "1927", "4031", "1969", "3024"}
+        away |= {"3032", "3100", "3796", "3797"}  # a server that left its group, or joins it
         return TimeoutError if code in away else StoreError
 
     def lacks_transactions(self, identity: str) -> bool:
@@ -206,7 +240,7 @@ class MySqlStore(Database):
 
     def about(self, row: Any) -> tuple[str, list[str]]:
         """Return product and version, and warnings."""
-        version, flush, binary_log, sync, others = row
+        version, flush, binary_log, sync, others, is_apart = row
         warnings = []
         if flush != 1:
             warnings.append(
@@ -219,4 +253,7 @@ class MySqlStore(Database):
         if others:
             warnings.append(ENGINE_ADVICE)
         number, _, _ = version.partition("-")
-        return f"{'MariaDB' if 'mariadb' in version.lower() else 'MySQL'} {number}", warnings
+        product = "MariaDB" if "mariadb" in version.lower() else "MySQL"
+        if is_apart:
+            warnings.append(APART[product])
+        return f"{product} {number}", warnings

@@ -39,22 +39,23 @@ OLDER: Final = "its tables are of an older version of mintage: the first verb th
 
 
 @cache
-def statements(dialect: str, schema: str = "", *, is_old: bool = False) -> dict[str, str]:
-    """Return the statements of a dialect by name; ``is_old`` for those that read tables of an older version."""
+def statements(dialect: str, schema: str = "", version: int | None = None) -> dict[str, str]:
+    """Return the statements of a dialect by name; with ``version``, those that read tables of that older version."""
+    lacks = frozenset[str]() if version is None else lacking(dialect, version)
     pieces = f"\n{_text(dialect, 'statements.sql', schema)}".split("\n-- name: ")[1:]
     texts = {name: sql.strip().removesuffix(";") for name, _, sql in (piece.partition("\n") for piece in pieces)}
     identity = texts.pop("identity", "identity")
-    identity = "identity" if is_old else identity.rpartition("\n")[2]
+    identity = identity.rpartition("\n")[2] if version is None else "identity"
     found: dict[str, str] = {}
     for name, text in texts.items():
         sql = text.replace("{identity}", identity)
         if "{kind}" in sql:
-            found |= {f"{name}_{name_of(kind)}": _filled(sql, kind, identity, is_old=is_old) for kind in KINDS}
+            found |= {f"{name}_{name_of(kind)}": _filled(sql, kind, identity, lacks) for kind in KINDS}
         elif "{counted}" in sql:
             found |= {f"{name}_{name_of(kind)}": sql.replace("{counted}", name_of(kind)) for kind in COUNTED}
         else:
             found[name] = (
-                sql.replace("{node}", _fields(NodeRecord, identity, is_old=is_old))
+                sql.replace("{node}", _fields(NodeRecord, identity, lacks))
                 .replace("{grant}", ", ".join(columns(GrantRecord)))
                 .replace("{grant_values}", ", ".join(f":{each}" for each in columns(GrantRecord)))
             )
@@ -62,7 +63,7 @@ def statements(dialect: str, schema: str = "", *, is_old: bool = False) -> dict[
 
 
 @cache
-def driver_statements(dialect: str, schema: str = "", *, is_old: bool = False) -> dict[str, str]:
+def driver_statements(dialect: str, schema: str = "", version: int | None = None) -> dict[str, str]:
     """Return the statements of a dialect by name, with parameters as drivers want them, ``%(name)s``.
 
     >>> driver_statements("mysql")["insert_schema"]
@@ -71,7 +72,7 @@ def driver_statements(dialect: str, schema: str = "", *, is_old: bool = False) -
     import re  # which SQLite does not need: its process may be short
 
     parameter = re.compile(r"(?<!:):(\w+)")
-    found = statements(dialect, schema, is_old=is_old)
+    found = statements(dialect, schema, version)
     return {name: parameter.sub(r"%(\1)s", sql.replace("%", "%%")) for name, sql in found.items()}
 
 
@@ -80,17 +81,23 @@ def _text(dialect: str, file: str, schema: str) -> str:
         return opened.read().replace("{schema}", schema)
 
 
-def _fields(kind: type[Record], identity: str, *, is_old: bool) -> str:
-    # Tables of an older version lack some columns.
-    others: dict[str, object] = {"identity": identity, **(ADDED if is_old else {})}
+@cache
+def lacking(dialect: str, version: int) -> frozenset[str]:
+    """Return the columns that tables of an older version lack."""
+    steps = (step for number, steps in migrations(dialect) if number > version for step in steps)
+    return frozenset(part.split()[0] for step in steps for part in step.split("ADD COLUMN ")[1:])
+
+
+def _fields(kind: type[Record], identity: str, lacks: frozenset[str]) -> str:
+    others: dict[str, object] = {"identity": identity, **{name: ADDED[name] for name in lacks & ADDED.keys()}}
     return ", ".join(f"{others.get(name, name)}" for name in columns(kind))
 
 
-def _filled(sql: str, kind: type[Record], identity: str, *, is_old: bool) -> str:
+def _filled(sql: str, kind: type[Record], identity: str, lacks: frozenset[str]) -> str:
     names, key = columns(kind), KEYS[kind]
     return (
         sql.replace("{kind}", name_of(kind))
-        .replace("{record}", _fields(kind, identity, is_old=is_old))
+        .replace("{record}", _fields(kind, identity, lacks))
         .replace("{columns}", ", ".join(names))
         .replace("{values}", ", ".join(f":{name}" for name in names))
         .replace("{changes}", ", ".join(f"{name} = :{name}" for name in names if name not in key))
@@ -123,6 +130,8 @@ class RowRecords:
     """True if there are no tables yet."""
     is_old = False
     """True if the tables are of an older version: reading verbs leave them as they are."""
+    has_grants = True
+    """False if the tables are of a version without past grants."""
 
     def __init__(self, url: StoreUrl) -> None:
         self._url = url
@@ -155,7 +164,7 @@ class RowRecords:
 
     def grants(self, pool: str, node: int, before_ms: int, limit: int) -> Sequence[GrantRecord]:
         """Return the past grants of a node number with ``floor_ms`` at most ``before_ms``, the latest first."""
-        if self.is_old:
+        if not self.has_grants:
             return ()
         return self._read(GrantRecord, self.rows("grants", pool=pool, node=node, before_ms=before_ms, limit=limit))
 

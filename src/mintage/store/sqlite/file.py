@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from mintage.store.sqlite.marks import Witness
 
 SQL: Final = statements("sqlite")
-OLD_SQL: Final = statements("sqlite", is_old=True)
 NEWEST: Final = migrations("sqlite")[-1][0]
 """The newest version of the schema."""
 READABLE: Final = range(2, NEWEST)

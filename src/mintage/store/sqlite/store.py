@@ -18,12 +18,10 @@ from mintage.protocol.records import name_of
 from mintage.rules import NamespaceRecord
 from mintage.store import Description
 from mintage.store.ledger import ConflictError, Ledger, ServerIdentity
-from mintage.store.sql.statements import OLDER, RowRecords
+from mintage.store.sql.statements import OLDER, RowRecords, lacking, statements
 from mintage.store.sqlite.file import (
     ATTEMPTS,
-    OLD_SQL,
     READABLE,
-    SQL,
     File,
     Incarnation,
     check_names,
@@ -99,9 +97,9 @@ class SqliteStore(Ledger):
                 # The connection's own block, in C, rolls back however it ends. A connection that goes away does not
                 # before the collector runs.
                 with closing(self._retried(self._connect)) as connection, connection:
-                    is_old = self._retried(lambda: self._open(connection, writes=writes))
+                    version = self._retried(lambda: self._open(connection, writes=writes))
                     file = File(connection, path, witness, without_log)
-                    records = Records(self.url, connection, file.incarnation, is_old=is_old)
+                    records = Records(self.url, connection, file.incarnation, version)
                     records.skip(file.missing)
                     yield records
                     if records.has_written:
@@ -156,16 +154,17 @@ class SqliteStore(Ledger):
     def _connect(self) -> sqlite3.Connection:
         return sqlite3.connect(self.path, timeout=self._timeout_ms / 1000, isolation_level=None)
 
-    def _open(self, connection: sqlite3.Connection, *, writes: bool) -> bool:
-        """Begin a transaction on a new connection; return True if its tables are of an older version."""
+    def _open(self, connection: sqlite3.Connection, *, writes: bool) -> int | None:
+        """Begin a transaction on a new connection; return the version of its tables if it is an older one."""
         connection.rollback()
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = FULL")
-        is_old = not writes and schema_version(connection, self.path) in READABLE
-        if not is_old:
+        version = None if writes else schema_version(connection, self.path)
+        if version not in READABLE:
+            version = None
             migrate(connection, self.path)
         connection.execute("BEGIN IMMEDIATE")
-        return is_old
+        return version
 
     def _busy(self) -> StoreError:
         return StoreError(
@@ -245,11 +244,12 @@ class Records(RowRecords):
     """The records in a transaction."""
 
     def __init__(
-        self, url: StoreUrl, connection: sqlite3.Connection, incarnation: Incarnation, *, is_old: bool
+        self, url: StoreUrl, connection: sqlite3.Connection, incarnation: Incarnation, version: int | None
     ) -> None:
         super().__init__(url)
-        self.is_old = is_old
-        self._sql = OLD_SQL if is_old else SQL
+        self.is_old = version is not None
+        self.has_grants = version is None or "history_ms" not in lacking("sqlite", version)
+        self._sql = statements("sqlite", version=version)
         self._connection = connection
         self.incarnation = incarnation
         self.has_written = False

@@ -15,6 +15,7 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
 from mintage.errors import CATALOGUE, LeaseError, MintError, RequestError
+from mintage.formats.catalogue import read_share
 from mintage.rules import MAX_INTEGER, MAX_NODES, SPAN_MS, NodeRecord, check_name
 from mintage.server.config.values import shown
 from mintage.server.console import review
@@ -170,8 +171,14 @@ async def _review_pool(ask: Ask) -> Review:
         layout=ask.values["layout"].strip() or ask.name,
         span_ms=ask.number("span_ms", SPAN_MS),
         never_used=ask.is_chosen("never_used"),
+        share=_share(ask),
         now_ms=await ask.read("create", ask.store.now_ms),
     )
+
+
+def _share(ask: Ask) -> range | None:
+    layout = review.layout_of(ask.values["layout"].strip() or ask.name)[0]
+    return read_share(layout, ask.values["nodes"]) if ask.values["nodes"].strip() else None
 
 
 async def _create_pool(ask: Ask) -> str:
@@ -180,7 +187,10 @@ async def _create_pool(ask: Ask) -> str:
         "span_ms": ask.number("span_ms", SPAN_MS),
         "never_used": ask.is_chosen("never_used"),
     }
-    await ask.service.ask(ask.caller, "create", ask.name, ask.store.create_pool, ask.name, **given)
+    share = _share(ask)
+    await ask.service.ask(ask.caller, "create", ask.name, ask.store.create_pool, ask.name, **given, nodes=share)
+    if share is not None:
+        given["nodes"] = {"first": share.start, "last": share.stop - 1}
     ask.log("PUT", f"/v1/pools/{ask.name}", **given)
     return pool_url(ask.name)
 
@@ -258,6 +268,7 @@ ACTIONS: Final = (
                 "layout", "Layout", "A scheme, such as sno, or a layout of snowflake. Default: the name of the pool."
             ),
             Field("span_ms", "Longest span", "In milliseconds: how long a window may be.", str(SPAN_MS), "number"),
+            Field("nodes", "Share", "The only numbers that it grants, such as 0-511; all of them by default."),
             Field(
                 "never_used",
                 "Was it never used?",

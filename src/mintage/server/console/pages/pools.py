@@ -12,6 +12,7 @@ from starlette.responses import RedirectResponse
 from starlette.routing import Route
 
 from mintage.errors import RequestError
+from mintage.formats.catalogue import share_text
 from mintage.lease.holder import Holder
 from mintage.rules import LATEST_MS, MAX_NODES, NodeRecord, check_name, history_begin
 from mintage.server.config.values import shown
@@ -175,6 +176,7 @@ async def _pool(request: Request) -> Response:
         # A page of 10,000 records takes a fifth of a second: it is less than 1 % of a core.
         live=0 if table.search else 5 + count // 400,
         pool=found.pool,
+        share=share_text(found.pool),
         size=found.size,
         now_ms=found.now_ms,
         map=drawn,

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Final, TypedDict, cast
 
 from msgspec import UNSET, Meta, UnsetType
 
+from mintage.formats.catalogue import check_share
 from mintage.protocol.records import to_json
 from mintage.rules import (
     HISTORY_MS,
@@ -87,6 +88,21 @@ Token = Annotated[
 ]
 
 
+class Nodes(Body):
+    """Node numbers from ``first`` to ``last``, both included."""
+
+    first: Annotated[int, Meta(examples=[0], extra_json_schema=_NODE)]
+    last: Annotated[int, Meta(examples=[65535], extra_json_schema=_NODE)]
+
+    def __post_init__(self) -> None:
+        """Check the range."""
+        check_nodes(self.as_range())
+
+    def as_range(self) -> range:
+        """Return the node numbers as a range."""
+        return range(self.first, self.last + 1)
+
+
 class NewPool(Body):
     """A pool to create."""
 
@@ -104,25 +120,23 @@ class NewPool(Body):
             extra_json_schema={"default": HISTORY_MS},
         ),
     ] = UNSET
+    nodes: Annotated[
+        Nodes | UnsetType,
+        Meta(description="The only numbers that it grants; all without it. It narrows an existing pool."),
+    ] = UNSET
+    wider_from_ms: Annotated[
+        Ms | UnsetType,
+        Meta(
+            description="States that nobody else mints under `nodes` from this time on, in milliseconds since the Unix "
+            "epoch, so that an existing pool may have more. It must have come.",
+        ),
+    ] = UNSET
 
     def __post_init__(self) -> None:
-        """Check the span."""
+        """Check the span, and that the share is in the layout."""
         check_span(self.span_ms)
-
-
-class Nodes(Body):
-    """Node numbers from ``first`` to ``last``, both included."""
-
-    first: Annotated[int, Meta(examples=[0], extra_json_schema=_NODE)]
-    last: Annotated[int, Meta(examples=[65535], extra_json_schema=_NODE)]
-
-    def __post_init__(self) -> None:
-        """Check the range."""
-        check_nodes(self.as_range())
-
-    def as_range(self) -> range:
-        """Return the node numbers as a range."""
-        return range(self.first, self.last + 1)
+        if self.nodes is not UNSET:
+            check_share(self.layout, self.nodes.as_range())
 
 
 class NewLease(Body, kw_only=True):
@@ -180,6 +194,8 @@ class PoolFacts(TypedDict):
     changes: Annotated[int, Meta(description="How often it was found on another server.", examples=[0])]
     history_ms: Annotated[int, Meta(description="How long it keeps past grants; 0 if it keeps none.")]
     history_from_ms: Annotated[int, Meta(description="When the history began; 0 if it has not begun.")]
+    first_node: Annotated[int, Meta(description="The first number of its share.", examples=[0])]
+    last_node: Annotated[int, Meta(description="The last number of its share.", examples=[511])]
 
 
 class Pools(TypedDict):
@@ -277,7 +293,13 @@ async def _list_pools(ask: Ask, after: AfterPool = "", limit: PageLimit = 0) -> 
     return {"pools": await page(ask, "", limit, _pool, ask.service.store.list_pools, after)}
 
 
-@operation("PUT", "/v1/pools/{pool}", name="create", right="create", codes=(*NAMED, "config.span", "config.pool"))
+@operation(
+    "PUT",
+    "/v1/pools/{pool}",
+    name="create",
+    right="create",
+    codes=(*NAMED, "config.span", "config.node", "config.pool"),
+)
 async def _put_pool(ask: Ask, pool: Pool, body: NewPool) -> PoolFacts:
     """Create a pool of node numbers if it does not exist.
 
@@ -286,6 +308,10 @@ async def _put_pool(ask: Ask, pool: Pool, body: NewPool) -> PoolFacts:
     may have lost others, refuses it.
 
     `history_ms` is the time for which the pool keeps the past grants of its node numbers.
+
+    `nodes` is the pool's share, for stores that know nothing of each other. An existing share is narrowed at once: the
+    window of a holder outside of it runs to its end. It is widened only with `wider_from_ms`: if processes of another
+    store mint under those numbers at that time or later, IDs repeat.
     """
     record = await ask.service.ask(
         ask.caller,
@@ -297,6 +323,8 @@ async def _put_pool(ask: Ask, pool: Pool, body: NewPool) -> PoolFacts:
         span_ms=body.span_ms,
         never_used=body.never_used,
         history_ms=None if body.history_ms is UNSET else body.history_ms,
+        nodes=None if body.nodes is UNSET else body.nodes.as_range(),
+        wider_from_ms=None if body.wider_from_ms is UNSET else body.wider_from_ms,
     )
     return _pool(record)
 

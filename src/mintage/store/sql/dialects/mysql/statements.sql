@@ -1,6 +1,35 @@
 -- statements.py replaces the names in braces, by the records of rules.py.
 
+-- name: cluster
+-- The cluster in which this server and others accept writes: Galera's, or the group of MySQL's group replication.
+SELECT
+  COALESCE(
+    /*M!
+    (
+      SELECT variable_value FROM information_schema.global_status WHERE variable_name = 'wsrep_cluster_state_uuid'
+      AND 'ON' = (SELECT variable_value FROM information_schema.session_variables WHERE variable_name = 'wsrep_on')
+    ),
+    */
+    /*!80014
+    (SELECT variable_value FROM performance_schema.global_variables WHERE variable_name = 'group_replication_group_name'),
+    */
+    ''
+  );
+
+-- name: member
+-- One row if this server is a member of its group. The account may lack the right to know.
+SELECT 1
+/*!80014 FROM performance_schema.replication_group_members WHERE member_id = @@server_uuid AND member_state = 'ONLINE' */;
+
+-- name: join
+-- A transaction then begins when this server has all writes that another one has confirmed. Certification refuses two
+-- writes of one row anyway; but pools are also read without a write, and a refusal must not come from an older row.
+SET
+  SESSION /*M! wsrep_sync_wait = 1 */ /*!80014 group_replication_consistency = 'BEFORE' */,
+  @mintage_cluster = :cluster;
+
 -- name: server
+-- In a cluster, a table has another creation time on each server, and the number of transactions is the cluster's.
 -- MariaDB has no server_uuid, so the statement uses settings that its administrator must make different for each
 -- server. Each server skips the comment for the other one: MariaDB finds tables faster one by one, MySQL together. The
 -- time of a table changes when it is dropped and created again or restored from a dump, and also with OPTIMIZE and
@@ -11,13 +40,17 @@
 SELECT
   CONCAT_WS(
     ':',
-    /*!50700 @@server_uuid, */ /*M! @@server_id, @@hostname, @@port, @@datadir, */
+    COALESCE(
+      CAST(@mintage_cluster AS CHAR),
+      /*!50700 @@server_uuid */ /*M! CONCAT_WS(':', @@server_id, @@hostname, @@port, @@datadir) */
+    ),
     (SELECT name FROM mintage_life),
     /*!50700
     (
       SELECT
         GROUP_CONCAT(
-          UNIX_TIMESTAMP(create_time), IF(engine = 'InnoDB', '', engine) ORDER BY table_name SEPARATOR '.'
+          IF(@mintage_cluster IS NULL, UNIX_TIMESTAMP(create_time), ''), IF(engine = 'InnoDB', '', engine)
+          ORDER BY table_name SEPARATOR '.'
         )
       FROM information_schema.tables
       WHERE table_schema = DATABASE() AND table_name IN ('mintage_namespace', 'mintage_node', 'mintage_pool')
@@ -27,16 +60,16 @@ SELECT
     CONCAT_WS(
       '.',
       (
-        SELECT CONCAT(UNIX_TIMESTAMP(create_time), IF(engine = 'InnoDB', '', engine)) FROM information_schema.tables
-        WHERE table_schema = DATABASE() AND table_name = 'mintage_namespace'
+        SELECT CONCAT(IF(@mintage_cluster IS NULL, UNIX_TIMESTAMP(create_time), ''), IF(engine = 'InnoDB', '', engine))
+        FROM information_schema.tables WHERE table_schema = DATABASE() AND table_name = 'mintage_namespace'
       ),
       (
-        SELECT CONCAT(UNIX_TIMESTAMP(create_time), IF(engine = 'InnoDB', '', engine)) FROM information_schema.tables
-        WHERE table_schema = DATABASE() AND table_name = 'mintage_node'
+        SELECT CONCAT(IF(@mintage_cluster IS NULL, UNIX_TIMESTAMP(create_time), ''), IF(engine = 'InnoDB', '', engine))
+        FROM information_schema.tables WHERE table_schema = DATABASE() AND table_name = 'mintage_node'
       ),
       (
-        SELECT CONCAT(UNIX_TIMESTAMP(create_time), IF(engine = 'InnoDB', '', engine)) FROM information_schema.tables
-        WHERE table_schema = DATABASE() AND table_name = 'mintage_pool'
+        SELECT CONCAT(IF(@mintage_cluster IS NULL, UNIX_TIMESTAMP(create_time), ''), IF(engine = 'InnoDB', '', engine))
+        FROM information_schema.tables WHERE table_schema = DATABASE() AND table_name = 'mintage_pool'
       )
     )
     */
@@ -48,11 +81,19 @@ SELECT
   CAST(
     COALESCE(
       /*!80030
-      REGEXP_SUBSTR(REGEXP_SUBSTR(@@GLOBAL.gtid_executed, CONCAT(@@server_uuid, '[^,]*')), '[0-9]+$'),
+      REGEXP_SUBSTR(
+        REGEXP_SUBSTR(
+          @@GLOBAL.gtid_executed, CONCAT(COALESCE(CAST(@mintage_cluster AS CHAR), @@server_uuid), '[^,]*')
+        ),
+        '[0-9]+$'
+      ),
       (SELECT variable_value FROM performance_schema.global_status WHERE variable_name = 'Innodb_redo_log_current_lsn'),
       */
       /*M!
-      (SELECT variable_value FROM information_schema.global_status WHERE variable_name = 'INNODB_LSN_CURRENT'),
+      (
+        SELECT variable_value FROM information_schema.global_status
+        WHERE variable_name = IF(@mintage_cluster IS NULL, 'INNODB_LSN_CURRENT', 'WSREP_LAST_COMMITTED')
+      ),
       */
       NULL
     ) AS UNSIGNED
@@ -62,7 +103,10 @@ SELECT
 -- name: missing
 -- The server without tables, and whether all or some are there meanwhile. A process that creates them holds the lock.
 SELECT
-  CONCAT_WS(':', /*!50700 @@server_uuid */ /*M! @@server_id, @@hostname, @@port, @@datadir */),
+  COALESCE(
+    CAST(@mintage_cluster AS CHAR),
+    /*!50700 @@server_uuid */ /*M! CONCAT_WS(':', @@server_id, @@hostname, @@port, @@datadir) */
+  ),
   TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(3)) DIV 1000,
   CAST(@@GLOBAL.read_only AS CHAR) NOT IN ('0', 'OFF'),
   (
@@ -98,6 +142,21 @@ SELECT
   (
     SELECT COUNT(*) FROM information_schema.tables
     WHERE table_schema = DATABASE() AND LEFT(table_name, 8) = 'mintage_' AND engine <> 'InnoDB'
+  ),
+  COALESCE(
+    /*M!
+    (
+      SELECT variable_value REGEXP 'pc.ignore_(sb|quorum) = (true|yes|on|1);' FROM information_schema.global_variables
+      WHERE variable_name = 'wsrep_provider_options'
+    ),
+    */
+    /*!80014
+    (
+      SELECT variable_value = 'OFF' AND @mintage_cluster IS NULL FROM performance_schema.global_variables
+      WHERE variable_name = 'group_replication_single_primary_mode'
+    ),
+    */
+    0
   );
 
 -- name: lock_schema
