@@ -3,8 +3,8 @@ wrk.method = "POST"
 wrk.body = '{"serviceName":"orders","count":1}'
 wrk.headers["Content-Type"] = "application/json"
 
-function done(summary)
+function done(summary, latency)
   local wrong = summary.errors
-  io.write(string.format('\n{"requests": %d, "microseconds": %d, "errors": %d}\n', summary.requests, summary.duration,
-    wrong.connect + wrong.read + wrong.write + wrong.status + wrong.timeout))
+  io.write(string.format('\n{"requests": %d, "microseconds": %d, "errors": %d, "p99_us": %d}\n', summary.requests, summary.duration,
+    wrong.connect + wrong.read + wrong.write + wrong.status + wrong.timeout, latency:percentile(99)))
 end

@@ -215,8 +215,8 @@ def _mark(figure: float) -> str:
     return _words(figure).removesuffix(".0")
 
 
-def curves(title: str, across: str, drawn: list[Curve], place: str) -> str:
-    """Return a drawing of lines from 0 to what `across` names, each with its name at its end."""
+def curves(title: str, across: str, drawn: list[Curve], place: str, begin: str = "0") -> str:
+    """Return a drawing of lines from `begin` to what `across` names, each with its name at its end."""
     widest = max(x for curve in drawn for x, _ in curve.points)
     highest = _round_up(max(y for curve in drawn for _, y in curve.points))
 
@@ -242,7 +242,7 @@ def curves(title: str, across: str, drawn: list[Curve], place: str) -> str:
         ]
         said.append(f"{curve.label} from {_words(curve.points[0][1])} to {_words(curve.points[-1][1])}")
     lines += [
-        f'<text class="mute" x="{_LEFT}" y="{_BOTTOM + 22}">0</text>',
+        f'<text class="mute" x="{_LEFT}" y="{_BOTTOM + 22}">{begin}</text>',
         f'<text class="mute" x="{right}" y="{_BOTTOM + 22}" text-anchor="end">{escape(across)}</text>',
         f'<text class="mute" x="{_MARGIN}" y="{_BOTTOM + 46}">{escape(place)}</text>',
     ]

@@ -8,10 +8,14 @@ from itertools import groupby
 from pathlib import Path
 
 from benchmarks import format_table, pictures
+from benchmarks.cores import report as cores
+from benchmarks.cores.record import CoresRecord
 from benchmarks.fleet import report as fleet_report
 from benchmarks.fleet.record import FleetRecord
 from benchmarks.keys import report
 from benchmarks.keys.record import KeyRecord
+from benchmarks.machine_ids import record as machine_ids
+from benchmarks.machine_ids.record import MachineRecord
 from benchmarks.record import Record, Result
 
 ROOT = Path(__file__).parent.parent
@@ -115,6 +119,11 @@ def rows(record: Record | None) -> str:
 SECTIONS: tuple[tuple[str, str, Callable[[Record | None], str]], ...] = (
     ("docs/performance.md", "first", first),
     ("docs/performance.md", "rows", rows),
+    ("docs/performance.md", "rates", lambda _: machine_ids.rates(MachineRecord.newest("rates"))),
+    ("docs/explanation/repeats.md", "faults", lambda _: machine_ids.faults(MachineRecord.newest("faults"))),
+    ("docs/how-to/scale.md", "workers", lambda _: cores.workers(CoresRecord.newest())),
+    ("docs/how-to/scale.md", "growth", lambda _: cores.growth(CoresRecord.newest())),
+    ("docs/how-to/scale.md", "minting", lambda _: cores.minting(CoresRecord.newest())),
     ("docs/how-to/choose.md", "family", partial(format_table.table, "../schemes/{}.md")),
     ("docs/how-to/choose.md", "keys", lambda _: report.tables(KeyRecord.newest())),
     ("docs/how-to/fleets.md", "fleet", lambda _: fleet_report.tables(FleetRecord.newest())),
@@ -123,8 +132,9 @@ SECTIONS: tuple[tuple[str, str, Callable[[Record | None], str]], ...] = (
 
 
 def charts() -> dict[str, str]:
-    """Return the drawings of the newest records of keys and of fleets by their names."""
-    return report.charts(KeyRecord.newest()) | fleet_report.charts(FleetRecord.newest())
+    """Return the drawings of the newest records of keys, fleets and cores by their names."""
+    fleet, keys = FleetRecord.newest(), KeyRecord.newest()
+    return report.charts(keys) | fleet_report.charts(fleet) | cores.charts(CoresRecord.newest())
 
 
 def rendered() -> Iterator[tuple[Path, str, str]]:

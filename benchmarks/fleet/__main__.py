@@ -30,7 +30,7 @@ SLOW = ("etcd", "kubernetes")
 def started(name: str, place: Path, stack: ExitStack) -> Any:
     """Start a store in a directory."""
     if name == "kubernetes":
-        from tests.servers.kubernetes import Kubernetes  # type: ignore[import-not-found]
+        from tests.servers.kubernetes import Kubernetes
 
         kind = Kubernetes
     else:

@@ -39,7 +39,7 @@ class Verb(NamedTuple):
 
 
 class Told(NamedTuple):
-    """What a process says after each word."""
+    """The answer of a process to each word."""
 
     took: float
     cpu: float

@@ -1432,7 +1432,8 @@ def test_task_that_is_not_due_is_not_looked_at(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_task_is_looked_at_again_after_its_clock_failed(monkeypatch: pytest.MonkeyPatch) -> None:
-    mine, readings = Simulated(monkeypatch), iter([ZeroDivisionError(), 0.0])
+    mine = Simulated(monkeypatch)
+    readings: Iterator[ZeroDivisionError | float] = iter([ZeroDivisionError(), 0.0])
 
     class Failing(Eager):
         def due_s(self) -> float:

@@ -254,25 +254,26 @@ class LeaseClient(Task):
         """Return True if there is a lease."""
         return self._lease is not None
 
-    def _detach(self) -> tuple[Any, int | None]:
-        """Detach the generator, which attaches again at its next ID.
+    def _detach(self) -> int | None:
+        """Detach the generator, which attaches again at its next ID; return the first time that it did not mint in.
 
-        Return it, and the first time that it did not mint in if that is known. It is ``None`` if it was collected.
+        ``None``: it has not received its lease, or was collected and has not said.
         """
         generator = self.generator and self.generator()
-        return generator, self._used_until_ms if generator is None else generator._detach()
+        return self._used_until_ms if generator is None else generator._detach()
 
     def begin_release(self) -> Callable[[], None]:
         """Detach the generator, and return the call that releases its lease."""
-        lease, (generator, used_until_ms), is_lost = self._lease, self._detach(), self._lost is not None
+        generator = self.generator and self.generator()
+        lease, used_until_ms, is_lost = self._lease, self._detach(), self._lost is not None
         self._lease, self._lost, self._next_token = None, None, ""
         if lease is None or is_lost:
             return lambda: None
         if used_until_ms is None:
             if generator is None:
-                # It was collected, and has not said what it minted: the window runs to its end.
+                # It may have minted in all of the window, which runs to its end.
                 return lambda: None
-            # A generator that has not received its lease minted nothing under it.
+            # It minted nothing under the lease.
             used_until_ms = lease.floor_ms
         return partial(self.store.release, lease, used_until_ms=used_until_ms)
 

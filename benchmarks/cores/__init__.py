@@ -1,0 +1,1 @@
+"""Figures of the library and the service on more cores: the tables and charts of docs/how-to/scale.md."""
