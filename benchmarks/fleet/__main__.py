@@ -2,7 +2,8 @@
 
 `python -m benchmarks.fleet` starts each store on an empty directory. A few processes hold many leases there, with the
 real keeper; 64 processes with a generator each live through an outage of 30 s and a rolling restart. `crowd` starts
-1,000 processes on a PostgreSQL with its 100 connections, by `connections=close`, lets them mint, and stops them.
+1,000 processes in a minute on a PostgreSQL with its 100 connections, by `connections=close`, lets them mint, and stops
+them.
 """
 
 import argparse
@@ -59,7 +60,8 @@ def measure(name: str, args: argparse.Namespace) -> Run:
         fleet: Fleet | None = None
         if name == "crowd":
             url, version = f"{url}?connections=close&timeout_ms=30000&sslmode=disable", f"{version}, connections=close"
-            fleet = run.day(url, server, processes=args.processes, away_s=0, span_ms=30_000)
+            spread_s = args.processes * 0.06
+            fleet = run.day(url, server, processes=args.processes, away_s=0, spread_s=spread_s, span_ms=30_000)
         else:
             leases = args.leases // 10 if name in SLOW else args.leases
             steady = run.steady(url, server, processes=4, leases=leases, seconds=args.seconds)

@@ -39,7 +39,7 @@ class Verb(NamedTuple):
 
 
 class Told(NamedTuple):
-    """The answer of a process to each word."""
+    """The answer of a process to a word of the parent."""
 
     took: float
     cpu: float
@@ -162,9 +162,12 @@ class Crew:
         self._pipes.append(ours)
         self._children.append(child)
 
-    def start(self, after_s: float = 1.0) -> list[Told]:
-        """Let all lease their numbers at the same time."""
-        return self._ask(("start", time.time() + after_s))
+    def start(self, after_s: float = 1.0, spread_s: float = 0.0) -> list[Told]:
+        """Let all lease their numbers at the same time, or spread evenly over a number of seconds."""
+        at = time.time() + after_s
+        for turn, pipe in enumerate(self._pipes):
+            pipe.send(("start", at + spread_s * turn / len(self._pipes)))
+        return self.answers()
 
     def watch(self, seconds: float) -> list[Told]:
         """Let all mint for a time."""

@@ -77,16 +77,25 @@ def steady(url: str, server: Any, *, processes: int, leases: int, seconds: float
 
 
 def day(
-    url: str, server: Any, *, processes: int, away_s: float, is_frozen: bool = False, seconds: float = 5, span_ms: int
+    url: str,
+    server: Any,
+    *,
+    processes: int,
+    away_s: float,
+    is_frozen: bool = False,
+    spread_s: float = 0,
+    seconds: float = 5,
+    span_ms: int,
 ) -> Fleet:
     """Start processes with a generator each, take the store away, restart them one after the other, and stop them.
 
-    ``is_frozen``: it freezes instead of ending, as a Redis that ends is another server to mintage.
+    ``is_frozen``: it freezes instead of ending, as a Redis that ends is another server to mintage. ``spread_s``:
+    they do not start at once, but one after the other in so many seconds.
     """
     with open_store(url) as store:
         store.create_pool("sno", layout="sno/1", never_used=True)
     crew = Crew(url, processes, span_ms=span_ms)
-    started = crew.start()
+    started = crew.start(spread_s=spread_s)
     told = crew.watch(seconds)
     connections = held(server.port)
     numbers = sorted(number for each in started for number in each.numbers)
