@@ -3,7 +3,7 @@
 `python -m benchmarks.fleet` starts each store on an empty directory. A few processes hold many leases there, with the
 real keeper; 64 processes with a generator each live through an outage of 30 s and a rolling restart. `crowd` starts
 1,000 processes in a minute on a PostgreSQL with its 100 connections, by `connections=close`, lets them mint, and stops
-them.
+them. `--grow sqlite postgresql` measures the verbs of a pool that grows to 65,536 leases.
 """
 
 import argparse
@@ -18,7 +18,8 @@ from typing import Any
 from benchmarks import render
 from benchmarks.environment import environment, slug
 from benchmarks.fleet import run
-from benchmarks.fleet.record import Fleet, FleetRecord, Run, Steady
+from benchmarks.fleet.grow import grow
+from benchmarks.fleet.record import Fleet, FleetRecord, Grown, Run, Steady
 from benchmarks.growth import SERVERS
 from mintage.store import open_store
 from tests.service.serving import Serving
@@ -71,6 +72,15 @@ def measure(name: str, args: argparse.Namespace) -> Run:
         return Run(name, f"service on {version}" if name == "service" else version, steady, fleet)
 
 
+def grown(name: str) -> list[Grown]:
+    """Return what a pool of a store costs as it grows."""
+    with TemporaryDirectory(prefix="mintage-") as directory, ExitStack() as stack:
+        place = Path(directory)
+        place.chmod(0o755)  # the servers run as other users
+        url = f"sqlite:///{place / 'ids.db'}" if name == "sqlite" else started(name, place, stack).url
+        return list(grow(name, url))
+
+
 def main() -> int:
     """Run, print the tables, and write a record if asked."""
     has_kubernetes = (render.ROOT / ".cache" / "kubernetes").is_dir()
@@ -84,6 +94,9 @@ def main() -> int:
     parser.add_argument("--away", type=float, default=30, help="seconds of an outage (default: 30)")
     parser.add_argument("--without-outage", nargs="*", default=[], metavar="STORE", help="stores that stay")
     parser.add_argument("--processes", type=int, default=1_000, help="of the crowd (default: 1,000)")
+    parser.add_argument(
+        "--grow", nargs="*", default=[], metavar="STORE", help="stores whose pool grows to 65,536 leases"
+    )
     parser.add_argument("--record", action="store_true", help="write a record, pages and charts")
     args = parser.parse_args()
     if unknown := {*args.stores, *args.without_outage} - {*STORES}:
@@ -91,11 +104,15 @@ def main() -> int:
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     runs = []
-    for name in args.stores or all_stores:
+    for name in args.stores or ([] if args.grow else all_stores):
         runs.append(measure(name, args))
         print(runs[-1], flush=True)
+    pools = []
+    for name in args.grow:
+        pools += grown(name)
+        print(*pools[-4:], sep="\n", flush=True)
     if args.record:
-        path = FleetRecord(datetime.now(UTC).isoformat(timespec="seconds"), environment(), runs).save(slug())
+        path = FleetRecord(datetime.now(UTC).isoformat(timespec="seconds"), environment(), runs, pools).save(slug())
         print(f"record: {path.name}; rendered: {', '.join(render.write())}")
     return 0
 

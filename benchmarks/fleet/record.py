@@ -1,7 +1,7 @@
 """The record of a run: the figures of each store."""
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -75,12 +75,29 @@ class Run:
 
 
 @dataclass(frozen=True)
+class Grown:
+    """What the verbs of a pool cost with a number of leases."""
+
+    store: str
+    leases: int
+    acquire_ms: float
+    """Median of an acquire of a number that was never used."""
+    page_ms: float
+    """Median of a list of 100 leases."""
+    list_s: float
+    """Time to list all leases, page by page."""
+    doctor_s: float
+    """Time of `mintage doctor`, start of the interpreter included."""
+
+
+@dataclass(frozen=True)
 class FleetRecord:
     """The runs of one day on one machine."""
 
     date: str
     facts: dict[str, Any]
     runs: list[Run]
+    grown: list[Grown] = field(default_factory=list)
 
     def save(self, slug: str) -> Path:
         """Write the record, in place of an earlier one of the day."""
@@ -96,4 +113,5 @@ class FleetRecord:
         if not loaded:
             return None
         data = max(loaded, key=lambda each: str(each["date"]))
-        return cls(data["date"], data["facts"], [Run.from_json(run) for run in data["runs"]])
+        runs, grown = [Run.from_json(run) for run in data["runs"]], [Grown(**each) for each in data["grown"]]
+        return cls(data["date"], data["facts"], runs, grown)

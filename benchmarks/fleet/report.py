@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from benchmarks.fleet.record import FleetRecord, Run
+from benchmarks.fleet.record import FleetRecord, Grown, Run
 from benchmarks.pictures import Shown, bars, place_of
 
 NO_RECORD = "No record has been made yet: `python -m benchmarks.fleet --record` makes one."
@@ -48,6 +48,26 @@ def _fleets(runs: list[Run]) -> Iterator[tuple[object, ...]]:
             )
 
 
+def _grown(grown: list[Grown]) -> Iterator[str]:
+    """Yield a table of the verbs of each store over the leases of a pool."""
+    if not grown:
+        return
+    counts = sorted({each.leases for each in grown})
+    yield from ("", "What a pool costs the more leases it has:", "")
+    rows: list[tuple[object, ...]] = []
+    for store in dict.fromkeys(each.store for each in grown):
+        of = {each.leases: each for each in grown if each.store == store}
+        for verb, unit, digits, field in (
+            ("acquire", "ms", 1, "acquire_ms"),
+            ("a page of 100 leases", "ms", 1, "page_ms"),
+            ("all leases", "s", 2, "list_s"),
+            ("`mintage doctor`", "s", 1, "doctor_s"),
+        ):
+            shown = (f"{getattr(of[count], field):.{digits}f} {unit}" if count in of else "–" for count in counts)
+            rows.append((store, verb, *shown))
+    yield from _table(("store", "leases", *(f"{count:,}" for count in counts)), iter(rows))
+
+
 def missed(runs: list[Run]) -> Iterator[str]:
     """Yield a sentence for each bar that is missed."""
     for run in runs:
@@ -74,6 +94,7 @@ def tables(record: FleetRecord | None) -> str:
         *_table(leases, _steady(record.runs)),
         "",
         *_table(processes, _fleets(record.runs)),
+        *_grown(record.grown),
         "",
         f"Measured on {place_of(record.facts, record.date)}. {' '.join(missed(record.runs))}".rstrip(),
         *("", "```{picture} fleet-share", "```") * any(run.steady for run in record.runs),

@@ -300,16 +300,19 @@ FROM mintage_node WHERE pool = :pool AND node >= :first AND node < :stop
 ORDER BY until_ms, node LIMIT 1;
 
 -- name: unused
--- The first number of the range, or the first unused number after a used one.
-SELECT node FROM (
-  SELECT CAST(:first AS SIGNED) AS node FROM DUAL
-  WHERE NOT EXISTS (SELECT 1 FROM mintage_node WHERE pool = :pool AND node = :first)
-  UNION ALL
-  (
-    SELECT used.node + 1
-    FROM mintage_node AS used
-    WHERE used.pool = :pool AND used.node >= :first AND used.node < :stop - 1
-      AND NOT EXISTS (SELECT 1 FROM mintage_node AS after WHERE after.pool = used.pool AND after.node = used.node + 1)
-    ORDER BY used.node LIMIT 1
+-- The number after the used ones of the range if they leave no gap, which is quick to see; else the first gap.
+SELECT CASE
+  WHEN COALESCE(lowest, :stop) > :first THEN CAST(:first AS SIGNED)
+  WHEN highest - lowest + 1 = used THEN NULLIF(highest + 1, :stop)
+  ELSE (
+    SELECT one.node + 1
+    FROM mintage_node AS one
+    WHERE one.pool = :pool AND one.node >= :first AND one.node < :stop - 1
+      AND NOT EXISTS (SELECT 1 FROM mintage_node AS after WHERE after.pool = one.pool AND after.node = one.node + 1)
+    ORDER BY one.node LIMIT 1
   )
-) AS free ORDER BY node LIMIT 1;
+END
+FROM (
+  SELECT COUNT(*) AS used, MIN(node) AS lowest, MAX(node) AS highest
+  FROM mintage_node WHERE pool = :pool AND node >= :first AND node < :stop
+) AS known;

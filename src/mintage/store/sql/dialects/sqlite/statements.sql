@@ -18,15 +18,20 @@ FROM mintage_node WHERE pool = :pool AND node >= :first AND node < :stop
 ORDER BY until_ms, node LIMIT 1;
 
 -- name: unused
--- The first number of the range, or the first unused number after a used one.
-SELECT min(node) FROM (
-  SELECT :first AS node
-  WHERE NOT EXISTS (SELECT 1 FROM mintage_node WHERE pool = :pool AND node = :first)
-  UNION ALL
-  SELECT min(used.node) + 1
-  FROM mintage_node AS used
-  WHERE used.pool = :pool AND used.node >= :first AND used.node < :stop - 1
-    AND NOT EXISTS (SELECT 1 FROM mintage_node AS next WHERE next.pool = used.pool AND next.node = used.node + 1)
+-- The number after the used ones of the range if they leave no gap, which is quick to see; else the first gap.
+SELECT CASE
+  WHEN coalesce(lowest, :stop) > :first THEN :first
+  WHEN highest - lowest + 1 = used THEN nullif(highest + 1, :stop)
+  ELSE (
+    SELECT min(one.node) + 1
+    FROM mintage_node AS one
+    WHERE one.pool = :pool AND one.node >= :first AND one.node < :stop - 1
+      AND NOT EXISTS (SELECT 1 FROM mintage_node AS next WHERE next.pool = one.pool AND next.node = one.node + 1)
+  )
+END
+FROM (
+  SELECT count(*) AS used, min(node) AS lowest, max(node) AS highest
+  FROM mintage_node WHERE pool = :pool AND node >= :first AND node < :stop
 );
 
 -- name: keep_grant
