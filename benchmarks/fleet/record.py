@@ -76,7 +76,7 @@ class Run:
 
 @dataclass(frozen=True)
 class Grown:
-    """What the verbs of a pool cost with a number of leases."""
+    """The cost of the verbs of a pool with a number of leases."""
 
     store: str
     leases: int
