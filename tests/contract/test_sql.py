@@ -323,14 +323,20 @@ def test_threads_without_a_free_connection_get_an_error(server: Server) -> None:
 
 
 def test_store_that_closes_connections_holds_none_between_verbs(server: Server) -> None:
+    is_mariadb = isinstance(server, MariaDB)
+    which = (
+        "id FROM information_schema.processlist WHERE user" if is_mariadb else "pid FROM pg_stat_activity WHERE usename"
+    )
+
+    def connected() -> set[str]:
+        return {*administer(server, f"SELECT {which} = 'mintage'").split()}
+
+    others = connected()
     with open_store(f"{server.url}?connections=close") as store, open_store(server.url) as keeping:
         lease = acquire(store, nodes=range(4))
         store.extend(lease, now_ms=store.now_ms(), next_token=new_token())
         assert keeping.now_ms() > 0
-        of_mintage = "user = 'mintage'" if isinstance(server, MariaDB) else "usename = 'mintage'"
-        listed = "information_schema.processlist" if isinstance(server, MariaDB) else "pg_stat_activity"
-        count = f"SELECT count(*) FROM {listed} WHERE {of_mintage}"
-        until(lambda: int(administer(server, count)) == 1, "only the other store has a connection")
+        until(lambda: len(connected() - others) == 1, "only the other store has a connection")
 
 
 def test_server_without_a_free_connection_is_away_with_the_remedy(server: Server) -> None:

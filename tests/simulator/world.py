@@ -740,8 +740,11 @@ class World:
             for each in self.store.book.tables[kind].values():
                 if each.pool == region.name:
                     windows.setdefault(each.node, []).append((each.floor_ms, each.until_ms, each.holder or ""))
-        pool = self.store.book.get(PoolRecord, region.name)
-        begin = None if pool is None else rules.history_begin(pool, self.now_ms + self.store.ahead_ms)
+        pool, now_ms = self.store.book.get(PoolRecord, region.name), self.now_ms + self.store.ahead_ms
+        if pool is not None:
+            # After a failover near the end of the run, no verb may have noted the server yet.
+            pool = rules.note_server(pool, self.store.book.identity, now_ms, self.limit_ms)
+        begin = None if pool is None else rules.history_begin(pool, now_ms)
         copied = {share.node for share in self.shares if share.region == region.name}
         for batch in batches:
             rows = [row.tobytes() for row in batch.ids.view(np.uint8).reshape(-1, region.width) if row.any()]
