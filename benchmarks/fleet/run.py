@@ -15,7 +15,7 @@ from mintage.store import open_store
 from tests.servers.server import family
 
 SPAN_MS = 300_000
-"""The longest span of the pool of many leases."""
+"""The longest span of the pools, as those of large fleets should have it."""
 SHORT_MS = 6_000
 """The span of the processes that live through an outage, so that all of their windows end in it."""
 
@@ -93,7 +93,7 @@ def day(
     they do not start at once, but one after the other in so many seconds.
     """
     with open_store(url) as store:
-        store.create_pool("sno", layout="sno/1", never_used=True)
+        store.create_pool("sno", layout="sno/1", span_ms=SPAN_MS, never_used=True)
     crew = Crew(url, processes, span_ms=span_ms)
     started = crew.start(spread_s=spread_s)
     told = crew.watch(seconds)

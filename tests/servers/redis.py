@@ -305,7 +305,7 @@ class RedisCluster(Group):
         self.until(self.is_up, "the cluster serves")
 
     def is_up(self) -> bool:
-        return all(member.pid and member.agrees() for member in self.members)
+        return all(member.pid and member.is_up() and member.agrees() for member in self.members)
 
     def reset(self) -> None:
         for member in self.masters:

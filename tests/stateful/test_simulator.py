@@ -265,11 +265,10 @@ def broken_count(patch: pytest.MonkeyPatch) -> None:
 def broken_note(patch: pytest.MonkeyPatch) -> None:
     """Do not record the server of an extension in the pool."""
 
-    def changes(_: Ledger, t: Transaction, name: str, __: ServerIdentity) -> int:
-        pool = t.get_unlocked(PoolRecord, name)
-        return pool.changes if pool else 0
+    def read(_: Ledger, t: Transaction, name: str, __: ServerIdentity) -> PoolRecord | None:
+        return t.get_unlocked(PoolRecord, name)
 
-    patch.setattr(Ledger, "_changes", changes)
+    patch.setattr(Ledger, "_noted", read)
 
 
 def broken_floor(patch: pytest.MonkeyPatch) -> None:

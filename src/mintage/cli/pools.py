@@ -186,7 +186,7 @@ def _show(args: argparse.Namespace) -> int:
   mintage pools create sno --history 30d
   mintage pools create sno --never-used
   mintage pools create sno --nodes 0-32767
-  mintage pools create sno --nodes 0-65535 --wider-from 2031-05-08T23:03:34Z
+  mintage pools create sno --nodes 0-65535 --wider-from "$(date -u +%FT%TZ)"
   mintage pools create eu.tweets --layout twitter
   mintage pools create eu.sno --layout sno/8""",
 )
