@@ -89,7 +89,7 @@ def test_pool_grants_at_most_its_own_span(store: Store) -> None:
 def test_high_number_has_a_longer_span_up_to_that_of_the_pool(store: Store) -> None:
     new_pool(store)
     now = store.now_ms()
-    for node, span_ms in ((100, 6_000), (250, 15_000), (2**44 - 1, SPAN_MS)):
+    for node, span_ms in ((100, 6_000), (250, 15_000), (2**44 - 1, store.span_ms)):
         lease = acquire(store, now, nodes=range(node, node + 1), span_ms=6_000)
         later = extend(store, lease, now_ms=now + 1_000)
         assert (lease.until_ms, later.until_ms) == (now + span_ms, now + 1_000 + span_ms)
