@@ -108,5 +108,5 @@ def charts(record: FleetRecord | None) -> dict[str, str]:
     if record is None or not runs:
         return {}
     shares = [Shown("", f"{run.version}, {run.steady.leases:,}", run.steady.share, True) for run in runs if run.steady]
-    title = "Leases of a fleet, percent of a processor: shorter is better"
+    title = "Percent of a processor: shorter is better"
     return {"fleet-share": bars(title, shares, place_of(record.facts, record.date))}
