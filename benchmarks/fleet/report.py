@@ -107,6 +107,8 @@ def charts(record: FleetRecord | None) -> dict[str, str]:
     runs = [] if record is None else [run for run in record.runs if run.steady]
     if record is None or not runs:
         return {}
-    shares = [Shown("", f"{run.version}, {run.steady.leases:,}", run.steady.share, True) for run in runs if run.steady]
-    title = "Percent of a processor: shorter is better"
+    most = max(run.steady.leases for run in runs if run.steady)
+    of_most = [(run.version, run.steady) for run in runs if run.steady and run.steady.leases == most]
+    shares = [Shown("", version, steady.share, True) for version, steady in of_most]
+    title = f"Percent of a processor for {most:,} leases"
     return {"fleet-share": bars(title, shares, place_of(record.facts, record.date))}
