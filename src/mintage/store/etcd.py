@@ -13,7 +13,6 @@ import threading
 from base64 import b64decode, b64encode
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
-from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any, ClassVar, Final, cast
 
 import httpx
@@ -24,6 +23,7 @@ from mintage.protocol.options import AUTHORITIES, CERTIFICATE, CERTIFICATE_KEY, 
 from mintage.protocol.records import columns, key_of, name_of, read
 from mintage.rules import MAX_COUNT, GrantRecord, NamespaceRecord, NodeRecord
 from mintage.store import LOST_HISTORY, Description
+from mintage.store.date import date_ms
 from mintage.store.ledger import ConflictError, Ledger, ServerIdentity
 from mintage.store.per_process import PerProcess
 
@@ -298,13 +298,7 @@ class Keys:
             raise ConflictError
         if self._cluster:
             return answer
-        try:
-            # The middle of the second.
-            self._now_ms = int(parsedate_to_datetime(headers["Date"]).timestamp()) * 1000 + 500
-        except (KeyError, ValueError):
-            raise StoreError(
-                "etcd's answer has no header Date: configure the proxy to keep it", code="store.refused"
-            ) from None
+        self._now_ms = date_ms(headers.get("Date"), "etcd")
         self._cluster, self._revision = cluster, header["revision"]
         return answer
 

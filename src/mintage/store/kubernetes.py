@@ -27,7 +27,6 @@ from collections import defaultdict
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime, timedelta
-from email.utils import parsedate_to_datetime
 from heapq import nsmallest
 from itertools import islice
 from pathlib import Path
@@ -43,6 +42,7 @@ from mintage.protocol.options import option, read_options, timeout
 from mintage.protocol.records import columns, key_of, name_of, read
 from mintage.rules import COOLDOWN_MS, MAX_COUNT, PRUNED, GrantRecord, NodeRecord, PoolRecord
 from mintage.store import LOST_HISTORY, Description, new_token
+from mintage.store.date import date_ms
 from mintage.store.kubeconfig import access_of
 from mintage.store.ledger import ConflictError, Ledger, ServerIdentity
 from mintage.store.per_process import PerProcess
@@ -344,14 +344,7 @@ class Objects:
             self.is_to_be_deleted = "deletionTimestamp" in metadata
             incarnation = (metadata.get("annotations") or {}).get(INCARNATION)
             identity = metadata.get("uid", "new") + (_SEPARATOR + incarnation if incarnation else "")
-            try:
-                # The middle of the second.
-                now_ms = int(parsedate_to_datetime(self._connection.date or "").timestamp()) * 1000 + 500
-            except ValueError:
-                raise StoreError(
-                    "the API's answer has no header Date: configure the proxy to keep it", code="store.refused"
-                ) from None
-            self._server = ServerIdentity(identity, now_ms)
+            self._server = ServerIdentity(identity, date_ms(self._connection.date, "the API"))
         return self._server
 
     def get(self, kind: type[R], *key: str | int) -> R | None:
