@@ -281,10 +281,7 @@ def node_killed(server: Galera | MySQLGroup, directory: Path) -> Row:
     with Crew(directory, url_of(server, directory)) as crew:
         here, there = start_at_two(crew, server)
         server.members[1].kill()
-        for worker in there:
-            worker.wait_for("refused")
-        for worker in here:
-            worker.wait_for_more()
+        wait_until_apart(here, there)
         server.start()
         crew.all_mint_on()
         crew.stop()
@@ -297,10 +294,7 @@ def node_cut_off(server: Galera, directory: Path) -> Row:
     with Crew(directory, url_of(server, directory)) as crew:
         here, there = start_at_two(crew, server)
         with server.members[1].partitioned():
-            for worker in there:
-                worker.wait_for("refused")
-            for worker in here:
-                worker.wait_for_more()
+            wait_until_apart(here, there)
         server.start()
         crew.all_mint_on()
         crew.stop()
@@ -313,10 +307,7 @@ def node_frozen(server: Galera | MySQLGroup, directory: Path) -> Row:
     with Crew(directory, url_of(server, directory)) as crew:
         here, there = start_at_two(crew, server)
         server.members[1].pause()
-        for worker in there:
-            worker.wait_for("refused")
-        for worker in here:
-            worker.wait_for_more()
+        wait_until_apart(here, there)
         server.members[1].resume()
         server.start()
         crew.all_mint_on()
@@ -330,6 +321,14 @@ def start_at_two(crew: Crew, server: Galera | MySQLGroup) -> tuple[list[Worker],
     here, there = (crew.start_minting(2, store=member.url) for member in server.members[:2])
     crew.all_mint_on()
     return here, there
+
+
+def wait_until_apart(here: list[Worker], there: list[Worker]) -> None:
+    """Wait until those at the second server are refused, while those at the first one mint on."""
+    for worker in there:
+        worker.wait_for("refused")
+    for worker in here:
+        worker.wait_for_more()
 
 
 def pooler_killed(server: PgBouncer, directory: Path) -> Row:
