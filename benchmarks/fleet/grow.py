@@ -28,7 +28,7 @@ def _acquire(store: Store) -> Lease:
     return store.acquire(POOL, nodes=NODES, layout=LAYOUT, holder="a process", now_ms=now_ms, span_ms=SPAN_MS)
 
 
-def _fill(store: Store, first: int, stop: int) -> None:
+def fill(store: Store, first: int, stop: int) -> None:
     """Grant the node numbers of a range."""
     if not isinstance(store, Ledger):
         for _ in range(first, stop):
@@ -62,7 +62,7 @@ def grow(name: str, url: str) -> Iterator[Grown]:
         store.create_pool(POOL, layout=LAYOUT, span_ms=SPAN_MS, never_used=True)
         filled = 0
         for count in COUNTS:
-            _fill(store, filled, count - ROUNDS)
+            fill(store, filled, count - ROUNDS)
             acquired = [_timed_ms(lambda: _acquire(store)) for _ in range(ROUNDS)]
             filled = max(count, ROUNDS)
             pages = [_timed_ms(lambda: store.list_leases(POOL, limit=PAGE)) for _ in range(ROUNDS)]

@@ -146,6 +146,11 @@ class Kubernetes(Group):
     def url(self) -> str:
         return self.api.url
 
+    @property
+    def port(self) -> int:
+        """Return the port of the API."""
+        return self.api.port
+
     def start(self) -> None:
         is_new = self.api.is_new
         for member in self.members:

@@ -370,6 +370,10 @@ class Group(Server):
     def is_up(self) -> bool:
         return all(member.is_up() for member in self.members)
 
+    def family(self) -> list[int]:
+        """Return the processes of all members and their descendants."""
+        return [pid for member in self.members for pid in member.family()]
+
     def until(self, condition: Callable[[], bool], what: str, *, seconds: float = START_S) -> None:
         """Wait until the condition holds.
 
