@@ -202,7 +202,7 @@ def test_token_is_read_again_after_its_rotation(kubernetes: Kubernetes, pod: str
         store.reserve("n", 5)
         kubernetes.rotate("an-expired-token")
         error = refusal(lambda: store.reserve("n", 5))
-        assert error.code == "store.refused"
+        assert error.code == "store.unavailable"
         assert "an-expired-token" not in f"{error} {error!r}"
         kubernetes.rotate()
         assert store.reserve("n", 5).first == 6
@@ -478,6 +478,22 @@ def test_invalid_answer_is_an_error(
 ) -> None:
     with between(kubernetes, lambda method, path: answered) as url, open_store(url) as store:
         assert code_of(lambda: store.reserve("n", 1)) == code
+
+
+def test_refusal_after_a_good_answer_is_an_outage(kubernetes: Kubernetes) -> None:
+    refused = [said(403, "Forbidden")]
+
+    def answer(method: str, path: str) -> tuple[int, dict[str, str], bytes] | None:
+        return refused.pop() if is_starting and refused else None
+
+    is_starting = False
+    with between(kubernetes, answer) as url, open_store(url) as store:
+        assert store.reserve("n", 5).first == 1
+        is_starting = True
+        error = refusal(lambda: store.reserve("n", 5))
+        assert isinstance(error, StoreError)
+        assert (error.code, error.is_lasting) == ("store.unavailable", False)
+        assert store.reserve("n", 5).first == 6
 
 
 def test_server_without_a_clock_is_refused(kubernetes: Kubernetes) -> None:

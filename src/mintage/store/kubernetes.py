@@ -287,8 +287,10 @@ class Connection:
             why += ": give its account the Role of deploy/kubernetes/store, in this namespace"
         elif not said:
             why += " is no answer of Kubernetes: check the address"
-        refused = StoreError(why, code="store.refused")
-        refused.is_lasting = is_denied
+        # An API that starts refuses everybody until it has read the roles, and a token may be replaced late.
+        was_allowed = is_denied and self.date is not None
+        refused = StoreError(why, code="store.unavailable" if was_allowed else "store.refused")
+        refused.is_lasting = is_denied and not was_allowed
         raise refused
 
     def _send(
