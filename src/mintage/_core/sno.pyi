@@ -7,12 +7,11 @@ from typing_extensions import Buffer, Unpack
 
 from mintage.store import Store
 
-from . import _ArrayIterator, _Clock, _Generator, _IDArray, _Instant, _Lease, _TimedID
+from . import _Clock, _Generator, _IDArray, _Instant, _Lease, _TimedID
 
 __all__ = [
     "ID",
     "Array",
-    "ArrayIterator",
     "Generator",
     "Overflow",
     "Snapshot",
@@ -57,10 +56,7 @@ class ID(_TimedID[ID]):
     def as_json(self) -> str | None: ...
 
 @final
-class Array(_IDArray[ID, Array, ArrayIterator]): ...
-
-@final
-class ArrayIterator(_ArrayIterator[ID]): ...
+class Array(_IDArray[ID, Array]): ...
 
 @final
 class Overflow:

@@ -4,7 +4,7 @@ from typing import Final, Literal, TypeAlias, final
 
 from typing_extensions import Buffer, Unpack
 
-from . import _Array, _ArrayIterator, _Lease, _NodeGenerator
+from . import _Array, _Lease, _NodeGenerator
 
 __all__ = [
     "DEFAULT",
@@ -15,7 +15,6 @@ __all__ = [
     "TWITTER",
     "Advice",
     "Array",
-    "ArrayIterator",
     "Generator",
     "Layout",
     "Parts",
@@ -82,11 +81,7 @@ class Array(_Array[int]):
     def __new__(cls, data: Buffer = b"", /, layout: Layout = ...) -> Array: ...
     @property
     def layout(self) -> Layout: ...
-    def __iter__(self) -> ArrayIterator: ...
     def __reduce__(self) -> tuple[type[Array], tuple[bytes, Layout]]: ...
-
-@final
-class ArrayIterator(_ArrayIterator[int]): ...
 
 DEFAULT: Final[Layout]
 TWITTER: Final[Layout]
