@@ -40,52 +40,6 @@ from . import uuid as uuid
 from . import views as views
 from . import xid as xid
 
-__all__ = [
-    "Annotation",
-    "Condition",
-    "FollowingClock",
-    "Held",
-    "ManualClock",
-    "Turn",
-    "Turns",
-    "arrow",
-    "as_function",
-    "build_profile",
-    "cached_ms",
-    "clock_facts",
-    "clocks",
-    "created_ns",
-    "cuid",
-    "cuid2",
-    "defaults",
-    "fork_generation",
-    "formats",
-    "generation",
-    "hold",
-    "kernel_random",
-    "ksuid",
-    "ksuid_ms",
-    "lane",
-    "locality",
-    "monotonic_s",
-    "nanoid",
-    "objectid",
-    "sandflake",
-    "sequence",
-    "sha1",
-    "sha3_256",
-    "sno",
-    "snowflake",
-    "start_generation",
-    "system_ns",
-    "typeid",
-    "ulid",
-    "use_doubles",
-    "uuid",
-    "views",
-    "xid",
-]
-
 build_profile: Final[str]
 
 _F = TypeVar("_F", bound=Callable[..., object])

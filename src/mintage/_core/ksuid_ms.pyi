@@ -5,8 +5,6 @@ from typing_extensions import Unpack
 
 from . import _IDArray, _Instant, _NodeGenerator, _TimedID
 
-__all__ = ["ID", "Array", "Generator", "max_at", "min_at"]
-
 @type_check_only
 class _Fields(_Instant, total=False):
     payload: str | int

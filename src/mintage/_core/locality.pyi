@@ -6,8 +6,6 @@ from typing_extensions import Unpack
 
 from . import _IDArray, _Instant, _Lease, _LeasedGenerator, _TimedID
 
-__all__ = ["ID", "Array", "Generator", "sequential_seed"]
-
 _Mode: TypeAlias = Literal["variable", "sequential"]
 
 @type_check_only

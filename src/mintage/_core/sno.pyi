@@ -9,18 +9,6 @@ from mintage.store import Store
 
 from . import _Clock, _Generator, _IDArray, _Instant, _Lease, _TimedID
 
-__all__ = [
-    "ID",
-    "Array",
-    "Generator",
-    "Overflow",
-    "Snapshot",
-    "encode_into",
-    "max_at",
-    "min_at",
-    "parse_into",
-]
-
 # Two bytes, such as b"A\n" or (65, 10), name a partition as well as an int does.
 _Partition: TypeAlias = int | bytes | tuple[int, int]
 

@@ -6,22 +6,6 @@ from typing_extensions import Buffer, Unpack
 
 from . import _Array, _Lease, _NodeGenerator
 
-__all__ = [
-    "DEFAULT",
-    "DISCORD",
-    "INSTAGRAM",
-    "JS_SAFE",
-    "SONYFLAKE",
-    "TWITTER",
-    "Advice",
-    "Array",
-    "Generator",
-    "Layout",
-    "Parts",
-    "node_from_macs",
-    "to_lines",
-]
-
 @final
 class Parts:
     @property

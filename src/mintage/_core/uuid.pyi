@@ -6,8 +6,6 @@ from typing_extensions import Unpack
 
 from . import _IDArray, _Lease, _NodeGenerator, _TimedID
 
-__all__ = ["ID", "Array", "Generator", "max_at", "min_at", "uuid3", "uuid4", "uuid5", "uuid7"]
-
 @final
 class ID(_TimedID[ID]):
     NIL: Final[ID]
