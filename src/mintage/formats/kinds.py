@@ -99,8 +99,6 @@ class Kind:
     it draws the bits at random."""
     node: str = ""
     """The argument of generators for a node number, if every ID has one."""
-    host: tuple[tuple[str, object], ...] = ()
-    """Arguments of generators that replace properties of the host and the process, and a value for each."""
 
     @property
     def module(self) -> ModuleType:
@@ -339,7 +337,6 @@ KINDS: Final = {
             (Option("mode", "the way to write counters (default: variable)", None, ("variable", "sequential")),),
             leases=True,
             node="pid",
-            host=(("mac", "0000000"),),
         ),
         Kind(
             "uuid",
@@ -375,7 +372,7 @@ KINDS: Final = {
                 Option("alphabet", "the characters, each once (default: the 64 of URLs)", "CHARACTERS", ()),
             ),
         ),
-        Kind("cuid", "CUID", "ch72gsb320000udocl363eofy", host=(("fingerprint", "0000"),)),
+        Kind("cuid", "CUID", "ch72gsb320000udocl363eofy"),
         Kind(
             "cuid2",
             "CUID2",
