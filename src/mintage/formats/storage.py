@@ -13,12 +13,11 @@ from mintage import typeid
 from mintage.errors import ArgumentError, ConfigError
 from mintage.formats.annotations import BY_CLASS, TypeIDs, find_kind
 from mintage.formats.cast import cast
+from mintage.formats.kinds import UUID_BYTES, Kind
 from mintage.formats.values import type_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping
-
-    from mintage.formats.kinds import Kind
 
 StorageForm = Literal["bytes", "uuid", "text", "integer"]
 """A storage form: the bytes of IDs, their UUID, or their usual text; of snowflakes always the integer."""
@@ -26,7 +25,6 @@ StorageForm = Literal["bytes", "uuid", "text", "integer"]
 _WIDE: Final = 63
 """The most bits of an ID in a signed integer of 64 bits."""
 _WIDE_DIGITS: Final = 20
-_UUID_BYTES: Final = 16
 
 
 def _as_uuid(id: Any) -> UUID:
@@ -60,7 +58,7 @@ def storage_forms(kind: Kind) -> tuple[StorageForm, ...]:
         return ("integer",)
     if kind.size is None:
         return ("text",)
-    if kind.size == _UUID_BYTES and hasattr(kind.python, "as_uuid"):
+    if kind.size == UUID_BYTES and hasattr(kind.python, "as_uuid"):
         return "uuid", "bytes", "text"
     return ("bytes", "uuid", "text") if kind.has_uuid else ("bytes", "text")
 
@@ -111,7 +109,7 @@ def column_of(kind: Kind, form: StorageForm, database: str) -> Column:
         return Column("varchar" if kind.size is None else "char", kind.length)
     if form == "uuid" and database == "postgresql":
         return Column("uuid")
-    return Column(_BINARY.get(database, "blob"), _UUID_BYTES if form == "uuid" else kind.size)
+    return Column(_BINARY.get(database, "blob"), UUID_BYTES if form == "uuid" else kind.size)
 
 
 def writer_of(kind: Kind, form: StorageForm, database: str) -> Callable[[Any], Any]:
