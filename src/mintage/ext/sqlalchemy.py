@@ -35,12 +35,12 @@ from uuid import UUID
 
 from mintage import ksuid, ksuid_ms, locality, objectid, sandflake, sno, snowflake, typeid, ulid, uuid, xid
 from mintage._core.typeid import check_prefix
-from mintage.errors import ArgumentError, ConfigError
+from mintage.errors import ArgumentError
 from mintage.ext._drivers import accept_ids
 from mintage.formats import storage
 from mintage.formats.annotations import TypeIDs
-from mintage.formats.catalogue import LAYOUTS, read_layout, write_layout
-from mintage.formats.kinds import KINDS, UUID_BYTES, Kind, snowflakes
+from mintage.formats.catalogue import LAYOUTS, write_layout
+from mintage.formats.kinds import KINDS, UUID_BYTES, Kind, layout_of, snowflakes
 from mintage.formats.storage import StorageForm
 from mintage.formats.values import integer_of, type_name
 from mintage.installation import missing
@@ -398,11 +398,8 @@ class SnowflakeType(IDType[int]):
     cache_ok = True
 
     def __init__(self, layout: snowflake.Layout | str = snowflake.DEFAULT) -> None:
-        found = LAYOUTS.get(layout) or read_layout(layout) if isinstance(layout, str) else layout
-        if not isinstance(found, snowflake.Layout):
-            raise ConfigError(f"{layout!r:.80} is no layout, such as 'twitter'", code="config.layout")
-        self.layout = found
-        self.kind = snowflakes(found)
+        self.layout = layout_of(layout)
+        self.kind = snowflakes(self.layout)
         super().__init__()
 
     def __repr__(self) -> str:

@@ -13,9 +13,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from mintage._core import typeid
-from mintage._core.formats import AMBIGUOUS_FORMATS, FORMATS, Format, of_layout
+from mintage._core.formats import AMBIGUOUS_FORMATS, FORMATS, Format, of_layout, read_layout
 from mintage._core.snowflake import DEFAULT, Layout
-from mintage.errors import ArgumentError, FieldError, ParseError
+from mintage.errors import ArgumentError, ConfigError, FieldError, ParseError
 from mintage.formats.values import MAX_SHOWN_BITS, integer_of, lost_digits, type_name
 
 if TYPE_CHECKING:
@@ -385,7 +385,18 @@ NAMES: Final = tuple(KINDS)
 """The names of all kinds, in the order of the list."""
 
 
-def snowflakes(layout: Layout) -> Kind:
-    """Return the kind of the snowflakes of a layout."""
-    made = replace(KINDS["snowflake"], layout=layout)
+def layout_of(layout: Layout | str) -> Layout:
+    """Return a layout as it is, or the layout of a text: its name, or its fields as migrations have them.
+
+    :raises ConfigError: ``config.layout``: the text is of no layout.
+    """
+    read = read_layout(layout) if isinstance(layout, str) else layout
+    if not isinstance(read, Layout):
+        raise ConfigError(f"{layout!a:.80} is no layout, such as 'twitter'", code="config.layout")
+    return read
+
+
+def snowflakes(layout: Layout | str) -> Kind:
+    """Return the kind of the snowflakes of a layout, which :func:`layout_of` reads."""
+    made = replace(KINDS["snowflake"], layout=layout_of(layout))
     return replace(made, example=str(int(made.example) & made.max))
