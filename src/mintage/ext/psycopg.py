@@ -81,7 +81,7 @@ def register(
     :raises ConfigError: ``config.form``: the IDs of a class have no such form.
     """
     adapters = context.adapters if context is not None else psycopg.adapters
-    dumpers = [(python, dumper) for python, form in chosen(forms).items() for dumper in _dumpers(form)]
+    dumpers = [(python, dumper) for python, form in chosen(forms).items() if form for dumper in _dumpers(form)]
     loaders = [(name, _loader(base, read)) for name, read in readers(load, _LOADED).items() for base in _LOADED[name]]
     for python, dumper in dumpers:
         adapters.register_dumper(python, dumper)

@@ -14,7 +14,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
 
-from mintage.formats.storage import WRITERS, StorageForm, chosen, readers, refuse, without_form
+from mintage.formats.storage import WRITERS, StorageForm, chosen, readers, refuse
 from mintage.installation import missing
 
 try:
@@ -66,9 +66,7 @@ def register(
     """
     sent, casts = chosen(forms), readers(load, _OIDS)
     for python, form in sent.items():
-        extensions.register_adapter(python, _SENT[form])
-    for python in without_form(forms):
-        extensions.register_adapter(python, refuse)
+        extensions.register_adapter(python, _SENT[form] if form else refuse)
     for name, read in casts.items():
         extensions.register_type(extensions.new_type((_OIDS[name],), "ID", _cast(name, read)), connection)
 

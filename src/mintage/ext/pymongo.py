@@ -57,7 +57,7 @@ def type_registry(
     :raises ArgumentError: ``argument.type``: a class that is no class of IDs.
     :raises ConfigError: ``config.form``: the IDs of a class have no such form.
     """
-    return TypeRegistry([*type_codecs, *(_Encoder(python, form) for python, form in chosen(forms).items())])
+    return TypeRegistry([*type_codecs, *(_Encoder(python, form) for python, form in chosen(forms).items() if form)])
 
 
 class _Encoder(TypeEncoder):

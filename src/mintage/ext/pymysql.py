@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from mintage.formats.storage import CLASSES, StorageForm, chosen, refuse, without_form, writer_of
+from mintage.formats.storage import CLASSES, StorageForm, chosen, refuse, writer_of
 from mintage.installation import missing
 
 if TYPE_CHECKING:
@@ -44,8 +44,7 @@ def register(connection: Any = None, *, forms: Mapping[type[Any], str | None] | 
     :raises ConfigError: ``config.form``: the IDs of a class have no such form.
     :raises ModuleNotFoundError: there is no connection, and PyMySQL is not installed.
     """
-    sent = {python: _sent(python, form) for python, form in chosen(forms).items()}
-    sent |= dict.fromkeys(without_form(forms), refuse)
+    sent = {python: _sent(python, form) if form else refuse for python, form in chosen(forms).items()}
     for encoders in _encoders_of_all() if connection is None else (connection.encoders,):
         encoders.update(sent)
 

@@ -17,7 +17,7 @@ from __future__ import annotations
 import sqlite3
 from typing import TYPE_CHECKING, Any
 
-from mintage.formats.storage import CLASSES, StorageForm, chosen, reader_of, refuse, without_form, writer_of
+from mintage.formats.storage import CLASSES, StorageForm, chosen, reader_of, refuse, writer_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -52,10 +52,9 @@ def register(module: ModuleType = sqlite3, *, forms: Mapping[type[Any], str | No
     """
     for python, form in chosen(forms).items():
         kind = CLASSES[python]
-        module.register_adapter(python, writer_of(kind, form, "sqlite"))
-        module.register_converter(kind.title.upper(), _converter(reader_of(kind, form), form))
-    for python in without_form(forms):
-        module.register_adapter(python, refuse)
+        module.register_adapter(python, writer_of(kind, form, "sqlite") if form else refuse)
+        if form:
+            module.register_converter(kind.title.upper(), _converter(reader_of(kind, form), form))
 
 
 def _converter(read: Callable[[Any], Any], form: StorageForm) -> Callable[[bytes], Any]:

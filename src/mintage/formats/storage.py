@@ -144,27 +144,19 @@ def reader_of(kind: Kind, form: StorageForm | None = None) -> Callable[[Any], An
     return read if form != "uuid" else lambda value: read(uuid_of(value))
 
 
-def chosen(named: Mapping[type[Any], str | None] | None) -> dict[type[Any], StorageForm]:
-    """Return the storage form of each class of IDs.
+def chosen(named: Mapping[type[Any], str | None] | None) -> dict[type[Any], StorageForm | None]:
+    """Return the storage form of each class of IDs, or ``None`` for a class that has none.
 
-    :param named: the forms of some classes, or ``None`` for a class that has none; the others have their default form.
+    :param named: the forms of some classes, or ``None``; the others have their default form.
     :raises ArgumentError: ``argument.type``: a key is no class of IDs.
     :raises ConfigError: ``config.form``: the IDs have no such form.
     """
-    named = named or {}
-    for python in named:
+    forms: dict[type[Any], StorageForm | None] = {python: storage_form(kind, None) for python, kind in CLASSES.items()}
+    for python, form in (named or {}).items():
         if python not in CLASSES:
             raise _no_class(python)
-    return {
-        python: storage_form(kind, named.get(python))
-        for python, kind in CLASSES.items()
-        if python not in named or named[python] is not None
-    }
-
-
-def without_form(named: Mapping[type[Any], str | None] | None) -> list[type[Any]]:
-    """Return the classes that have no form; see :func:`chosen`."""
-    return [python for python, form in (named or {}).items() if form is None]
+        forms[python] = None if form is None else storage_form(CLASSES[python], form)
+    return forms
 
 
 def refuse(id: object, *_: object) -> NoReturn:
