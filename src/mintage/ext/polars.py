@@ -73,13 +73,7 @@ def with_id(
         raise refused(frame, "polars.DataFrame", hint)
     check_name(name, frame.columns)
     column = pl.Series(name, arrow.new_ids_column(generator, frame.height, as_text=as_text))
-    return _inserted(frame, column, first=first)
-
-
-def _inserted(frame: pl.DataFrame, column: pl.Series, *, first: bool) -> pl.DataFrame:
-    if not frame.width:
-        return column.to_frame()
-    return frame.clone().insert_column(0 if first else frame.width, column)
+    return pl.DataFrame([column, *frame] if first else [*frame, column])
 
 
 _CASTS: Final = {
