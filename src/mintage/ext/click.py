@@ -1,13 +1,4 @@
-"""IDs as parameters of a command line of Click or Typer.
-
->>> import click
->>> from mintage import sno
->>> from mintage.ext.click import IDType
->>> @click.command
-... @click.argument("order", type=IDType(sno.ID))
-... def show(order: sno.ID) -> None:
-...     click.echo(order.time.isoformat())
-"""
+"""IDs as parameters of a command line of Click or Typer."""
 
 from __future__ import annotations
 
@@ -32,6 +23,7 @@ class IDType(click.ParamType):  # type: ignore[type-arg]  # before Click 8.5 it 
     ``Annotated[sno.ID, typer.Option(parser=sno.ID.parse)]``, or ``parser=IDType(snowflake.Str()).read``. A Typer that
     uses Pydantic, such as 0.29, needs only ``id: sno.ID``.
 
+    >>> import click
     >>> from click.testing import CliRunner
     >>> from mintage import sno
     >>> from mintage.ext.click import IDType

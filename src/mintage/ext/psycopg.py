@@ -1,13 +1,4 @@
-"""IDs in psycopg 3: as parameters of statements for PostgreSQL, and as values that it reads.
-
->>> import psycopg
->>> from mintage import sno
->>> from mintage.ext.psycopg import register
->>> def connect(url: str) -> psycopg.Connection:
-...     connection = psycopg.connect(url)
-...     register(connection, load={"bytea": sno.ID})
-...     return connection
-"""
+"""IDs in psycopg 3: as parameters of statements for PostgreSQL, and as values that it reads."""
 
 from __future__ import annotations
 
@@ -64,6 +55,7 @@ def register(
 
     A call replaces the storage forms of an earlier call.
 
+    >>> import psycopg
     >>> from mintage import sno
     >>> from mintage.ext.psycopg import register
     >>> def find(url: str, order: sno.ID) -> tuple[sno.ID] | None:

@@ -1,13 +1,4 @@
-"""IDs in psycopg2: as parameters of statements for PostgreSQL, and as values that it reads.
-
->>> import psycopg2
->>> from mintage import sno
->>> from mintage.ext.psycopg2 import register
->>> def connect(url: str) -> psycopg2.extensions.connection:
-...     connection = psycopg2.connect(url)
-...     register(connection, load={"bytea": sno.ID})
-...     return connection
-"""
+"""IDs in psycopg2: as parameters of statements for PostgreSQL, and as values that it reads."""
 
 from __future__ import annotations
 
@@ -47,6 +38,7 @@ def register(
 
     psycopg2 keeps the storage forms of parameters for the whole process. A call replaces those of an earlier call.
 
+    >>> import psycopg2
     >>> from mintage import sno
     >>> from mintage.ext.psycopg2 import register
     >>> def find(url: str, order: sno.ID) -> tuple[sno.ID] | None:

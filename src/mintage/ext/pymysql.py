@@ -1,13 +1,4 @@
-"""IDs in PyMySQL, mysqlclient and aiomysql: as parameters of statements for MySQL and MariaDB.
-
->>> import pymysql
->>> from mintage import sno
->>> from mintage.ext.pymysql import register
->>> def connect(**options: object) -> pymysql.Connection:
-...     connection = pymysql.connect(**options)
-...     register(connection, forms={sno.ID: "text"})
-...     return connection
-"""
+"""IDs in PyMySQL, mysqlclient and aiomysql: as parameters of statements for MySQL and MariaDB."""
 
 from __future__ import annotations
 

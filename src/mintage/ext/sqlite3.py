@@ -1,16 +1,4 @@
-"""IDs in the standard module ``sqlite3``: as parameters, and as values of columns that are declared so.
-
->>> import sqlite3
->>> from mintage import sno
->>> from mintage.ext.sqlite3 import register
->>> register()
->>> database = sqlite3.connect(":memory:", detect_types=sqlite3.PARSE_DECLTYPES)
->>> _ = database.execute("CREATE TABLE message (id SNO PRIMARY KEY)")
->>> sent = sno.new()
->>> _ = database.execute("INSERT INTO message VALUES (?)", (sent,))
->>> database.execute("SELECT id FROM message").fetchone() == (sent,)
-True
-"""
+"""IDs in the standard module ``sqlite3``: as parameters, and as values of columns that are declared so."""
 
 from __future__ import annotations
 
@@ -38,9 +26,11 @@ def register(module: ModuleType = sqlite3, *, forms: Mapping[type[Any], str | No
     >>> from mintage import sno
     >>> from mintage.ext.sqlite3 import register
     >>> register()
-    >>> with closing(sqlite3.connect(":memory:")) as database:
-    ...     database.execute("SELECT hex(?)", [sno.ID.parse("brpk4q72xwf2m63l")]).fetchone()
-    ('4E6F2160A0FF9A0A1033',)
+    >>> with closing(sqlite3.connect(":memory:", detect_types=sqlite3.PARSE_DECLTYPES)) as database:
+    ...     created = database.execute("CREATE TABLE message (id SNO PRIMARY KEY)")
+    ...     written = database.execute("INSERT INTO message VALUES (?)", [sno.ID.parse("brpk4q72xwf2m63l")])
+    ...     database.execute("SELECT id FROM message").fetchone()
+    (sno.ID.parse('brpk4q72xwf2m63l'),)
 
     :param module: ``sqlite3``, or a module that replaces it, such as ``pysqlite3``. The whole process is affected.
     :param forms: by class of IDs, the storage form: ``bytes``; ``uuid``, the 16 bytes of the UUID; or ``text``. Other
