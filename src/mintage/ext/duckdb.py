@@ -7,25 +7,8 @@
 >>> orders.columns, orders.select(node_expr("snowflake", "id")).fetchall()
 (['id', 'item'], [(786,), (786,)])
 
-The functions on relations read each ID of a column, and append what they find as a column:
-
->>> from mintage.ext.duckdb import minted_between, node_of, parse, text, time_expr, time_of
->>> ids = duckdb.sql("SELECT 175928847299117063 AS id")
->>> time_of(ids, "id", "discord").select("time = '2016-04-30 11:18:25.796Z'").fetchall()
-[(True,)]
->>> node_of(ids, "id", "twitter").fetchall()
-[(175928847299117063, 32)]
->>> parse(text(ids, "id", "discord"), "text", "discord", "parsed").fetchall()
-[(175928847299117063, '175928847299117063', 175928847299117063)]
-
-The expressions are DuckDB's own, so they also work on tables and files:
-
->>> from datetime import datetime, timezone
->>> may, june = datetime(2016, 5, 1, tzinfo=timezone.utc), datetime(2016, 6, 1, tzinfo=timezone.utc)
->>> ids.select(time_expr("discord", "id")).types
-[TIMESTAMP WITH TIME ZONE]
->>> ids.filter(minted_between("discord", "id", may, june)).fetchall()
-[]
+The functions on relations read each ID of a column, and append what they find as a column. The expressions are
+DuckDB's own, so they also work on tables and files.
 """
 
 from __future__ import annotations
