@@ -265,10 +265,6 @@ class Kind:
             raise FieldError(f"{self.name} {shown} is outside 0..{self.max} of its layout", code="field.range")
         return number
 
-    def write(self, id: Any) -> str:
-        """Return the usual text of an ID."""
-        return str(id)
-
     def time_of(self, id: Any) -> datetime | None:
         """Return the time of an ID, floored to its tick, as an aware UTC datetime; ``None`` if it has no time."""
         if self.layout is not None:

@@ -263,7 +263,7 @@ class IDField(Minted, models.Field):  # type: ignore[misc]
     def value_to_string(self, obj: Any) -> str | None:
         """Return the text of an instance's ID, for fixtures."""
         value = self.value_from_object(obj)
-        return None if value is None else self.kind.write(value)
+        return None if value is None else str(value)
 
     def formfield(self, **kwargs: Any) -> Any:
         """Return the form's field for the text of the ID."""
