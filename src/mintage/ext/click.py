@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from mintage.errors import MintError
-from mintage.formats.annotations import NAMED, kind_of
+from mintage.formats.annotations import kind_of
 from mintage.installation import missing
 
 try:
@@ -41,7 +41,7 @@ class IDType(click.ParamType):  # type: ignore[type-arg]  # before Click 8.5 it 
     """
 
     def __init__(self, of: Any) -> None:
-        self.kind: Final = NAMED[of] if isinstance(of, str) and of in NAMED else kind_of(of)
+        self.kind: Final = kind_of(of)
         self.name = self.kind.name
 
     def read(self, text: str) -> Any:

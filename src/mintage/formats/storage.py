@@ -27,13 +27,9 @@ _WIDE: Final = 63
 _WIDE_DIGITS: Final = 20
 
 
-def _as_uuid(id: Any) -> UUID:
-    return cast(id, UUID)
-
-
 WRITERS: Final[dict[StorageForm, Callable[[Any], Any]]] = {
     "bytes": bytes,
-    "uuid": _as_uuid,
+    "uuid": lambda one: cast(one, UUID),
     "text": str,
     "integer": int,
 }
@@ -118,7 +114,7 @@ def writer_of(kind: Kind, form: StorageForm, database: str) -> Callable[[Any], A
     if form == "integer" and column.type == "char":
         return f"{{:0{_WIDE_DIGITS}}}".format
     if form == "uuid" and column.type != "uuid":
-        return lambda one: _as_uuid(one).bytes
+        return lambda one: cast(one, UUID).bytes
     return WRITERS[form]
 
 
@@ -201,18 +197,13 @@ def readers(load: Mapping[str, Any] | None, types: Collection[str]) -> dict[str,
 
 
 def _loaded(name: str, of: object) -> Kind:
-    kind = _kind_of(of)
-    if kind == TypeIDs() and name in ("bytea", "uuid"):
-        message = f'{name} holds no prefix of a TypeID: load TypeID("user") in place of typeid.ID'
-        raise ArgumentError(message, code="argument.type")
-    return kind
-
-
-def _kind_of(of: object) -> Kind:
     # int, of snowflakes, and str are not in CLASSES: every driver knows them.
     kind = find_kind(of)
     if kind is None or kind.python not in CLASSES:
         raise _no_class(of)
+    if kind == TypeIDs() and name in ("bytea", "uuid"):
+        message = f'{name} holds no prefix of a TypeID: load TypeID("user") in place of typeid.ID'
+        raise ArgumentError(message, code="argument.type")
     return kind
 
 

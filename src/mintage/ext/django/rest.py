@@ -71,9 +71,7 @@ class IDField(serializers.Field):  # type: ignore[misc]
 
     def __init__(self, kind: object = None, **kwargs: Any) -> None:
         self._is_given = kind is not None
-        if isinstance(kind, str):
-            self.kind = NAMED[kind]
-        elif kind is not None:
+        if kind is not None:
             self.kind = kind if isinstance(kind, Kind) else kind_of(kind)
         super().__init__(**kwargs)
 
