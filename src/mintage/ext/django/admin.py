@@ -95,12 +95,8 @@ class MintedFilter(admin.FieldListFilter):  # type: ignore[misc]
     def choices(self, changelist: Any) -> Iterator[dict[str, Any]]:
         """Yield the links."""
         chosen = self._chosen()
-        yield {
-            "selected": chosen is None,
-            "query_string": changelist.get_query_string(remove=[self.parameter]),
-            "display": _("Any time"),
-        }
-        for word, (label, _start) in self._starts().items():
+        labels = {None: _("Any time"), **{word: label for word, (label, _start) in self._starts().items()}}
+        for word, label in labels.items():
             yield {
                 "selected": chosen == word,
                 "query_string": changelist.get_query_string({self.parameter: word}),
