@@ -95,8 +95,8 @@ class MintedFilter(admin.FieldListFilter):  # type: ignore[misc]
     def choices(self, changelist: Any) -> Iterator[dict[str, Any]]:
         """Yield the links."""
         chosen = self._chosen()
-        labels = {None: _("Any time"), **{word: label for word, (label, _start) in self._starts().items()}}
-        for word, label in labels.items():
+        labels = ((word, label) for word, (label, _start) in self._starts().items())
+        for word, label in ((None, _("Any time")), *labels):
             yield {
                 "selected": chosen == word,
                 "query_string": changelist.get_query_string({self.parameter: word}),
