@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from mintage.errors import ArgumentError, ConfigError, FieldError, MintError, ParseError
-from mintage.ext.pyarrow._filling import SIGNED, is_array, text_column
+from mintage.ext.pyarrow._filling import SIGNED, TEXT_MAX, is_array
 from mintage.formats.bits import (
     BitRange,
     field_bits,
@@ -388,15 +388,34 @@ def text(column: Any, scheme: Scheme) -> Any:
             values = pa.array(_integers(chunk, row, kind), mask=_null_mask(chunk))
             return values.cast(pa.string())
         chunk = _fixed(chunk, row, kind)
-        made = text_column(kind.module.Array(_packed(chunk, chunk.type.byte_width)))
+        made = _texts(_written(kind, _packed(chunk, chunk.type.byte_width)), len(chunk))
         return pc.if_else(chunk.is_valid(), made, None) if chunk.null_count else made
 
     return _mapped(column, texts)
 
 
+def _written(kind: Kind, packed: memoryview) -> Any:
+    """Return the packed texts of packed IDs."""
+    array, length = kind.module.Array, kind.length
+    rows = len(packed) // array.SIZE
+    out = np.empty(rows * length, np.uint8)
+    for start in range(0, rows, BLOCK):
+        ids = array(packed[start * array.SIZE : (start + BLOCK) * array.SIZE])
+        out[start * length : (start + BLOCK) * length] = np.frombuffer(ids.encode(), np.uint8)
+    return out
+
+
 def _binary(data: Any, size: int) -> pa.Array:
     buffer = pa.py_buffer(data)
     return pa.FixedSizeBinaryArray.from_buffers(pa.binary(size), buffer.size // size, [None, buffer])
+
+
+def _texts(packed: Any, count: int) -> pa.Array:
+    """Return an array of packed texts, all of one length."""
+    kind, width = (pa.string(), "int32") if len(packed) <= TEXT_MAX else (pa.large_string(), "int64")
+    offsets: Any = np.arange(count + 1, dtype=width)
+    offsets *= len(packed) // count if count else 0
+    return pa.Array.from_buffers(kind, count, [None, pa.py_buffer(offsets), pa.py_buffer(packed)])
 
 
 # Parsing.

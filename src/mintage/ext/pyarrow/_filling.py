@@ -55,11 +55,8 @@ def _column(batch: Any, source: Any, *, as_text: bool) -> pa.Array:
         return column.cast(pa.string()) if as_text else column
     # An Array implements the protocol of Arrow, and writes the type that pyarrow requests.
     ids = batch if len(batch) else scheme.module.Array()
-    return text_column(ids) if as_text else pa.array(ids)
-
-
-def text_column(ids: Any) -> pa.Array:
-    """Return the texts of an Array as a column: ``string``, or ``large_string`` if 32 bits cannot hold its offsets."""
+    if not as_text:
+        return pa.array(ids)
     size = sum(len(str(each)) for each in ids[:1]) * len(ids)
     return pa.array(ids, pa.string() if size <= TEXT_MAX else pa.large_string())
 
