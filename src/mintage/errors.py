@@ -220,456 +220,304 @@ class Entry:
         return f"Entry({self.error.__name__}, http={self.http}, resp={self.resp!r}, exit={self.exit})"
 
 
-def _entries(
-    error: type[MintError], http: int, resp: str, exit: int, rows: dict[str, tuple[str, str]]
-) -> dict[str, Entry]:
-    return {code: Entry(error, http, resp, exit, meaning, remedy) for code, (meaning, remedy) in rows.items()}
+_PREFIXES = {401: "NOAUTH", 403: "NOPERM", 429: "TRYAGAIN", 503: "TRYAGAIN"}
+"""The prefix of a RESP error by the HTTP status, where it is not ``ERR``."""
 
+_CODES: dict[tuple[type[MintError], int, int], dict[str, tuple[str, str]]] = {
+    (ArgumentError, 400, 2): {
+        "argument.type": (
+            "An argument has the wrong type.",
+            "Pass the type that the message names.",
+        ),
+    },
+    (ParseError, 400, 65): {
+        "parse.length": (
+            "The text or bytes have the wrong length.",
+            "Check that the ID was not cut or padded.",
+        ),
+        "parse.character": (
+            "A character is outside the scheme's alphabet.",
+            "Correct the character at the position in the message; parsing never guesses case or look-alikes.",
+        ),
+        "parse.unknown": (
+            "The value is not an ID of any known scheme.",
+            "Check the value; see `mintage schemes`.",
+        ),
+    },
+    (FieldError, 400, 65): {
+        "field.range": (
+            "A field's value is outside its range.",
+            "Use a value within the limits in the message.",
+        ),
+        "field.format": (
+            "A field's text is malformed, such as a MAC address.",
+            "Write it as the message shows.",
+        ),
+        "field.version": (
+            "A UUID is not of version b, so it has no such field.",
+            "Check `.version` before you read locality's fields.",
+        ),
+        "time.naive": (
+            "A datetime has no time zone.",
+            "Give it one, such as `datetime.now(timezone.utc)`.",
+        ),
+        "time.range": (
+            "A time is outside what the layout can hold.",
+            "See the limits in the message.",
+        ),
+        "time.order": (
+            "IDs of this scheme or layout do not sort by time.",
+            "Keep a column for the time, or use a scheme whose IDs sort by it.",
+        ),
+    },
+    (ConfigError, 500, 78): {
+        "config.layout": (
+            "A layout's fields are malformed or do not fit.",
+            "Correct the field declaration.",
+        ),
+        "config.bounds": (
+            "Sequence bounds leave too few numbers.",
+            "Leave at least 6 numbers between them.",
+        ),
+        "config.policy": (
+            "A policy or mode has no such value.",
+            "Use one of the values in the message.",
+        ),
+        "config.clock": (
+            "A clock is not usable.",
+            "Pass a ManualClock, or a callable that returns nanoseconds.",
+        ),
+        "config.wait": (
+            "`max_wait_ms` is out of range.",
+            "Use a whole number of milliseconds, 0 or more.",
+        ),
+        "config.snapshot": (
+            "A snapshot is malformed, or of a leased generator and restored without a store.",
+            "Pass the value that `Generator.snapshot()` returned; add `store=` if the generator was leased.",
+        ),
+        "config.buffer": (
+            "A buffer has items of another type, is read-only, not contiguous, or not a whole number of IDs.",
+            "Pass a writable, contiguous buffer of the items and the size in the message.",
+        ),
+        "config.store": (
+            "A store's URL is malformed, or no such store is known.",
+            "Correct the URL; see `open_store`.",
+        ),
+        "config.home": (
+            "`MINTAGE_HOME` is not an absolute path.",
+            "Set it to the absolute path of a directory, or to nothing.",
+        ),
+        "config.driver": (
+            "A store's driver is not installed.",
+            "Install the extra that the message names.",
+        ),
+        "config.platform": (
+            "The service runs on Linux and macOS only.",
+            "Run it there, or in WSL, and name it as the store: http://….",
+        ),
+        "config.form": (
+            "A scheme has no such storage form.",
+            "Use one of the forms in the message.",
+        ),
+        "config.setting": (
+            "A setting of the service has no such value, or there is no such setting.",
+            "Correct the setting that the message names; see `mintage serve --help`.",
+        ),
+        "config.insecure": (
+            "The service would accept every client: it has no keys, and its address is not loopback.",
+            "Configure keys, or pass `--insecure` if only trusted clients reach the network.",
+        ),
+        "config.plan": (
+            "A plan of Spark may give other rows, or the same in another order, when a part of it is run again.",
+            "Name the columns of an `order`, or pass `checkpoint=True`.",
+        ),
+        "config.volatile": (
+            "A server can lose acknowledged writes, such as a Redis server without an append-only file.",
+            "Make the server keep all writes; or accept repeated IDs after a crash, by `volatile=1` in the URL.",
+        ),
+    },
+    (ConfigError, 400, 78): {
+        "config.node": (
+            "A node number is outside its layout, or outside the share of its pool.",
+            "Use a node number within the limits.",
+        ),
+        "config.name": (
+            "The name of a pool or namespace is malformed.",
+            "Replace other characters, such as spaces and slashes, by `-`.",
+        ),
+        "config.span": (
+            "`span_ms` is out of range.",
+            "Use 1,000 to 86,400,000 milliseconds.",
+        ),
+    },
+    (ConfigError, 409, 78): {
+        "config.pool": (
+            "The pool belongs to another layout than the generator's, or is said to be unused but was used.",
+            "Name another pool; wait for the end of its quarantine.",
+        ),
+        "config.namespace": (
+            "The namespace exists already.",
+            "Use it as it is, or take another name.",
+        ),
+    },
+    (GenerationError, 503, 75): {
+        "clock.rollback": (
+            "The clock went back further than the generator may wait.",
+            "Wait `retry_after_ms`, or repair the clock.",
+        ),
+        "sequence.exhausted": (
+            "All sequence numbers of this tick are used.",
+            "Wait `retry_after_ms`, or spread the load over more nodes.",
+        ),
+    },
+    (GenerationError, 409, 65): {
+        "namespace.exhausted": (
+            "The namespace is at its maximum, or has fewer integers left than were asked for.",
+            "Create another namespace; trying again does not help.",
+        ),
+    },
+    (GenerationError, 410, 65): {
+        "namespace.retired": (
+            "The namespace was retired: it has ended for good, and its name never starts again.",
+            "Take another name.",
+        ),
+    },
+    (GenerationError, 500, 70): {
+        "clock.range": (
+            "The clock is outside what the layout can hold.",
+            "Repair the clock, or choose a layout that lasts longer.",
+        ),
+        "fork.shared_node": (
+            "A forked child has its parent's node number.",
+            "Create a generator in the child, with a node number of its own.",
+        ),
+        "generator.closed": (
+            "The generator, sequence or client was closed.",
+            "Create a new one.",
+        ),
+    },
+    (GenerationError, 500, 71): {
+        "system.random": (
+            "The operating system gave no random bytes.",
+            "Give the generator an explicit node number.",
+        ),
+    },
+    (LeaseError, 503, 75): {
+        "lease.none_free": (
+            "Every node number of a pool is leased, or may still be in use.",
+            "Wait `retry_after_ms`; stop a holder, or use a layout with more node numbers unless you chose one.",
+        ),
+        "lease.clock": (
+            "This clock is far from the store's.",
+            "Set the clock; run NTP.",
+        ),
+    },
+    (LeaseError, 409, 70): {
+        "lease.lost": (
+            "A lease could not be extended: its node number was granted to another holder, or revoked.",
+            'Create a new generator, or let this one take another node number: `on_lease_lost="move"`.',
+        ),
+    },
+    (LeaseError, 409, 65): {
+        "lease.unknown": (
+            "A node number was never leased.",
+            "See `mintage leases list`.",
+        ),
+        "lease.history": (
+            "`new_at` was called with a time in which another holder may have minted, or in which `new` mints.",
+            "Create a generator with `never_used=True` for old rows, and pass it earlier times.",
+        ),
+    },
+    (StoreError, 503, 75): {
+        "store.unavailable": (
+            "A store cannot be reached, or did not answer in time.",
+            "Wait `retry_after_ms`; mintage retries. Check that the server runs.",
+        ),
+    },
+    (StoreError, 500, 69): {
+        "store.refused": (
+            "A store answered with an error, for example because of a wrong password or a missing right.",
+            "Check what mintage needs there: the account's password and rights, the database, and free space.",
+        ),
+        "store.schema": (
+            "A store's tables were made by a newer mintage.",
+            "Upgrade mintage.",
+        ),
+    },
+    (RequestError, 400, 65): {
+        "request.malformed": (
+            "A request to the service is malformed.",
+            "Correct the request as the message says; see the reference of HTTP or of the Redis protocol.",
+        ),
+    },
+    (RequestError, 401, 77): {
+        "request.key": (
+            "A request has no key, or a key that the service does not know.",
+            "Send a key that the service is configured with; see `mintage keys new`.",
+        ),
+    },
+    (RequestError, 403, 77): {
+        "request.rights": (
+            "The key has no right to this request.",
+            "Give the key the right that the message names.",
+        ),
+        "request.namespaces": (
+            "The service creates no more namespaces: it has `max_namespaces` of them.",
+            "Raise `max_namespaces`, or create the namespace in the store: `mintage namespaces create`.",
+        ),
+    },
+    (RequestError, 404, 65): {
+        "request.path": (
+            "The service has nothing at this path.",
+            "See the reference of HTTP.",
+        ),
+        "request.namespace": (
+            "The namespace does not exist, and the service creates none at first use.",
+            "Create it, or turn on `auto_create`.",
+        ),
+    },
+    (RequestError, 405, 65): {
+        "request.method": (
+            "A path of the service has no such method.",
+            "Use one of the methods in the header `Allow`.",
+        ),
+    },
+    (RequestError, 409, 65): {
+        "request.stale": (
+            "The state changed after the console's form was made, or the form was sent twice.",
+            "Read what the action does now, and confirm that.",
+        ),
+    },
+    (RequestError, 413, 65): {
+        "request.size": (
+            "A request is larger than the service accepts.",
+            "Ask for less at once, or raise `max_request_bytes`.",
+        ),
+    },
+    (RequestError, 429, 75): {
+        "request.rate": (
+            "The requests for a namespace or with a key exceed its rate.",
+            "Wait `retry_after_ms`; ask for more IDs in one request, or raise the rate.",
+        ),
+    },
+    (RequestError, 503, 75): {
+        "request.busy": (
+            "The service is overloaded or stopping.",
+            "Wait `retry_after_ms`, or ask another instance.",
+        ),
+    },
+    (RequestError, 500, 70): {
+        "service.failed": (
+            "The service failed because of a bug.",
+            "Find the trace id in its log, and please report the bug.",
+        ),
+    },
+}
+"""Meaning and remedy of each code, by its class, HTTP status and exit code."""
 
 CATALOGUE: dict[str, Entry] = {
-    **_entries(
-        ArgumentError,
-        400,
-        "ERR",
-        2,
-        {
-            "argument.type": (
-                "An argument has the wrong type.",
-                "Pass the type that the message names.",
-            ),
-        },
-    ),
-    **_entries(
-        ParseError,
-        400,
-        "ERR",
-        65,
-        {
-            "parse.length": (
-                "The text or bytes have the wrong length.",
-                "Check that the ID was not cut or padded.",
-            ),
-            "parse.character": (
-                "A character is outside the scheme's alphabet.",
-                "Correct the character at the position in the message; parsing never guesses case or look-alikes.",
-            ),
-            "parse.unknown": (
-                "The value is not an ID of any known scheme.",
-                "Check the value; see `mintage schemes`.",
-            ),
-        },
-    ),
-    **_entries(
-        FieldError,
-        400,
-        "ERR",
-        65,
-        {
-            "field.range": (
-                "A field's value is outside its range.",
-                "Use a value within the limits in the message.",
-            ),
-            "field.format": (
-                "A field's text is malformed, such as a MAC address.",
-                "Write it as the message shows.",
-            ),
-            "field.version": (
-                "A UUID is not of version b, so it has no such field.",
-                "Check `.version` before you read locality's fields.",
-            ),
-            "time.naive": (
-                "A datetime has no time zone.",
-                "Give it one, such as `datetime.now(timezone.utc)`.",
-            ),
-            "time.range": (
-                "A time is outside what the layout can hold.",
-                "See the limits in the message.",
-            ),
-            "time.order": (
-                "IDs of this scheme or layout do not sort by time.",
-                "Keep a column for the time, or use a scheme whose IDs sort by it.",
-            ),
-        },
-    ),
-    **_entries(
-        ConfigError,
-        500,
-        "ERR",
-        78,
-        {
-            "config.layout": (
-                "A layout's fields are malformed or do not fit.",
-                "Correct the field declaration.",
-            ),
-            "config.bounds": (
-                "Sequence bounds leave too few numbers.",
-                "Leave at least 6 numbers between them.",
-            ),
-            "config.policy": (
-                "A policy or mode has no such value.",
-                "Use one of the values in the message.",
-            ),
-            "config.clock": (
-                "A clock is not usable.",
-                "Pass a ManualClock, or a callable that returns nanoseconds.",
-            ),
-            "config.wait": (
-                "`max_wait_ms` is out of range.",
-                "Use a whole number of milliseconds, 0 or more.",
-            ),
-            "config.snapshot": (
-                "A snapshot is malformed, or of a leased generator and restored without a store.",
-                "Pass the value that `Generator.snapshot()` returned; add `store=` if the generator was leased.",
-            ),
-            "config.buffer": (
-                "A buffer has items of another type, is read-only, not contiguous, or not a whole number of IDs.",
-                "Pass a writable, contiguous buffer of the items and the size in the message.",
-            ),
-            "config.store": (
-                "A store's URL is malformed, or no such store is known.",
-                "Correct the URL; see `open_store`.",
-            ),
-            "config.home": (
-                "`MINTAGE_HOME` is not an absolute path.",
-                "Set it to the absolute path of a directory, or to nothing.",
-            ),
-            "config.driver": (
-                "A store's driver is not installed.",
-                "Install the extra that the message names.",
-            ),
-            "config.platform": (
-                "The service runs on Linux and macOS only.",
-                "Run it there, or in WSL, and name it as the store: http://….",
-            ),
-            "config.form": (
-                "A scheme has no such storage form.",
-                "Use one of the forms in the message.",
-            ),
-            "config.setting": (
-                "A setting of the service has no such value, or there is no such setting.",
-                "Correct the setting that the message names; see `mintage serve --help`.",
-            ),
-            "config.insecure": (
-                "The service would accept every client: it has no keys, and its address is not loopback.",
-                "Configure keys, or pass `--insecure` if only trusted clients reach the network.",
-            ),
-            "config.plan": (
-                "A plan of Spark may give other rows, or the same in another order, when a part of it is run again.",
-                "Name the columns of an `order`, or pass `checkpoint=True`.",
-            ),
-            "config.volatile": (
-                "A server can lose acknowledged writes, such as a Redis server without an append-only file.",
-                "Make the server keep all writes; or accept repeated IDs after a crash, by `volatile=1` in the URL.",
-            ),
-        },
-    ),
-    **_entries(
-        ConfigError,
-        400,
-        "ERR",
-        78,
-        {
-            "config.node": (
-                "A node number is outside its layout, or outside the share of its pool.",
-                "Use a node number within the limits.",
-            ),
-            "config.name": (
-                "The name of a pool or namespace is malformed.",
-                "Replace other characters, such as spaces and slashes, by `-`.",
-            ),
-            "config.span": (
-                "`span_ms` is out of range.",
-                "Use 1,000 to 86,400,000 milliseconds.",
-            ),
-        },
-    ),
-    **_entries(
-        ConfigError,
-        409,
-        "ERR",
-        78,
-        {
-            "config.pool": (
-                "The pool belongs to another layout than the generator's, or is said to be unused but was used.",
-                "Name another pool; wait for the end of its quarantine.",
-            ),
-            "config.namespace": (
-                "The namespace exists already.",
-                "Use it as it is, or take another name.",
-            ),
-        },
-    ),
-    **_entries(
-        GenerationError,
-        503,
-        "TRYAGAIN",
-        75,
-        {
-            "clock.rollback": (
-                "The clock went back further than the generator may wait.",
-                "Wait `retry_after_ms`, or repair the clock.",
-            ),
-            "sequence.exhausted": (
-                "All sequence numbers of this tick are used.",
-                "Wait `retry_after_ms`, or spread the load over more nodes.",
-            ),
-        },
-    ),
-    **_entries(
-        GenerationError,
-        409,
-        "ERR",
-        65,
-        {
-            "namespace.exhausted": (
-                "The namespace is at its maximum, or has fewer integers left than were asked for.",
-                "Create another namespace; trying again does not help.",
-            ),
-        },
-    ),
-    **_entries(
-        GenerationError,
-        410,
-        "ERR",
-        65,
-        {
-            "namespace.retired": (
-                "The namespace was retired: it has ended for good, and its name never starts again.",
-                "Take another name.",
-            ),
-        },
-    ),
-    **_entries(
-        GenerationError,
-        500,
-        "ERR",
-        70,
-        {
-            "clock.range": (
-                "The clock is outside what the layout can hold.",
-                "Repair the clock, or choose a layout that lasts longer.",
-            ),
-            "fork.shared_node": (
-                "A forked child has its parent's node number.",
-                "Create a generator in the child, with a node number of its own.",
-            ),
-            "generator.closed": (
-                "The generator, sequence or client was closed.",
-                "Create a new one.",
-            ),
-        },
-    ),
-    **_entries(
-        GenerationError,
-        500,
-        "ERR",
-        71,
-        {
-            "system.random": (
-                "The operating system gave no random bytes.",
-                "Give the generator an explicit node number.",
-            ),
-        },
-    ),
-    **_entries(
-        LeaseError,
-        503,
-        "TRYAGAIN",
-        75,
-        {
-            "lease.none_free": (
-                "Every node number of a pool is leased, or may still be in use.",
-                "Wait `retry_after_ms`; stop a holder, or use a layout with more node numbers unless you chose one.",
-            ),
-            "lease.clock": (
-                "This clock is far from the store's.",
-                "Set the clock; run NTP.",
-            ),
-        },
-    ),
-    **_entries(
-        LeaseError,
-        409,
-        "ERR",
-        70,
-        {
-            "lease.lost": (
-                "A lease could not be extended: its node number was granted to another holder, or revoked.",
-                'Create a new generator, or let this one take another node number: `on_lease_lost="move"`.',
-            ),
-        },
-    ),
-    **_entries(
-        LeaseError,
-        409,
-        "ERR",
-        65,
-        {
-            "lease.unknown": (
-                "A node number was never leased.",
-                "See `mintage leases list`.",
-            ),
-            "lease.history": (
-                "`new_at` was called with a time in which another holder may have minted, or in which `new` mints.",
-                "Create a generator with `never_used=True` for old rows, and pass it earlier times.",
-            ),
-        },
-    ),
-    **_entries(
-        StoreError,
-        503,
-        "TRYAGAIN",
-        75,
-        {
-            "store.unavailable": (
-                "A store cannot be reached, or did not answer in time.",
-                "Wait `retry_after_ms`; mintage retries. Check that the server runs.",
-            ),
-        },
-    ),
-    **_entries(
-        StoreError,
-        500,
-        "ERR",
-        69,
-        {
-            "store.refused": (
-                "A store answered with an error, for example because of a wrong password or a missing right.",
-                "Check what mintage needs there: the account's password and rights, the database, and free space.",
-            ),
-            "store.schema": (
-                "A store's tables were made by a newer mintage.",
-                "Upgrade mintage.",
-            ),
-        },
-    ),
-    **_entries(
-        RequestError,
-        400,
-        "ERR",
-        65,
-        {
-            "request.malformed": (
-                "A request to the service is malformed.",
-                "Correct the request as the message says; see the reference of HTTP or of the Redis protocol.",
-            ),
-        },
-    ),
-    **_entries(
-        RequestError,
-        401,
-        "NOAUTH",
-        77,
-        {
-            "request.key": (
-                "A request has no key, or a key that the service does not know.",
-                "Send a key that the service is configured with; see `mintage keys new`.",
-            ),
-        },
-    ),
-    **_entries(
-        RequestError,
-        403,
-        "NOPERM",
-        77,
-        {
-            "request.rights": (
-                "The key has no right to this request.",
-                "Give the key the right that the message names.",
-            ),
-            "request.namespaces": (
-                "The service creates no more namespaces: it has `max_namespaces` of them.",
-                "Raise `max_namespaces`, or create the namespace in the store: `mintage namespaces create`.",
-            ),
-        },
-    ),
-    **_entries(
-        RequestError,
-        404,
-        "ERR",
-        65,
-        {
-            "request.path": (
-                "The service has nothing at this path.",
-                "See the reference of HTTP.",
-            ),
-            "request.namespace": (
-                "The namespace does not exist, and the service creates none at first use.",
-                "Create it, or turn on `auto_create`.",
-            ),
-        },
-    ),
-    **_entries(
-        RequestError,
-        405,
-        "ERR",
-        65,
-        {
-            "request.method": (
-                "A path of the service has no such method.",
-                "Use one of the methods in the header `Allow`.",
-            ),
-        },
-    ),
-    **_entries(
-        RequestError,
-        409,
-        "ERR",
-        65,
-        {
-            "request.stale": (
-                "The state changed after the console's form was made, or the form was sent twice.",
-                "Read what the action does now, and confirm that.",
-            ),
-        },
-    ),
-    **_entries(
-        RequestError,
-        413,
-        "ERR",
-        65,
-        {
-            "request.size": (
-                "A request is larger than the service accepts.",
-                "Ask for less at once, or raise `max_request_bytes`.",
-            ),
-        },
-    ),
-    **_entries(
-        RequestError,
-        429,
-        "TRYAGAIN",
-        75,
-        {
-            "request.rate": (
-                "The requests for a namespace or with a key exceed its rate.",
-                "Wait `retry_after_ms`; ask for more IDs in one request, or raise the rate.",
-            ),
-        },
-    ),
-    **_entries(
-        RequestError,
-        503,
-        "TRYAGAIN",
-        75,
-        {
-            "request.busy": (
-                "The service is overloaded or stopping.",
-                "Wait `retry_after_ms`, or ask another instance.",
-            ),
-        },
-    ),
-    **_entries(
-        RequestError,
-        500,
-        "ERR",
-        70,
-        {
-            "service.failed": (
-                "The service failed because of a bug.",
-                "Find the trace id in its log, and please report the bug.",
-            ),
-        },
-    ),
+    code: Entry(error, http, _PREFIXES.get(http, "ERR"), exit_code, meaning, remedy)
+    for (error, http, exit_code), codes in _CODES.items()
+    for code, (meaning, remedy) in codes.items()
 }
 """All error codes, each with its class, statuses and remedy."""

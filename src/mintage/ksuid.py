@@ -3,21 +3,11 @@
 >>> from mintage import ksuid
 >>> ksuid.ID.parse("0ujtsYcgvSTl8PAuAdqWYSMnLOv").time.isoformat()
 '2017-10-10T04:00:47+00:00'
+>>> ksuid.new() < ksuid.new()
+True
 
-:func:`min_at` and :func:`max_at` return the first and the last ID of an instant, for a range of IDs:
-
->>> from datetime import datetime, timezone
->>> when = datetime(2031, 5, 8, 23, 3, 34, 976000, tzinfo=timezone.utc)
->>> ksuid.min_at(when)
-ksuid.ID.parse('4YeMyBNyJrlQwV0OhD6G8Y9gKZs')
->>> ksuid.max_at(when)
-ksuid.ID.parse('4YeMyJB2M51n1ygARMtOvRGw2Bz')
-
-:func:`new` mints one ID; a :class:`Generator` mints many at once, as an :class:`Array`:
-
->>> ids = ksuid.Generator().batch(3)
->>> isinstance(ids, ksuid.Array), sorted(ids) == list(ids), ksuid.new() in ids
-(True, True, False)
+:func:`new` mints one ID; a :class:`Generator` mints many at once, as an :class:`Array`. :func:`min_at` and
+:func:`max_at` return the first and the last ID of an instant, for a range of IDs.
 """
 
 from __future__ import annotations

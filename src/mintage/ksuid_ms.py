@@ -3,21 +3,11 @@
 >>> from mintage import ksuid_ms
 >>> ksuid_ms.ID.parse("0ujtsU1u9Ae0uKlDsA7IeGETNgN").time.isoformat()
 '2017-10-10T04:00:47.120000+00:00'
+>>> ksuid_ms.new() < ksuid_ms.new()
+True
 
-:func:`min_at` and :func:`max_at` return the first and the last ID of an instant, for a range of IDs:
-
->>> from datetime import datetime, timezone
->>> when = datetime(2031, 5, 8, 23, 3, 34, 976000, tzinfo=timezone.utc)
->>> ksuid_ms.min_at(when)
-ksuid_ms.ID.parse('4YeMyIoORmy7J9sjz33gv5JV8ro')
->>> ksuid_ms.max_at(when)
-ksuid_ms.ID.parse('4YeMyIqHRJTQHj7C1PNV5RoHsoJ')
-
-:func:`new` mints one ID; a :class:`Generator` mints many at once, as an :class:`Array`:
-
->>> ids = ksuid_ms.Generator().batch(3)
->>> isinstance(ids, ksuid_ms.Array), sorted(ids) == list(ids), ksuid_ms.new() in ids
-(True, True, False)
+:func:`new` mints one ID; a :class:`Generator` mints many at once, as an :class:`Array`. :func:`min_at` and
+:func:`max_at` return the first and the last ID of an instant, for a range of IDs.
 """
 
 from __future__ import annotations

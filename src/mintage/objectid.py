@@ -3,21 +3,11 @@
 >>> from mintage import objectid
 >>> objectid.ID.parse("507f1f77bcf86cd799439011").time.isoformat()
 '2012-10-17T21:13:27+00:00'
+>>> objectid.new() < objectid.new()
+True
 
-:func:`min_at` and :func:`max_at` return the first and the last ID of an instant, for a range of IDs:
-
->>> from datetime import datetime, timezone
->>> when = datetime(2031, 5, 8, 23, 3, 34, 976000, tzinfo=timezone.utc)
->>> objectid.min_at(when)
-objectid.ID.parse('7365bec60000000000000000')
->>> objectid.max_at(when)
-objectid.ID.parse('7365bec6ffffffffffffffff')
-
-:func:`new` mints one ID; a :class:`Generator` mints many at once, as an :class:`Array`:
-
->>> ids = objectid.Generator().batch(3)
->>> isinstance(ids, objectid.Array), sorted(ids) == list(ids), objectid.new() in ids
-(True, True, False)
+:func:`new` mints one ID; a :class:`Generator` mints many at once, as an :class:`Array`. :func:`min_at` and
+:func:`max_at` return the first and the last ID of an instant, for a range of IDs.
 """
 
 from __future__ import annotations

@@ -3,21 +3,11 @@
 >>> from mintage import sandflake
 >>> sandflake.ID.parse("05E4ECYW2G0G40R40000A1G710").time.isoformat()
 '2017-05-27T00:00:00.020000+00:00'
+>>> sandflake.new() < sandflake.new()
+True
 
-:func:`min_at` and :func:`max_at` return the first and the last ID of an instant, for a range of IDs:
-
->>> from datetime import datetime, timezone
->>> when = datetime(2031, 5, 8, 23, 3, 34, 976000, tzinfo=timezone.utc)
->>> sandflake.min_at(when)
-sandflake.ID.parse('071CAW9S800000000000000000')
->>> sandflake.max_at(when)
-sandflake.ID.parse('071CAW9S83ZZZZZZZZZZZZZZZW')
-
-:func:`new` mints one ID; a :class:`Generator` mints many at once, as an :class:`Array`:
-
->>> ids = sandflake.Generator().batch(3)
->>> isinstance(ids, sandflake.Array), sorted(ids) == list(ids), sandflake.new() in ids
-(True, True, False)
+:func:`new` mints one ID; a :class:`Generator` mints many at once, as an :class:`Array`. :func:`min_at` and
+:func:`max_at` return the first and the last ID of an instant, for a range of IDs.
 """
 
 from __future__ import annotations

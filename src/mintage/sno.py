@@ -7,36 +7,12 @@
 >>> sno.ID.parse(str(order)) == order
 True
 
-The first and the last ID of an instant are the bounds of a range of IDs:
-
->>> from datetime import datetime, timezone
->>> when = datetime(2031, 5, 8, 23, 3, 34, 976000, tzinfo=timezone.utc)
->>> sno.min_at(when), sno.max_at(when)
-(sno.ID.parse('brpk4q7222222222'), sno.ID.parse('brpk4q73xxxxxxxx'))
-
 A :class:`Generator` of your own mints many IDs at once, as an :class:`Array`. :func:`encode_into` and
-:func:`parse_into` convert packed IDs in buffers of yours:
+:func:`parse_into` convert packed IDs in buffers of yours. :func:`min_at` and :func:`max_at` return the first and the
+last ID of an instant, which are the bounds of a range of IDs.
 
->>> generator = sno.Generator(partition=1)
->>> ids = generator.batch(1000)
->>> text, packed = bytearray(16_000), bytearray(10_000)
->>> sno.encode_into(ids, text), sno.parse_into(text, packed)
-(1000, 1000)
->>> sno.Array(packed) == ids
-True
-
-A :class:`Snapshot` is the state of a generator. Another process restores it, and mints after it:
-
->>> saved = sno.Snapshot.from_json(generator.snapshot().to_json())
->>> sno.Generator.restore(saved).new() > ids[-1]
-True
-
-A generator calls ``on_overflow`` with an :class:`Overflow` when it has used up the sequence numbers of a tick, and
-waits:
-
->>> def log(overflow: sno.Overflow) -> None:
-...     print(f"{overflow.count} calls wait at {overflow.now}")
->>> busy = sno.Generator(partition=2, on_overflow=log)
+A :class:`Snapshot` is the state of a generator. Another process restores it, and mints after it. A generator calls
+``on_overflow`` with an :class:`Overflow` when it has used up the sequence numbers of a tick, and waits.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-r"""snowflake: 64-bit integers of time, node and sequence number, in any layout.
+"""snowflake: 64-bit integers of time, node and sequence number, in any layout.
 
 >>> from mintage import snowflake
 >>> generator = snowflake.Generator(node=786)
@@ -18,13 +18,7 @@ not round) are known; :meth:`Layout.advise` returns an :class:`Advice` for yours
 (True, True)
 
 A batch is an :class:`Array`; :func:`to_lines` writes one ID a line. :func:`new` mints one ID, under a node number that
-mintage leases. :func:`node_from_macs` computes a node number from MAC addresses, for fleets that use that rule already:
-
->>> ids = generator.batch(2)
->>> isinstance(ids, snowflake.Array), snowflake.to_lines(ids).count(b"\n")
-(True, 2)
->>> isinstance(snowflake.new(), int), snowflake.node_from_macs(["0a:1b:2c:3d:4e:5f"])
-(True, 646)
+mintage leases. :func:`node_from_macs` computes a node number from MAC addresses, for fleets that use that rule already.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-r"""Integers, bytes and IDs as text in other bases: base 32, 36, 58, 62 and 64, and hex.
+"""Integers, bytes and IDs as text in other bases: base 32, 36, 58, 62 and 64, and hex.
 
 All IDs of a class have texts of one length, which sort as the IDs do. The exception is ``base64url``, whose digits are
 not in the order of ASCII. The text of an int is as short as possible, or has the width that you give; texts of one
@@ -9,10 +9,6 @@ width sort as the ints do.
 '0123456789abcdef'
 >>> text.encode(255, "hex"), text.encode(255, "base36", width=4)
 ('ff', '0073')
->>> text.decode("0073", "base36")
-255
->>> text.encode(b"\x00\x01\xff", "base58"), text.decode_bytes("1119p", "base58", 3)
-('1119p', b'\x00\x01\xff')
 """
 
 from __future__ import annotations

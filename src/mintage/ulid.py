@@ -3,21 +3,11 @@
 >>> from mintage import ulid
 >>> ulid.ID.parse("01ARZ3NDEKTSV4RRFFQ69G5FAV").time.isoformat()
 '2016-07-30T23:54:10.259000+00:00'
+>>> ulid.new() < ulid.new()
+True
 
-:func:`min_at` and :func:`max_at` return the first and the last ID of an instant, for a range of IDs:
-
->>> from datetime import datetime, timezone
->>> when = datetime(2031, 5, 8, 23, 3, 34, 976000, tzinfo=timezone.utc)
->>> ulid.min_at(when)
-ulid.ID.parse('01RB2Q2EA00000000000000000')
->>> ulid.max_at(when)
-ulid.ID.parse('01RB2Q2EA0ZZZZZZZZZZZZZZZZ')
-
-:func:`new` mints one ID; a :class:`Generator` mints many at once, as an :class:`Array`:
-
->>> ids = ulid.Generator().batch(3)
->>> isinstance(ids, ulid.Array), sorted(ids) == list(ids), ulid.new() in ids
-(True, True, False)
+:func:`new` mints one ID; a :class:`Generator` mints many at once, as an :class:`Array`. :func:`min_at` and
+:func:`max_at` return the first and the last ID of an instant, for a range of IDs.
 """
 
 from __future__ import annotations

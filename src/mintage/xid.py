@@ -3,21 +3,11 @@
 >>> from mintage import xid
 >>> xid.ID.parse("9m4e2mr0ui3e8a215n4g").time.isoformat()
 '2011-03-22T17:50:19+00:00'
+>>> xid.new() < xid.new()
+True
 
-:func:`min_at` and :func:`max_at` return the first and the last ID of an instant, for a range of IDs:
-
->>> from datetime import datetime, timezone
->>> when = datetime(2031, 5, 8, 23, 3, 34, 976000, tzinfo=timezone.utc)
->>> xid.min_at(when)
-xid.ID.parse('edirthg0000000000000')
->>> xid.max_at(when)
-xid.ID.parse('edirthnvvvvvvvvvvvvg')
-
-:func:`new` mints one ID; a :class:`Generator` mints many at once, as an :class:`Array`:
-
->>> ids = xid.Generator().batch(3)
->>> isinstance(ids, xid.Array), sorted(ids) == list(ids), xid.new() in ids
-(True, True, False)
+:func:`new` mints one ID; a :class:`Generator` mints many at once, as an :class:`Array`. :func:`min_at` and
+:func:`max_at` return the first and the last ID of an instant, for a range of IDs.
 """
 
 from __future__ import annotations

@@ -725,7 +725,7 @@ def test_type_can_be_wrapped_and_subclassed() -> None:
 def test_invalid_form_or_layout_is_refused() -> None:
     for form in ("uuid", "hex", 3):
         with pytest.raises(ConfigError) as caught:
-            TYPES["xid"](form)
+            TYPES["xid"](form)  # type: ignore[arg-type]
         assert caught.value.code == "config.form"
     for layout in ("", "nothing", "time:99 x:1 @0 1ms", 5):
         with pytest.raises(ConfigError) as caught:

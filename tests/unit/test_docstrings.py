@@ -55,10 +55,6 @@ def test_every_public_name_has_an_example(name: str) -> None:
     assert [each for each in public if not has_example(module, each)] == []
 
 
-#: Its purpose is elsewhere: an iterator comes of an Array.
-WITHOUT = {"ArrayIterator"}
-
-
 def members() -> Iterator[tuple[str, Any]]:
     """Every public class, method and function of the extension, by its name."""
     found: dict[str, Any] = {"mintage.Sequence": mintage.Sequence}
@@ -66,7 +62,7 @@ def members() -> Iterator[tuple[str, Any]]:
         found[f"mintage.testing.{clock}"] = getattr(_core, clock)
     for name in (*NAMES, "typeid"):
         for public, value in vars(importlib.import_module(f"mintage._core.{name}")).items():
-            if not public.startswith("_") and callable(value) and public not in WITHOUT:
+            if not public.startswith("_") and callable(value):
                 found[f"mintage.{name}.{public}"] = value
     for name, value in found.items():
         if name not in {"mintage.typeid.check_prefix", "mintage.typeid.pattern"}:

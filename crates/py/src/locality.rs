@@ -492,7 +492,6 @@ pub fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let py = module.py();
     module.add_class::<LocalityId>()?;
     module.add_class::<Array>()?;
-    module.add_class::<ArrayIterator>()?;
     module.add_class::<Generator>()?;
     module.add_function(wrap_pyfunction!(sequential_seed, module)?)?;
     hot::install_id::<LocalityId>(py)?;

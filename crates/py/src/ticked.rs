@@ -426,7 +426,6 @@ macro_rules! ticked {
             let py = module.py();
             module.add_class::<$class>()?;
             module.add_class::<Array>()?;
-            module.add_class::<ArrayIterator>()?;
             module.add_class::<Generator>()?;
             module.add_function(wrap_pyfunction!(min_at, module)?)?;
             module.add_function(wrap_pyfunction!(max_at, module)?)?;

@@ -648,7 +648,6 @@ pub fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let py = module.py();
     module.add_class::<UuidId>()?;
     module.add_class::<Array>()?;
-    module.add_class::<ArrayIterator>()?;
     module.add_class::<Generator>()?;
     for function in [
         wrap_pyfunction!(uuid3, module)?,

@@ -40,52 +40,6 @@ from . import uuid as uuid
 from . import views as views
 from . import xid as xid
 
-__all__ = [
-    "Annotation",
-    "Condition",
-    "FollowingClock",
-    "Held",
-    "ManualClock",
-    "Turn",
-    "Turns",
-    "arrow",
-    "as_function",
-    "build_profile",
-    "cached_ms",
-    "clock_facts",
-    "clocks",
-    "created_ns",
-    "cuid",
-    "cuid2",
-    "defaults",
-    "fork_generation",
-    "formats",
-    "generation",
-    "hold",
-    "kernel_random",
-    "ksuid",
-    "ksuid_ms",
-    "lane",
-    "locality",
-    "monotonic_s",
-    "nanoid",
-    "objectid",
-    "sandflake",
-    "sequence",
-    "sha1",
-    "sha3_256",
-    "sno",
-    "snowflake",
-    "start_generation",
-    "system_ns",
-    "typeid",
-    "ulid",
-    "use_doubles",
-    "uuid",
-    "views",
-    "xid",
-]
-
 build_profile: Final[str]
 
 _F = TypeVar("_F", bound=Callable[..., object])
@@ -160,7 +114,6 @@ _Clock: TypeAlias = ManualClock | FollowingClock | Callable[[], int]
 
 _I = TypeVar("_I")
 _A = TypeVar("_A")
-_W = TypeVar("_W")
 
 @type_check_only
 class _Value:
@@ -213,6 +166,7 @@ class _Array(Generic[_I]):
     def to_lines(self) -> bytes: ...
     def tolist(self) -> list[_I]: ...
     def tobytes(self) -> bytes: ...
+    def __iter__(self) -> Iterator[_I]: ...
     def __len__(self) -> int: ...
     @overload
     def __getitem__(self, index: SupportsIndex, /) -> _I: ...
@@ -227,18 +181,12 @@ class _Array(Generic[_I]):
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
 
 @type_check_only
-class _IDArray(_Array[_I], Generic[_I, _A, _W]):
+class _IDArray(_Array[_I], Generic[_I, _A]):
     def __new__(cls, data: Buffer = b"", /) -> Self: ...
     @staticmethod
     def parse(text: str | Buffer, /) -> _A: ...
     def encode(self) -> bytes: ...
-    def __iter__(self) -> _W: ...
     def __reduce__(self) -> tuple[type[Self], tuple[bytes]]: ...
-
-@type_check_only
-class _ArrayIterator(Iterator[_I]):
-    def __iter__(self) -> Self: ...
-    def __next__(self) -> _I: ...
 
 @type_check_only
 class _ClosableIterator(Iterator[_I]):

@@ -1,7 +1,5 @@
 from typing import Literal, Protocol, TypeAlias, final, type_check_only
 
-__all__ = ["Column"]
-
 @type_check_only
 class _Exportable(Protocol):
     def __arrow_c_array__(self, requested_schema: object | None = None) -> tuple[object, object]: ...

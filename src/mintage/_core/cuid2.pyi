@@ -2,8 +2,6 @@ from typing import final
 
 from . import _Clock, _TextGenerator
 
-__all__ = ["Generator"]
-
 @final
 class Generator(_TextGenerator):
     def __new__(cls, length: int = 24, *, clock: _Clock | None = None) -> Generator: ...

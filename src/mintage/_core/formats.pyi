@@ -3,20 +3,6 @@ from typing import Final, Literal, final
 
 from .snowflake import Layout
 
-__all__ = [
-    "AMBIGUOUS_FORMATS",
-    "FORMATS",
-    "MAC_FRAGMENTS",
-    "MAX_SHARDS",
-    "Format",
-    "Part",
-    "locality_node",
-    "of_layout",
-    "read_layout",
-    "read_pool_layout",
-    "write_layout",
-]
-
 @final
 class Part:
     @property

@@ -3,9 +3,7 @@ from typing import final, type_check_only
 
 from typing_extensions import Unpack
 
-from . import _ArrayIterator, _IDArray, _Instant, _NodeGenerator, _TimedID
-
-__all__ = ["ID", "Array", "ArrayIterator", "Generator", "max_at", "min_at"]
+from . import _IDArray, _Instant, _NodeGenerator, _TimedID
 
 @type_check_only
 class _Fields(_Instant, total=False):
@@ -22,10 +20,7 @@ class ID(_TimedID[ID]):
     def payload(self) -> str: ...
 
 @final
-class Array(_IDArray[ID, Array, ArrayIterator]): ...
-
-@final
-class ArrayIterator(_ArrayIterator[ID]): ...
+class Array(_IDArray[ID, Array]): ...
 
 @final
 class Generator(_NodeGenerator[ID, Array]): ...

@@ -3,19 +3,6 @@ from typing import Final, final
 from mintage._core.sequence import Sequence
 from mintage.lease.segment_client import SegmentClient
 
-__all__ = [
-    "MAX_REPLY_BATCH",
-    "MOST_ALLOC",
-    "MOST_ALLOC_NAME",
-    "MOST_WORDS",
-    "Bucket",
-    "HttpSession",
-    "Lane",
-    "RespSession",
-    "http_date",
-    "is_trace",
-]
-
 MAX_REPLY_BATCH: Final[int]
 MOST_ALLOC: Final[int]
 MOST_ALLOC_NAME: Final[int]

@@ -4,9 +4,7 @@ from uuid import UUID
 
 from typing_extensions import Unpack
 
-from . import _ArrayIterator, _IDArray, _Instant, _Lease, _LeasedGenerator, _TimedID
-
-__all__ = ["ID", "Array", "ArrayIterator", "Generator", "sequential_seed"]
+from . import _IDArray, _Instant, _Lease, _LeasedGenerator, _TimedID
 
 _Mode: TypeAlias = Literal["variable", "sequential"]
 
@@ -36,10 +34,7 @@ class ID(_TimedID[ID]):
     def as_uuid(self) -> UUID: ...
 
 @final
-class Array(_IDArray[ID, Array, ArrayIterator]): ...
-
-@final
-class ArrayIterator(_ArrayIterator[ID]): ...
+class Array(_IDArray[ID, Array]): ...
 
 @final
 class Generator(_LeasedGenerator[ID, Array]):

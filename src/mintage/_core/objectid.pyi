@@ -4,9 +4,7 @@ from typing import final, type_check_only
 from bson import ObjectId
 from typing_extensions import Unpack
 
-from . import _ArrayIterator, _IDArray, _Instant, _Lease, _LeasedGenerator, _TimedID
-
-__all__ = ["ID", "Array", "ArrayIterator", "Generator", "max_at", "min_at"]
+from . import _IDArray, _Instant, _Lease, _LeasedGenerator, _TimedID
 
 @type_check_only
 class _Fields(_Instant, total=False):
@@ -27,10 +25,7 @@ class ID(_TimedID[ID]):
     def counter(self) -> int: ...
 
 @final
-class Array(_IDArray[ID, Array, ArrayIterator]): ...
-
-@final
-class ArrayIterator(_ArrayIterator[ID]): ...
+class Array(_IDArray[ID, Array]): ...
 
 @final
 class Generator(_LeasedGenerator[ID, Array]):

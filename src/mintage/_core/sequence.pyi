@@ -4,8 +4,6 @@ from mintage.store import Store
 
 from . import _ClosableIterator
 
-__all__ = ["Buffer", "Sequence"]
-
 @final
 class Buffer:
     def __new__(cls) -> Buffer: ...

@@ -7,20 +7,7 @@ from typing_extensions import Buffer, Unpack
 
 from mintage.store import Store
 
-from . import _ArrayIterator, _Clock, _Generator, _IDArray, _Instant, _Lease, _TimedID
-
-__all__ = [
-    "ID",
-    "Array",
-    "ArrayIterator",
-    "Generator",
-    "Overflow",
-    "Snapshot",
-    "encode_into",
-    "max_at",
-    "min_at",
-    "parse_into",
-]
+from . import _Clock, _Generator, _IDArray, _Instant, _Lease, _TimedID
 
 # Two bytes, such as b"A\n" or (65, 10), name a partition as well as an int does.
 _Partition: TypeAlias = int | bytes | tuple[int, int]
@@ -57,10 +44,7 @@ class ID(_TimedID[ID]):
     def as_json(self) -> str | None: ...
 
 @final
-class Array(_IDArray[ID, Array, ArrayIterator]): ...
-
-@final
-class ArrayIterator(_ArrayIterator[ID]): ...
+class Array(_IDArray[ID, Array]): ...
 
 @final
 class Overflow:

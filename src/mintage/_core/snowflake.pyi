@@ -4,24 +4,7 @@ from typing import Final, Literal, TypeAlias, final
 
 from typing_extensions import Buffer, Unpack
 
-from . import _Array, _ArrayIterator, _Lease, _NodeGenerator
-
-__all__ = [
-    "DEFAULT",
-    "DISCORD",
-    "INSTAGRAM",
-    "JS_SAFE",
-    "SONYFLAKE",
-    "TWITTER",
-    "Advice",
-    "Array",
-    "ArrayIterator",
-    "Generator",
-    "Layout",
-    "Parts",
-    "node_from_macs",
-    "to_lines",
-]
+from . import _Array, _Lease, _NodeGenerator
 
 @final
 class Parts:
@@ -82,11 +65,7 @@ class Array(_Array[int]):
     def __new__(cls, data: Buffer = b"", /, layout: Layout = ...) -> Array: ...
     @property
     def layout(self) -> Layout: ...
-    def __iter__(self) -> ArrayIterator: ...
     def __reduce__(self) -> tuple[type[Array], tuple[bytes, Layout]]: ...
-
-@final
-class ArrayIterator(_ArrayIterator[int]): ...
 
 DEFAULT: Final[Layout]
 TWITTER: Final[Layout]

@@ -4,8 +4,6 @@ from uuid import UUID
 
 from . import _ClosableIterator, _Value
 
-__all__ = ["ID", "Generator", "check_prefix", "pattern"]
-
 class _Source(Protocol):
     def new(self) -> Any: ...
     def close(self) -> None: ...

@@ -4,9 +4,7 @@ from uuid import UUID
 
 from typing_extensions import Unpack
 
-from . import _ArrayIterator, _IDArray, _Lease, _NodeGenerator, _TimedID
-
-__all__ = ["ID", "Array", "ArrayIterator", "Generator", "max_at", "min_at", "uuid3", "uuid4", "uuid5", "uuid7"]
+from . import _IDArray, _Lease, _NodeGenerator, _TimedID
 
 @final
 class ID(_TimedID[ID]):
@@ -68,10 +66,7 @@ class ID(_TimedID[ID]):
     def custom_c(self) -> str: ...
 
 @final
-class Array(_IDArray[ID, Array, ArrayIterator]): ...
-
-@final
-class ArrayIterator(_ArrayIterator[ID]): ...
+class Array(_IDArray[ID, Array]): ...
 
 @final
 class Generator(_NodeGenerator[ID, Array]):

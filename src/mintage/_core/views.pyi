@@ -2,8 +2,6 @@ from typing import Final, final
 
 from typing_extensions import Buffer
 
-__all__ = ["BASES", "Permutation", "decode", "encode"]
-
 BASES: Final[dict[str, str]]
 
 @final

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import ModuleType
 from typing import Any
 
 from mintage._core import defaults
@@ -10,24 +11,21 @@ from mintage.formats.kinds import KINDS
 from mintage.formats.values import type_name
 
 
-def _default(name: str) -> Any:
-    # The generator that `new` uses now: a test may have replaced it.
-    kind = KINDS[name].module.Generator
-    return next(each for each in defaults() if isinstance(each, kind))
-
-
 def generator_of(generator: object) -> Any:
     """Return a generator as it is, or the default one of a scheme by its name or module.
 
     :raises ArgumentError: it is something else, such as a function, which an engine may call any number of times.
     :raises ConfigError: ``config.policy``: no such scheme.
     """
-    name = generator if isinstance(generator, str) else _module_of(generator)
-    if name is not None:
+    name = generator
+    if isinstance(generator, ModuleType) and generator.__name__.startswith("mintage."):
+        name = generator.__name__.removeprefix("mintage.")
+    if isinstance(name, str):
         if name not in KINDS:
             message = f"generator {name!a:.40} is not one of {', '.join(KINDS)}"
             raise ConfigError(message, code="config.policy")
-        return _default(name)
+        # The generator that `new` uses now: a test may have replaced it.
+        return next(each for each in defaults() if isinstance(each, KINDS[name].module.Generator))
     if type(generator).__module__.partition(".")[0] != "mintage" or not hasattr(generator, "batch"):
         message = (
             f"generator must be one of mintage's, or a scheme's name, not {type_name(type(generator))}: "
@@ -35,11 +33,6 @@ def generator_of(generator: object) -> Any:
         )
         raise ArgumentError(message, code="argument.type")
     return generator
-
-
-def _module_of(generator: object) -> str | None:
-    path = getattr(generator, "__spec__", None) and getattr(generator, "__name__", "")
-    return str(path).removeprefix("mintage.") if path and str(path).startswith("mintage.") else None
 
 
 def check_name(name: object, taken: Any) -> None:

@@ -1,10 +1,4 @@
-"""IDs in asyncpg: as parameters of a connection, and as values that it reads.
-
->>> import asyncpg
->>> from mintage.ext.asyncpg import register
->>> async def connect(url: str) -> asyncpg.Pool:
-...     return await asyncpg.create_pool(url, init=register)
-"""
+"""IDs in asyncpg: as parameters of a connection, and as values that it reads."""
 
 from __future__ import annotations
 
@@ -40,6 +34,7 @@ async def register(
     For a pool, write ``asyncpg.create_pool(url, init=register)``. asyncpg accepts no codec of a domain, so the codecs
     are for the types on which columns and domains are based. asyncpg sends and reads all other values as before.
 
+    >>> import asyncpg
     >>> from mintage import sno
     >>> from mintage.ext.asyncpg import register
     >>> async def find(url: str, order: sno.ID) -> sno.ID | None:

@@ -1,14 +1,4 @@
-"""IDs in cattrs: objects in your classes, text in unstructured data.
-
->>> import cattrs
->>> from mintage import sno
->>> from mintage.ext.cattrs import register
->>> converter = register(cattrs.Converter())
->>> converter.structure(["brpk4q72xwf2m63l"], list[sno.ID])
-[sno.ID.parse('brpk4q72xwf2m63l')]
->>> converter.unstructure(_)
-['brpk4q72xwf2m63l']
-"""
+"""IDs in cattrs: objects in your classes, text in unstructured data."""
 
 from __future__ import annotations
 
@@ -48,6 +38,8 @@ def register(converter: C) -> C:
     >>> converter = register(make_converter())
     >>> converter.loads('["brpk4q72xwf2m63l"]', list[sno.ID])
     [sno.ID.parse('brpk4q72xwf2m63l')]
+    >>> converter.unstructure(_)
+    ['brpk4q72xwf2m63l']
 
     :param converter: one of cattrs, preconfigured or not.
     :returns: the same converter.

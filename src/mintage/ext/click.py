@@ -1,20 +1,11 @@
-"""IDs as parameters of a command line of Click or Typer.
-
->>> import click
->>> from mintage import sno
->>> from mintage.ext.click import IDType
->>> @click.command
-... @click.argument("order", type=IDType(sno.ID))
-... def show(order: sno.ID) -> None:
-...     click.echo(order.time.isoformat())
-"""
+"""IDs as parameters of a command line of Click or Typer."""
 
 from __future__ import annotations
 
 from typing import Any, Final
 
 from mintage.errors import MintError
-from mintage.formats.annotations import NAMED, kind_of
+from mintage.formats.annotations import kind_of
 from mintage.installation import missing
 
 try:
@@ -32,6 +23,7 @@ class IDType(click.ParamType):  # type: ignore[type-arg]  # before Click 8.5 it 
     ``Annotated[sno.ID, typer.Option(parser=sno.ID.parse)]``, or ``parser=IDType(snowflake.Str()).read``. A Typer that
     uses Pydantic, such as 0.29, needs only ``id: sno.ID``.
 
+    >>> import click
     >>> from click.testing import CliRunner
     >>> from mintage import sno
     >>> from mintage.ext.click import IDType
@@ -49,7 +41,7 @@ class IDType(click.ParamType):  # type: ignore[type-arg]  # before Click 8.5 it 
     """
 
     def __init__(self, of: Any) -> None:
-        self.kind: Final = NAMED[of] if isinstance(of, str) and of in NAMED else kind_of(of)
+        self.kind: Final = kind_of(of)
         self.name = self.kind.name
 
     def read(self, text: str) -> Any:

@@ -7,25 +7,8 @@
 >>> orders.columns, orders.select(node_expr("snowflake", "id")).fetchall()
 (['id', 'item'], [(786,), (786,)])
 
-The functions on relations read each ID of a column, and append what they find as a column:
-
->>> from mintage.ext.duckdb import minted_between, node_of, parse, text, time_expr, time_of
->>> ids = duckdb.sql("SELECT 175928847299117063 AS id")
->>> time_of(ids, "id", "discord").select("time = '2016-04-30 11:18:25.796Z'").fetchall()
-[(True,)]
->>> node_of(ids, "id", "twitter").fetchall()
-[(175928847299117063, 32)]
->>> parse(text(ids, "id", "discord"), "text", "discord", "parsed").fetchall()
-[(175928847299117063, '175928847299117063', 175928847299117063)]
-
-The expressions are DuckDB's own, so they also work on tables and files:
-
->>> from datetime import datetime, timezone
->>> may, june = datetime(2016, 5, 1, tzinfo=timezone.utc), datetime(2016, 6, 1, tzinfo=timezone.utc)
->>> ids.select(time_expr("discord", "id")).types
-[TIMESTAMP WITH TIME ZONE]
->>> ids.filter(minted_between("discord", "id", may, june)).fetchall()
-[]
+The functions on relations read each ID of a column, and append what they find as a column. The expressions are
+DuckDB's own, so they also work on tables and files.
 """
 
 from __future__ import annotations
@@ -51,12 +34,6 @@ if TYPE_CHECKING:
     from mintage.ext.columns import Scheme
 
 __all__ = ["field_of", "minted_between", "node_expr", "node_of", "parse", "text", "time_expr", "time_of", "with_id"]
-
-
-def _relation(frame: Any) -> Any:
-    if not isinstance(frame, duckdb.DuckDBPyRelation):
-        raise refused(frame, "duckdb.DuckDBPyRelation, such as connection.sql(…) returns")
-    return frame
 
 
 def _scanned(relation: Any, __mintage_rows: Any) -> duckdb.DuckDBPyRelation:
@@ -89,12 +66,14 @@ def with_id(
     :raises FieldError: ``field.format``: the relation has a column of that name, in upper or lower case.
     :raises MintError: as ``batch``.
     """
-    _check_name(name, _relation(frame))
+    _check_name(name, frame)
     table = frame.to_arrow_table()
     return _scanned(frame, arrow.with_id(table, generator, name, first=first, as_text=as_text))
 
 
 def _check_name(name: str, relation: Any) -> None:
+    if not isinstance(relation, duckdb.DuckDBPyRelation):
+        raise refused(relation, "duckdb.DuckDBPyRelation, such as connection.sql(…) returns")
     # DuckDB does not tell upper and lower case apart in names.
     check_name(name.lower() if isinstance(name, str) else name, [each.lower() for each in relation.columns])
 
@@ -102,7 +81,7 @@ def _check_name(name: str, relation: Any) -> None:
 def _decoded(
     relation: Any, column: str, name: str, function: Callable[..., Any], *arguments: Any, **options: Any
 ) -> duckdb.DuckDBPyRelation:
-    _check_name(name, _relation(relation))
+    _check_name(name, relation)
     if column not in relation.columns:
         message = f"there is no column {column!a:.40}" if isinstance(column, str) else "column must be str"
         kind = FieldError if isinstance(column, str) else ArgumentError
@@ -110,14 +89,10 @@ def _decoded(
     table = relation.to_arrow_table()
     ids = table.column(column)
     if str(relation.types[relation.columns.index(column)]) == "UUID" and function is not arrow.parse:
-        ids = _bytes_of_uuids(ids)
+        # It is text in Arrow unless ``arrow_lossless_conversion`` is set.
+        ids = arrow.parse(ids, "uuid") if ids.type == "string" else ids
     made = function(ids, *arguments, **options)
     return _scanned(relation, table.append_column(name, made))
-
-
-def _bytes_of_uuids(ids: Any) -> Any:
-    """Return a column of ``UUID`` as bytes. It is text in Arrow unless ``arrow_lossless_conversion`` is set."""
-    return arrow.parse(ids, "uuid") if ids.type == "string" else ids
 
 
 def time_of(

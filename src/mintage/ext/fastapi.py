@@ -25,9 +25,5 @@ __all__ = ["register"]
 
 
 def register() -> None:
-    """Make ``jsonable_encoder`` write IDs as text, for the whole process. A snowflake is an ``int``, and stays one.
-
-    >>> from mintage.ext.fastapi import register
-    >>> register()
-    """
+    """Make ``jsonable_encoder`` write IDs as text, for the whole process. A snowflake is an ``int``, and stays one."""
     ENCODERS_BY_TYPE.update(dict.fromkeys(CLASSES, str))

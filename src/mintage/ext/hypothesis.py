@@ -8,15 +8,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import UTC, datetime
-from functools import cache, partial
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from mintage import snowflake, typeid
-from mintage._core import ManualClock
+from mintage import snowflake, text, typeid
 from mintage._core.typeid import check_prefix
 from mintage.errors import ArgumentError, FieldError
+from mintage.formats.bits import BitRange, fixed_bits, time_bits
 from mintage.formats.kinds import KINDS, NAMES, Kind, listed
-from mintage.formats.times import stamp, unix_ns, utc
+from mintage.formats.times import MS, stamp, unix_ns, utc
 from mintage.installation import missing
 
 
@@ -46,8 +46,6 @@ if TYPE_CHECKING:
 __all__ = ["ids", "snowflakes", "texts", "typeids"]
 
 _LAST: Final = datetime(9999, 12, 31, 23, 59, 59, 999999, tzinfo=UTC)
-_SOME_NS: Final = 1_800_000_000 * 10**9
-_DIGITS: Final = "0123456789abcdefghijklmnopqrstuvwxyz"
 
 
 def ids(
@@ -143,42 +141,16 @@ def texts(scheme: str, **options: Any) -> SearchStrategy[str]:
 
 
 def _numbers(kind: Kind, min_time: Any, max_time: Any, fields: dict[str, Any]) -> SearchStrategy[Any]:
-    parts: list[SearchStrategy[int]] = []
-    times, low = [], kind.format.bits
-    known = {part.name for part in kind.format.parts if part.role not in ("fixed", "time")}
-    _check_names(kind, known, fields)
-    fixed = 0
-    for part in kind.format.parts:
-        low -= part.bits
-        if part.role == "fixed":
-            fixed |= _sample(kind) & (((1 << part.bits) - 1) << low)
-            continue
-        if part.role == "time":
-            times.append((low, part.bits))
-            continue
-        values = _values(kind, part.name, (1 << part.bits) - 1, fields.get(part.name))
-        parts.append(values.map(partial(_shifted, low=low)))
-    if times:
-        parts.insert(0, _times(kind, times, min_time, max_time))
-    numbers: SearchStrategy[int] = st.tuples(*parts).map(lambda values: fixed + sum(values))
-    return numbers if kind.layout else numbers.map(partial(_of_number, kind))
+    chosen = [part for part in kind.format.parts if part.role not in ("fixed", "time")]
+    _check_names(kind, {part.name for part in chosen}, fields)
+    fixed = sum(value << run.low for run, value in fixed_bits(kind.format))
+    values = [_values(kind, part.name, (1 << part.bits) - 1, fields.get(part.name)) for part in chosen]
 
+    def of_values(time: int, *values: int) -> Any:
+        number = fixed + time + sum(value << part.low for value, part in zip(values, chosen, strict=True))
+        return number if kind.layout else kind.python.from_int(number)
 
-def _shifted(value: int, low: int) -> int:
-    return value << low
-
-
-def _of_number(kind: Kind, number: int) -> Any:
-    return kind.python.from_bytes(number.to_bytes(kind.size or 0, "big"))
-
-
-@cache
-def _sample(kind: Kind) -> int:
-    """Return one ID as a number, for the bits that are the same in all IDs."""
-    if kind.layout:
-        return 0
-    generator = kind.module.Generator(clock=ManualClock(_SOME_NS), **dict(kind.host))
-    return int.from_bytes(bytes(generator.new()), "big")
+    return st.builds(of_values, _times(kind, min_time, max_time), *values)
 
 
 def _check_names(kind: Kind, known: set[str], fields: dict[str, Any]) -> None:
@@ -204,27 +176,23 @@ def _checked(kind: Kind, name: str, most: int, value: Any) -> int:
     return value
 
 
-def _times(kind: Kind, placed: list[tuple[int, int]], min_time: Any, max_time: Any) -> SearchStrategy[int]:
-    """Return a strategy for the bits of times in a range.
-
-    :param placed: the lowest bit and the width of each part of the time, the most significant first.
-    """
-    zero = _sample(kind)
-    for low, bits in placed:
-        zero &= ~(((1 << bits) - 1) << low)
-    first = kind.format.time_ns(zero) or 0
-    units = [(low, (kind.format.time_ns(zero | 1 << low) or 0) - first) for low, _ in placed]
-    (_, longest), (_, tick) = units[0], units[-1]
-    most = (longest << placed[0][1]) // tick - 1
-    return st.integers(*_bounds(kind, first, tick, most, min_time, max_time)).map(partial(_split, tick, units))
+def _times(kind: Kind, min_time: Any, max_time: Any) -> SearchStrategy[int]:
+    """Return a strategy for the bits of times in a range."""
+    time = time_bits(kind.format)
+    longest, tick = time.runs[0], time.runs[-1].weight
+    most = (longest.weight << longest.bits) // tick - 1
+    unit = MS if time.unit == "ms" else 1
+    return st.integers(*_bounds(kind, time.base * unit, tick * unit, most, min_time, max_time)).map(
+        partial(_split, time.runs)
+    )
 
 
-def _split(tick: int, units: list[tuple[int, int]], ticks: int) -> int:
+def _split(runs: tuple[BitRange, ...], ticks: int) -> int:
     """Return the bits of a time, whose parts count different units."""
-    number, rest = 0, ticks * tick
-    for low, unit in units:
-        count, rest = divmod(rest, unit)
-        number |= count << low
+    number, rest = 0, ticks * runs[-1].weight
+    for run in runs:
+        count, rest = divmod(rest, run.weight)
+        number |= count << run.low
     return number
 
 
@@ -247,7 +215,7 @@ def _text_ids(kind: Kind, min_time: Any, max_time: Any, fields: dict[str, Any]) 
     """Return a strategy for IDs that are text. They have no fields: each part is a time, fixed, or any characters."""
     _check_names(kind, set(), fields)
     generator = kind.module.Generator()
-    digits = getattr(generator, "alphabet", _DIGITS)
+    digits = getattr(generator, "alphabet", text.BASES["base36"])
     sample, parts = generator.new(), []
     has_time = any(part.role == "time" for part in kind.format.parts)
     if not has_time and (min_time, max_time) != (None, None):
@@ -259,16 +227,8 @@ def _text_ids(kind: Kind, min_time: Any, max_time: Any, fields: dict[str, Any]) 
         elif part.role == "time":
             # Times of 8 digits only: from 2059 on they have a ninth, and IDs no longer sort.
             low, high = _bounds(kind, 36**7 * 1_000_000, 1_000_000, 36**8 - 36**7 - 1, min_time, max_time)
-            parts.append(st.integers(low + 36**7, high + 36**7).map(_base36))
+            parts.append(st.integers(low + 36**7, high + 36**7).map(partial(text.encode, base="base36")))
         else:
             letters = [digit for digit in digits if digit.isalpha()] if part.is_checked else sorted(digits)
             parts.append(st.text(letters, min_size=length, max_size=length))
     return st.tuples(*parts).map("".join)
-
-
-def _base36(number: int) -> str:
-    written = ""
-    while number:
-        number, digit = divmod(number, 36)
-        written = _DIGITS[digit] + written
-    return written

@@ -1,11 +1,4 @@
-"""IDs in the standard library's ``json``, and in libraries with the same ``default``, such as orjson.
-
->>> import json
->>> from mintage import sno
->>> from mintage.ext.json import default
->>> json.dumps({"id": sno.ID.parse("brpk4q72xwf2m63l")}, default=default)
-'{"id": "brpk4q72xwf2m63l"}'
-"""
+"""IDs in the standard library's ``json``, and in libraries with the same ``default``, such as orjson."""
 
 from __future__ import annotations
 

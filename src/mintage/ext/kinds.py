@@ -1,11 +1,4 @@
-"""Annotations that name the kind of IDs of a ``str`` or a ``typeid.ID``, for Pydantic, msgspec, cattrs and Click.
-
->>> from typing import Annotated
->>> from mintage import typeid
->>> from mintage.ext.kinds import TextID, TypeID
->>> ShortID = Annotated[str, TextID("nanoid")]
->>> UserID = Annotated[typeid.ID, TypeID("user")]
-"""
+"""Annotations that name the kind of IDs of a ``str`` or a ``typeid.ID``, for Pydantic, msgspec, cattrs and Click."""
 
 from __future__ import annotations
 

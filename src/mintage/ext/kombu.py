@@ -26,9 +26,6 @@ def register() -> None:
 
     Call it where the application of Celery is made, so that the callers and the workers both do. A snowflake is an
     ``int``, which kombu carries as a number.
-
-    >>> from mintage.ext.kombu import register
-    >>> register()
     """
     for python, kind in CLASSES.items():
         register_type(python, f"mintage.{kind.name}", str, kind.read)

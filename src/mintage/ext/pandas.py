@@ -7,19 +7,7 @@
 >>> orders.dtypes["id"], node_of(orders["id"], "snowflake").tolist()
 (dtype('int64'), [786, 786])
 
-The functions read each ID of a column. The expressions are pandas' own, for ``frame.assign`` and ``frame[…]``:
-
->>> from datetime import datetime, timezone
->>> from mintage.ext.pandas import minted_between, node_expr, parse, text, time_expr, time_of
->>> ids = parse(pd.Series(["175928847299117063"]), "discord")
->>> text(ids, "discord").tolist(), time_of(ids, "discord")[0].isoformat()
-(['175928847299117063'], '2016-04-30T11:18:25.796000+00:00')
->>> may, june = datetime(2016, 5, 1, tzinfo=timezone.utc), datetime(2016, 6, 1, tzinfo=timezone.utc)
->>> frame = pd.DataFrame({"id": ids})
->>> if hasattr(pd, "col"):  # since pandas 3
-...     frame = frame.assign(time=time_expr("discord"), node=node_expr("discord"))
-...     frame = frame[minted_between("discord", "id", may, june)]
-...     assert frame.empty
+The functions read each ID of a column. The expressions are pandas' own, for ``frame.assign`` and ``frame[…]``.
 """
 
 from __future__ import annotations

@@ -7,17 +7,7 @@
 >>> orders.schema["id"], orders.select(node_expr("snowflake", "id"))["id"].to_list()
 (Int64, [786, 786])
 
-The functions read each ID of a ``Series``. The expressions are Polars' own, so they also work in a ``LazyFrame``:
-
->>> from datetime import datetime, timezone
->>> from mintage.ext.polars import minted_between, node_of, parse, text, time_expr, time_of
->>> ids = parse(pl.Series("id", ["175928847299117063"]), "discord")
->>> text(ids, "discord").to_list(), time_of(ids, "discord")[0].isoformat(), node_of(ids, "twitter").to_list()
-(['175928847299117063'], '2016-04-30T11:18:25.796000+00:00', [32])
->>> may, june = datetime(2016, 5, 1, tzinfo=timezone.utc), datetime(2016, 6, 1, tzinfo=timezone.utc)
->>> frame = ids.to_frame().lazy().filter(minted_between("discord", "id", may, june))
->>> frame.select(time_expr("discord")).collect().height
-0
+The functions read each ID of a ``Series``. The expressions are Polars' own, so they also work in a ``LazyFrame``.
 """
 
 from __future__ import annotations
@@ -73,13 +63,7 @@ def with_id(
         raise refused(frame, "polars.DataFrame", hint)
     check_name(name, frame.columns)
     column = pl.Series(name, arrow.new_ids_column(generator, frame.height, as_text=as_text))
-    return _inserted(frame, column, first=first)
-
-
-def _inserted(frame: pl.DataFrame, column: pl.Series, *, first: bool) -> pl.DataFrame:
-    if not frame.width:
-        return column.to_frame()
-    return frame.clone().insert_column(0 if first else frame.width, column)
+    return pl.DataFrame([column, *frame] if first else [*frame, column])
 
 
 _CASTS: Final = {

@@ -1,13 +1,4 @@
-"""IDs in psycopg 3: as parameters of statements for PostgreSQL, and as values that it reads.
-
->>> import psycopg
->>> from mintage import sno
->>> from mintage.ext.psycopg import register
->>> def connect(url: str) -> psycopg.Connection:
-...     connection = psycopg.connect(url)
-...     register(connection, load={"bytea": sno.ID})
-...     return connection
-"""
+"""IDs in psycopg 3: as parameters of statements for PostgreSQL, and as values that it reads."""
 
 from __future__ import annotations
 
@@ -64,6 +55,7 @@ def register(
 
     A call replaces the storage forms of an earlier call.
 
+    >>> import psycopg
     >>> from mintage import sno
     >>> from mintage.ext.psycopg import register
     >>> def find(url: str, order: sno.ID) -> tuple[sno.ID] | None:
@@ -81,7 +73,7 @@ def register(
     :raises ConfigError: ``config.form``: the IDs of a class have no such form.
     """
     adapters = context.adapters if context is not None else psycopg.adapters
-    dumpers = [(python, dumper) for python, form in chosen(forms).items() for dumper in _dumpers(form)]
+    dumpers = [(python, dumper) for python, form in chosen(forms).items() if form for dumper in _dumpers(form)]
     loaders = [(name, _loader(base, read)) for name, read in readers(load, _LOADED).items() for base in _LOADED[name]]
     for python, dumper in dumpers:
         adapters.register_dumper(python, dumper)

@@ -1,20 +1,11 @@
-"""IDs in psycopg2: as parameters of statements for PostgreSQL, and as values that it reads.
-
->>> import psycopg2
->>> from mintage import sno
->>> from mintage.ext.psycopg2 import register
->>> def connect(url: str) -> psycopg2.extensions.connection:
-...     connection = psycopg2.connect(url)
-...     register(connection, load={"bytea": sno.ID})
-...     return connection
-"""
+"""IDs in psycopg2: as parameters of statements for PostgreSQL, and as values that it reads."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
 
-from mintage.formats.storage import WRITERS, StorageForm, chosen, readers, refuse, without_form
+from mintage.formats.storage import WRITERS, StorageForm, chosen, readers, refuse
 from mintage.installation import missing
 
 try:
@@ -47,6 +38,7 @@ def register(
 
     psycopg2 keeps the storage forms of parameters for the whole process. A call replaces those of an earlier call.
 
+    >>> import psycopg2
     >>> from mintage import sno
     >>> from mintage.ext.psycopg2 import register
     >>> def find(url: str, order: sno.ID) -> tuple[sno.ID] | None:
@@ -66,9 +58,7 @@ def register(
     """
     sent, casts = chosen(forms), readers(load, _OIDS)
     for python, form in sent.items():
-        extensions.register_adapter(python, _SENT[form])
-    for python in without_form(forms):
-        extensions.register_adapter(python, refuse)
+        extensions.register_adapter(python, _SENT[form] if form else refuse)
     for name, read in casts.items():
         extensions.register_type(extensions.new_type((_OIDS[name],), "ID", _cast(name, read)), connection)
 

@@ -1,19 +1,10 @@
-"""IDs in PyMySQL, mysqlclient and aiomysql: as parameters of statements for MySQL and MariaDB.
-
->>> import pymysql
->>> from mintage import sno
->>> from mintage.ext.pymysql import register
->>> def connect(**options: object) -> pymysql.Connection:
-...     connection = pymysql.connect(**options)
-...     register(connection, forms={sno.ID: "text"})
-...     return connection
-"""
+"""IDs in PyMySQL, mysqlclient and aiomysql: as parameters of statements for MySQL and MariaDB."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from mintage.formats.storage import CLASSES, StorageForm, chosen, refuse, without_form, writer_of
+from mintage.formats.storage import CLASSES, StorageForm, chosen, refuse, writer_of
 from mintage.installation import missing
 
 if TYPE_CHECKING:
@@ -44,8 +35,7 @@ def register(connection: Any = None, *, forms: Mapping[type[Any], str | None] | 
     :raises ConfigError: ``config.form``: the IDs of a class have no such form.
     :raises ModuleNotFoundError: there is no connection, and PyMySQL is not installed.
     """
-    sent = {python: _sent(python, form) for python, form in chosen(forms).items()}
-    sent |= dict.fromkeys(without_form(forms), refuse)
+    sent = {python: _sent(python, form) if form else refuse for python, form in chosen(forms).items()}
     for encoders in _encoders_of_all() if connection is None else (connection.encoders,):
         encoders.update(sent)
 

@@ -108,7 +108,7 @@ def with_ids(
     if frame.isStreaming:
         raise ConfigError("a stream cannot be counted: use with_ids in foreachBatch", code="config.plan")
     _check_new(frame, name)
-    columns = _names(frame, order, "order", _ORDERED, least=0)
+    columns = _names(frame, order, "order", _KEYED, least=0)
     if isinstance(sequence, Sequence) and store is not None:
         raise ArgumentError("store must be None where sequence is a Sequence: it has its own", code="argument.type")
     if checkpoint:
@@ -554,7 +554,6 @@ _KEYED: Final = (
     types.TimestampType,
     types.TimestampNTZType,
 )
-_ORDERED: Final = _KEYED
 _TIMES: Final = (types.LongType, types.DateType, types.TimestampType, types.TimestampNTZType)
 _LAST_MS: Final = 2**48 - 1
 

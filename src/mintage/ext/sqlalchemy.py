@@ -35,12 +35,12 @@ from uuid import UUID
 
 from mintage import ksuid, ksuid_ms, locality, objectid, sandflake, sno, snowflake, typeid, ulid, uuid, xid
 from mintage._core.typeid import check_prefix
-from mintage.errors import ArgumentError, ConfigError
+from mintage.errors import ArgumentError
 from mintage.ext._drivers import accept_ids
 from mintage.formats import storage
 from mintage.formats.annotations import TypeIDs
-from mintage.formats.catalogue import LAYOUTS, read_layout, write_layout
-from mintage.formats.kinds import KINDS, Kind, snowflakes
+from mintage.formats.catalogue import LAYOUTS, write_layout
+from mintage.formats.kinds import KINDS, UUID_BYTES, Kind, layout_of, snowflakes
 from mintage.formats.storage import StorageForm
 from mintage.formats.values import integer_of, type_name
 from mintage.installation import missing
@@ -83,7 +83,6 @@ __all__ = [
 
 T = TypeVar("T")
 _MYSQL: Final = ("mysql", "mariadb")
-_UUID_BYTES: Final = 16
 _TABLES: Final = frozenset(
     f"mintage_{name}" for name in ("schema", "pool", "node", "grant", "namespace", "name", "count", "life", "existed")
 )
@@ -180,12 +179,21 @@ class IDType(types.TypeDecorator[T]):
     ['id']
     >>> orders.c.id.type.python_type is sno.ID
     True
+
+    :param form: the storage form: ``bytes``, ``text``, or ``uuid`` if IDs can be cast to a UUID.
+    :raises ConfigError: ``config.form``: these IDs have no such form.
     """
 
     impl: Any = types.LargeBinary
     comparator_factory: Callable[..., Comparator[T]] = Comparator
     kind: Kind
-    form: StorageForm
+
+    def __init__(self, form: StorageForm | None = None) -> None:
+        super().__init__()
+        self.form: StorageForm = storage.storage_form(self.kind, form)
+        column = storage.column_of(self.kind, self.form, "")
+        # With Uuid, a column of SQLAlchemy's own Uuid refuses an ID, and does not compare it with another form.
+        self.impl = self.impl_instance = types.Uuid() if self.form == "uuid" else _type_of(column, "")
 
     def __init_subclass__(cls, kind: str | None = None, **arguments: Any) -> None:
         super().__init_subclass__(**arguments)
@@ -199,7 +207,8 @@ class IDType(types.TypeDecorator[T]):
 
     def __repr__(self) -> str:
         """Return the call that makes this type: Alembic writes it into migrations."""
-        return f"{type(self).__name__}()"
+        usual = self.form == storage.storage_form(self.kind, None)
+        return f"{type(self).__name__}({'' if usual else f'form={self.form!r}'})"
 
     def bind_processor(self, dialect: Dialect) -> Callable[[Any], Any]:
         """Return the function that converts an ID to a value for the driver."""
@@ -227,9 +236,9 @@ class IDType(types.TypeDecorator[T]):
 
     def _checked(self, value: Any) -> Any:
         wanted = self.kind.python
-        if isinstance(value, wanted) and not isinstance(value, bool):
-            return value
-        if isinstance(value, typeid.ID) and self.kind.size == _UUID_BYTES:
+        # No digits are an integer here: the ORM would keep text and read an int.
+        is_id = isinstance(value, wanted) if wanted is not int else integer_of(value) is not None
+        if is_id or (isinstance(value, typeid.ID) and self.kind.size == UUID_BYTES):
             return self.kind.read(value)
         parser = "int" if wanted is int else f"{type_name(wanted)}.parse"
         hint = f": {parser} reads text" if isinstance(value, str) else ""
@@ -295,66 +304,43 @@ def _text_type(length: int, dialect: str, *, varies: bool) -> TypeEngine[str]:
     return (types.VARCHAR if varies else types.CHAR)(length, collation)
 
 
-class _BinaryIDType(IDType[T]):
-    """The base class of the types for IDs with a class and with bytes.
-
-    :param form: the storage form: ``bytes``, ``text``, or ``uuid`` if IDs can be cast to a UUID.
-    :raises ConfigError: ``config.form``: these IDs have no such form.
-    """
-
-    form: StorageForm
-
-    def __init__(self, form: StorageForm | None = None) -> None:
-        super().__init__()
-        self.form = storage.storage_form(self.kind, form)
-        if self.form == "text":
-            self.impl = self.impl_instance = types.CHAR(self.kind.length)
-        elif self.form == "uuid":
-            # With this, a column of SQLAlchemy's own Uuid refuses an ID, and does not compare it with another form.
-            self.impl = self.impl_instance = types.Uuid()
-
-    def __repr__(self) -> str:
-        usual = self.form == storage.storage_form(self.kind, None)
-        return f"{type(self).__name__}({'' if usual else f'form={self.form!r}'})"
-
-
-class SnoType(_BinaryIDType[sno.ID], kind="sno"):
+class SnoType(IDType[sno.ID], kind="sno"):
     """A column of ``mintage.sno.ID``: 10 bytes, or ``form="uuid"``, or ``form="text"`` of 16 characters."""
 
 
-class LocalityType(_BinaryIDType[locality.ID], kind="locality"):
+class LocalityType(IDType[locality.ID], kind="locality"):
     """A column of ``mintage.locality.ID``: a UUID in PostgreSQL, 16 bytes in other databases; or another form."""
 
 
-class UUIDType(_BinaryIDType[uuid.ID], kind="uuid"):
+class UUIDType(IDType[uuid.ID], kind="uuid"):
     """A column of ``mintage.uuid.ID``: a UUID in PostgreSQL, 16 bytes in other databases; or another form."""
 
 
-class ULIDType(_BinaryIDType[ulid.ID], kind="ulid"):
+class ULIDType(IDType[ulid.ID], kind="ulid"):
     """A column of ``mintage.ulid.ID``: 16 bytes, or ``form="uuid"``, or ``form="text"`` of 26 characters."""
 
 
-class KSUIDType(_BinaryIDType[ksuid.ID], kind="ksuid"):
+class KSUIDType(IDType[ksuid.ID], kind="ksuid"):
     """A column of ``mintage.ksuid.ID``: 20 bytes, or ``form="text"`` of 27 characters."""
 
 
-class KSUIDMsType(_BinaryIDType[ksuid_ms.ID], kind="ksuid_ms"):
+class KSUIDMsType(IDType[ksuid_ms.ID], kind="ksuid_ms"):
     """A column of ``mintage.ksuid_ms.ID``: 20 bytes, or ``form="text"`` of 27 characters."""
 
 
-class XIDType(_BinaryIDType[xid.ID], kind="xid"):
+class XIDType(IDType[xid.ID], kind="xid"):
     """A column of ``mintage.xid.ID``: 12 bytes, or ``form="text"`` of 20 characters."""
 
 
-class ObjectIDType(_BinaryIDType[objectid.ID], kind="objectid"):
+class ObjectIDType(IDType[objectid.ID], kind="objectid"):
     """A column of ``mintage.objectid.ID``: 12 bytes, or ``form="text"`` of 24 characters."""
 
 
-class SandflakeType(_BinaryIDType[sandflake.ID], kind="sandflake"):
+class SandflakeType(IDType[sandflake.ID], kind="sandflake"):
     """A column of ``mintage.sandflake.ID``: 16 bytes, or ``form="uuid"``, or ``form="text"`` of 26 characters."""
 
 
-class TypeIDType(_BinaryIDType[typeid.ID]):
+class TypeIDType(IDType[typeid.ID]):
     """A column of TypeIDs of one prefix: a UUID in PostgreSQL, 16 bytes in other databases; or another form.
 
     Only ``form="text"`` stores the prefix; in the other forms the column has it. A TypeID with another prefix is
@@ -385,9 +371,6 @@ class TypeIDType(_BinaryIDType[typeid.ID]):
         usual = self.form == storage.storage_form(self.kind, None)
         return f"TypeIDType({self.prefix!r}{'' if usual else f', form={self.form!r}'})"
 
-    def _checked(self, value: Any) -> Any:
-        return self.kind.read(super()._checked(value))
-
 
 class SnowflakeType(IDType[int]):
     """A column of snowflakes, which are ``int``.
@@ -412,30 +395,18 @@ class SnowflakeType(IDType[int]):
     :raises ConfigError: ``config.layout``: the text is of no layout.
     """
 
-    impl: Any = types.BigInteger
     cache_ok = True
-    form: StorageForm = "integer"
 
     def __init__(self, layout: snowflake.Layout | str = snowflake.DEFAULT) -> None:
+        self.layout = layout_of(layout)
+        self.kind = snowflakes(self.layout)
         super().__init__()
-        found = LAYOUTS.get(layout) or read_layout(layout) if isinstance(layout, str) else layout
-        if not isinstance(found, snowflake.Layout):
-            raise ConfigError(f"{layout!r:.80} is no layout, such as 'twitter'", code="config.layout")
-        self.layout = found
-        self.kind = snowflakes(found)
-        if storage.column_of(self.kind, self.form, "").type == "numeric":
-            self.impl = self.impl_instance = types.Numeric(20, 0)
 
     def __repr__(self) -> str:
         if self.layout == snowflake.DEFAULT:
             return "SnowflakeType()"
         name = next((name for name, layout in LAYOUTS.items() if layout == self.layout), None)
         return f"SnowflakeType({name or write_layout(self.layout)!r})"
-
-    def _checked(self, value: Any) -> Any:
-        # Only an integer is an ID here, and no digits: the ORM would keep text and read an int.
-        number = integer_of(value)
-        return self.kind.read(super()._checked(value) if number is None else number)
 
 
 @event.listens_for(SnowflakeType, "after_parent_attach", propagate=True)
@@ -460,28 +431,15 @@ def _accept_values(_: object, record: Any) -> None:
     accept_ids(record.driver_connection, storage.declared(_stored))
 
 
-class _TextIDType(IDType[str]):
-    """The base class of the types for IDs that are text."""
-
-    impl = types.VARCHAR
-    form: StorageForm = "text"
-
-    def __init__(self) -> None:
-        super().__init__(self.kind.length)
-
-    def _checked(self, value: Any) -> Any:
-        return self.kind.read(super()._checked(value))
-
-
-class NanoIDType(_TextIDType, kind="nanoid"):
+class NanoIDType(IDType[str], kind="nanoid"):
     """A column of nanoids, which are ``str`` of 21 characters."""
 
 
-class CUIDType(_TextIDType, kind="cuid"):
+class CUIDType(IDType[str], kind="cuid"):
     """A column of cuids, which are ``str`` of 25 characters, or 26 from the year 2059 on."""
 
 
-class CUID2Type(_TextIDType, kind="cuid2"):
+class CUID2Type(IDType[str], kind="cuid2"):
     """A column of cuid2s, which are ``str`` of 24 characters."""
 
 
@@ -499,15 +457,12 @@ _EXAMPLE: Final = """
 """
 """The end of the docstring of each type that takes no arguments but the form: how to write and read an ID."""
 
-_made: list[type[IDType[Any]]] = [*_BinaryIDType.__subclasses__(), *_TextIDType.__subclasses__()]
+_made = [each for each in IDType.__subclasses__() if hasattr(each, "kind")]
 for _each in _made:
-    if _each is not TypeIDType:
-        _known = _each.kind.read(_each.kind.example)
-        _each.__doc__ = f"{_each.__doc__ or ''}{_EXAMPLE.format(name=_each.kind.name, type=_each.__name__, id=_known)}"
+    _known = _each.kind.read(_each.kind.example)
+    _each.__doc__ = f"{_each.__doc__ or ''}{_EXAMPLE.format(name=_each.kind.name, type=_each.__name__, id=_known)}"
 
-ANNOTATIONS: Final[Mapping[type[Any], IDType[Any]]] = {
-    each.kind.python: each() for each in _BinaryIDType.__subclasses__() if each is not TypeIDType
-}
+ANNOTATIONS: Final[Mapping[type[Any], IDType[Any]]] = {each.kind.python: each() for each in _made if each.kind.size}
 """The types by the class of their IDs, for ``type_annotation_map``: ``Mapped[sno.ID]`` is then a ``SnoType``. A
 ``typeid.ID`` has no type here, as the class has no prefix: add an ``Annotated`` type of your own."""
 

@@ -1,23 +1,11 @@
-"""IDs in the standard module ``sqlite3``: as parameters, and as values of columns that are declared so.
-
->>> import sqlite3
->>> from mintage import sno
->>> from mintage.ext.sqlite3 import register
->>> register()
->>> database = sqlite3.connect(":memory:", detect_types=sqlite3.PARSE_DECLTYPES)
->>> _ = database.execute("CREATE TABLE message (id SNO PRIMARY KEY)")
->>> sent = sno.new()
->>> _ = database.execute("INSERT INTO message VALUES (?)", (sent,))
->>> database.execute("SELECT id FROM message").fetchone() == (sent,)
-True
-"""
+"""IDs in the standard module ``sqlite3``: as parameters, and as values of columns that are declared so."""
 
 from __future__ import annotations
 
 import sqlite3
 from typing import TYPE_CHECKING, Any
 
-from mintage.formats.storage import CLASSES, StorageForm, chosen, reader_of, refuse, without_form, writer_of
+from mintage.formats.storage import CLASSES, StorageForm, chosen, reader_of, refuse, writer_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -38,9 +26,11 @@ def register(module: ModuleType = sqlite3, *, forms: Mapping[type[Any], str | No
     >>> from mintage import sno
     >>> from mintage.ext.sqlite3 import register
     >>> register()
-    >>> with closing(sqlite3.connect(":memory:")) as database:
-    ...     database.execute("SELECT hex(?)", [sno.ID.parse("brpk4q72xwf2m63l")]).fetchone()
-    ('4E6F2160A0FF9A0A1033',)
+    >>> with closing(sqlite3.connect(":memory:", detect_types=sqlite3.PARSE_DECLTYPES)) as database:
+    ...     created = database.execute("CREATE TABLE message (id SNO PRIMARY KEY)")
+    ...     written = database.execute("INSERT INTO message VALUES (?)", [sno.ID.parse("brpk4q72xwf2m63l")])
+    ...     database.execute("SELECT id FROM message").fetchone()
+    (sno.ID.parse('brpk4q72xwf2m63l'),)
 
     :param module: ``sqlite3``, or a module that replaces it, such as ``pysqlite3``. The whole process is affected.
     :param forms: by class of IDs, the storage form: ``bytes``; ``uuid``, the 16 bytes of the UUID; or ``text``. Other
@@ -52,10 +42,9 @@ def register(module: ModuleType = sqlite3, *, forms: Mapping[type[Any], str | No
     """
     for python, form in chosen(forms).items():
         kind = CLASSES[python]
-        module.register_adapter(python, writer_of(kind, form, "sqlite"))
-        module.register_converter(kind.title.upper(), _converter(reader_of(kind, form), form))
-    for python in without_form(forms):
-        module.register_adapter(python, refuse)
+        module.register_adapter(python, writer_of(kind, form, "sqlite") if form else refuse)
+        if form:
+            module.register_converter(kind.title.upper(), _converter(reader_of(kind, form), form))
 
 
 def _converter(read: Callable[[Any], Any], form: StorageForm) -> Callable[[bytes], Any]:

@@ -219,11 +219,11 @@ def find_kind(of: object) -> Kind | None:
 
 
 def kind_of(of: object) -> Kind:
-    """Return the kind of a type in a user's declaration, as :func:`find_kind` does.
+    """Return the kind of a type in a user's declaration, as :func:`find_kind` does, or that of a name in :data:`NAMED`.
 
     :raises ArgumentError: ``argument.type``: it is no type of IDs.
     """
-    if (found := find_kind(of)) is None:
+    if (found := NAMED.get(of) if isinstance(of, str) else find_kind(of)) is None:
         message = f"{of!a:.60} is no class of IDs, such as sno.ID, and no annotation, such as TextID('nanoid')"
         raise ArgumentError(message, code="argument.type")
     return found

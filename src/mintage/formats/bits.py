@@ -150,7 +150,7 @@ def kind_of_column(scheme: SchemeName) -> Kind:
 @cache
 def _kind_of_column(scheme: SchemeName) -> Kind:
     if isinstance(scheme, Layout) or scheme in LAYOUTS:
-        return snowflakes(scheme if isinstance(scheme, Layout) else LAYOUTS[scheme])
+        return snowflakes(scheme)
     if scheme in KINDS:
         return KINDS[scheme]
     for each in MINTED:

@@ -13,9 +13,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from mintage._core import typeid
-from mintage._core.formats import AMBIGUOUS_FORMATS, FORMATS, Format, of_layout
+from mintage._core.formats import AMBIGUOUS_FORMATS, FORMATS, Format, of_layout, read_layout
 from mintage._core.snowflake import DEFAULT, Layout
-from mintage.errors import ArgumentError, FieldError, ParseError
+from mintage.errors import ArgumentError, ConfigError, FieldError, ParseError
 from mintage.formats.values import MAX_SHOWN_BITS, integer_of, lost_digits, type_name
 
 if TYPE_CHECKING:
@@ -99,8 +99,6 @@ class Kind:
     it draws the bits at random."""
     node: str = ""
     """The argument of generators for a node number, if every ID has one."""
-    host: tuple[tuple[str, object], ...] = ()
-    """Arguments of generators that replace properties of the host and the process, and a value for each."""
 
     @property
     def module(self) -> ModuleType:
@@ -267,10 +265,6 @@ class Kind:
             raise FieldError(f"{self.name} {shown} is outside 0..{self.max} of its layout", code="field.range")
         return number
 
-    def write(self, id: Any) -> str:
-        """Return the usual text of an ID."""
-        return str(id)
-
     def time_of(self, id: Any) -> datetime | None:
         """Return the time of an ID, floored to its tick, as an aware UTC datetime; ``None`` if it has no time."""
         if self.layout is not None:
@@ -339,7 +333,6 @@ KINDS: Final = {
             (Option("mode", "the way to write counters (default: variable)", None, ("variable", "sequential")),),
             leases=True,
             node="pid",
-            host=(("mac", "0000000"),),
         ),
         Kind(
             "uuid",
@@ -375,7 +368,7 @@ KINDS: Final = {
                 Option("alphabet", "the characters, each once (default: the 64 of URLs)", "CHARACTERS", ()),
             ),
         ),
-        Kind("cuid", "CUID", "ch72gsb320000udocl363eofy", host=(("fingerprint", "0000"),)),
+        Kind("cuid", "CUID", "ch72gsb320000udocl363eofy"),
         Kind(
             "cuid2",
             "CUID2",
@@ -388,7 +381,18 @@ NAMES: Final = tuple(KINDS)
 """The names of all kinds, in the order of the list."""
 
 
-def snowflakes(layout: Layout) -> Kind:
-    """Return the kind of the snowflakes of a layout."""
-    made = replace(KINDS["snowflake"], layout=layout)
+def layout_of(layout: Layout | str) -> Layout:
+    """Return a layout as it is, or the layout of a text: its name, or its fields as migrations have them.
+
+    :raises ConfigError: ``config.layout``: the text is of no layout.
+    """
+    read = read_layout(layout) if isinstance(layout, str) else layout
+    if not isinstance(read, Layout):
+        raise ConfigError(f"{layout!a:.80} is no layout, such as 'twitter'", code="config.layout")
+    return read
+
+
+def snowflakes(layout: Layout | str) -> Kind:
+    """Return the kind of the snowflakes of a layout, which :func:`layout_of` reads."""
+    made = replace(KINDS["snowflake"], layout=layout_of(layout))
     return replace(made, example=str(int(made.example) & made.max))

@@ -1,13 +1,4 @@
-"""SQL expressions that read the time and the node number from a column of IDs. They need no package.
-
->>> from mintage.formats.sql import sql_minted_between, sql_time
->>> sql_time("snowflake", "id", "postgresql")
-'to_timestamp((("id" >> 22) + 1420070400000) / 1000.0)'
->>> from datetime import datetime, timezone
->>> may, june = datetime(2024, 5, 1, tzinfo=timezone.utc), datetime(2024, 6, 1, tzinfo=timezone.utc)
->>> sql_minted_between("snowflake", "id", may, june, "sqlite")
-'("id" >= 1235017845964800000 AND "id" < 1246251869798400000)'
-"""
+"""SQL expressions that read the time and the node number from a column of IDs. They need no package."""
 
 from __future__ import annotations
 

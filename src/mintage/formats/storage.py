@@ -13,12 +13,11 @@ from mintage import typeid
 from mintage.errors import ArgumentError, ConfigError
 from mintage.formats.annotations import BY_CLASS, TypeIDs, find_kind
 from mintage.formats.cast import cast
+from mintage.formats.kinds import UUID_BYTES, Kind
 from mintage.formats.values import type_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping
-
-    from mintage.formats.kinds import Kind
 
 StorageForm = Literal["bytes", "uuid", "text", "integer"]
 """A storage form: the bytes of IDs, their UUID, or their usual text; of snowflakes always the integer."""
@@ -26,16 +25,11 @@ StorageForm = Literal["bytes", "uuid", "text", "integer"]
 _WIDE: Final = 63
 """The most bits of an ID in a signed integer of 64 bits."""
 _WIDE_DIGITS: Final = 20
-_UUID_BYTES: Final = 16
-
-
-def _as_uuid(id: Any) -> UUID:
-    return cast(id, UUID)
 
 
 WRITERS: Final[dict[StorageForm, Callable[[Any], Any]]] = {
     "bytes": bytes,
-    "uuid": _as_uuid,
+    "uuid": lambda one: cast(one, UUID),
     "text": str,
     "integer": int,
 }
@@ -60,7 +54,7 @@ def storage_forms(kind: Kind) -> tuple[StorageForm, ...]:
         return ("integer",)
     if kind.size is None:
         return ("text",)
-    if kind.size == _UUID_BYTES and hasattr(kind.python, "as_uuid"):
+    if kind.size == UUID_BYTES and hasattr(kind.python, "as_uuid"):
         return "uuid", "bytes", "text"
     return ("bytes", "uuid", "text") if kind.has_uuid else ("bytes", "text")
 
@@ -111,7 +105,7 @@ def column_of(kind: Kind, form: StorageForm, database: str) -> Column:
         return Column("varchar" if kind.size is None else "char", kind.length)
     if form == "uuid" and database == "postgresql":
         return Column("uuid")
-    return Column(_BINARY.get(database, "blob"), _UUID_BYTES if form == "uuid" else kind.size)
+    return Column(_BINARY.get(database, "blob"), UUID_BYTES if form == "uuid" else kind.size)
 
 
 def writer_of(kind: Kind, form: StorageForm, database: str) -> Callable[[Any], Any]:
@@ -120,7 +114,7 @@ def writer_of(kind: Kind, form: StorageForm, database: str) -> Callable[[Any], A
     if form == "integer" and column.type == "char":
         return f"{{:0{_WIDE_DIGITS}}}".format
     if form == "uuid" and column.type != "uuid":
-        return lambda one: _as_uuid(one).bytes
+        return lambda one: cast(one, UUID).bytes
     return WRITERS[form]
 
 
@@ -146,27 +140,19 @@ def reader_of(kind: Kind, form: StorageForm | None = None) -> Callable[[Any], An
     return read if form != "uuid" else lambda value: read(uuid_of(value))
 
 
-def chosen(named: Mapping[type[Any], str | None] | None) -> dict[type[Any], StorageForm]:
-    """Return the storage form of each class of IDs.
+def chosen(named: Mapping[type[Any], str | None] | None) -> dict[type[Any], StorageForm | None]:
+    """Return the storage form of each class of IDs, or ``None`` for a class that has none.
 
-    :param named: the forms of some classes, or ``None`` for a class that has none; the others have their default form.
+    :param named: the forms of some classes, or ``None``; the others have their default form.
     :raises ArgumentError: ``argument.type``: a key is no class of IDs.
     :raises ConfigError: ``config.form``: the IDs have no such form.
     """
-    named = named or {}
-    for python in named:
+    forms: dict[type[Any], StorageForm | None] = {python: storage_form(kind, None) for python, kind in CLASSES.items()}
+    for python, form in (named or {}).items():
         if python not in CLASSES:
             raise _no_class(python)
-    return {
-        python: storage_form(kind, named.get(python))
-        for python, kind in CLASSES.items()
-        if python not in named or named[python] is not None
-    }
-
-
-def without_form(named: Mapping[type[Any], str | None] | None) -> list[type[Any]]:
-    """Return the classes that have no form; see :func:`chosen`."""
-    return [python for python, form in (named or {}).items() if form is None]
+        forms[python] = None if form is None else storage_form(CLASSES[python], form)
+    return forms
 
 
 def refuse(id: object, *_: object) -> NoReturn:
@@ -211,18 +197,13 @@ def readers(load: Mapping[str, Any] | None, types: Collection[str]) -> dict[str,
 
 
 def _loaded(name: str, of: object) -> Kind:
-    kind = _kind_of(of)
-    if kind == TypeIDs() and name in ("bytea", "uuid"):
-        message = f'{name} holds no prefix of a TypeID: load TypeID("user") in place of typeid.ID'
-        raise ArgumentError(message, code="argument.type")
-    return kind
-
-
-def _kind_of(of: object) -> Kind:
     # int, of snowflakes, and str are not in CLASSES: every driver knows them.
     kind = find_kind(of)
     if kind is None or kind.python not in CLASSES:
         raise _no_class(of)
+    if kind == TypeIDs() and name in ("bytea", "uuid"):
+        message = f'{name} holds no prefix of a TypeID: load TypeID("user") in place of typeid.ID'
+        raise ArgumentError(message, code="argument.type")
     return kind
 
 

@@ -225,7 +225,6 @@ pub fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let py = module.py();
     module.add_class::<SnoId>()?;
     module.add_class::<Array>()?;
-    module.add_class::<ArrayIterator>()?;
     module.add_function(wrap_pyfunction!(min_at, module)?)?;
     module.add_function(wrap_pyfunction!(max_at, module)?)?;
     module.add_function(wrap_pyfunction!(encode_into, module)?)?;

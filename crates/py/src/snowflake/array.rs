@@ -146,7 +146,6 @@ pub fn to_lines<'py>(ids: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyBytes>> {
 /// Puts the classes and the function into the module.
 pub fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Array>()?;
-    module.add_class::<ArrayIterator>()?;
     module.add_function(wrap_pyfunction!(to_lines, module)?)?;
     hot::install_array::<Array>(module.py());
     Ok(())

@@ -9,6 +9,8 @@ from django.contrib import admin
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
+from mintage.ext.django.fields import end_of
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -36,10 +38,7 @@ class MintedAtMixin:
     @admin.display(description=_("minted at"), ordering="pk")  # type: ignore[untyped-decorator]
     def minted_at(self, obj: Any) -> datetime | None:
         """Return the time of the primary key; ``None`` if there is no key yet, or it has no time."""
-        field = obj._meta.pk
-        while field.remote_field:
-            field = field.target_field
-        time: datetime | None = field.minted_at(obj.pk)
+        time: datetime | None = end_of(obj._meta.pk).minted_at(obj.pk)
         return time
 
 
@@ -96,12 +95,8 @@ class MintedFilter(admin.FieldListFilter):  # type: ignore[misc]
     def choices(self, changelist: Any) -> Iterator[dict[str, Any]]:
         """Yield the links."""
         chosen = self._chosen()
-        yield {
-            "selected": chosen is None,
-            "query_string": changelist.get_query_string(remove=[self.parameter]),
-            "display": _("Any time"),
-        }
-        for word, (label, _start) in self._starts().items():
+        labels = ((word, label) for word, (label, _start) in self._starts().items())
+        for word, label in ((None, _("Any time")), *labels):
             yield {
                 "selected": chosen == word,
                 "query_string": changelist.get_query_string({self.parameter: word}),

@@ -9,6 +9,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
@@ -22,8 +23,8 @@ from mintage.errors import ConfigError, FieldError, MintError
 from mintage.ext.django import lookups
 from mintage.ext.django.forms import IDField as FormField
 from mintage.formats.annotations import TypeIDs
-from mintage.formats.catalogue import read_layout, write_layout
-from mintage.formats.kinds import KINDS, Kind, snowflakes
+from mintage.formats.catalogue import write_layout
+from mintage.formats.kinds import KINDS, Kind, layout_of, snowflakes
 from mintage.formats.storage import Column, StorageForm, column_of, reader_of, storage_form, storage_forms, writer_of
 
 if TYPE_CHECKING:
@@ -42,6 +43,7 @@ def _generator(layout: snowflake.Layout) -> snowflake.Generator:
     return snowflake.Generator(layout=layout)
 
 
+@dataclass(init=False, repr=False, unsafe_hash=True)
 class Minter:
     """A function that mints snowflakes of one layout, which migrations can write as a ``default``.
 
@@ -57,6 +59,8 @@ class Minter:
     :raises ConfigError: ``config.layout``: the text is of no layout.
     """
 
+    layout: snowflake.Layout
+
     def __init__(self, layout: snowflake.Layout | str) -> None:
         self.layout = layout_of(layout)
 
@@ -68,13 +72,8 @@ class Minter:
         """Return the path and the arguments of this object for a migration, with the layout as text."""
         return f"{_HERE}.Minter", (write_layout(self.layout),), {}
 
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Minter) and other.layout == self.layout
 
-    def __hash__(self) -> int:
-        return hash(self.layout)
-
-
+@dataclass(frozen=True, repr=False)
 class TypeIDMinter:
     """A function that mints TypeIDs of one prefix over UUIDs of version 7, which migrations can write as a ``default``.
 
@@ -88,9 +87,10 @@ class TypeIDMinter:
     :raises FieldError: ``field.format``: the text cannot be a prefix.
     """
 
-    def __init__(self, prefix: str) -> None:
-        check_prefix(prefix)
-        self.prefix = prefix
+    prefix: str
+
+    def __post_init__(self) -> None:
+        check_prefix(self.prefix)
 
     def __call__(self) -> typeid.ID:
         """Mint a TypeID."""
@@ -99,23 +99,6 @@ class TypeIDMinter:
     def deconstruct(self) -> tuple[str, tuple[str], dict[str, Any]]:
         """Return the path and the arguments of this object for a migration."""
         return f"{_HERE}.TypeIDMinter", (self.prefix,), {}
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, TypeIDMinter) and other.prefix == self.prefix
-
-    def __hash__(self) -> int:
-        return hash(self.prefix)
-
-
-def layout_of(layout: snowflake.Layout | str) -> snowflake.Layout:
-    """Return a layout as it is, or the layout of a text.
-
-    :raises ConfigError: ``config.layout``: the text is of no layout.
-    """
-    read = read_layout(layout) if isinstance(layout, str) else layout
-    if not isinstance(read, snowflake.Layout):
-        raise ConfigError(f"{str(layout)[:80]!a} is no layout of a snowflake", code="config.layout")
-    return read
 
 
 class Minted:
@@ -210,13 +193,13 @@ class IDField(Minted, models.Field):  # type: ignore[misc]
 
     def deconstruct(self) -> Any:
         """Return the name, path and arguments of this field for a migration."""
-        name, _, args, kwargs = super().deconstruct()
+        name, path, args, kwargs = super().deconstruct()
         if len(self.forms()) > 1:
             kwargs["form"] = self.form
         if self.primary_key:
             # The default of `editable` depends on `primary_key`, so a migration must always name it.
             kwargs["editable"] = self.editable
-        return name, self._path(), args, kwargs
+        return name, path, args, kwargs
 
     def check(self, **kwargs: Any) -> list[Any]:
         """Return Django's warnings, and ``mintage.W003`` if the default is one ID and not a function."""
@@ -234,9 +217,6 @@ class IDField(Minted, models.Field):  # type: ignore[misc]
             )
         ]
 
-    def _path(self) -> str:
-        return f"{type(self).__module__}.{type(self).__qualname__}"
-
     def get_internal_type(self) -> str:
         """Return a name that Django does not have, as databases convert values by Django's names."""
         return f"Mintage{self.kind.title}Field"
@@ -247,10 +227,6 @@ class IDField(Minted, models.Field):  # type: ignore[misc]
 
     def _column(self, connection: Any) -> Column:
         return column_of(self.kind, self.form, connection.vendor)
-
-    def rel_db_type(self, connection: Any) -> str:
-        """Return the type of the columns of foreign keys."""
-        return self.db_type(connection)
 
     def cast_db_type(self, connection: Any) -> str:
         """Return the type in a ``CAST``."""
@@ -287,7 +263,7 @@ class IDField(Minted, models.Field):  # type: ignore[misc]
     def value_to_string(self, obj: Any) -> str | None:
         """Return the text of an instance's ID, for fixtures."""
         value = self.value_from_object(obj)
-        return None if value is None else self.kind.write(value)
+        return None if value is None else str(value)
 
     def formfield(self, **kwargs: Any) -> Any:
         """Return the form's field for the text of the ID."""
@@ -338,7 +314,7 @@ class SnowflakeField(IDField):
     kind = KINDS["snowflake"]
 
     def __init__(self, *args: Any, layout: snowflake.Layout | str = snowflake.DEFAULT, **kwargs: Any) -> None:
-        self.kind = snowflakes(layout_of(layout))
+        self.kind = snowflakes(layout)
         super().__init__(*args, **kwargs)
 
     @property
@@ -450,12 +426,7 @@ class SnowflakeAutoField(Minted, models.BigAutoField):  # type: ignore[misc]
     @property
     def kind(self) -> Kind:  # type: ignore[override]
         """The kind of its IDs."""
-        return snowflakes(layout_of(self.layout))
-
-    def deconstruct(self) -> Any:
-        """Return the name, public path and arguments of this field for a migration."""
-        name, _, args, kwargs = super().deconstruct()
-        return name, f"{type(self).__module__}.{type(self).__qualname__}", args, kwargs
+        return snowflakes(self.layout)
 
     def get_internal_type(self) -> str:
         """Return the name of a plain ``bigint``: with the name of Django's own key, the database would number rows."""

@@ -28,5 +28,4 @@ class JSONEncoder(DjangoJSONEncoder):  # type: ignore[misc]
 
     def default(self, o: Any) -> Any:
         """Return the text of an ID, or the result of Django's encoder."""
-        kind = find_kind(type(o))
-        return super().default(o) if kind is None else kind.write(o)
+        return super().default(o) if find_kind(type(o)) is None else str(o)

@@ -71,9 +71,7 @@ class IDField(serializers.Field):  # type: ignore[misc]
 
     def __init__(self, kind: object = None, **kwargs: Any) -> None:
         self._is_given = kind is not None
-        if isinstance(kind, str):
-            self.kind = NAMED[kind]
-        elif kind is not None:
+        if kind is not None:
             self.kind = kind if isinstance(kind, Kind) else kind_of(kind)
         super().__init__(**kwargs)
 
@@ -100,7 +98,7 @@ class IDField(serializers.Field):  # type: ignore[misc]
 
     def to_representation(self, value: Any) -> str:
         """Return the text of an ID."""
-        return self.kind.write(value)
+        return str(value)
 
 
 def _of_kind(kind: Kind) -> type[IDField]:
@@ -177,14 +175,14 @@ class PrimaryKeyRelatedField(_Related, serializers.PrimaryKeyRelatedField):  # t
             owner = relations.get_attribute(instance, self.source_attrs[:-1])
             kind = _kind_of(type(owner), self.source_attrs[-1])
             if kind is not None and found.pk is not None:
-                return relations.PKOnlyObject(pk=kind.write(found.pk))
+                return relations.PKOnlyObject(pk=str(found.pk))
         return found
 
     def to_representation(self, value: Any) -> Any:
         """Return the text of the key."""
         if self.pk_field is None and not isinstance(value, relations.PKOnlyObject):
             kind = _kind_of(type(value), "pk")
-            return value.pk if kind is None or value.pk is None else kind.write(value.pk)
+            return value.pk if kind is None or value.pk is None else str(value.pk)
         return super().to_representation(value)
 
 
@@ -216,7 +214,7 @@ class SlugRelatedField(_Related, serializers.SlugRelatedField):  # type: ignore[
     def to_representation(self, obj: Any) -> Any:
         """Return the text of the ID."""
         found, kind = super().to_representation(obj), _kind_of(type(obj), self._path())
-        return found if kind is None or found is None else kind.write(found)
+        return found if kind is None or found is None else str(found)
 
 
 _PLAIN: Final = (serializers.PrimaryKeyRelatedField, serializers.SlugRelatedField)

@@ -35,7 +35,7 @@ class Converter:
         :raises ValueError: it is no ID.
         """
         try:
-            return self.kind.write(self.kind.read(value))
+            return str(self.kind.read(value))
         except ArgumentError as error:
             raise ValueError(str(error)) from error
 

@@ -9,17 +9,7 @@ The modules of other engines use this one.
 >>> orders.schema.names, node_of(orders["id"], "snowflake").to_pylist()
 (['id', 'item'], [786, 786])
 
-The functions read each ID of a column. The expressions are Arrow's own, for the scanner of a dataset or ``filter``:
-
->>> from datetime import datetime, timezone
->>> from mintage.ext.pyarrow import minted_between, node_expr, parse, text, time_expr, time_of
->>> ids = parse(pa.array(["175928847299117063"]), "discord")
->>> text(ids, "discord")[0].as_py(), time_of(ids, "discord")[0].as_py().isoformat()
-('175928847299117063', '2016-04-30T11:18:25.796000+00:00')
->>> may, june = datetime(2016, 5, 1, tzinfo=timezone.utc), datetime(2016, 6, 1, tzinfo=timezone.utc)
->>> pa.table({"id": ids}).filter(minted_between("discord", "id", may, june)).num_rows
-0
->>> columns = {"time": time_expr("discord"), "node": node_expr("discord")}  # for dataset.scanner(columns=…)
+The functions read each ID of a column. The expressions are Arrow's own, for the scanner of a dataset or ``filter``.
 """
 
 from __future__ import annotations

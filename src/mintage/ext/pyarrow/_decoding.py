@@ -502,8 +502,8 @@ def parse(column: Any, scheme: Scheme, *, errors: Literal["raise", "null"] = "ra
 def _misfits(chunk: Any, kind: Kind) -> Any:
     """Return a mask of the texts that a quick check finds to be no ID. Nulls are not marked."""
     if kind.is_text:
-        return np.array([each is not None and not _is_id(each, kind) for each in chunk.to_pylist()], bool)
-    if kind.layout is not None:
+        bad = pc.invert(pc.match_substring_regex(chunk, kind.pattern))
+    elif kind.layout is not None:
         most = str(min(kind.max, SIGNED))
         digits = pc.match_substring_regex(chunk, f"^[0-9]{{1,{len(most)}}}$")
         # Texts of equally many digits are in the order of the numbers.
@@ -512,14 +512,6 @@ def _misfits(chunk: Any, kind: Kind) -> Any:
     else:
         bad = pc.not_equal(pc.binary_length(chunk), kind.length)
     return bad.fill_null(False).to_numpy(zero_copy_only=False)
-
-
-def _is_id(value: str, kind: Kind) -> bool:
-    try:
-        kind.read(value)
-    except MintError:
-        return False
-    return True
 
 
 def _read(kind: Kind, packed: memoryview, length: int, rows: int) -> tuple[Any, Any]:

@@ -119,7 +119,7 @@ def bounds_of(name: str, scheme: str | Layout, start: datetime, end: datetime, c
     """Return the smallest and the largest ID of the tick of ``start``, and the condition from there to ``end``."""
     try:
         kind = kind_of_column(scheme)
-        low, high = (kind.write(bound) for bound in (kind.min_at(start), kind.max_at(start)))
+        low, high = str(kind.min_at(start)), str(kind.max_at(start))
         return Bounds(name, low, high, sql_minted_between(scheme, column, start, end, dialect))
     except MintError as error:
         return Bounds(name, why=str(error))
