@@ -2,7 +2,7 @@
 //! own objects.
 
 use crate::clock::Patience;
-use crate::generator::{self, GeneratorState, NodeGenerator, generator};
+use crate::generator::{self, GeneratorState, MintsAt, NodeGenerator, packed_generator};
 use crate::id::id;
 use crate::leases::{Subject, Terms};
 use crate::values::Defaulted;
@@ -126,7 +126,7 @@ id! {
 
 impl fields::HasFields for UuidId {}
 
-generator! {
+packed_generator! {
     /// A generator of UUIDs of version 1, 4, 6 or 7, safe to share between threads.
     ///
     /// Within a millisecond, and while the clock is behind, each is greater than the one before it: in version 7 by itself, in
@@ -156,6 +156,9 @@ generator! {
         /// The time of the last ID that a test's clock stamped.
         stamped: AtomicU64,
     }
+    mints UuidId in "uuid", 16 bytes, by ("")
+    new_at: "One counter numbers the IDs of all times, and starts over after 2^24 IDs, in versions 1 and 6 after 2^27: as many\nin a row differ. Until half of them are used, they also differ from the IDs of :meth:`new` and :meth:`nth_at`. In\nversions 1 and 6 it counts the time below the millisecond, then the clock sequence, from that of :meth:`new` on.\nVersion 4 has no time: FieldError ``field.version``."
+    nth_at: "They differ from those of :meth:`new` and :meth:`new_at`. Version 4 has no time: FieldError ``field.version``."
 
     #[new]
     #[pyo3(signature = (node = None, *, version = Defaulted::OUT, mac = None, **keywords))]
@@ -200,57 +203,6 @@ generator! {
         hot::new_object_slow(slf, 0)
     }
 
-    /// Mint an ID of a given time, for old rows: an aware datetime, or nanoseconds since the Unix epoch.
-    ///
-    /// One counter numbers the IDs of all times, and starts over after 2^24 IDs, in versions 1 and 6 after 2^27: as many in a row
-    /// differ. Until half of them are used, they also differ from the IDs of :meth:`new` and :meth:`nth_at`. In versions 1 and 6 it
-    /// counts the time below the millisecond, then the clock sequence, from that of :meth:`new` on.
-    ///
-    /// >>> from mintage import uuid
-    /// >>> uuid.Generator().new_at(1_700_000_000_000 * 10**6).timestamp_ms
-    /// 1700000000000
-    ///
-    /// :raises ArgumentError: ``time`` is neither.
-    /// :raises FieldError: ``time.naive``, ``time.range``; ``field.version``: version 4 has no time.
-    /// :raises LeaseError: ``lease.history``: it leases its number from a store without ``never_used``, or the time is not
-    ///     before its lease.
-    /// :raises GenerationError: ``fork.shared_node``, ``generator.closed``, ``system.random``.
-    #[pyo3(signature = (time))]
-    fn new_at(slf: &Bound<'_, Self>, time: &Bound<'_, PyAny>) -> PyResult<UuidId> {
-        let (this, py) = (slf.get(), slf.py());
-        this.check_time(py)?;
-        let time = values::time(time)?;
-        let units = this.version.units_at(time).map_err(errors::value)?;
-        generator::mint_at(slf, time, scheme::Id::tick(units), |this| {
-            UuidId(this.at(py, units, this.dated.next(this.version.numbers())))
-        })
-    }
-
-    /// Return the ``n``-th ID of a given time's tick, counted from 0. A tick has :attr:`capacity` IDs: the next numbers are
-    /// those of the ticks after it. For old rows: of one generator, IDs that differ in tick or in ``n`` differ, and all of
-    /// them from those of
-    /// :meth:`new` and :meth:`new_at`.
-    ///
-    /// >>> from mintage import uuid
-    /// >>> uuid.Generator().nth_at(1_700_000_000_000 * 10**6, 5).timestamp_ms
-    /// 1700000000000
-    ///
-    /// :raises ArgumentError: an argument of the wrong type.
-    /// :raises FieldError: ``field.range``: ``n`` is outside 0..2^32 - 1; ``time.naive``, ``time.range``;
-    ///     ``field.version``: version 4 has no time.
-    /// :raises LeaseError: as :meth:`new_at`.
-    /// :raises GenerationError: as :meth:`new_at`.
-    #[pyo3(signature = (time, n))]
-    fn nth_at(slf: &Bound<'_, Self>, time: &Bound<'_, PyAny>, n: &Bound<'_, PyAny>) -> PyResult<UuidId> {
-        let (this, py) = (slf.get(), slf.py());
-        this.check_time(py)?;
-        let (time, first) = generator::nth(time, n, this.capacity().into(), scheme::Id::SCALE.unit_ms)?;
-        let units = this.version.units_at(time).map_err(errors::value)?;
-        generator::mint_at(slf, time, scheme::Id::tick(units), |this| {
-            UuidId(this.at(py, units, this.version.nth(first)))
-        })
-    }
-
     /// Mint an ID of version 1 or 6 of the present 100 ns, later than any such ID of this process, of its ancestors and of its forked
     /// children.
     ///
@@ -282,36 +234,6 @@ generator! {
     #[getter]
     fn capacity(&self) -> u32 {
         1 << self.state.mint.rules().sequence_bits
-    }
-
-    /// Mint ``n`` IDs, 0 to 2^31 - 1, into one :class:`Array`.
-    ///
-    /// >>> from mintage import uuid
-    /// >>> len(uuid.Generator().batch(3))
-    /// 3
-    ///
-    /// :raises ArgumentError: ``n`` is not an int.
-    /// :raises FieldError: ``field.range``.
-    /// :raises GenerationError: as :meth:`new`.
-    #[pyo3(signature = (n))]
-    fn batch(slf: &Bound<'_, Self>, n: &Bound<'_, PyAny>) -> PyResult<Array> {
-        let data = PyBytes::new_with(slf.py(), values::count(n)? * Self::SIZE, |ids| write(slf, ids))?;
-        Ok(Array { data: data.unbind() })
-    }
-
-    /// Fill a writable buffer of bytes, or of void items of 16 (numpy's ``V16``), with IDs, and return their number.
-    ///
-    /// >>> from mintage import uuid
-    /// >>> uuid.Generator().fill(bytearray(48))
-    /// 3
-    ///
-    /// :raises ArgumentError: ``buffer`` has no buffer.
-    /// :raises ConfigError: ``config.buffer``: other items, read-only, not contiguous, or not a whole number of IDs.
-    /// :raises GenerationError: as :meth:`new`; what was minted until then is in the buffer.
-    #[pyo3(signature = (buffer))]
-    fn fill(slf: &Bound<'_, Self>, buffer: &Bound<'_, PyAny>) -> PyResult<usize> {
-        let target = hot::Writable::new(buffer, hot::Items::Ids(Self::SIZE))?;
-        hot::fill(&target, |ids| write(slf, ids))
     }
 
     /// The node number in its IDs, in place of random bits; None if it was neither given nor leased nor drawn.
@@ -497,28 +419,47 @@ impl NodeGenerator for Generator {
             *id = self.id(unix_ms, random, clock_seq, n).0;
         }
     }
+
+    fn write_all(slf: &Bound<'_, Self>, ids: &mut [u8], meta: u8) -> PyResult<()> {
+        if slf.get().version != Version::V4 {
+            return generator::write(slf, ids, meta);
+        }
+        let slf = &generator::acting(slf)?;
+        for part in ids.chunks_mut(1 << 16) {
+            generator::attach(slf)?;
+            slf.get().state.clock.fill(slf.py(), part)?;
+            for id in as_chunks_mut(part).0 {
+                *id = random(*id).0;
+            }
+            slf.py().check_signals()?;
+        }
+        Ok(())
+    }
+}
+
+impl MintsAt for Generator {
+    fn new_at(slf: &Bound<'_, Self>, time: &Bound<'_, PyAny>) -> PyResult<scheme::Id> {
+        let (this, py) = (slf.get(), slf.py());
+        this.check_time(py)?;
+        let time = values::time(time)?;
+        let units = this.version.units_at(time).map_err(errors::value)?;
+        generator::mint_at(slf, time, scheme::Id::tick(units), |this| {
+            this.at(py, units, this.dated.next(this.version.numbers()))
+        })
+    }
+
+    fn nth_at(slf: &Bound<'_, Self>, time: &Bound<'_, PyAny>, n: &Bound<'_, PyAny>) -> PyResult<scheme::Id> {
+        let (this, py) = (slf.get(), slf.py());
+        this.check_time(py)?;
+        let (time, first) = generator::nth(time, n, this.capacity().into(), scheme::Id::SCALE.unit_ms)?;
+        let units = this.version.units_at(time).map_err(errors::value)?;
+        generator::mint_at(slf, time, scheme::Id::tick(units), |this| this.at(py, units, this.version.nth(first)))
+    }
 }
 
 #[inline(always)]
 fn random(bits: [u8; 16]) -> scheme::Id {
     scheme::Id::stamped(u128::from_ne_bytes(bits), 4)
-}
-
-/// Fills `ids`, whose length is a multiple of an ID's.
-fn write(slf: &Bound<'_, Generator>, ids: &mut [u8]) -> PyResult<()> {
-    if slf.get().version != Version::V4 {
-        return generator::write(slf, ids, 0);
-    }
-    let slf = &generator::acting(slf)?;
-    for part in ids.chunks_mut(1 << 16) {
-        generator::attach(slf)?;
-        slf.get().state.clock.fill(slf.py(), part)?;
-        for id in as_chunks_mut(part).0 {
-            *id = random(*id).0;
-        }
-        slf.py().check_signals()?;
-    }
-    Ok(())
 }
 
 /// The function `uuid7`: the next UUID of the default generator.
