@@ -298,7 +298,7 @@ fn the_porting_counter_rolls_over_within_its_bounds() {
         [65_530, 65_531, 65_532, 65_533, 65_534, 65_535, 65_530]
     );
     assert!(ids.iter().all(|id| id.time() == time && !id.tick() && id.meta() == 9 && id.partition() == 3));
-    let (first, last) = (sno::min_at(time.start_ns()).unwrap(), sno::max_at(time.start_ns()).unwrap());
+    let [first, last] = [false, true].map(|is_high| sno::bound(time.start_ns(), is_high).unwrap());
     assert!(ids.iter().all(|&id| first <= id && id <= last) && first.time() == time && last.time() == time);
 }
 

@@ -163,8 +163,8 @@ macro_rules! id {
         ///
         /// :raises ArgumentError: ``value`` has no contiguous buffer.
         #[doc = concat!(":raises ParseError: ``parse.length``: not ", $size, " bytes; ``parse.character`` of a text.")]
-        #[pyclass(frozen, name = "ID", module = $module)]
-        #[derive(Clone, Copy)]
+        #[pyclass(frozen, eq, ord, name = "ID", module = $module)]
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
         pub struct $class(pub $core);
 
         impl $crate::hot::IdClass for $class {
@@ -276,14 +276,6 @@ macro_rules! id {
 
             fn __hash__(&self) -> isize {
                 $crate::hot::hash(mintage_core::id::Id::to_array(self.0).as_ref())
-            }
-
-            fn __richcmp__(&self, other: &Bound<'_, PyAny>, op: CompareOp) -> PyResult<Py<PyAny>> {
-                let py = other.py();
-                match other.cast::<Self>() {
-                    Ok(other) => Ok(op.matches(self.0.cmp(&other.get().0)).into_pyobject(py)?.to_owned().into_any().unbind()),
-                    Err(_) => Ok(py.NotImplemented()),
-                }
             }
 
             fn __reduce__<'py>(slf: &Bound<'py, Self>) -> (Bound<'py, PyType>, (Bound<'py, PyBytes>,)) {
@@ -431,3 +423,40 @@ macro_rules! id {
     };
 }
 pub(crate) use id;
+
+/// Makes the functions `min_at` and `max_at` of a scheme's module: `bounds! { Class in word, "ID of the tick", by function }`, where the
+/// function takes a time and whether it is the upper bound.
+macro_rules! bounds {
+    ($class:ident in $word:literal, $of:literal, by $bound:path) => {
+        #[doc = concat!("Return the smallest ", $of, " that a time lies in: the lower bound of a range query.")]
+        ///
+        #[doc = concat!(">>> from mintage import ", $word)]
+        #[doc = concat!(">>> id = ", $word, ".new()")]
+        #[doc = concat!(">>> ", $word, ".min_at(id.timestamp_ns) <= id")]
+        /// True
+        ///
+        /// :raises ArgumentError: ``time`` is neither an aware datetime nor an int of nanoseconds.
+        /// :raises FieldError: ``time.naive`` or ``time.range``.
+        #[pyfunction]
+        #[pyo3(signature = (time, /))]
+        fn min_at(time: &Bound<'_, PyAny>) -> PyResult<$class> {
+            $bound(time, false)
+        }
+
+        #[doc = concat!("Return the largest ", $of, " that a time lies in: the upper bound of a range query.")]
+        ///
+        #[doc = concat!(">>> from mintage import ", $word)]
+        #[doc = concat!(">>> id = ", $word, ".new()")]
+        #[doc = concat!(">>> id <= ", $word, ".max_at(id.timestamp_ns)")]
+        /// True
+        ///
+        /// :raises ArgumentError: ``time`` is neither an aware datetime nor an int of nanoseconds.
+        /// :raises FieldError: ``time.naive`` or ``time.range``.
+        #[pyfunction]
+        #[pyo3(signature = (time, /))]
+        fn max_at(time: &Bound<'_, PyAny>) -> PyResult<$class> {
+            $bound(time, true)
+        }
+    };
+}
+pub(crate) use bounds;

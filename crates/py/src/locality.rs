@@ -11,7 +11,6 @@ use mintage_core::format::Part;
 use mintage_core::given_time::GivenTimeCounter;
 use mintage_core::schemes::locality::{self as scheme, Mint, Mode, Origin};
 use mintage_core::step::{Refusal, Run};
-use pyo3::basic::CompareOp;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyTuple, PyType};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};

@@ -207,7 +207,6 @@ macro_rules! ticked {
         nth_at: $nth:literal
         $({ $($own:tt)* })?
     ) => {
-        use pyo3::basic::CompareOp;
         use pyo3::prelude::*;
         use pyo3::types::{PyBytes, PyDict, PyTuple, PyType};
         use $crate::generator::{self, packed_generator};
@@ -325,35 +324,7 @@ macro_rules! ticked {
             }
         }
 
-        /// Return the smallest ID of the tick that a time lies in: the lower bound of a range query.
-        ///
-        #[doc = concat!(">>> from mintage import ", $word)]
-        #[doc = concat!(">>> id = ", $word, ".new()")]
-        #[doc = concat!(">>> ", $word, ".min_at(id.timestamp_ns) <= id")]
-        /// True
-        ///
-        /// :raises ArgumentError: ``time`` is neither an aware datetime nor an int of nanoseconds.
-        /// :raises FieldError: ``time.naive`` or ``time.range``.
-        #[pyfunction]
-        #[pyo3(signature = (time, /))]
-        fn min_at(time: &Bound<'_, PyAny>) -> PyResult<$class> {
-            ticked::bound(time, false)
-        }
-
-        /// Return the largest ID of the tick that a time lies in: the upper bound of a range query.
-        ///
-        #[doc = concat!(">>> from mintage import ", $word)]
-        #[doc = concat!(">>> id = ", $word, ".new()")]
-        #[doc = concat!(">>> id <= ", $word, ".max_at(id.timestamp_ns)")]
-        /// True
-        ///
-        /// :raises ArgumentError: ``time`` is neither an aware datetime nor an int of nanoseconds.
-        /// :raises FieldError: ``time.naive`` or ``time.range``.
-        #[pyfunction]
-        #[pyo3(signature = (time, /))]
-        fn max_at(time: &Bound<'_, PyAny>) -> PyResult<$class> {
-            ticked::bound(time, true)
-        }
+        $crate::id::bounds! { $class in $word, "ID of the tick", by ticked::bound }
 
         /// Puts the classes and functions into the format's module.
         pub fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {

@@ -3,7 +3,7 @@
 
 use crate::clock::Patience;
 use crate::generator::{self, GeneratorState, MintsAt, NodeGenerator, packed_generator};
-use crate::id::id;
+use crate::id::{bounds, id};
 use crate::leases::{Subject, Terms};
 use crate::values::Defaulted;
 use crate::{entropy, errors, fields, fork, hot, kernel, ticked, values};
@@ -16,7 +16,6 @@ use mintage_core::schemes::uuid::{self as scheme, Version};
 use mintage_core::step::{Refusal, Run};
 use mintage_core::ticked::Ticked;
 use mintage_core::units::Tick;
-use pyo3::basic::CompareOp;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyString, PyTuple, PyType};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -554,35 +553,7 @@ fn uuid5<'py>(namespace: &Bound<'py, PyAny>, name: &Bound<'py, PyAny>) -> PyResu
     of_name(namespace, name, scheme::Id::v5)
 }
 
-/// Return the smallest version 7 of the millisecond that a time lies in: the lower bound of a range query.
-///
-/// >>> from mintage import uuid
-/// >>> id = uuid.new()
-/// >>> uuid.min_at(id.timestamp_ns) <= id
-/// True
-///
-/// :raises ArgumentError: ``time`` is neither an aware datetime nor an int of nanoseconds.
-/// :raises FieldError: ``time.naive`` or ``time.range``.
-#[pyfunction]
-#[pyo3(signature = (time, /))]
-fn min_at(time: &Bound<'_, PyAny>) -> PyResult<UuidId> {
-    ticked::bound(time, false)
-}
-
-/// Return the largest version 7 of the millisecond that a time lies in: the upper bound of a range query.
-///
-/// >>> from mintage import uuid
-/// >>> id = uuid.new()
-/// >>> id <= uuid.max_at(id.timestamp_ns)
-/// True
-///
-/// :raises ArgumentError: ``time`` is neither an aware datetime nor an int of nanoseconds.
-/// :raises FieldError: ``time.naive`` or ``time.range``.
-#[pyfunction]
-#[pyo3(signature = (time, /))]
-fn max_at(time: &Bound<'_, PyAny>) -> PyResult<UuidId> {
-    ticked::bound(time, true)
-}
+bounds! { UuidId in "uuid", "version 7 of the millisecond", by ticked::bound }
 
 /// Puts the classes and functions into the module.
 pub fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {

@@ -8,7 +8,6 @@ use crate::{arrow, errors, hot, values};
 use mintage_core::codec::as_chunks;
 use mintage_core::error::Error;
 use pyo3::prelude::*;
-use pyo3::pyclass::CompareOp;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBytes, PyMemoryView, PyType};
 

@@ -36,18 +36,11 @@ impl PortingCounter {
     }
 }
 
-/// Returns the smallest ID of a time's unit: the lower bound of a range query.
+/// Returns the smallest or the largest ID of a time's unit: a bound of a range query.
 ///
 /// # Errors
 /// [`Error::Time`] outside the layout.
-pub fn min_at(time: UnixNs) -> Result<Id, Error> {
-    Ok(Id::new(unit(time.floor_ms())?.0 << 1, 0, 0, 0))
-}
-
-/// Returns the largest ID of a time's unit: the upper bound of a range query.
-///
-/// # Errors
-/// [`Error::Time`] outside the layout.
-pub fn max_at(time: UnixNs) -> Result<Id, Error> {
-    Ok(Id::new(unit(time.floor_ms())?.0 << 1 | 1, u8::MAX, u16::MAX, u16::MAX))
+pub fn bound(time: UnixNs, is_high: bool) -> Result<Id, Error> {
+    let (tick, rest) = if is_high { (1, u16::MAX) } else { (0, 0) };
+    Ok(Id::new(unit(time.floor_ms())?.0 << 1 | tick, rest as u8, rest, rest))
 }
