@@ -5,6 +5,7 @@ use crate::values::Defaulted;
 use crate::{errors, fields, hot, values};
 use mintage_core::codec::Base32;
 use mintage_core::format::Part;
+use mintage_core::id::Id as _;
 use mintage_core::schemes::sno as scheme;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyTuple, PyType};
@@ -102,7 +103,7 @@ id! {
         /// >>> sno.ID.parse("brpk4q72xwf2m63l").as_uuid().bytes
         /// b'brpk4q72xwf2m63l'
         fn as_uuid<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-            values::uuid(py, self.0.encode())
+            values::uuid(py, self.0.to_text())
         }
 
         /// Return the text, or None for the zero ID, as JSON has them.
