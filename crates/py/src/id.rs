@@ -142,6 +142,74 @@ pub fn attribute<'py>(
     })
 }
 
+/// Writes the methods of a class of IDs: its own, and those by which frameworks and copies take it.
+macro_rules! id_methods {
+    (impl $class:ident { $($own:tt)* }) => {
+        #[pymethods]
+        impl $class {
+            $($own)*
+
+            /// Return the schema by which Pydantic reads and writes IDs: see :mod:`mintage.ext.pydantic`.
+            ///
+            /// :raises ModuleNotFoundError: pydantic is not installed.
+            #[classmethod]
+            #[pyo3(signature = (source, handler, /))]
+            fn __get_pydantic_core_schema__<'py>(
+                cls: &Bound<'py, PyType>,
+                source: Bound<'py, PyAny>,
+                handler: Bound<'py, PyAny>,
+            ) -> PyResult<Bound<'py, PyAny>> {
+                $crate::id::adapter(cls.py(), "pydantic", "core_schema_of", (cls, source, handler))
+            }
+
+            /// Return the JSON schema of an ID's text.
+            ///
+            /// :raises ModuleNotFoundError: pydantic is not installed.
+            #[classmethod]
+            #[pyo3(signature = (schema, handler, /))]
+            fn __get_pydantic_json_schema__<'py>(
+                cls: &Bound<'py, PyType>,
+                schema: Bound<'py, PyAny>,
+                handler: Bound<'py, PyAny>,
+            ) -> PyResult<Bound<'py, PyAny>> {
+                $crate::id::adapter(cls.py(), "pydantic", "json_schema_of", (cls, schema, handler))
+            }
+
+            /// The serializer by which Pydantic writes an ID that no type describes.
+            #[getter]
+            fn __pydantic_serializer__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+                $crate::id::attribute(slf.as_any(), "__pydantic_serializer__", "pydantic", "serializer_of")
+            }
+
+            /// The type by which SQLAlchemy writes an ID that no column describes.
+            #[getter]
+            fn __sa_type_engine__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+                $crate::id::attribute(slf.as_any(), "__sa_type_engine__", "sqlalchemy", "type_of")
+            }
+
+            /// Return the text, formatted as ``str`` is: ``f"{id:>20}"``.
+            fn __format__<'py>(
+                &self,
+                py: Python<'py>,
+                format_spec: &Bound<'py, pyo3::types::PyString>,
+            ) -> PyResult<Bound<'py, PyAny>> {
+                $crate::values::formatted(self.__str__(py)?, format_spec)
+            }
+
+            fn __copy__(slf: Py<Self>) -> Py<Self> {
+                slf
+            }
+
+            #[pyo3(signature = (memo, /))]
+            fn __deepcopy__(slf: Py<Self>, memo: &Bound<'_, PyAny>) -> Py<Self> {
+                let _ = memo;
+                slf
+            }
+        }
+    };
+}
+pub(crate) use id_methods;
+
 /// Makes the classes `ID`, `Array` and `ArrayIterator` of a scheme whose IDs are fixed bytes.
 ///
 /// `id! { /// docs; Name(core::Id), module, word, size, text, "what parse reads"; { methods of its own } }`
@@ -192,142 +260,86 @@ macro_rules! id {
             }
         }
 
-        #[pymethods]
-        impl $class {
-            $($own)*
+        $crate::id::id_methods! {
+            impl $class {
+                $($own)*
 
-            #[new]
-            #[pyo3(signature = (value, /))]
-            fn py_new(value: &Bound<'_, PyAny>) -> PyResult<Self> {
-                if value.is_instance_of::<pyo3::types::PyString>() {
-                    return $crate::id::parse(value);
+                #[new]
+                #[pyo3(signature = (value, /))]
+                fn py_new(value: &Bound<'_, PyAny>) -> PyResult<Self> {
+                    if value.is_instance_of::<pyo3::types::PyString>() {
+                        return $crate::id::parse(value);
+                    }
+                    $crate::id::from_bytes(value)
                 }
-                $crate::id::from_bytes(value)
-            }
 
-            #[doc = $reads]
-            ///
-            #[doc = concat!(">>> from mintage import ", $word)]
-            #[doc = concat!(">>> id = ", $word, ".ID(bytes(", $size, "))")]
-            #[doc = concat!(">>> ", $word, ".ID.parse(str(id)) == id")]
-            /// True
-            ///
-            /// :raises ArgumentError: ``text`` is not str.
-            /// :raises ParseError: ``parse.length``, or ``parse.character`` with its ``position``.
-            #[staticmethod]
-            #[pyo3(signature = (text, /))]
-            fn parse(text: &Bound<'_, PyAny>) -> PyResult<Self> {
-                $crate::id::parse(text)
-            }
+                #[doc = $reads]
+                ///
+                #[doc = concat!(">>> from mintage import ", $word)]
+                #[doc = concat!(">>> id = ", $word, ".ID(bytes(", $size, "))")]
+                #[doc = concat!(">>> ", $word, ".ID.parse(str(id)) == id")]
+                /// True
+                ///
+                /// :raises ArgumentError: ``text`` is not str.
+                /// :raises ParseError: ``parse.length``, or ``parse.character`` with its ``position``.
+                #[staticmethod]
+                #[pyo3(signature = (text, /))]
+                fn parse(text: &Bound<'_, PyAny>) -> PyResult<Self> {
+                    $crate::id::parse(text)
+                }
 
-            #[doc = concat!("Return the ID of ", $size, " bytes; any ", $size, " bytes are an ID.")]
-            ///
-            #[doc = concat!(">>> from mintage import ", $word)]
-            #[doc = concat!(">>> int(", $word, ".ID.from_bytes(bytes(", $size, ")))")]
-            /// 0
-            ///
-            /// :raises ArgumentError: ``value`` has no buffer.
-            /// :raises ConfigError: ``config.buffer``: its items are no bytes, or it is not contiguous.
-            #[doc = concat!(":raises ParseError: ``parse.length``: not ", $size, " bytes.")]
-            #[staticmethod]
-            #[pyo3(signature = (value, /))]
-            fn from_bytes(value: &Bound<'_, PyAny>) -> PyResult<Self> {
-                $crate::id::from_bytes(value)
-            }
+                #[doc = concat!("Return the ID of ", $size, " bytes; any ", $size, " bytes are an ID.")]
+                ///
+                #[doc = concat!(">>> from mintage import ", $word)]
+                #[doc = concat!(">>> int(", $word, ".ID.from_bytes(bytes(", $size, ")))")]
+                /// 0
+                ///
+                /// :raises ArgumentError: ``value`` has no buffer.
+                /// :raises ConfigError: ``config.buffer``: its items are no bytes, or it is not contiguous.
+                #[doc = concat!(":raises ParseError: ``parse.length``: not ", $size, " bytes.")]
+                #[staticmethod]
+                #[pyo3(signature = (value, /))]
+                fn from_bytes(value: &Bound<'_, PyAny>) -> PyResult<Self> {
+                    $crate::id::from_bytes(value)
+                }
 
-            #[doc = concat!("Return the ID whose ", $size, " bytes are those of this integer, big-endian; 0 or more.")]
-            ///
-            #[doc = concat!(">>> from mintage import ", $word)]
-            #[doc = concat!(">>> int(", $word, ".ID.from_int(7))")]
-            /// 7
-            ///
-            /// :raises ArgumentError: ``value`` is no integer, such as a float or a bool.
-            /// :raises FieldError: ``field.range``.
-            #[staticmethod]
-            #[pyo3(signature = (value, /))]
-            fn from_int(value: &Bound<'_, PyAny>) -> PyResult<Self> {
-                $crate::id::from_int(value)
-            }
+                #[doc = concat!("Return the ID whose ", $size, " bytes are those of this integer, big-endian; 0 or more.")]
+                ///
+                #[doc = concat!(">>> from mintage import ", $word)]
+                #[doc = concat!(">>> int(", $word, ".ID.from_int(7))")]
+                /// 7
+                ///
+                /// :raises ArgumentError: ``value`` is no integer, such as a float or a bool.
+                /// :raises FieldError: ``field.range``.
+                #[staticmethod]
+                #[pyo3(signature = (value, /))]
+                fn from_int(value: &Bound<'_, PyAny>) -> PyResult<Self> {
+                    $crate::id::from_int(value)
+                }
 
-            fn __str__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, pyo3::types::PyString>> {
-                $crate::hot::ascii(py, mintage_core::id::Id::to_text(self.0).as_ref())
-            }
+                fn __str__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, pyo3::types::PyString>> {
+                    $crate::hot::ascii(py, mintage_core::id::Id::to_text(self.0).as_ref())
+                }
 
-            /// Return the text, formatted as ``str`` is: ``f"{id:>20}"``.
-            fn __format__<'py>(
-                &self,
-                py: Python<'py>,
-                format_spec: &Bound<'py, pyo3::types::PyString>,
-            ) -> PyResult<Bound<'py, PyAny>> {
-                $crate::values::formatted(self.__str__(py)?, format_spec)
-            }
+                fn __repr__(&self) -> String {
+                    format!(concat!($word, ".ID.parse('{}')"), self.0)
+                }
 
-            fn __repr__(&self) -> String {
-                format!(concat!($word, ".ID.parse('{}')"), self.0)
-            }
+                fn __bytes__<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
+                    PyBytes::new(py, mintage_core::id::Id::to_array(self.0).as_ref())
+                }
 
-            fn __bytes__<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
-                PyBytes::new(py, mintage_core::id::Id::to_array(self.0).as_ref())
-            }
+                fn __int__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+                    $crate::values::int(py, mintage_core::id::Id::to_array(self.0).as_ref())
+                }
 
-            fn __int__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-                $crate::values::int(py, mintage_core::id::Id::to_array(self.0).as_ref())
-            }
+                fn __hash__(&self) -> isize {
+                    $crate::hot::hash(mintage_core::id::Id::to_array(self.0).as_ref())
+                }
 
-            fn __hash__(&self) -> isize {
-                $crate::hot::hash(mintage_core::id::Id::to_array(self.0).as_ref())
-            }
-
-            fn __reduce__<'py>(slf: &Bound<'py, Self>) -> (Bound<'py, PyType>, (Bound<'py, PyBytes>,)) {
-                (slf.get_type(), (slf.get().__bytes__(slf.py()),))
-            }
-
-            /// Return the schema by which Pydantic reads and writes IDs: see :mod:`mintage.ext.pydantic`.
-            ///
-            /// :raises ModuleNotFoundError: pydantic is not installed.
-            #[classmethod]
-            #[pyo3(signature = (source, handler, /))]
-            fn __get_pydantic_core_schema__<'py>(
-                cls: &Bound<'py, PyType>,
-                source: Bound<'py, PyAny>,
-                handler: Bound<'py, PyAny>,
-            ) -> PyResult<Bound<'py, PyAny>> {
-                $crate::id::adapter(cls.py(), "pydantic", "core_schema_of", (cls, source, handler))
-            }
-
-            /// Return the JSON schema of an ID's text.
-            ///
-            /// :raises ModuleNotFoundError: pydantic is not installed.
-            #[classmethod]
-            #[pyo3(signature = (schema, handler, /))]
-            fn __get_pydantic_json_schema__<'py>(
-                cls: &Bound<'py, PyType>,
-                schema: Bound<'py, PyAny>,
-                handler: Bound<'py, PyAny>,
-            ) -> PyResult<Bound<'py, PyAny>> {
-                $crate::id::adapter(cls.py(), "pydantic", "json_schema_of", (cls, schema, handler))
-            }
-
-            /// The serializer by which Pydantic writes an ID that no type describes.
-            #[getter]
-            fn __pydantic_serializer__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
-                $crate::id::attribute(slf.as_any(), "__pydantic_serializer__", "pydantic", "serializer_of")
-            }
-
-            /// The type by which SQLAlchemy writes an ID that no column describes.
-            #[getter]
-            fn __sa_type_engine__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
-                $crate::id::attribute(slf.as_any(), "__sa_type_engine__", "sqlalchemy", "type_of")
-            }
-
-            fn __copy__(slf: Py<Self>) -> Py<Self> {
-                slf
-            }
-
-            #[pyo3(signature = (memo, /))]
-            fn __deepcopy__(slf: Py<Self>, memo: &Bound<'_, PyAny>) -> Py<Self> {
-                let _ = memo;
-                slf
+                fn __reduce__<'py>(slf: &Bound<'py, Self>) -> (Bound<'py, PyType>, (Bound<'py, PyBytes>,)) {
+                    (slf.get_type(), (slf.get().__bytes__(slf.py()),))
+                }
             }
         }
 
