@@ -1,9 +1,9 @@
 //! `mintage.cuid2`.
 
-use super::{LONGEST_FAST, TextClass, closed, texts};
+use super::{LONGEST_FAST, TextClass, texts};
 use crate::clock::Clock;
 use crate::values::Defaulted;
-use crate::{entropy, fork, hot, values};
+use crate::{entropy, errors, fork, hot, values};
 use mintage_core::codec::as_chunks;
 use mintage_core::error::Error;
 use mintage_core::schemes::cuid2::{self, LENGTHS, MAX_FIRST_COUNT, WORDS};
@@ -57,15 +57,6 @@ texts! {
     fn length(&self) -> usize {
         self.length
     }
-
-    /// End minting for good. Closing twice does nothing.
-    ///
-    /// >>> from mintage import cuid2
-    /// >>> generator = cuid2.Generator()
-    /// >>> generator.close()
-    fn close(&self) {
-        self.is_closed.store(true, Ordering::Relaxed);
-    }
 }
 
 /// Random words of a letter and a salt.
@@ -113,7 +104,7 @@ impl TextClass for Generator {
 
     fn write(&self, py: Python<'_>, text: &mut String) -> PyResult<()> {
         if self.is_closed.load(Ordering::Relaxed) {
-            return Err(closed(py));
+            return Err(errors::closed(py));
         }
         let draw = || loop {
             if let Some(drawn) = words(self.clock.bytes(py)?) {
