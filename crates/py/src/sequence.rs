@@ -201,16 +201,8 @@ fn as_range<'py>(py: Python<'py>, first: u64, count: u64, stride: u64) -> PyResu
 }
 
 fn limit(value: &Defaulted<'_>, name: &str, default: u32) -> PyResult<u32> {
-    value.given().map_or(Ok(default), |value| {
-        let limits = (1_i128, i32::MAX as u128);
-        values::bounded(value, name, limits.0, limits.1, |value| mintage_core::error::Error::Range {
-            field: name.into(),
-            value,
-            min: limits.0,
-            max: limits.1,
-        })
-        .map(|n| n as u32)
-    })
+    let within = |value| values::within(value, name, 1, i32::MAX as u128).map(|n| n as u32);
+    value.given().map_or(Ok(default), within)
 }
 
 #[pymethods]

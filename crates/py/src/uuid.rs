@@ -78,12 +78,7 @@ id! {
         #[pyo3(signature = (*, version = Defaulted::OUT, **fields))]
         #[pyo3(text_signature = "(*, version=7, **fields)")]
         fn from_parts(version: Defaulted<'_>, fields: Option<&Bound<'_, PyDict>>) -> PyResult<Self> {
-            let number = match version.given() {
-                Some(version) => values::bounded(version, "version", 1, 8, |value| {
-                    Error::Range { field: "version".into(), value, min: 1, max: 8 }
-                })?,
-                None => 7,
-            };
+            let number = version.given().map_or(Ok(7), |version| values::within(version, "version", 1, 8))?;
             fields::from_parts(fields, scheme::FORMATS[number as usize - 1])
         }
 

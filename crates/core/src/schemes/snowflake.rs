@@ -387,7 +387,7 @@ impl Layout {
         let max_sequence = u64::from(self.ids_per_tick() - 1);
         for (field, value, max) in [("node", node, self.max_node()), ("sequence", sequence, max_sequence)] {
             if value > max {
-                return Err(Error::Range { field: field.into(), value: value.to_string(), min: 0, max: max.into() });
+                return Err(Error::range(field, value, 0, max.into()));
             }
         }
         let sequence = self.sequence.map_or(0, |f| sequence << f.shift);
@@ -413,7 +413,7 @@ impl Layout {
     pub fn parse(&self, id: u64) -> Result<Parts, Error> {
         let max = u64::MAX >> (64 - self.bits());
         if id > max {
-            return Err(Error::Range { field: "id".into(), value: id.to_string(), min: 0, max: max.into() });
+            return Err(Error::range("id", id, 0, max.into()));
         }
         let tick = Tick(self.time.get(id.into()));
         Ok(Parts {

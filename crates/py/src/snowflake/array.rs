@@ -43,8 +43,7 @@ array! {
             values::check_multiple(data.len(), 8, "data", "bytes")?;
             let max = layout.max();
             if let Some(id) = as_chunks(&data).0.iter().map(|id| u64::from_ne_bytes(*id)).find(|&id| id > max) {
-                let (field, value) = ("ID".into(), id.to_string());
-                return Err(errors::value(Error::Range { field, value, min: 0, max: max.into() }));
+                return Err(errors::value(Error::range("ID", id, 0, max.into())));
             }
             Ok(Self { data: PyBytes::new(py, &data).unbind(), layout })
         }

@@ -39,10 +39,6 @@ impl Layout {
     pub fn max(&self) -> u64 {
         u64::MAX >> (64 - self.0.bits())
     }
-
-    fn declaration(&self) -> String {
-        self.0.declaration()
-    }
 }
 
 #[pymethods]
@@ -91,10 +87,8 @@ impl Layout {
         js_safe: bool,
         epoch_ms: Defaulted<'_>,
     ) -> PyResult<Advice> {
-        let at_least_1 = |value: &Bound<'_, PyAny>, name: &str, max: u64| {
-            let outside = |value| Error::Range { field: name.into(), value, min: 1, max: max.into() };
-            values::bounded(value, name, 1, max.into(), outside).map(|n| n as u64)
-        };
+        let at_least_1 =
+            |value: &Bound<'_, PyAny>, name, max: u64| values::within(value, name, 1, max.into()).map(|n| n as u64);
         let epoch_ms = match epoch_ms.given() {
             Some(epoch) => values::saturated(epoch, "epoch_ms")?.clamp(i64::MIN.into(), i64::MAX.into()) as i64,
             None => scheme::JS_SAFE.timescale().epoch_ms,
@@ -218,7 +212,7 @@ impl Layout {
         let kwargs = PyDict::new(py);
         kwargs.set_item("epoch_ms", self.epoch_ms())?;
         kwargs.set_item("unit_ms", self.unit_ms())?;
-        Ok(((self.declaration(),), kwargs))
+        Ok(((self.0.declaration(),), kwargs))
     }
 
     fn __copy__(slf: Py<Self>) -> Py<Self> {
@@ -233,7 +227,7 @@ impl Layout {
 
     pub fn __repr__(&self) -> String {
         let (epoch, unit) = (self.epoch_ms(), self.unit_ms());
-        format!("Layout('{}', epoch_ms={epoch}, unit_ms={unit})", self.declaration())
+        format!("Layout('{}', epoch_ms={epoch}, unit_ms={unit})", self.0.declaration())
     }
 }
 

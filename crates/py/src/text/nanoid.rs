@@ -5,7 +5,6 @@ use crate::clock::Clock;
 use crate::values::Defaulted;
 use crate::{entropy, errors, values};
 use mintage_core::codec::positional::BASE64_URL;
-use mintage_core::error::Error;
 use mintage_core::schemes::nanoid::{Characters, MAX_SIZE, SIZE};
 use pyo3::prelude::*;
 use pyo3::types::PyString;
@@ -40,8 +39,8 @@ texts! {
     #[pyo3(signature = (size = Defaulted::OUT, alphabet = Defaulted::OUT, *, clock = None))]
     #[pyo3(text_signature = "(size=21, alphabet='A-Za-z0-9_-', *, clock=None)")]
     fn py_new(size: Defaulted<'_>, alphabet: Defaulted<'_>, clock: Option<&Bound<'_, PyAny>>) -> PyResult<Self> {
-        let wrong = |value| Error::Range { field: "size".into(), value, min: 1, max: MAX_SIZE as u128 };
-        let size = size.given().map_or(Ok(SIZE as u128), |size| values::bounded(size, "size", 1, MAX_SIZE as u128, wrong))?;
+        let within = |size| values::within(size, "size", 1, MAX_SIZE as u128);
+        let size = size.given().map_or(Ok(SIZE as u128), within)?;
         let characters = match alphabet.given() {
             Some(alphabet) => Characters::new(&characters(alphabet)?),
             None => Characters::new(&String::from_utf8_lossy(BASE64_URL.characters())),
