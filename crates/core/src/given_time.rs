@@ -6,14 +6,8 @@ use crate::sync::{AtomicU64, Ordering};
 ///
 /// It starts in the middle of a tick's numbers. The numbers of now count from 0, those of places from [`nth_from`]. The
 /// three ranges stay disjoint until half of all numbers are used.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct GivenTimeCounter(AtomicU64);
-
-impl Default for GivenTimeCounter {
-    fn default() -> Self {
-        Self(AtomicU64::new(0))
-    }
-}
 
 impl GivenTimeCounter {
     /// Returns the next of `numbers` numbers, at most 2^32; 0 follows the last. Any `numbers` IDs in a row have

@@ -211,7 +211,7 @@ fn a_refusal_changes_nothing() {
 #[test]
 fn no_interleaving_takes_an_integer_of_a_buffer_twice() {
     loom::model(|| {
-        let buffer = Arc::new(Buffer::new());
+        let buffer = Arc::new(Buffer::empty());
         let segment = |first| Segment { first, count: 1, stride: 1 };
         buffer.offer(segment(10)).unwrap();
         assert!(buffer.advance(1));
@@ -245,7 +245,7 @@ fn no_interleaving_takes_an_integer_of_a_buffer_twice() {
 /// Drains a buffer of one or two segments of two integers, while a caller takes `want` twice.
 fn drain_beside_a_caller(firsts: &'static [u64], want: u32) {
     loom::model(move || {
-        let buffer = Arc::new(Buffer::new());
+        let buffer = Arc::new(Buffer::empty());
         for &first in firsts {
             buffer.offer(Segment { first, count: 2, stride: 1 }).unwrap();
             assert_eq!(buffer.advance(1), first == firsts[0]);

@@ -27,7 +27,7 @@ impl Seed {
     fn from_argument(seed: Option<&Bound<'_, PyAny>>) -> PyResult<Option<Self>> {
         seed.map(|seed| {
             let seed = values::field(seed, "seed", u64::MAX.into())? as u64;
-            let stream = Stream { entropy: Entropy::new(), seed, count: 0 };
+            let stream = Stream { entropy: Entropy::unseeded(), seed, count: 0 };
             Ok(Self { generation: fork::generation(), stream: Mutex::new(stream) })
         })
         .transpose()

@@ -18,7 +18,7 @@ struct Source {
 }
 
 hot::per_thread! {
-    SOURCE: Source = Source { entropy: Entropy::new(), generation: fork::NEVER, seeded: UnixMs(0) }
+    SOURCE: Source = Source { entropy: Entropy::unseeded(), generation: fork::NEVER, seeded: UnixMs(0) }
 }
 
 /// Fills `bytes`; returns false if it needs a new seed of the kernel first, or all gates are closed.

@@ -17,10 +17,6 @@ pub struct Buffer {
 }
 
 impl Buffer {
-    fn new() -> Self {
-        Self { core: Core::new(), segments: hot::Exclusive::new(()) }
-    }
-
     /// Goes on to the next segment, if that has `want` integers and the current one has fewer.
     fn advance(&self, py: Python<'_>, want: u32) -> bool {
         self.segments.with(py, |()| self.core.advance(want))
@@ -30,8 +26,8 @@ impl Buffer {
 #[pymethods]
 impl Buffer {
     #[new]
-    fn py_new() -> Self {
-        Self::new()
+    fn empty() -> Self {
+        Self { core: Core::empty(), segments: hot::Exclusive::new(()) }
     }
 
     /// Add a segment as the next one, and return True; or return False where there is one.
@@ -236,7 +232,7 @@ impl Sequence {
             return Err(errors::field(py, "field.range", &message));
         }
         let _call = Call::begin(py)?;
-        let buffer = Py::new(py, Buffer::new())?;
+        let buffer = Py::new(py, Buffer::empty())?;
         let arguments = PyDict::new(py);
         arguments.set_item("min_step", least)?;
         arguments.set_item("max_step", most)?;

@@ -246,11 +246,7 @@ pub struct State {
 /// # Errors
 /// [`Error::Time`].
 pub fn tick(time: UnixMs) -> Result<Tick, Error> {
-    SCALE.tick(time).filter(|&tick| WINDOW.contains(tick)).ok_or_else(|| Error::Time {
-        time,
-        first: SCALE.start(WINDOW.floor),
-        last: UnixMs(SCALE.start(WINDOW.until).0 - 1),
-    })
+    WINDOW.tick(SCALE, time)
 }
 
 impl State {

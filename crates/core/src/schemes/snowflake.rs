@@ -399,11 +399,7 @@ impl Layout {
     /// # Errors
     /// [`Error::Time`] outside the layout.
     pub fn tick(&self, time: UnixMs) -> Result<Tick, Error> {
-        self.timescale.tick(time).filter(|&tick| self.window().contains(tick)).ok_or_else(|| Error::Time {
-            time,
-            first: self.timescale.start(Tick(0)),
-            last: UnixMs(self.expires().0.saturating_sub(1)),
-        })
+        self.window().tick(self.timescale, time)
     }
 
     /// Parses an ID into its fields. Bits above the layout are an error.
