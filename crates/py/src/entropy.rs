@@ -49,10 +49,3 @@ pub fn fill(py: Python<'_>, bytes: &mut [u8]) -> PyResult<()> {
     }
     Ok(())
 }
-
-/// An array of random bytes.
-pub fn bytes<const N: usize>(py: Python<'_>) -> PyResult<[u8; N]> {
-    let mut bytes = [0; N];
-    fill(py, &mut bytes)?;
-    Ok(bytes)
-}

@@ -8,6 +8,7 @@ use crate::clock::{Clock, Patience, Reason};
 use crate::ending::Call;
 use crate::fork::{Entry, Gate};
 use crate::leases::{Age, Grant, KEYWORDS, Leases, Subject, Terms};
+use crate::locks::locked;
 use crate::{doubles, errors, hot, values};
 use mintage_core::counting::{Counting, OnExhausted, OnRollback};
 use mintage_core::mint::Mint;
@@ -17,8 +18,8 @@ use pyo3::prelude::*;
 use pyo3::pyclass::boolean_struct::True;
 use pyo3::types::PyBytes;
 use pyo3::{PyClass, PyTypeInfo};
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// The state of a generator: its mint, its gate, its clock and its lease.
 pub struct GeneratorState<M: Mint> {
@@ -136,11 +137,6 @@ impl<M: Mint> GeneratorState<M> {
             (Some(leases), Some(Entry::Attached | Entry::First)) => leases.release(py, self.start(used_until)),
             _ => Ok(()),
         }
-    }
-
-    /// Held for moments only, and never while Python may run: its holder could not get the GIL back.
-    fn history(&self) -> MutexGuard<'_, Window> {
-        self.history.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -406,7 +402,7 @@ fn apply_grant<G: NodeGenerator>(
     if leases.never_used {
         // The ticks before now belong to `new_at`, those from now on to `new`; the next holder begins after both.
         let from = now.clamp(window.floor, window.until);
-        *state.history() = Window { floor: window.floor, until: from };
+        *locked(&state.history) = Window { floor: window.floor, until: from };
         window.floor = from;
     }
     this.set_node(py, grant.node, origin);
@@ -527,7 +523,7 @@ fn attach_at<G: NodeGenerator>(slf: &Bound<'_, G>, time: UnixNs, tick: Tick) -> 
         leases.check_history(py)?;
     }
     attach(slf)?;
-    let history = *state.history();
+    let history = *locked(&state.history);
     if history.contains(tick) {
         return Ok(());
     }

@@ -4,6 +4,7 @@
 use crate::clock::{Clock, Patience, Reason};
 use crate::ending::Call;
 use crate::fork::{Entry, Gate, Moment};
+use crate::locks::at_end;
 use crate::{errors, values};
 use mintage_core::step::Window;
 use mintage_core::units::{Timescale, UnixMs};
@@ -288,16 +289,13 @@ impl Leases {
     pub fn abandon(&self, used_until: UnixMs) {
         // While the interpreter ends, the keeper runs no more.
         Python::try_attach(|py| {
-            // An exception may be set while the generator is dropped.
-            let pending = PyErr::take(py);
-            if let Some(lease_client) = self.lease_client.get() {
-                if let Err(error) = lease_client.call_method1(py, "abandon", (used_until.0,)) {
-                    error.write_unraisable(py, None);
+            at_end(py, || {
+                if let Some(lease_client) = self.lease_client.get() {
+                    if let Err(error) = lease_client.call_method1(py, "abandon", (used_until.0,)) {
+                        error.write_unraisable(py, None);
+                    }
                 }
-            }
-            if let Some(pending) = pending {
-                pending.restore(py);
-            }
+            });
         });
     }
 

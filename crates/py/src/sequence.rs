@@ -190,7 +190,8 @@ impl Sequence {
     }
 }
 
-fn as_range<'py>(py: Python<'py>, first: u64, count: u64, stride: u64) -> PyResult<Bound<'py, PyAny>> {
+/// The range of a number of integers.
+pub fn as_range<'py>(py: Python<'py>, first: u64, count: u64, stride: u64) -> PyResult<Bound<'py, PyAny>> {
     let stop = u128::from(first) + u128::from(count) * u128::from(stride);
     // Only a plain call of the class goes past 2^63.
     py.get_type::<PyRange>().call1((first, stop, stride))

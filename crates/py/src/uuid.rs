@@ -1,7 +1,7 @@
 //! UUIDs: one class of IDs for all versions, generators of v1, v4, v6 and v7, and functions that return the standard module's
 //! own objects.
 
-use crate::clock::Patience;
+use crate::clock::{Clock, Patience};
 use crate::generator::{self, GeneratorState, MintsAt, NodeGenerator, packed_generator};
 use crate::id::{bounds, id};
 use crate::leases::{Subject, Terms};
@@ -500,7 +500,7 @@ impl hot::Uuids for Four {
             let generator = py.import("mintage.uuid")?.getattr("_v4")?;
             return <Generator as NodeGenerator>::slow(generator.cast::<Generator>()?, 0).map(scheme::Id::bits);
         }
-        Ok(random(entropy::bytes(py)?).bits())
+        Ok(random(Clock::System.bytes(py)?).bits())
     }
 }
 

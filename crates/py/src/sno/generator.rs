@@ -5,6 +5,7 @@ use super::snapshot::{Snapshot, shards_of};
 use crate::clock::{Patience, Reason};
 use crate::generator::{self, GeneratorState, NodeGenerator, generator};
 use crate::leases::{self, Subject, Terms};
+use crate::locks::locked;
 use crate::values::Defaulted;
 use crate::{errors, hot, values};
 use mintage_core::schemes::sno::{self as scheme, Bounds, Mint, PortingCounter};
@@ -13,8 +14,8 @@ use mintage_core::units::{Tick, UnixMs};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDateTime, PyDict};
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicU16, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// The argument of ``on_overflow``: callers wait, because a unit's sequence numbers are used up.
 ///
@@ -145,7 +146,7 @@ impl Generator {
     fn overflow(&self, py: Python<'_>, patience: &mut Patience, until: Tick) -> PyResult<()> {
         let now = self.state.clock.now(py)?.floor_ms();
         let told = {
-            let mut waiting = lock(&self.waiting);
+            let mut waiting = locked(&self.waiting);
             waiting.callers += 1;
             let began = match waiting.told {
                 Some((unit, _)) if unit == until => None,
@@ -171,7 +172,7 @@ impl Generator {
             let reason = Reason { code: "sequence.exhausted", what };
             patience.wait(py, &self.state.clock, scheme::TIMESCALE.start(until), reason)
         });
-        lock(&self.waiting).callers -= 1;
+        locked(&self.waiting).callers -= 1;
         waited
     }
 
@@ -206,14 +207,7 @@ impl Generator {
         let used = if now == state.unit() { state.next.saturating_sub(min).min(bounds.capacity()) } else { 0 };
         Ok((min + used.saturating_sub(1), used))
     }
-}
 
-/// Held for moments only, and never while Python may run: its holder could not get the GIL back.
-fn lock<T>(what: &Mutex<T>) -> MutexGuard<'_, T> {
-    what.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-impl Generator {
     /// The metabyte that a call gives, or the generator's own.
     fn meta_of(&self, meta: &Defaulted<'_>) -> PyResult<u8> {
         values::field_or(meta.given(), "meta", u8::MAX, self.meta)
