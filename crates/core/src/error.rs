@@ -116,6 +116,12 @@ impl Error {
         Self::Range { code: "field.range", field: field.into(), value: value.to_string(), min, max }
     }
 
+    /// Returns the error of the character at a position of a text.
+    #[must_use]
+    pub fn character(what: &'static str, text: &str, position: usize, expected: &'static str) -> Self {
+        Self::Character { what, found: text.chars().nth(position).unwrap_or('\0'), position, expected }
+    }
+
     /// Returns the stable code of the error catalogue.
     #[must_use]
     pub fn code(&self) -> &'static str {

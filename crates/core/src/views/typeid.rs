@@ -15,7 +15,6 @@ const DIGITS: &Digits = &Digits::new(Alphabet::new("0123456789abcdefghjkmnpqrstv
 pub const SUFFIX: usize = 26;
 /// The most characters of a prefix.
 pub const MAX_PREFIX: usize = 63;
-const TEXT: &str = "typeid text";
 
 /// Returns the position at which a prefix is invalid, and the characters allowed there.
 fn invalid_at(prefix: &str) -> Option<(usize, &'static str)> {
@@ -66,10 +65,7 @@ pub fn pattern(prefix: Option<&str>) -> String {
 /// [`Error::Length`] of the suffix; [`Error::Character`] with the position of the first wrong character.
 pub fn read(text: &str) -> Result<(&str, [u8; 16]), Error> {
     let (prefix, suffix) = text.rsplit_once('_').map_or((None, text), |(prefix, suffix)| (Some(prefix), suffix));
-    let error = |position, expected| {
-        let found = text.chars().nth(position).unwrap_or('\0');
-        Error::Character { what: TEXT, found, position, expected }
-    };
+    let error = |position, expected| Error::character("typeid text", text, position, expected);
     let first = match prefix {
         None => 0,
         Some("") => return Err(error(0, "a prefix before its _, or no _")),
