@@ -5,7 +5,6 @@ use crate::hot::{self, Mints};
 use crate::locks::locked;
 use crate::sequence::{Sequence, as_range};
 use crate::values;
-use chrono::{Datelike, Month, Timelike};
 use mintage_core::buffer::Segment;
 use mintage_core::units::UnixNs;
 use mintage_wire::bucket::Bucket as Rate;
@@ -211,9 +210,7 @@ fn integers(part: Segment) -> impl Iterator<Item = u64> {
 #[pyfunction]
 pub fn http_date(seconds: i64) -> String {
     let Some(at) = UnixNs(i128::from(seconds) * UnixNs::PER_SECOND).utc() else { return String::new() };
-    let (weekday, month) = (at.weekday(), Month::try_from(at.month() as u8).map_or("", |month| month.name()));
-    let (hour, minute, second) = (at.hour(), at.minute(), at.second());
-    format!("{weekday}, {:02} {month:.3} {:04} {hour:02}:{minute:02}:{second:02} GMT", at.day(), at.year())
+    at.format("%a, %d %b %Y %H:%M:%S GMT").to_string()
 }
 
 /// Return True if a client's trace id is echoed: it is 1 to 128 letters, digits and ``. _ : / + = -``.
