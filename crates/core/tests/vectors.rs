@@ -109,7 +109,7 @@ fn snowflakes_agree_with_the_java_class() {
     let recorded = vectors("callicoder_snowflake");
     for case in list(&recorded["generate"]) {
         let fields = snowflake::Layout::of(&snowflake::FORMATS[0]).declaration();
-        let layout = snowflake::Layout::declare(&fields, int(&case["custom_epoch_ms"]), 1).unwrap();
+        let layout = snowflake::Layout::declare(&fields, int(&case["custom_epoch_ms"]).into(), 1).unwrap();
         let time = UnixMs(int(&case["time_ms"]));
         let id = layout.compose(time, int(&case["node"]) as u64, int(&case["sequence"]) as u64).unwrap();
         assert_eq!(id.to_string(), text(&case["id"]));

@@ -6,6 +6,7 @@ use crate::ending::Call;
 use crate::fork::{Entry, Gate, Moment};
 use crate::locks::at_end;
 use crate::{errors, values};
+use mintage_core::layout::PoolLayout;
 use mintage_core::step::Window;
 use mintage_core::units::{Timescale, UnixMs};
 use pyo3::exceptions::PyTypeError;
@@ -81,6 +82,13 @@ pub struct Subject<'a> {
     pub choices: u32,
     /// locality: the MAC fragment that was given.
     pub own_mac: Option<u32>,
+}
+
+impl<'a> Subject<'a> {
+    /// The node number of a pool that the user asked for, or any.
+    pub fn of(scheme: &'static str, pool: &'a PoolLayout, node: Option<u64>) -> Self {
+        Self { scheme, layout: &pool.text, size: pool.nodes, node, choices: 1, own_mac: None }
+    }
 }
 
 /// The lease of a generator.

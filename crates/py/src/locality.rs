@@ -330,8 +330,7 @@ packed_generator! {
             None => None,
         };
         let pool = scheme::pool_layout();
-        let (layout, size) = (pool.text.as_str(), pool.nodes);
-        let subject = Subject { scheme: scheme::POOL, layout, size, node, choices: 1, own_mac: mac };
+        let subject = Subject { own_mac: mac, ..Subject::of(scheme::POOL, &pool, node) };
         let mint = Mint::new(scheme::WINDOW);
         Ok(Self {
             state: GeneratorState::new(py, mint, Terms::read(py, keywords)?, &subject, pid)?,

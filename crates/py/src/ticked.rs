@@ -39,9 +39,8 @@ impl<T: Ticked> Ticking<T> {
         keywords: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Self> {
         let pool = T::pool_layout();
-        let (layout, size) = (pool.text.as_str(), pool.nodes);
-        let given = node.map(|node| values::node(node, T::TERM, size - 1)).transpose()?;
-        let subject = Subject { scheme: T::POOL, layout, size, node: given, choices: 1, own_mac: None };
+        let given = node.map(|node| values::node(node, T::TERM, pool.nodes - 1)).transpose()?;
+        let subject = Subject::of(T::POOL, &pool, given);
         let state = GeneratorState::on_request(py, T::counting(), Terms::read(py, keywords)?, &subject, given)?;
         Ok(Self::of(state))
     }

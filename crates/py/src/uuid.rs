@@ -173,11 +173,9 @@ packed_generator! {
             return refuse("mac is the whole node of versions 1 and 6: give no node number beside it, and no store");
         }
         let pool = version.pool_layout();
-        let (layout, size) = (pool.text.as_str(), pool.nodes);
-        let given = node.map(|node| values::node(node, "node", size - 1)).transpose()?;
+        let given = node.map(|node| values::node(node, "node", pool.nodes - 1)).transpose()?;
         let mac = mac.map(|mac| values::node(mac, "mac", (1 << 48) - 1)).transpose()?;
-        let scheme = version.pool();
-        let subject = Subject { scheme, layout, size, node: given, choices: 1, own_mac: None };
+        let subject = Subject::of(version.pool(), &pool, given);
         let made = Self::with(GeneratorState::on_request(py, version.counting(), terms, &subject, given)?, version, mac);
         generator::attach_without_lease(&made, py)?;
         Ok(made)

@@ -272,14 +272,8 @@ generator! {
             let message = "sequence bounds and shards cannot both be given: shards divide the whole range";
             return Err(errors::config(py, "config.bounds", message));
         }
-        let subject = Subject {
-            scheme: "sno",
-            layout: &scheme::pool_layout(shards).text,
-            size: scheme::pool_layout(shards).nodes,
-            node: partition.map(|partition| partition * u64::from(shards)),
-            choices: shards,
-            own_mac: None,
-        };
+        let (pool, node) = (scheme::pool_layout(shards), partition.map(|partition| partition * u64::from(shards)));
+        let subject = Subject { choices: shards, ..Subject::of("sno", &pool, node) };
         let mint = Mint::new(bounds, scheme::WINDOW);
         let state = GeneratorState::new(py, mint, Terms::read(py, keywords)?, &subject, partition)?;
         let made = Self::with(state, partition.map(|p| p as u16), shards, &meta, on_overflow)?;
@@ -350,8 +344,7 @@ generator! {
         let shards = snapshot.leased.as_ref().map_or(1, |leased| leased.shards);
         let pool = scheme::pool_layout(shards);
         let node = Some(snapshot.node().map_err(errors::value)?);
-        let subject =
-            Subject { scheme: "sno", layout: &pool.text, size: pool.nodes, node, choices: 1, own_mac: None };
+        let subject = Subject::of("sno", &pool, node);
         let state = GeneratorState::new(py, mint, terms, &subject, Some(snapshot.partition.into()))?;
         Self::with(state, Some(snapshot.partition), shards, &meta, on_overflow)
     }

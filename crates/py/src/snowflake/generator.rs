@@ -131,14 +131,8 @@ generator! {
             on_rollback: values::policy(on_rollback.given(), "on_rollback", &rollbacks)?,
             on_exhausted: values::policy(on_exhausted.given(), "on_exhausted", &exhaustions)?,
         };
-        let subject = Subject {
-            scheme: "snowflake",
-            layout: &layout.0.pool_layout().text,
-            size: layout.0.max_node() + 1,
-            node: given,
-            choices: 1,
-            own_mac: None,
-        };
+        let pool = layout.0.pool_layout();
+        let subject = Subject::of("snowflake", &pool, given);
         let mint = Counting::new(rules, layout.0.window());
         let state = GeneratorState::new(py, mint, Terms::read(py, keywords)?, &subject, given)?;
         let made = Self::with(state, layout, given.unwrap_or(0));

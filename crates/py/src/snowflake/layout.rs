@@ -49,12 +49,6 @@ impl Layout {
         let text = values::text(fields, "fields")?;
         let epoch = values::saturated(epoch_ms, "epoch_ms")?;
         let wrong = |reason| Error::Layout { layout: text.chars().take(100).collect(), reason };
-        // A million years either way: more than any clock, and no sum overflows.
-        const FAR: i128 = 1 << 55;
-        let epoch = i64::try_from(epoch)
-            .ok()
-            .filter(|&ms| i128::from(ms).abs() <= FAR)
-            .ok_or_else(|| errors::value(wrong(format!("epoch_ms {epoch} is outside -{FAR}..{FAR}"))))?;
         let unit = unit_ms.given().map_or(Ok(1), |unit| {
             let outside = |value| wrong(format!("unit_ms {value} is outside 1..{}", u32::MAX));
             values::bounded(unit, "unit_ms", 1, u32::MAX.into(), outside).map(|n| n as u32)
