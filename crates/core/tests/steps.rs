@@ -270,11 +270,10 @@ fn ids_after_a_change_of_mode_have_later_times() {
 }
 
 #[test]
-fn the_porting_counter_rolls_over_within_its_bounds() {
+fn ids_of_given_times_roll_over_within_their_bounds() {
     let bounds = sno::Bounds::new(65_530, 0).unwrap();
-    let porter = sno::PortingCounter::new(bounds);
     let time = UnixMs(1_600_000_000_000);
-    let ids: Vec<_> = (0..7).map(|_| porter.mint(time, 9, 3, bounds).unwrap()).collect();
+    let ids: Vec<_> = (0..7).map(|n| sno::ported(time, n, 9, 3, bounds).unwrap()).collect();
     let timeline = sno::unit(time).unwrap().0 << 1;
     let sequences = [65_530, 65_531, 65_532, 65_533, 65_534, 65_535, 65_530];
     assert_eq!(ids, sequences.map(|sequence| sno::Id::new(timeline, 9, 3, sequence)));

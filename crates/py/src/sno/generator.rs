@@ -8,7 +8,8 @@ use crate::leases::{self, Subject, Terms};
 use crate::locks::locked;
 use crate::values::Defaulted;
 use crate::{errors, hot, values};
-use mintage_core::schemes::sno::{self as scheme, Bounds, Mint, PortingCounter};
+use mintage_core::given_time::GivenTimeCounter;
+use mintage_core::schemes::sno::{self as scheme, Bounds, Mint};
 use mintage_core::step::{Refusal, Run};
 use mintage_core::units::{Tick, UnixMs};
 use pyo3::exceptions::PyTypeError;
@@ -102,7 +103,7 @@ impl NodeGenerator for Generator {
 
     fn double(&self, py: Python<'_>, state: GeneratorState<Mint>) -> Self {
         Self {
-            porter: PortingCounter::new(state.mint.bounds()),
+            dated: GivenTimeCounter::default(),
             meta: self.meta,
             shards: 1,
             partition: AtomicU16::new(state.given().unwrap_or(0) as u16),
@@ -187,7 +188,7 @@ impl Generator {
             return Err(errors::argument("on_overflow", "a callable", callback));
         }
         Ok(Self {
-            porter: PortingCounter::new(state.mint.bounds()),
+            dated: GivenTimeCounter::default(),
             state,
             meta: values::field_or(meta.given(), "meta", u8::MAX, 0)?,
             shards,
@@ -241,7 +242,7 @@ generator! {
         meta: u8,
         shards: u32,
         partition: AtomicU16,
-        porter: PortingCounter,
+        dated: GivenTimeCounter,
         on_overflow: Option<Py<PyAny>>,
         waiting: Mutex<Waiting>,
     }
@@ -387,7 +388,7 @@ generator! {
         let unit = scheme::unit(time.floor_ms()).map_err(errors::value)?;
         let minted = generator::mint_at(slf, time, unit, |this| {
             let partition = this.partition.load(Ordering::Relaxed);
-            this.porter.mint(time.floor_ms(), meta, partition, this.state.mint.bounds())
+            scheme::ported(time.floor_ms(), this.dated.count(), meta, partition, this.state.mint.bounds())
         })?;
         minted.map(SnoId).map_err(errors::value)
     }

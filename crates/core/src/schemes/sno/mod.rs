@@ -24,7 +24,7 @@ mod mint;
 mod snapshot;
 mod step;
 
-pub use given_time::{PortingCounter, bound};
+pub use given_time::{bound, ported};
 pub use id::Id;
 pub use mint::Mint;
 pub use snapshot::{Leased, Snapshot};
