@@ -89,7 +89,7 @@ pub fn advise(need: &Need) -> Result<Advice, Error> {
         .filter(|&(_, bits)| bits > 0)
         .map(|(name, bits)| format!("{name}:{bits}"))
         .collect();
-    let layout = Layout::declare(&declared.join(" "), need.epoch_ms, unit_ms)?;
+    let layout = Layout::declare(&declared.join(" "), need.epoch_ms.into(), unit_ms)?;
     let widths = vec![
         Width { field: "time", bits: time, buys: describe_time(&layout, time, unit_ms) },
         Width {

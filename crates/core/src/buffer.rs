@@ -91,7 +91,7 @@ impl Slot {
 ///
 /// ```
 /// use mintage_core::buffer::{Buffer, Segment};
-/// let buffer = Buffer::new();
+/// let buffer = Buffer::empty();
 /// buffer.offer(Segment { first: 1, count: 10, stride: 1 }).unwrap();
 /// assert!(buffer.advance(1));
 /// assert_eq!(buffer.take(3).map(|taken| (taken.first, taken.count)), Some((1, 3)));
@@ -103,20 +103,14 @@ pub struct Buffer {
     slots: [Slot; 2],
 }
 
-impl Default for Buffer {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
 impl Buffer {
     /// The most integers of one [`take`](Self::take). Many threads may ask at once, and 32 bits must count for them
     /// all.
     pub const MAX_TAKE: u32 = 1 << 20;
 
-    /// Returns an empty buffer.
+    /// Returns a buffer without segments.
     #[must_use]
-    pub fn new() -> Self {
+    pub fn empty() -> Self {
         Self { word: AtomicU64::new(0), slots: [Slot::new(), Slot::new()] }
     }
 

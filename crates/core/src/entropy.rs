@@ -25,18 +25,13 @@ impl Entropy {
 
     /// Returns a generator without a seed, which fills no bytes.
     #[must_use]
-    pub const fn new() -> Self {
+    pub const fn unseeded() -> Self {
         Self { key: [0; KEY_BYTES], ready: [0; BLOCK_BYTES], at: BLOCK_BYTES, bytes_left: 0 }
     }
 
     /// Replaces the state by a seed. Later bytes do not depend on anything drawn or known before.
     pub fn seed(&mut self, seed: [u8; KEY_BYTES]) {
-        *self = Self { key: seed, bytes_left: Self::BYTES_PER_SEED, ..Self::new() };
-    }
-
-    /// Discards the seed: the generator fills no bytes until it has a new one.
-    pub fn unseed(&mut self) {
-        *self = Self::new();
+        *self = Self { key: seed, bytes_left: Self::BYTES_PER_SEED, ..Self::unseeded() };
     }
 
     /// Fills `bytes`; returns false, with nothing drawn, if it needs a new seed first.
@@ -83,12 +78,6 @@ impl Entropy {
     }
 }
 
-impl Default for Entropy {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
 impl fmt::Debug for Entropy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Entropy(..)")
@@ -111,7 +100,7 @@ mod tests {
     }
 
     fn seeded(byte: u8) -> Entropy {
-        let mut entropy = Entropy::new();
+        let mut entropy = Entropy::unseeded();
         entropy.seed([byte; KEY_BYTES]);
         entropy
     }
@@ -132,7 +121,7 @@ mod tests {
     #[test]
     fn no_bytes_are_drawn_without_a_seed_or_beyond_its_limit() {
         let mut bytes = [7; 16];
-        assert!(!Entropy::new().fill(&mut bytes));
+        assert!(!Entropy::unseeded().fill(&mut bytes));
         assert_eq!(bytes, [7; 16]);
         let mut entropy = seeded(1);
         let mut total = 0;
@@ -143,8 +132,6 @@ mod tests {
         assert!(total <= Entropy::BYTES_PER_SEED && total > Entropy::BYTES_PER_SEED / 2);
         entropy.seed([2; KEY_BYTES]);
         assert!(entropy.fill(&mut chunk));
-        entropy.unseed();
-        assert!(!entropy.fill(&mut chunk));
     }
 
     #[test]

@@ -30,9 +30,11 @@ pub enum Error {
         /// The characters that are allowed there.
         expected: &'static str,
     },
-    /// A field's value outside its range.
+    /// A number outside its range.
     #[error("{field} {value} is outside {min}..{max}")]
     Range {
+        /// The code of the error: a node number is a part of the configuration, a field is not.
+        code: &'static str,
         /// The field.
         field: String,
         /// The value, in decimal.
@@ -102,44 +104,37 @@ pub enum Error {
         /// The number of numbers that are needed.
         needed: u32,
     },
-    /// A node number outside its layout.
-    #[error("{term} {value} is outside 0..{max}")]
-    Node {
-        /// The scheme's term for a node number.
-        term: &'static str,
-        /// The value, in decimal.
-        value: String,
-        /// The largest value allowed.
-        max: u64,
-    },
-    /// An invalid maximum wait.
-    #[error("max_wait_ms {value} is outside 0..{max}")]
-    Wait {
-        /// The value, in decimal.
-        value: String,
-        /// The largest value allowed.
-        max: u32,
-    },
     /// A snapshot that no generator could have written.
     #[error("snapshot: {0}")]
     Snapshot(String),
 }
 
 impl Error {
+    /// Returns the error of a field's value outside `min..=max`.
+    #[must_use]
+    pub fn range(field: &str, value: impl ToString, min: i128, max: u128) -> Self {
+        Self::Range { code: "field.range", field: field.into(), value: value.to_string(), min, max }
+    }
+
+    /// Returns the error of the character at a position of a text.
+    #[must_use]
+    pub fn character(what: &'static str, text: &str, position: usize, expected: &'static str) -> Self {
+        Self::Character { what, found: text.chars().nth(position).unwrap_or('\0'), position, expected }
+    }
+
     /// Returns the stable code of the error catalogue.
     #[must_use]
     pub fn code(&self) -> &'static str {
         match self {
             Self::Length { .. } => "parse.length",
             Self::Character { .. } => "parse.character",
-            Self::Range { .. } | Self::Wide { .. } => "field.range",
+            Self::Range { code, .. } => code,
+            Self::Wide { .. } => "field.range",
             Self::Format { .. } => "field.format",
             Self::Time { .. } => "time.range",
             Self::Version { .. } => "field.version",
             Self::Layout { .. } => "config.layout",
             Self::Bounds { .. } => "config.bounds",
-            Self::Node { .. } => "config.node",
-            Self::Wait { .. } => "config.wait",
             Self::Snapshot(_) => "config.snapshot",
         }
     }

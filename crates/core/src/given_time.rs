@@ -6,21 +6,19 @@ use crate::sync::{AtomicU64, Ordering};
 ///
 /// It starts in the middle of a tick's numbers. The numbers of now count from 0, those of places from [`nth_from`]. The
 /// three ranges stay disjoint until half of all numbers are used.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct GivenTimeCounter(AtomicU64);
-
-impl Default for GivenTimeCounter {
-    fn default() -> Self {
-        Self(AtomicU64::new(0))
-    }
-}
 
 impl GivenTimeCounter {
     /// Returns the next of `numbers` numbers, at most 2^32; 0 follows the last. Any `numbers` IDs in a row have
     /// distinct ones.
     pub fn next(&self, numbers: u64) -> u32 {
-        let count = self.0.fetch_add(1, Ordering::Relaxed);
-        (numbers / 2).wrapping_add(count).wrapping_rem(numbers) as u32
+        (numbers / 2).wrapping_add(self.count()).wrapping_rem(numbers) as u32
+    }
+
+    /// Returns the number of earlier calls.
+    pub fn count(&self) -> u64 {
+        self.0.fetch_add(1, Ordering::Relaxed)
     }
 }
 

@@ -1,5 +1,6 @@
 //! The types that the pure steps of all schemes share: window, run and refusal.
 
+use crate::error::Error;
 use crate::units::{Tick, Timescale, UnixMs};
 
 /// The half-open window of ticks `[floor, until)` in which a generator may mint.
@@ -21,6 +22,18 @@ impl Window {
     pub fn contains(&self, tick: Tick) -> bool {
         // One comparison serves both ends.
         tick.0.wrapping_sub(self.floor.0) < self.until.0 - self.floor.0
+    }
+
+    /// Returns the tick of a time inside.
+    ///
+    /// # Errors
+    /// [`Error::Time`] outside.
+    pub fn tick(&self, scale: Timescale, time: UnixMs) -> Result<Tick, Error> {
+        scale.tick(time).filter(|&tick| self.contains(tick)).ok_or_else(|| Error::Time {
+            time,
+            first: scale.start(self.floor),
+            last: UnixMs(scale.start(self.until).0.saturating_sub(1)),
+        })
     }
 
     /// Returns the ticks of this window that begin and end between two times. Windows of disjoint times share no tick.

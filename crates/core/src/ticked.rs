@@ -95,28 +95,22 @@ pub trait Ticked: Id {
     /// # Errors
     /// [`Error::Time`]: the format cannot hold it.
     fn units_at(time: UnixNs) -> Result<u64, Error> {
-        let (scale, max) = (Self::FORMAT.timescale(), Self::FORMAT.ticks() as u64 - 1);
-        let time = time.floor_ms();
-        scale.tick(time).map(|tick| tick.0).filter(|&units| units <= max).ok_or_else(|| Error::Time {
-            time,
-            first: scale.start(Tick(0)),
-            last: UnixMs(scale.start(Tick(max + 1)).0 - 1),
-        })
+        let all = Window { floor: Tick(0), until: Tick(Self::FORMAT.ticks() as u64) };
+        all.tick(Self::FORMAT.timescale(), time.floor_ms()).map(|tick| tick.0)
     }
 
     /// Returns the state of a generator that has minted nothing. When the clock goes back, the generator continues in
     /// its last tick; when a tick is used up, it waits for the next.
     #[must_use]
     fn counting() -> Counting {
-        let rules = Rules {
-            scale: Self::SCALE,
-            full_window: Self::FULL_WINDOW,
-            sequence_bits: Self::SEQUENCE_BITS,
-            on_rollback: OnRollback::Advance,
-            on_exhausted: OnExhausted::Wait,
-        };
-        Counting::new(rules, Self::FULL_WINDOW)
+        counting_in(Self::SCALE, Self::FULL_WINDOW, Self::SEQUENCE_BITS)
     }
+}
+
+/// [`Ticked::counting`] of other ticks.
+pub(crate) fn counting_in(scale: Timescale, full_window: Window, sequence_bits: u32) -> Counting {
+    let (on_rollback, on_exhausted) = (OnRollback::Advance, OnExhausted::Wait);
+    Counting::new(Rules { scale, full_window, sequence_bits, on_rollback, on_exhausted }, full_window)
 }
 
 /// 2010-01-01T00:00:00Z.

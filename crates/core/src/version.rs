@@ -8,14 +8,8 @@
 use crate::sync::{AtomicU64, Ordering, fence, yield_now};
 
 /// The number of changes of a state, twice; odd during a change.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Version(AtomicU64);
-
-impl Default for Version {
-    fn default() -> Self {
-        Self::new()
-    }
-}
 
 impl Version {
     /// Returns the version of a state that never changed.

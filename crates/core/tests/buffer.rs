@@ -17,7 +17,7 @@ fn integers(segment: Segment) -> impl Iterator<Item = u64> {
 
 #[test]
 fn an_empty_buffer_has_nothing_to_take_or_advance_to() {
-    let buffer = Buffer::new();
+    let buffer = Buffer::empty();
     assert_eq!(
         (buffer.take(1), buffer.take_exactly(1), buffer.advance(1), buffer.level()),
         (None, None, false, (0, 0))
@@ -26,7 +26,7 @@ fn an_empty_buffer_has_nothing_to_take_or_advance_to() {
 
 #[test]
 fn a_buffer_refuses_a_third_segment() {
-    let buffer = Buffer::new();
+    let buffer = Buffer::empty();
     buffer.offer(segment(1, 5)).unwrap();
     assert!(buffer.advance(1));
     buffer.offer(segment(10, 5)).unwrap();
@@ -36,7 +36,7 @@ fn a_buffer_refuses_a_third_segment() {
 
 #[test]
 fn a_buffer_does_not_advance_past_remaining_integers() {
-    let buffer = Buffer::new();
+    let buffer = Buffer::empty();
     buffer.offer(segment(1, 2)).unwrap();
     assert!(buffer.advance(1));
     buffer.offer(segment(10, 2)).unwrap();
@@ -49,7 +49,7 @@ fn a_buffer_does_not_advance_past_remaining_integers() {
 
 #[test]
 fn drain_returns_no_tail_of_a_used_up_segment() {
-    let buffer = Buffer::new();
+    let buffer = Buffer::empty();
     buffer.offer(segment(1, 2)).unwrap();
     assert!(buffer.advance(1));
     buffer.take(2).unwrap();
@@ -58,7 +58,7 @@ fn drain_returns_no_tail_of_a_used_up_segment() {
 
 #[test]
 fn advance_skips_a_tail_that_is_too_short() {
-    let buffer = Buffer::new();
+    let buffer = Buffer::empty();
     buffer.offer(segment(1, 5)).unwrap();
     assert!(buffer.advance(5));
     buffer.take(3).unwrap();
@@ -72,7 +72,7 @@ fn advance_skips_a_tail_that_is_too_short() {
 
 #[test]
 fn a_stride_is_kept() {
-    let buffer = Buffer::new();
+    let buffer = Buffer::empty();
     buffer.offer(Segment { first: 7, count: 3, stride: 10 }).unwrap();
     buffer.advance(1);
     let taken: Vec<u64> = (0..3).flat_map(|_| integers(buffer.take(1).unwrap())).collect();
@@ -81,7 +81,7 @@ fn a_stride_is_kept() {
 
 #[test]
 fn drain_returns_the_remaining_integers() {
-    let buffer = Buffer::new();
+    let buffer = Buffer::empty();
     buffer.offer(segment(1, 5)).unwrap();
     buffer.advance(1);
     buffer.offer(segment(6, 5)).unwrap();
@@ -96,7 +96,7 @@ fn drain_returns_the_remaining_integers() {
 #[test]
 fn threads_take_every_integer_once() {
     const SEGMENTS: u64 = 2_000;
-    let (buffer, done) = (Buffer::new(), AtomicBool::new(false));
+    let (buffer, done) = (Buffer::empty(), AtomicBool::new(false));
     let taken: Vec<Vec<u64>> = thread::scope(|scope| {
         let callers: Vec<_> = (1..=3)
             .map(|want| {
@@ -133,7 +133,7 @@ proptest! {
         sizes in prop::collection::vec(1_u32..50, 1..8),
         wants in prop::collection::vec((1_u32..20, any::<bool>()), 0..200),
     ) {
-        let buffer = Buffer::new();
+        let buffer = Buffer::empty();
         let mut offers = sizes.iter().scan(0_u64, |first, &count| {
             let this = segment(*first, count);
             *first += u64::from(count);

@@ -1,10 +1,12 @@
 //! Both codecs agree, on every path, with an oracle that handles one bit at a time.
 
+mod common;
+
 use std::panic::catch_unwind;
 
+use common::{from_hex, vectors};
 use mintage_core::codec::{Base32, Hex, Path};
 use proptest::prelude::*;
-use serde_json::Value;
 
 /// A codec under test, and the facts of its format that the oracle needs.
 struct Subject {
@@ -289,21 +291,9 @@ fn the_portable_path_is_always_available_and_last() {
     assert_eq!(names.last(), Some(&"portable"));
 }
 
-macro_rules! vectors {
-    ($file:literal) => {
-        serde_json::from_str::<Value>(include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../spec/vectors/", $file)))
-            .unwrap()
-    };
-}
-
-fn from_hex(text: &Value) -> Vec<u8> {
-    let digits = text.as_str().unwrap().as_bytes();
-    digits.chunks(2).map(|pair| u8::from_str_radix(std::str::from_utf8(pair).unwrap(), 16).unwrap()).collect()
-}
-
 #[test]
 fn sno_texts_agree_with_the_original() {
-    let vectors = vectors!("sno.json");
+    let vectors = vectors("sno");
     for list in ["encode_decode", "raw_decode"] {
         let cases = vectors[list].as_array().unwrap();
         assert!(!cases.is_empty());
@@ -319,7 +309,7 @@ fn sno_texts_agree_with_the_original() {
 /// The three decoders of sno read these, and disagree on the result.
 #[test]
 fn texts_outside_the_alphabet_of_sno_are_rejected() {
-    let vectors = vectors!("sno.json");
+    let vectors = vectors("sno");
     let mut rejected = 0;
     for (decoder, cases) in vectors["invalid_decode"].as_object().unwrap() {
         for case in cases.as_array().unwrap() {
@@ -352,7 +342,7 @@ fn texts_outside_the_alphabet_of_sno_are_rejected() {
 
 #[test]
 fn uuid_texts_agree_with_locality() {
-    let vectors = vectors!("locality_uuid.json");
+    let vectors = vectors("locality_uuid");
     for case in vectors["parse"].as_array().unwrap() {
         let (text, id) = (case["input"].as_str().unwrap(), from_hex(&case["java"]["hex"]));
         for way in ways() {

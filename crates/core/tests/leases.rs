@@ -3,9 +3,9 @@
 #![cfg(not(loom))]
 
 use mintage_core::counting::{Counting, OnExhausted, OnRollback, Rules};
-use mintage_core::mint::Mint as _;
+use mintage_core::mint::Mint;
 use mintage_core::schemes::{locality, sno};
-use mintage_core::step::{Refusal, Window};
+use mintage_core::step::Window;
 use mintage_core::units::{Tick, Timescale, UnixMs};
 use proptest::prelude::*;
 use std::convert::Infallible;
@@ -30,79 +30,64 @@ fn events() -> impl Strategy<Value = Vec<Event>> {
     prop::collection::vec(event, 1..150)
 }
 
-/// A generator of a scheme, as functions: mint a tick, extend the window, reset it, and close with the end of the used
-/// ticks.
-struct Holder<'a> {
-    mint: &'a dyn Fn(Tick, u32) -> Option<u64>,
-    extend: &'a dyn Fn(Tick) -> bool,
-    reset: &'a dyn Fn(Window),
-    close: &'a dyn Fn() -> Tick,
+/// Mints on the fast path, and on the slow path if that refuses; returns the tick.
+fn tick_of(mint: &impl Mint, now: Tick, want: u32) -> Option<u64> {
+    let Ok::<_, Infallible>(run) =
+        mint.take(now, want).map_or_else(|_| mint.take_slow(want, || Ok(now)), |run| Ok(Ok(run)));
+    run.ok().map(|run| run.tick)
 }
 
-fn live(events: &[Event], mut window: Window, holder: &Holder<'_>) -> Result<(), TestCaseError> {
+/// `tick_bits` are the bits below the tick in a run.
+fn live(events: &[Event], mut window: Window, mint: &impl Mint, tick_bits: u32) -> Result<(), TestCaseError> {
     let mut now = window.floor.0 as i64;
     let mut highest = None;
     for &event in events {
         match event {
             Event::Mint { by, want } => {
                 now = (now + by).max(0);
-                if let Some(tick) = (holder.mint)(Tick(now as u64), want) {
+                if let Some(tick) = tick_of(mint, Tick(now as u64), want).map(|tick| tick >> tick_bits) {
                     prop_assert!(window.contains(Tick(tick)), "{tick} is outside {window:?}");
                     highest = highest.max(Some(tick));
                 }
             }
             Event::Extend { by } => {
                 let until = Tick(window.until.0 + by);
-                prop_assert_eq!((holder.extend)(until), by > 0);
-                prop_assert!(!(holder.extend)(window.floor), "an end never moves back");
+                prop_assert_eq!(mint.extend(until), by > 0);
+                prop_assert!(!mint.extend(window.floor), "an end never moves back");
                 window.until = until;
             }
             Event::Move { gap, length } => {
                 let floor = Tick(window.until.0 + gap);
                 window = Window { floor, until: Tick(floor.0 + length) };
-                (holder.reset)(window);
+                mint.reset(window);
                 highest = None;
             }
         }
     }
-    let used = (holder.close)();
+    let used = mint.close();
     prop_assert!(highest.is_none_or(|tick| used.0 > tick), "{used:?} was used: {highest:?}");
     prop_assert!(highest.is_some() || used <= window.floor, "nothing was used");
     // A closed generator stays closed, also if a late request extends or resets it.
     let later = Window { floor: window.until, until: Tick(window.until.0 + 1000) };
     for reset in [false, true] {
         if reset {
-            (holder.reset)(later);
+            mint.reset(later);
         } else {
-            (holder.extend)(later.until);
+            mint.extend(later.until);
         }
         for tick in [0, now as u64, later.floor.0, later.floor.0 + 1, later.until.0 - 1, 1 << 38, 1 << 42] {
-            prop_assert_eq!((holder.mint)(Tick(tick), 1), None);
+            prop_assert_eq!(tick_of(mint, Tick(tick), 1), None);
         }
     }
     Ok(())
-}
-
-fn run<T>(taken: Result<Result<T, Refusal>, Infallible>) -> Option<T> {
-    let Ok(taken) = taken;
-    taken.ok()
 }
 
 proptest! {
     #[test]
     fn sno_mints_nothing_outside_its_lease(events in events(), floor in 1_u64..2000, length in 1_u64..60) {
         let window = Window { floor: Tick(floor), until: Tick(floor + length) };
-        let bounds = sno::Bounds::new(0, 9).unwrap();
-        let mint = sno::Mint::new(bounds, window);
-        live(&events, window, &Holder {
-            mint: &|now, want| {
-                let fast = mint.take(now, want).ok();
-                fast.or_else(|| run(mint.take_slow(want, || Ok(now)))).map(|run| run.tick >> 1)
-            },
-            extend: &|until| mint.extend(until),
-            reset: &|window| mint.reset(window),
-            close: &|| mint.close(),
-        })?;
+        let mint = sno::Mint::new(sno::Bounds::new(0, 9).unwrap(), window);
+        live(&events, window, &mint, 1)?;
     }
 
     #[test]
@@ -115,28 +100,13 @@ proptest! {
             on_rollback: OnRollback::Advance,
             on_exhausted: OnExhausted::Advance,
         };
-        let mint = Counting::new(rules, window);
-        live(&events, window, &Holder {
-            mint: &|now, want| {
-                let fast = mint.take(now, want).ok();
-                fast.or_else(|| run(mint.take_slow(want, || Ok(now)))).map(|run| run.tick)
-            },
-            extend: &|until| mint.extend(until),
-            reset: &|window| mint.reset(window),
-            close: &|| mint.close(),
-        })?;
+        live(&events, window, &Counting::new(rules, window), 0)?;
     }
 
     #[test]
     fn locality_mints_nothing_outside_its_lease(events in events(), floor in 0_u64..9000, length in 1_u64..60) {
         let window = Window { floor: Tick(floor), until: Tick(floor + length) };
-        let mint = locality::Mint::new(window);
-        live(&events, window, &Holder {
-            mint: &|now, want| mint.take(now, want).ok().map(|run| run.tick),
-            extend: &|until| mint.extend(until),
-            reset: &|window| mint.reset(window),
-            close: &|| mint.close(),
-        })?;
+        live(&events, window, &locality::Mint::new(window), 0)?;
     }
 
     #[test]

@@ -8,7 +8,7 @@ use loom::sync::atomic::{AtomicU64, Ordering};
 use loom::thread;
 use mintage_core::buffer::{Buffer, Segment};
 use mintage_core::counting::{Counting, OnExhausted, OnRollback, Rules};
-use mintage_core::mint::Mint as _;
+use mintage_core::mint::Mint;
 use mintage_core::prf::Prf;
 use mintage_core::schemes::{locality, sno};
 use mintage_core::step::{Refusal, Window};
@@ -42,22 +42,10 @@ impl Clock {
 
 const WINDOW: Window = Window { floor: Tick(0), until: Tick(1 << 41) };
 const BOUNDS: sno::Bounds = sno::Bounds { min: 0, max: 5 };
-type SnoId = (u64, u32);
 
 /// Mints as the binding does: on the fast path, and on the slow path if that refuses. A refusal of both is a valid
 /// result.
-fn mint_sno(mint: &sno::Mint, clock: &Clock) -> Option<SnoId> {
-    let run = match mint.take(clock.now(), 1) {
-        Ok(run) => run,
-        Err(_) => {
-            let Ok(slow) = mint.take_slow(1, || clock.read());
-            slow.ok()?
-        }
-    };
-    Some((run.tick, run.first))
-}
-
-fn mint_snowflake(mint: &Counting, clock: &Clock) -> Option<(u64, u32)> {
+fn mint_one(mint: &impl Mint, clock: &Clock) -> Option<(u64, u32)> {
     let run = match mint.take(clock.now(), 1) {
         Ok(run) => run,
         Err(_) => {
@@ -109,7 +97,7 @@ fn bounded(run: impl Fn() + Send + Sync + 'static) {
 #[test]
 fn sno_mints_no_id_twice_while_the_unit_rolls() {
     model(|each| {
-        let minted = race(each, sno::Mint::new(BOUNDS, sno::WINDOW), 10, &[11], mint_sno);
+        let minted = race(each, sno::Mint::new(BOUNDS, sno::WINDOW), 10, &[11], mint_one);
         assert_no_id_twice(&minted);
         assert_eq!(minted.iter().flatten().count(), 2 * each, "a clock that only goes forward refuses nobody");
         for ids in &minted {
@@ -123,7 +111,7 @@ fn sno_mints_no_id_twice_while_the_unit_rolls() {
 #[test]
 fn sno_mints_no_id_twice_while_the_clock_goes_back() {
     model(|each| {
-        let minted = race(each, sno::Mint::new(BOUNDS, sno::WINDOW), 10, &[8, 12], mint_sno);
+        let minted = race(each, sno::Mint::new(BOUNDS, sno::WINDOW), 10, &[8, 12], mint_one);
         assert_no_id_twice(&minted);
     });
 }
@@ -133,7 +121,7 @@ fn sno_mints_no_id_twice_when_a_unit_is_used_up() {
     model(|each| {
         let mint = sno::Mint::new(BOUNDS, sno::WINDOW);
         let used = mint.take(Tick(10), 6 - each as u32).unwrap();
-        let mut minted = race(each, mint, 10, &[11], mint_sno);
+        let mut minted = race(each, mint, 10, &[11], mint_one);
         minted.push((used.first..used.first + used.count).map(|sequence| (used.tick, sequence)).collect());
         assert_no_id_twice(&minted);
     });
@@ -149,7 +137,7 @@ fn snowflake_mints_increasing_ids_under_every_policy() {
         for on_exhausted in [OnExhausted::Wait, OnExhausted::Advance] {
             model(move |each| {
                 let mint = Counting::new(rules(on_rollback, on_exhausted), WINDOW);
-                let minted = race(each, mint, 10, &[9], mint_snowflake);
+                let minted = race(each, mint, 10, &[9], mint_one);
                 assert_no_id_twice(&minted);
                 for ids in &minted {
                     assert!(ids.is_sorted(), "a thread sees its own IDs in order: {ids:?}");
@@ -211,7 +199,7 @@ fn a_refusal_changes_nothing() {
 #[test]
 fn no_interleaving_takes_an_integer_of_a_buffer_twice() {
     loom::model(|| {
-        let buffer = Arc::new(Buffer::new());
+        let buffer = Arc::new(Buffer::empty());
         let segment = |first| Segment { first, count: 1, stride: 1 };
         buffer.offer(segment(10)).unwrap();
         assert!(buffer.advance(1));
@@ -245,7 +233,7 @@ fn no_interleaving_takes_an_integer_of_a_buffer_twice() {
 /// Drains a buffer of one or two segments of two integers, while a caller takes `want` twice.
 fn drain_beside_a_caller(firsts: &'static [u64], want: u32) {
     loom::model(move || {
-        let buffer = Arc::new(Buffer::new());
+        let buffer = Arc::new(Buffer::empty());
         for &first in firsts {
             buffer.offer(Segment { first, count: 2, stride: 1 }).unwrap();
             assert_eq!(buffer.advance(1), first == firsts[0]);

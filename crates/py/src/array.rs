@@ -3,6 +3,7 @@
 use crate::arrow::Ids;
 use crate::{hot, values};
 use pyo3::prelude::*;
+use pyo3::pyclass::CompareOp;
 use pyo3::types::{PyBytes, PyList, PySlice};
 use pyo3::{IntoPyObject, IntoPyObjectExt};
 
@@ -95,6 +96,16 @@ pub fn contains<A: ArrayClass>(array: &A, value: &Bound<'_, PyAny>) -> bool {
     packed(array, value.py()).any(|item| item == wanted.as_ref())
 }
 
+/// The result of `==` and `!=`; other comparisons are not defined.
+pub fn compare<A: ArrayClass>(array: &A, other: &Bound<'_, PyAny>, op: CompareOp) -> PyResult<Py<PyAny>> {
+    let py = other.py();
+    match (array.equals(other)?, op) {
+        (Some(is_equal), CompareOp::Eq) => is_equal.into_py_any(py),
+        (Some(is_equal), CompareOp::Ne) => (!is_equal).into_py_any(py),
+        _ => Ok(py.NotImplemented()),
+    }
+}
+
 /// The `repr` of an array: its first few items.
 pub fn shown<A: ArrayClass>(array: &A, py: Python<'_>) -> String {
     let count = len(array, py);
@@ -160,13 +171,8 @@ macro_rules! array {
                 $crate::array::contains(self, value)
             }
 
-            fn __richcmp__(&self, other: &Bound<'_, PyAny>, op: CompareOp) -> PyResult<Py<PyAny>> {
-                let py = other.py();
-                Ok(match ($crate::array::ArrayClass::equals(self, other)?, op) {
-                    (Some(equal), CompareOp::Eq) => equal.into_pyobject(py)?.to_owned().into_any().unbind(),
-                    (Some(equal), CompareOp::Ne) => (!equal).into_pyobject(py)?.to_owned().into_any().unbind(),
-                    _ => py.NotImplemented(),
-                })
+            fn __richcmp__(&self, other: &Bound<'_, PyAny>, op: pyo3::pyclass::CompareOp) -> PyResult<Py<PyAny>> {
+                $crate::array::compare(self, other, op)
             }
 
             fn __hash__(&self, py: Python<'_>) -> PyResult<isize> {

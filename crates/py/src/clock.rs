@@ -1,12 +1,13 @@
 //! Clocks, and waiting on them.
 
+use crate::locks::locked;
 use crate::{entropy, errors, fork, hot, values};
 use mintage_core::entropy::Entropy;
 use mintage_core::units::{Tick, Timescale, UnixMs, UnixNs};
 use pyo3::prelude::*;
 use pyo3::types::PyInt;
 use std::ops::Range;
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Condvar, Mutex};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// The seeded randomness of a test's clock: one stream, the same in each run, for every generator that has the clock.
@@ -27,7 +28,7 @@ impl Seed {
     fn from_argument(seed: Option<&Bound<'_, PyAny>>) -> PyResult<Option<Self>> {
         seed.map(|seed| {
             let seed = values::field(seed, "seed", u64::MAX.into())? as u64;
-            let stream = Stream { entropy: Entropy::new(), seed, count: 0 };
+            let stream = Stream { entropy: Entropy::unseeded(), seed, count: 0 };
             Ok(Self { generation: fork::generation(), stream: Mutex::new(stream) })
         })
         .transpose()
@@ -38,7 +39,7 @@ impl Seed {
         if !fork::is_current(self.generation) {
             return false;
         }
-        let mut stream = self.stream.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut stream = locked(&self.stream);
         for part in bytes.chunks_mut(1 << 16) {
             if !stream.entropy.fill(part) {
                 let mut key = [0; 32];
@@ -82,12 +83,8 @@ pub struct ManualClock {
 }
 
 impl ManualClock {
-    fn lock(&self) -> MutexGuard<'_, i128> {
-        self.ns.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn replace(&self, change: impl FnOnce(i128) -> i128) {
-        let mut ns = self.lock();
+        let mut ns = locked(&self.ns);
         *ns = change(*ns);
         self.moved.notify_all();
     }
@@ -104,7 +101,7 @@ impl ManualClock {
                 return Ok(());
             }
             // Wakes now and then for Ctrl-C; it does not move time.
-            py.detach(|| drop(self.moved.wait_timeout(self.lock(), SIGNAL_CHECK)));
+            py.detach(|| drop(self.moved.wait_timeout(locked(&self.ns), SIGNAL_CHECK)));
             py.check_signals()?;
         }
     }
@@ -122,7 +119,7 @@ impl ManualClock {
     /// The time it shows, in nanoseconds since the Unix epoch.
     #[getter]
     fn now_ns(&self) -> i128 {
-        *self.lock()
+        *locked(&self.ns)
     }
 
     /// Set the time to ``ns``, in nanoseconds since the Unix epoch; earlier than before is allowed.
@@ -194,17 +191,13 @@ struct Reading {
 }
 
 impl FollowingClock {
-    fn lock(&self) -> MutexGuard<'_, Reading> {
-        self.read.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// The time, and how often it went back.
     fn read(&self, py: Python<'_>) -> PyResult<(UnixNs, u64)> {
         let time = py.import("time")?;
         let (read, mut reading) = loop {
-            let begun = self.lock().count;
+            let begun = locked(&self.read).count;
             let read = returned(&time.call_method0("time_ns")?)?;
-            let mut reading = self.lock();
+            let mut reading = locked(&self.read);
             if read >= reading.last || reading.count == begun {
                 reading.count += 1;
                 break (read, reading);
@@ -224,7 +217,7 @@ impl FollowingClock {
         let left = until.0.saturating_sub(self.read(py)?.0.0);
         if left > 0 {
             give_up(left)?;
-            let mut reading = self.lock();
+            let mut reading = locked(&self.read);
             reading.waited = reading.last..until.0;
         }
         Ok(())

@@ -18,7 +18,7 @@ struct Source {
 }
 
 hot::per_thread! {
-    SOURCE: Source = Source { entropy: Entropy::new(), generation: fork::NEVER, seeded: UnixMs(0) }
+    SOURCE: Source = Source { entropy: Entropy::unseeded(), generation: fork::NEVER, seeded: UnixMs(0) }
 }
 
 /// Fills `bytes`; returns false if it needs a new seed of the kernel first, or all gates are closed.
@@ -48,11 +48,4 @@ pub fn fill(py: Python<'_>, bytes: &mut [u8]) -> PyResult<()> {
         }
     }
     Ok(())
-}
-
-/// An array of random bytes.
-pub fn bytes<const N: usize>(py: Python<'_>) -> PyResult<[u8; N]> {
-    let mut bytes = [0; N];
-    fill(py, &mut bytes)?;
-    Ok(bytes)
 }

@@ -62,6 +62,11 @@ pub fn generation(py: Python<'_>, code: &str, message: &str, retry_after_ms: Opt
     raise(py, "GenerationError", code, message, Some(("retry_after_ms", retry_after_ms)))
 }
 
+/// A generator that was closed.
+pub fn closed(py: Python<'_>) -> PyErr {
+    generation(py, "generator.closed", "the generator is closed", None)
+}
+
 /// A store that is unavailable; another try after `retry_after_ms` may succeed.
 pub fn store(py: Python<'_>, code: &str, message: &str, retry_after_ms: u64) -> PyErr {
     raise(py, "StoreError", code, message, Some(("retry_after_ms", Some(retry_after_ms))))

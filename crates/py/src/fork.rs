@@ -239,7 +239,7 @@ impl Gate {
     /// `GenerationError`: `generator.closed`; `fork.shared_node` in a child, where that number is the parent's.
     pub fn enter(&self, py: Python<'_>, given: Option<(&str, u64)>) -> PyResult<Entry> {
         if self.is_closed() {
-            return Err(errors::generation(py, "generator.closed", "the generator is closed", None));
+            return Err(errors::closed(py));
         }
         match given {
             // A given number belongs to the process that created the generator, even if no ID used it there.

@@ -8,6 +8,7 @@ use crate::clock::{Clock, Patience, Reason};
 use crate::ending::Call;
 use crate::fork::{Entry, Gate};
 use crate::leases::{Age, Grant, KEYWORDS, Leases, Subject, Terms};
+use crate::locks::locked;
 use crate::{doubles, errors, hot, values};
 use mintage_core::counting::{Counting, OnExhausted, OnRollback};
 use mintage_core::mint::Mint;
@@ -17,8 +18,8 @@ use pyo3::prelude::*;
 use pyo3::pyclass::boolean_struct::True;
 use pyo3::types::PyBytes;
 use pyo3::{PyClass, PyTypeInfo};
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// The state of a generator: its mint, its gate, its clock and its lease.
 pub struct GeneratorState<M: Mint> {
@@ -137,11 +138,6 @@ impl<M: Mint> GeneratorState<M> {
             _ => Ok(()),
         }
     }
-
-    /// Held for moments only, and never while Python may run: its holder could not get the GIL back.
-    fn history(&self) -> MutexGuard<'_, Window> {
-        self.history.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 impl GeneratorState<Counting> {
@@ -255,6 +251,20 @@ pub trait NodeGenerator: PyClass<Frozen = True> + PyTypeInfo + Sync {
 
     /// Writes the IDs of a run, packed; `ids` has exactly their size.
     fn write(&self, py: Python<'_>, run: Run, meta: u8, ids: &mut [u8]);
+
+    /// Fills `ids`, whose length is a multiple of an ID's.
+    fn write_all(slf: &Bound<'_, Self>, ids: &mut [u8], meta: u8) -> PyResult<()> {
+        write(slf, ids, meta)
+    }
+}
+
+/// A generator that mints IDs of given times without a metabyte.
+pub trait MintsAt: NodeGenerator {
+    /// The ID of a time.
+    fn new_at(slf: &Bound<'_, Self>, time: &Bound<'_, PyAny>) -> PyResult<Self::Minted>;
+
+    /// The `n`-th ID from a time's tick on.
+    fn nth_at(slf: &Bound<'_, Self>, time: &Bound<'_, PyAny>, n: &Bound<'_, PyAny>) -> PyResult<Self::Minted>;
 }
 
 impl<G: NodeGenerator> hot::Mints for G {
@@ -392,7 +402,7 @@ fn apply_grant<G: NodeGenerator>(
     if leases.never_used {
         // The ticks before now belong to `new_at`, those from now on to `new`; the next holder begins after both.
         let from = now.clamp(window.floor, window.until);
-        *state.history() = Window { floor: window.floor, until: from };
+        *locked(&state.history) = Window { floor: window.floor, until: from };
         window.floor = from;
     }
     this.set_node(py, grant.node, origin);
@@ -446,7 +456,7 @@ pub fn take<G: NodeGenerator, T>(slf: &Bound<'_, G>, want: u32, mut make: impl F
     }
 }
 
-/// Fills `ids`, whose length is a multiple of an ID's.
+/// [`NodeGenerator::write_all`] by runs.
 pub fn write<G: NodeGenerator>(slf: &Bound<'_, G>, ids: &mut [u8], meta: u8) -> PyResult<()> {
     let mut rest = ids;
     while !rest.is_empty() {
@@ -513,7 +523,7 @@ fn attach_at<G: NodeGenerator>(slf: &Bound<'_, G>, time: UnixNs, tick: Tick) -> 
         leases.check_history(py)?;
     }
     attach(slf)?;
-    let history = *state.history();
+    let history = *locked(&state.history);
     if history.contains(tick) {
         return Ok(());
     }
@@ -539,13 +549,13 @@ pub fn batch<'py, G: NodeGenerator>(
     n: &Bound<'_, PyAny>,
     meta: u8,
 ) -> PyResult<Bound<'py, PyBytes>> {
-    PyBytes::new_with(slf.py(), values::count(n)? * G::SIZE, |ids| write(slf, ids, meta))
+    PyBytes::new_with(slf.py(), values::count(n)? * G::SIZE, |ids| G::write_all(slf, ids, meta))
 }
 
 /// `fill` of a scheme whose IDs are packed bytes.
 pub fn fill<G: NodeGenerator>(slf: &Bound<'_, G>, buffer: &Bound<'_, PyAny>, meta: u8) -> PyResult<usize> {
     let target = hot::Writable::new(buffer, hot::Items::Ids(G::SIZE))?;
-    hot::fill(&target, |ids| write(slf, ids, meta))
+    hot::fill(&target, |ids| G::write_all(slf, ids, meta))
 }
 
 /// Sets the raw methods and the signature: the scheme's own arguments, then the keywords of all schemes.
@@ -559,22 +569,11 @@ pub fn install<G: NodeGenerator>(py: Python<'_>, own: &str) -> PyResult<()> {
 macro_rules! generator {
     (
         $(#[$doc:meta])*
-        pub struct $generator:ident in $module:literal, leased on request ($field:ty)
-        $($own:tt)*
-    ) => {
-        generator! {
-            @class $(#[$doc])* $generator $module [($field);]
-            ":param store: a URL or a Store where the node number is leased; without this and the next five, none is."
-            $($own)*
-        }
-    };
-    (
-        $(#[$doc:meta])*
         pub struct $generator:ident in $module:literal, leased on request { $($fields:tt)* }
         $($own:tt)*
     ) => {
-        generator! {
-            @class $(#[$doc])* $generator $module [{ $($fields)* }]
+        $crate::generator::generator! {
+            @class $(#[$doc])* $generator $module { $($fields)* }
             ":param store: a URL or a Store where the node number is leased; without this and the next five, none is."
             $($own)*
         }
@@ -584,14 +583,14 @@ macro_rules! generator {
         pub struct $generator:ident in $module:literal { $($fields:tt)* }
         $($own:tt)*
     ) => {
-        generator! {
-            @class $(#[$doc])* $generator $module [{ $($fields)* }]
+        $crate::generator::generator! {
+            @class $(#[$doc])* $generator $module { $($fields)* }
             ":param store: a URL or a Store where the node number is leased; by default ``MINTAGE_STORE``, or else the registry of this machine."
             $($own)*
         }
     };
     (
-        @class $(#[$doc:meta])* $generator:ident $module:literal [$($body:tt)*] $store:literal $($own:tt)*
+        @class $(#[$doc:meta])* $generator:ident $module:literal { $($fields:tt)* } $store:literal $($own:tt)*
     ) => {
         $(#[$doc])*
         #[doc = $store]
@@ -613,7 +612,7 @@ macro_rules! generator {
         ///
         /// Any call that reads ``clock`` raises ConfigError ``config.clock`` if the clock returned no int.
         #[pyclass(frozen, weakref, module = $module)]
-        pub struct $generator $($body)*
+        pub struct $generator { $($fields)* }
 
         impl $crate::hot::OfModule for $generator {
             fn of_module() -> &'static std::sync::atomic::AtomicPtr<pyo3::ffi::PyObject> {
@@ -674,3 +673,94 @@ macro_rules! generator {
     };
 }
 pub(crate) use generator;
+
+/// Makes the class of generators of packed IDs without a metabyte: [`generator!`], with the methods for given times and for
+/// many IDs.
+///
+/// `mints Class in word, 16 bytes, by (arguments of an example)`, then how its numbers go on and which other IDs its IDs
+/// differ from.
+macro_rules! packed_generator {
+    (
+        $(#[$doc:meta])*
+        pub struct Generator in $module:literal $(, leased $on:ident request)? { $($fields:tt)* }
+        mints $class:ident in $word:literal, $size:literal bytes, by ($arguments:literal)
+        new_at: $numbers:literal
+        nth_at: $nth:literal
+        $($own:tt)*
+    ) => {
+        $crate::generator::generator! {
+            $(#[$doc])*
+            pub struct Generator in $module $(, leased $on request)? { $($fields)* }
+
+            $($own)*
+
+            /// Mint an ID of a given time, for old rows: an aware datetime, or nanoseconds since the Unix epoch.
+            ///
+            #[doc = $numbers]
+            ///
+            #[doc = concat!(">>> from mintage import ", $word)]
+            #[doc = concat!(">>> generator = ", $word, ".Generator(", $arguments, ")")]
+            /// >>> generator.new_at(1_700_000_000_000 * 10**6).timestamp_ms
+            /// 1700000000000
+            ///
+            /// :raises ArgumentError: ``time`` is neither.
+            /// :raises FieldError: ``time.naive``, ``time.range``.
+            /// :raises LeaseError: ``lease.history``: it leases its number from a store without ``never_used``, or the time
+            ///     is not before its lease.
+            /// :raises GenerationError: ``fork.shared_node``, ``generator.closed``, ``system.random``.
+            #[pyo3(signature = (time))]
+            fn new_at(slf: &Bound<'_, Self>, time: &Bound<'_, PyAny>) -> PyResult<$class> {
+                $crate::generator::MintsAt::new_at(slf, time).map($class)
+            }
+
+            /// Return the ``n``-th ID of a given time's tick, counted from 0. A tick has :attr:`capacity` IDs: the next
+            /// numbers are those of the ticks after it. For old rows: of one generator, IDs that differ in tick or in ``n``
+            /// differ.
+            ///
+            #[doc = $nth]
+            ///
+            #[doc = concat!(">>> from mintage import ", $word)]
+            #[doc = concat!(">>> generator = ", $word, ".Generator(", $arguments, ")")]
+            /// >>> generator.nth_at(1_700_000_000_000 * 10**6, 0) == generator.nth_at(1_700_000_000_000 * 10**6, 1)
+            /// False
+            ///
+            /// :raises ArgumentError: an argument of the wrong type.
+            /// :raises FieldError: ``field.range``: ``n`` is outside 0..2^32 - 1; ``time.naive``, ``time.range``.
+            /// :raises LeaseError: as :meth:`new_at`.
+            /// :raises GenerationError: as :meth:`new_at`.
+            #[pyo3(signature = (time, n))]
+            fn nth_at(slf: &Bound<'_, Self>, time: &Bound<'_, PyAny>, n: &Bound<'_, PyAny>) -> PyResult<$class> {
+                $crate::generator::MintsAt::nth_at(slf, time, n).map($class)
+            }
+
+            /// Mint ``n`` IDs, 0 to 2^31 - 1, into one :class:`Array`.
+            ///
+            #[doc = concat!(">>> from mintage import ", $word)]
+            #[doc = concat!(">>> len(", $word, ".Generator(", $arguments, ").batch(3))")]
+            /// 3
+            ///
+            /// :raises ArgumentError: ``n`` is not an int.
+            /// :raises FieldError: ``field.range``.
+            /// :raises GenerationError: as :meth:`new`.
+            #[pyo3(signature = (n))]
+            fn batch(slf: &Bound<'_, Self>, n: &Bound<'_, PyAny>) -> PyResult<Array> {
+                Ok(Array { data: $crate::generator::batch(slf, n, 0)?.unbind() })
+            }
+
+            #[doc = concat!("Fill a writable buffer of bytes, or of void items of ", $size, " (numpy's ``V", $size, "``), with IDs, and return their number.")]
+            ///
+            #[doc = concat!(">>> from mintage import ", $word)]
+            #[doc = concat!(">>> ", $word, ".Generator(", $arguments, ").fill(bytearray(3 * ", $size, "))")]
+            /// 3
+            ///
+            /// :raises ArgumentError: ``buffer`` has no buffer.
+            /// :raises ConfigError: ``config.buffer``: other items, read-only, not contiguous, or not a whole number of IDs.
+            /// :raises GenerationError: as :meth:`new`; what was minted until then is in the buffer.
+            #[pyo3(signature = (buffer))]
+            fn fill(slf: &Bound<'_, Self>, buffer: &Bound<'_, PyAny>) -> PyResult<usize> {
+                $crate::generator::fill(slf, buffer, 0)
+            }
+        }
+    };
+}
+pub(crate) use packed_generator;

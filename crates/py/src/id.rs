@@ -142,153 +142,12 @@ pub fn attribute<'py>(
     })
 }
 
-/// Makes the classes `ID`, `Array` and `ArrayIterator` of a scheme whose IDs are fixed bytes.
-///
-/// `id! { /// docs; Name(core::Id), module, word, size, text, "what parse reads"; { methods of its own } }`
-macro_rules! id {
-    (
-        $(#[$doc:meta])*
-        $class:ident($core:ty) in $module:literal, $word:literal, $size:literal bytes, $text:literal characters: $reads:literal
-        { $($own:tt)* }
-    ) => {
-        $(#[$doc])*
-        ///
-        /// Makes the ID of bytes, or of the text that :meth:`parse` reads. IDs order as their bytes, their text and their
-        /// integers do; they hash, pickle and copy.
-        ///
-        #[doc = concat!(">>> from mintage import ", $word)]
-        #[doc = concat!(">>> id = ", $word, ".ID(bytes(", $size, "))")]
-        #[doc = concat!(">>> str(id) == str(", $word, ".ID.from_int(0)), len(bytes(id))")]
-        #[doc = concat!("(True, ", $size, ")")]
-        ///
-        /// :raises ArgumentError: ``value`` has no contiguous buffer.
-        #[doc = concat!(":raises ParseError: ``parse.length``: not ", $size, " bytes; ``parse.character`` of a text.")]
-        #[pyclass(frozen, name = "ID", module = $module)]
-        #[derive(Clone, Copy)]
-        pub struct $class(pub $core);
-
-        impl $crate::hot::IdClass for $class {
-            type Id = $core;
-
-            #[inline(always)]
-            fn of(id: $core) -> Self {
-                Self(id)
-            }
-
-            #[inline(always)]
-            fn id(&self) -> $core {
-                self.0
-            }
-
-            fn parse_slow(text: &Bound<'_, PyAny>) -> PyResult<Self> {
-                $crate::id::parse(text)
-            }
-        }
-
-        impl $crate::hot::Recycled for $class {
-            fn free_list() -> &'static $crate::hot::FreeList {
-                static LIST: $crate::hot::FreeList = $crate::hot::FreeList::new();
-                &LIST
-            }
-        }
-
+/// Writes the methods of a class of IDs: its own, and those by which frameworks and copies take it.
+macro_rules! id_methods {
+    (impl $class:ident { $($own:tt)* }) => {
         #[pymethods]
         impl $class {
             $($own)*
-
-            #[new]
-            #[pyo3(signature = (value, /))]
-            fn py_new(value: &Bound<'_, PyAny>) -> PyResult<Self> {
-                if value.is_instance_of::<pyo3::types::PyString>() {
-                    return $crate::id::parse(value);
-                }
-                $crate::id::from_bytes(value)
-            }
-
-            #[doc = $reads]
-            ///
-            #[doc = concat!(">>> from mintage import ", $word)]
-            #[doc = concat!(">>> id = ", $word, ".ID(bytes(", $size, "))")]
-            #[doc = concat!(">>> ", $word, ".ID.parse(str(id)) == id")]
-            /// True
-            ///
-            /// :raises ArgumentError: ``text`` is not str.
-            /// :raises ParseError: ``parse.length``, or ``parse.character`` with its ``position``.
-            #[staticmethod]
-            #[pyo3(signature = (text, /))]
-            fn parse(text: &Bound<'_, PyAny>) -> PyResult<Self> {
-                $crate::id::parse(text)
-            }
-
-            #[doc = concat!("Return the ID of ", $size, " bytes; any ", $size, " bytes are an ID.")]
-            ///
-            #[doc = concat!(">>> from mintage import ", $word)]
-            #[doc = concat!(">>> int(", $word, ".ID.from_bytes(bytes(", $size, ")))")]
-            /// 0
-            ///
-            /// :raises ArgumentError: ``value`` has no buffer.
-            /// :raises ConfigError: ``config.buffer``: its items are no bytes, or it is not contiguous.
-            #[doc = concat!(":raises ParseError: ``parse.length``: not ", $size, " bytes.")]
-            #[staticmethod]
-            #[pyo3(signature = (value, /))]
-            fn from_bytes(value: &Bound<'_, PyAny>) -> PyResult<Self> {
-                $crate::id::from_bytes(value)
-            }
-
-            #[doc = concat!("Return the ID whose ", $size, " bytes are those of this integer, big-endian; 0 or more.")]
-            ///
-            #[doc = concat!(">>> from mintage import ", $word)]
-            #[doc = concat!(">>> int(", $word, ".ID.from_int(7))")]
-            /// 7
-            ///
-            /// :raises ArgumentError: ``value`` is no integer, such as a float or a bool.
-            /// :raises FieldError: ``field.range``.
-            #[staticmethod]
-            #[pyo3(signature = (value, /))]
-            fn from_int(value: &Bound<'_, PyAny>) -> PyResult<Self> {
-                $crate::id::from_int(value)
-            }
-
-            fn __str__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, pyo3::types::PyString>> {
-                $crate::hot::ascii(py, mintage_core::id::Id::to_text(self.0).as_ref())
-            }
-
-            /// Return the text, formatted as ``str`` is: ``f"{id:>20}"``.
-            fn __format__<'py>(
-                &self,
-                py: Python<'py>,
-                format_spec: &Bound<'py, pyo3::types::PyString>,
-            ) -> PyResult<Bound<'py, PyAny>> {
-                $crate::values::formatted(self.__str__(py)?, format_spec)
-            }
-
-            fn __repr__(&self) -> String {
-                format!(concat!($word, ".ID.parse('{}')"), self.0)
-            }
-
-            fn __bytes__<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
-                PyBytes::new(py, mintage_core::id::Id::to_array(self.0).as_ref())
-            }
-
-            fn __int__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-                $crate::values::int(py, mintage_core::id::Id::to_array(self.0).as_ref())
-            }
-
-            fn __hash__(&self) -> isize {
-                $crate::hot::hash(mintage_core::id::Id::to_array(self.0).as_ref())
-            }
-
-            fn __richcmp__(&self, other: &Bound<'_, PyAny>, op: CompareOp) -> PyResult<Py<PyAny>> {
-                let py = other.py();
-                match other.cast::<Self>() {
-                    Ok(other) => Ok(op.matches(self.0.cmp(&other.get().0)).into_pyobject(py)?.to_owned().into_any().unbind()),
-                    Err(_) => Ok(py.NotImplemented()),
-                }
-            }
-
-            fn __reduce__<'py>(slf: &Bound<'py, Self>) -> (Bound<'py, PyType>, (Bound<'py, PyBytes>,)) {
-                (slf.get_type(), (slf.get().__bytes__(slf.py()),))
-            }
 
             /// Return the schema by which Pydantic reads and writes IDs: see :mod:`mintage.ext.pydantic`.
             ///
@@ -328,6 +187,15 @@ macro_rules! id {
                 $crate::id::attribute(slf.as_any(), "__sa_type_engine__", "sqlalchemy", "type_of")
             }
 
+            /// Return the text, formatted as ``str`` is: ``f"{id:>20}"``.
+            fn __format__<'py>(
+                &self,
+                py: Python<'py>,
+                format_spec: &Bound<'py, pyo3::types::PyString>,
+            ) -> PyResult<Bound<'py, PyAny>> {
+                $crate::values::formatted(self.__str__(py)?, format_spec)
+            }
+
             fn __copy__(slf: Py<Self>) -> Py<Self> {
                 slf
             }
@@ -336,6 +204,142 @@ macro_rules! id {
             fn __deepcopy__(slf: Py<Self>, memo: &Bound<'_, PyAny>) -> Py<Self> {
                 let _ = memo;
                 slf
+            }
+        }
+    };
+}
+pub(crate) use id_methods;
+
+/// Makes the classes `ID`, `Array` and `ArrayIterator` of a scheme whose IDs are fixed bytes.
+///
+/// `id! { /// docs; Name(core::Id), module, word, size, text, "what parse reads"; { methods of its own } }`
+macro_rules! id {
+    (
+        $(#[$doc:meta])*
+        $class:ident($core:ty) in $module:literal, $word:literal, $size:literal bytes, $text:literal characters: $reads:literal
+        { $($own:tt)* }
+    ) => {
+        $(#[$doc])*
+        ///
+        /// Makes the ID of bytes, or of the text that :meth:`parse` reads. IDs order as their bytes, their text and their
+        /// integers do; they hash, pickle and copy.
+        ///
+        #[doc = concat!(">>> from mintage import ", $word)]
+        #[doc = concat!(">>> id = ", $word, ".ID(bytes(", $size, "))")]
+        #[doc = concat!(">>> str(id) == str(", $word, ".ID.from_int(0)), len(bytes(id))")]
+        #[doc = concat!("(True, ", $size, ")")]
+        ///
+        /// :raises ArgumentError: ``value`` has no contiguous buffer.
+        #[doc = concat!(":raises ParseError: ``parse.length``: not ", $size, " bytes; ``parse.character`` of a text.")]
+        #[pyclass(frozen, eq, ord, name = "ID", module = $module)]
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+        pub struct $class(pub $core);
+
+        impl $crate::hot::IdClass for $class {
+            type Id = $core;
+
+            #[inline(always)]
+            fn of(id: $core) -> Self {
+                Self(id)
+            }
+
+            #[inline(always)]
+            fn id(&self) -> $core {
+                self.0
+            }
+
+            fn parse_slow(text: &Bound<'_, PyAny>) -> PyResult<Self> {
+                $crate::id::parse(text)
+            }
+        }
+
+        impl $crate::hot::Recycled for $class {
+            fn free_list() -> &'static $crate::hot::FreeList {
+                static LIST: $crate::hot::FreeList = $crate::hot::FreeList::new();
+                &LIST
+            }
+        }
+
+        $crate::id::id_methods! {
+            impl $class {
+                $($own)*
+
+                #[new]
+                #[pyo3(signature = (value, /))]
+                fn py_new(value: &Bound<'_, PyAny>) -> PyResult<Self> {
+                    if value.is_instance_of::<pyo3::types::PyString>() {
+                        return $crate::id::parse(value);
+                    }
+                    $crate::id::from_bytes(value)
+                }
+
+                #[doc = $reads]
+                ///
+                #[doc = concat!(">>> from mintage import ", $word)]
+                #[doc = concat!(">>> id = ", $word, ".ID(bytes(", $size, "))")]
+                #[doc = concat!(">>> ", $word, ".ID.parse(str(id)) == id")]
+                /// True
+                ///
+                /// :raises ArgumentError: ``text`` is not str.
+                /// :raises ParseError: ``parse.length``, or ``parse.character`` with its ``position``.
+                #[staticmethod]
+                #[pyo3(signature = (text, /))]
+                fn parse(text: &Bound<'_, PyAny>) -> PyResult<Self> {
+                    $crate::id::parse(text)
+                }
+
+                #[doc = concat!("Return the ID of ", $size, " bytes; any ", $size, " bytes are an ID.")]
+                ///
+                #[doc = concat!(">>> from mintage import ", $word)]
+                #[doc = concat!(">>> int(", $word, ".ID.from_bytes(bytes(", $size, ")))")]
+                /// 0
+                ///
+                /// :raises ArgumentError: ``value`` has no buffer.
+                /// :raises ConfigError: ``config.buffer``: its items are no bytes, or it is not contiguous.
+                #[doc = concat!(":raises ParseError: ``parse.length``: not ", $size, " bytes.")]
+                #[staticmethod]
+                #[pyo3(signature = (value, /))]
+                fn from_bytes(value: &Bound<'_, PyAny>) -> PyResult<Self> {
+                    $crate::id::from_bytes(value)
+                }
+
+                #[doc = concat!("Return the ID whose ", $size, " bytes are those of this integer, big-endian; 0 or more.")]
+                ///
+                #[doc = concat!(">>> from mintage import ", $word)]
+                #[doc = concat!(">>> int(", $word, ".ID.from_int(7))")]
+                /// 7
+                ///
+                /// :raises ArgumentError: ``value`` is no integer, such as a float or a bool.
+                /// :raises FieldError: ``field.range``.
+                #[staticmethod]
+                #[pyo3(signature = (value, /))]
+                fn from_int(value: &Bound<'_, PyAny>) -> PyResult<Self> {
+                    $crate::id::from_int(value)
+                }
+
+                fn __str__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, pyo3::types::PyString>> {
+                    $crate::hot::ascii(py, mintage_core::id::Id::to_text(self.0).as_ref())
+                }
+
+                fn __repr__(&self) -> String {
+                    format!(concat!($word, ".ID.parse('{}')"), self.0)
+                }
+
+                fn __bytes__<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
+                    PyBytes::new(py, mintage_core::id::Id::to_array(self.0).as_ref())
+                }
+
+                fn __int__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+                    $crate::values::int(py, mintage_core::id::Id::to_array(self.0).as_ref())
+                }
+
+                fn __hash__(&self) -> isize {
+                    $crate::hot::hash(mintage_core::id::Id::to_array(self.0).as_ref())
+                }
+
+                fn __reduce__<'py>(slf: &Bound<'py, Self>) -> (Bound<'py, PyType>, (Bound<'py, PyBytes>,)) {
+                    (slf.get_type(), (slf.get().__bytes__(slf.py()),))
+                }
             }
         }
 
@@ -431,3 +435,40 @@ macro_rules! id {
     };
 }
 pub(crate) use id;
+
+/// Makes the functions `min_at` and `max_at` of a scheme's module: `bounds! { Class in word, "ID of the tick", by function }`, where the
+/// function takes a time and whether it is the upper bound.
+macro_rules! bounds {
+    ($class:ident in $word:literal, $of:literal, by $bound:path) => {
+        #[doc = concat!("Return the smallest ", $of, " that a time lies in: the lower bound of a range query.")]
+        ///
+        #[doc = concat!(">>> from mintage import ", $word)]
+        #[doc = concat!(">>> id = ", $word, ".new()")]
+        #[doc = concat!(">>> ", $word, ".min_at(id.timestamp_ns) <= id")]
+        /// True
+        ///
+        /// :raises ArgumentError: ``time`` is neither an aware datetime nor an int of nanoseconds.
+        /// :raises FieldError: ``time.naive`` or ``time.range``.
+        #[pyfunction]
+        #[pyo3(signature = (time, /))]
+        fn min_at(time: &Bound<'_, PyAny>) -> PyResult<$class> {
+            $bound(time, false)
+        }
+
+        #[doc = concat!("Return the largest ", $of, " that a time lies in: the upper bound of a range query.")]
+        ///
+        #[doc = concat!(">>> from mintage import ", $word)]
+        #[doc = concat!(">>> id = ", $word, ".new()")]
+        #[doc = concat!(">>> id <= ", $word, ".max_at(id.timestamp_ns)")]
+        /// True
+        ///
+        /// :raises ArgumentError: ``time`` is neither an aware datetime nor an int of nanoseconds.
+        /// :raises FieldError: ``time.naive`` or ``time.range``.
+        #[pyfunction]
+        #[pyo3(signature = (time, /))]
+        fn max_at(time: &Bound<'_, PyAny>) -> PyResult<$class> {
+            $bound(time, true)
+        }
+    };
+}
+pub(crate) use bounds;

@@ -2,9 +2,9 @@
 //! which enough integers are buffered. It hands the first other request to Python, and keeps the bytes after it.
 
 use crate::hot::{self, Mints};
-use crate::sequence::Sequence;
+use crate::locks::locked;
+use crate::sequence::{Sequence, as_range};
 use crate::values;
-use chrono::{Datelike, Month, Timelike};
 use mintage_core::buffer::Segment;
 use mintage_core::units::UnixNs;
 use mintage_wire::bucket::Bucket as Rate;
@@ -12,10 +12,10 @@ use mintage_wire::http::{self, Connection, ResponseContext, Route};
 use mintage_wire::resp::{self, Fault, Hot};
 use pyo3::exceptions::PyKeyError;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyList, PyRange, PyTuple};
+use pyo3::types::{PyBytes, PyList, PyTuple};
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex};
 use std::time::Instant;
 
 /// The bytes of requests and replies that a connection gets in one turn, before other connections.
@@ -24,10 +24,6 @@ const MAX_REPLY_BATCH: usize = 64 * 1024;
 const INTEGER: usize = 22;
 
 static START: LazyLock<Instant> = LazyLock::new(Instant::now);
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
 
 /// A limit of requests: ``rate`` a second in the long run, ``burst`` at once.
 ///
@@ -99,7 +95,7 @@ struct Served {
 impl Served {
     /// The counts of a key.
     fn counts(&self, key: &Arc<str>) -> Arc<Counts> {
-        lock(&self.counts).entry(key.clone()).or_default().clone()
+        locked(&self.counts).entry(key.clone()).or_default().clone()
     }
 
     /// Notes an integer that is handed out, as the last of its request.
@@ -130,7 +126,7 @@ pub struct Lane {
 
 impl Lane {
     fn served(&self, namespace: &str) -> PyResult<Arc<Served>> {
-        lock(&self.namespaces)
+        locked(&self.namespaces)
             .get(namespace.as_bytes())
             .cloned()
             .ok_or_else(|| PyKeyError::new_err(namespace.to_owned()))
@@ -183,7 +179,7 @@ impl Lane {
         let made = request.trace.is_none().then(|| self.new_trace());
         let trace = made.as_ref().map_or_else(|| request.trace.unwrap_or_default(), |made| made.as_bytes());
         let now_ms = hot::now().0;
-        let mut date = lock(&self.date);
+        let mut date = locked(&self.date);
         if date.0 != now_ms / 1000 {
             *date = (now_ms / 1000, http_date(now_ms / 1000));
         }
@@ -214,9 +210,7 @@ fn integers(part: Segment) -> impl Iterator<Item = u64> {
 #[pyfunction]
 pub fn http_date(seconds: i64) -> String {
     let Some(at) = UnixNs(i128::from(seconds) * UnixNs::PER_SECOND).utc() else { return String::new() };
-    let (weekday, month) = (at.weekday(), Month::try_from(at.month() as u8).map_or("", |month| month.name()));
-    let (hour, minute, second) = (at.hour(), at.minute(), at.second());
-    format!("{weekday}, {:02} {month:.3} {:04} {hour:02}:{minute:02}:{second:02} GMT", at.day(), at.year())
+    at.format("%a, %d %b %Y %H:%M:%S GMT").to_string()
 }
 
 /// Return True if a client's trace id is echoed: it is 1 to 128 letters, digits and ``. _ : / + = -``.
@@ -248,7 +242,7 @@ impl Lane {
     fn serve(&self, namespace: &str, sequence: Py<Sequence>, bucket: Option<Bucket>) {
         let served =
             Served { namespace: namespace.into(), sequence, bucket, counts: Mutex::default(), end: AtomicU64::new(0) };
-        lock(&self.namespaces).insert(namespace.as_bytes().into(), Arc::new(served));
+        locked(&self.namespaces).insert(namespace.as_bytes().into(), Arc::new(served));
         self.version.fetch_add(1, Ordering::Release);
     }
 
@@ -266,11 +260,7 @@ impl Lane {
     /// Take ``n`` buffered integers in a row: a range, or None if too few are buffered.
     fn row<'py>(&self, py: Python<'py>, namespace: &str, n: u32) -> PyResult<Option<Bound<'py, PyAny>>> {
         let row = self.served(namespace)?.sequence.get().take_row(py, n)?;
-        row.map(|row| {
-            let stop = u128::from(row.first) + u128::from(row.count) * u128::from(row.stride);
-            py.get_type::<PyRange>().call1((row.first, stop, row.stride))
-        })
-        .transpose()
+        row.map(|row| as_range(py, row.first, row.count.into(), row.stride.into())).transpose()
     }
 
     /// Return True if a next segment of a namespace is buffered.
@@ -290,7 +280,7 @@ impl Lane {
 
     /// Return the highest integer of a namespace that was handed out; None before the first, and for one that is not served.
     fn last(&self, namespace: &str) -> Option<u64> {
-        lock(&self.namespaces).get(namespace.as_bytes())?.end.load(Ordering::Relaxed).checked_sub(1)
+        locked(&self.namespaces).get(namespace.as_bytes())?.end.load(Ordering::Relaxed).checked_sub(1)
     }
 
     /// Answer no HTTP request from now on: the HTTP server ends the connections.
@@ -303,8 +293,8 @@ impl Lane {
     fn counts(&self) -> Vec<(String, String, &'static str, u64, u64)> {
         let read = |count: &AtomicU64| count.load(Ordering::Relaxed);
         let mut rows = Vec::new();
-        for served in lock(&self.namespaces).values() {
-            for (key, counts) in lock(&served.counts).iter() {
+        for served in locked(&self.namespaces).values() {
+            for (key, counts) in locked(&served.counts).iter() {
                 let used = counts.0.iter().zip(Operation::NAMES).filter(|((requests, _), _)| read(requests) > 0);
                 rows.extend(used.map(|((requests, given), name)| {
                     (served.namespace.to_string(), key.to_string(), name, read(requests), read(given))
@@ -338,7 +328,7 @@ impl Access {
         let is_last = self.version == version
             && self.last.as_ref().is_some_and(|(last, _)| last.namespace.as_bytes() == namespace);
         if !is_last {
-            let served = lock(&lane.namespaces).get(namespace)?.clone();
+            let served = locked(&lane.namespaces).get(namespace)?.clone();
             if !self.all && !self.names.contains(&served.namespace) {
                 return None;
             }
@@ -365,7 +355,7 @@ impl Access {
 
     /// Lets the connection use a namespace that is served; keeps no other name that a client sends.
     fn allow(&mut self, lane: &Lane, namespace: &str) {
-        if lock(&lane.namespaces).contains_key(namespace.as_bytes()) {
+        if locked(&lane.namespaces).contains_key(namespace.as_bytes()) {
             self.names.insert(namespace.into());
         }
     }

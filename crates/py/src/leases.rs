@@ -4,7 +4,9 @@
 use crate::clock::{Clock, Patience, Reason};
 use crate::ending::Call;
 use crate::fork::{Entry, Gate, Moment};
+use crate::locks::at_end;
 use crate::{errors, values};
+use mintage_core::layout::PoolLayout;
 use mintage_core::step::Window;
 use mintage_core::units::{Timescale, UnixMs};
 use pyo3::exceptions::PyTypeError;
@@ -80,6 +82,13 @@ pub struct Subject<'a> {
     pub choices: u32,
     /// locality: the MAC fragment that was given.
     pub own_mac: Option<u32>,
+}
+
+impl<'a> Subject<'a> {
+    /// The node number of a pool that the user asked for, or any.
+    pub fn of(scheme: &'static str, pool: &'a PoolLayout, node: Option<u64>) -> Self {
+        Self { scheme, layout: &pool.text, size: pool.nodes, node, choices: 1, own_mac: None }
+    }
 }
 
 /// The lease of a generator.
@@ -288,16 +297,13 @@ impl Leases {
     pub fn abandon(&self, used_until: UnixMs) {
         // While the interpreter ends, the keeper runs no more.
         Python::try_attach(|py| {
-            // An exception may be set while the generator is dropped.
-            let pending = PyErr::take(py);
-            if let Some(lease_client) = self.lease_client.get() {
-                if let Err(error) = lease_client.call_method1(py, "abandon", (used_until.0,)) {
-                    error.write_unraisable(py, None);
+            at_end(py, || {
+                if let Some(lease_client) = self.lease_client.get() {
+                    if let Err(error) = lease_client.call_method1(py, "abandon", (used_until.0,)) {
+                        error.write_unraisable(py, None);
+                    }
                 }
-            }
-            if let Some(pending) = pending {
-                pending.restore(py);
-            }
+            });
         });
     }
 

@@ -1,7 +1,7 @@
 //! `mintage.locality`: UUIDs of version b.
 
 use crate::clock::Patience;
-use crate::generator::{self, GeneratorState, NodeGenerator, generator};
+use crate::generator::{self, GeneratorState, MintsAt, NodeGenerator, packed_generator};
 use crate::id::id;
 use crate::leases::{Subject, Terms};
 use crate::values::Defaulted;
@@ -11,7 +11,6 @@ use mintage_core::format::Part;
 use mintage_core::given_time::GivenTimeCounter;
 use mintage_core::schemes::locality::{self as scheme, Mint, Mode, Origin};
 use mintage_core::step::{Refusal, Run};
-use pyo3::basic::CompareOp;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyTuple, PyType};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
@@ -212,6 +211,23 @@ impl NodeGenerator for Generator {
     }
 }
 
+impl MintsAt for Generator {
+    fn new_at(slf: &Bound<'_, Self>, time: &Bound<'_, PyAny>) -> PyResult<scheme::Id> {
+        let time = values::time(time)?;
+        let tick = scheme::tick(time.floor_ms()).map_err(errors::value)?;
+        generator::mint_at(slf, time, tick, |this| {
+            let first = this.dated.next(this.capacity());
+            this.id(Run { tick: tick.0, first, count: 1 }, 0)
+        })
+    }
+
+    fn nth_at(slf: &Bound<'_, Self>, time: &Bound<'_, PyAny>, n: &Bound<'_, PyAny>) -> PyResult<scheme::Id> {
+        let (time, first) = generator::nth(time, n, slf.get().capacity(), scheme::SCALE.unit_ms)?;
+        let tick = scheme::tick(time.floor_ms()).map_err(errors::value)?;
+        generator::mint_at(slf, time, tick, |this| this.id(Run { tick: tick.0, first, count: 1 }, 0))
+    }
+}
+
 impl Generator {
     #[inline(always)]
     fn id(&self, run: Run, index: u32) -> scheme::Id {
@@ -258,7 +274,7 @@ fn host_mac(py: Python<'_>) -> PyResult<u32> {
     Ok((node & scheme::MAC.max()) as u32)
 }
 
-generator! {
+packed_generator! {
     /// A generator of locality UUIDs, safe to share between threads.
     ///
     /// Generator(mode="variable", *, pid=None, mac=None, counter=None, store=None, nodes=None, never_used=False, pool=None,
@@ -291,6 +307,9 @@ generator! {
         given_mac: Option<u32>,
         given_counter: Option<u32>,
     }
+    mints LocalityId in "locality", 16 bytes, by ("pid=7")
+    new_at: "The time is before 2248. One counter serves all times, and starts over after 2^32 IDs: so any 2^32 IDs in a row\ndiffer. It begins half way round: until half of its numbers are used, these IDs differ from the first half of a\nmillisecond's IDs that :meth:`new` mints and :meth:`nth_at` returns. A time has no smallest and no largest ID: the\ncounter comes first, so IDs do not sort by time."
+    nth_at: "They can be those that :meth:`new` mints: ask only for times in which it mints none."
 
     #[new]
     #[pyo3(signature = (mode = Defaulted::OUT, *, pid = None, mac = None, counter = None, **keywords))]
@@ -311,8 +330,7 @@ generator! {
             None => None,
         };
         let pool = scheme::pool_layout();
-        let (layout, size) = (pool.text.as_str(), pool.nodes);
-        let subject = Subject { scheme: scheme::POOL, layout, size, node, choices: 1, own_mac: mac };
+        let subject = Subject { own_mac: mac, ..Subject::of(scheme::POOL, &pool, node) };
         let mint = Mint::new(scheme::WINDOW);
         Ok(Self {
             state: GeneratorState::new(py, mint, Terms::read(py, keywords)?, &subject, pid)?,
@@ -338,81 +356,10 @@ generator! {
         hot::new_object_slow(slf, 0)
     }
 
-    /// Mint an ID of a given time, for old rows: an aware datetime, or nanoseconds since the Unix epoch, until 2248.
-    ///
-    /// One counter serves all times, and starts over after 2^32 IDs: so any 2^32 IDs in a row differ. It begins half way round: until
-    /// half of its numbers are used, these IDs differ from the first half of a millisecond's IDs that :meth:`new` mints and
-    /// :meth:`nth_at` returns. A time has no smallest and no largest ID: the counter comes first, so IDs do not sort by time.
-    ///
-    /// >>> from mintage import locality
-    /// >>> locality.Generator(pid=7).new_at(1_700_000_000_000 * 10**6).timestamp_ms
-    /// 1700000000000
-    ///
-    /// :raises ArgumentError: ``time`` is neither.
-    /// :raises FieldError: ``time.naive``, ``time.range``.
-    /// :raises LeaseError: ``lease.history``: it leases its number from a store without ``never_used``, or the time is not
-    ///     before its lease.
-    /// :raises GenerationError: ``fork.shared_node``, ``generator.closed``.
-    #[pyo3(signature = (time))]
-    fn new_at(slf: &Bound<'_, Self>, time: &Bound<'_, PyAny>) -> PyResult<LocalityId> {
-        let time = values::time(time)?;
-        let tick = scheme::tick(time.floor_ms()).map_err(errors::value)?;
-        generator::mint_at(slf, time, tick, |this| {
-            let first = this.dated.next(this.capacity());
-            LocalityId(this.id(Run { tick: tick.0, first, count: 1 }, 0))
-        })
-    }
-
-    /// Return the ``n``-th ID of a given millisecond, counted from 0. For old rows: of one generator, IDs that differ in
-    /// millisecond or in ``n`` differ. They can be those that :meth:`new` mints: ask only for times in which it mints none.
-    ///
-    /// >>> from mintage import locality
-    /// >>> locality.Generator("sequential", pid=7, counter=0).nth_at(1_700_000_000_000 * 10**6, 5).sequential_counter
-    /// 5
-    ///
-    /// :raises ArgumentError: an argument of the wrong type.
-    /// :raises FieldError: ``field.range``: ``n`` is outside 0..2^32 - 1; ``time.naive``, ``time.range``.
-    /// :raises LeaseError: as :meth:`new_at`.
-    /// :raises GenerationError: as :meth:`new_at`.
-    #[pyo3(signature = (time, n))]
-    fn nth_at(slf: &Bound<'_, Self>, time: &Bound<'_, PyAny>, n: &Bound<'_, PyAny>) -> PyResult<LocalityId> {
-        let (time, first) = generator::nth(time, n, slf.get().capacity(), scheme::SCALE.unit_ms)?;
-        let tick = scheme::tick(time.floor_ms()).map_err(errors::value)?;
-        generator::mint_at(slf, time, tick, |this| LocalityId(this.id(Run { tick: tick.0, first, count: 1 }, 0)))
-    }
-
     /// The number of IDs in a millisecond.
     #[getter]
     fn capacity(&self) -> u64 {
         1 << scheme::COUNTER.bits
-    }
-
-    /// Mint ``n`` IDs, 0 to 2^31 - 1, into one :class:`Array`.
-    ///
-    /// >>> from mintage import locality
-    /// >>> len(locality.Generator(pid=7).batch(3))
-    /// 3
-    ///
-    /// :raises ArgumentError: ``n`` is not an int.
-    /// :raises FieldError: ``field.range``.
-    /// :raises GenerationError: as :meth:`new`.
-    #[pyo3(signature = (n))]
-    fn batch(slf: &Bound<'_, Self>, n: &Bound<'_, PyAny>) -> PyResult<Array> {
-        Ok(Array { data: generator::batch(slf, n, 0)?.unbind() })
-    }
-
-    /// Fill a writable buffer of bytes, or of void items of 16 (numpy's ``V16``), with IDs, and return their number.
-    ///
-    /// >>> from mintage import locality
-    /// >>> locality.Generator(pid=7).fill(bytearray(48))
-    /// 3
-    ///
-    /// :raises ArgumentError: ``buffer`` has no buffer.
-    /// :raises ConfigError: ``config.buffer``: other items, read-only, not contiguous, or not a whole number of IDs.
-    /// :raises GenerationError: as :meth:`new`; what was minted until then is in the buffer.
-    #[pyo3(signature = (buffer))]
-    fn fill(slf: &Bound<'_, Self>, buffer: &Bound<'_, PyAny>) -> PyResult<usize> {
-        generator::fill(slf, buffer, 0)
     }
 
     /// Change to another mode, with a counter of its own. The present mode changes nothing.

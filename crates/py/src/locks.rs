@@ -13,6 +13,12 @@ use pyo3::prelude::*;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+/// Locks a mutex of Rust's, also after a panic of its holder. It is held for moments only, and never while Python may run: its
+/// holder could not get the GIL back.
+pub fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// The longest wait in one call, in seconds: a thread that waits longer learns meanwhile that the process ends.
 const CALL_S: f64 = 0.5;
 
@@ -38,7 +44,7 @@ fn release(lock: &Bound<'_, PyAny>) -> PyResult<()> {
 }
 
 /// Runs the clean-up of an object that goes away, perhaps because of an error.
-fn at_end(py: Python<'_>, end: impl FnOnce()) {
+pub fn at_end(py: Python<'_>, end: impl FnOnce()) {
     let pending = PyErr::take(py);
     end();
     if let Some(pending) = pending {
@@ -104,29 +110,24 @@ impl Waiters {
         Self { new_lock, locks: Mutex::new(Vec::new()) }
     }
 
-    /// Held for moments only, and never while Python runs.
-    fn locks(&self) -> MutexGuard<'_, Vec<Py<PyAny>>> {
-        self.locks.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Adds a waiter, whose lock stays locked until the next [`wake`](Self::wake).
     fn join<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let lock = self.new_lock.bind(py).call0()?;
         acquire(&lock, -1.0)?;
         let kept = lock.clone().unbind();
-        self.locks().push(kept);
+        locked(&self.locks).push(kept);
         Ok(lock)
     }
 
     fn leave(&self, lock: &Bound<'_, PyAny>) {
-        let mut locks = self.locks();
+        let mut locks = locked(&self.locks);
         let found = locks.iter().position(|each| each.is(lock)).map(|at| locks.swap_remove(at));
         drop(locks);
         drop(found);
     }
 
     fn wake(&self, py: Python<'_>) {
-        let locks = std::mem::take(&mut *self.locks());
+        let locks = std::mem::take(&mut *locked(&self.locks));
         locks.iter().for_each(|lock| drop(release(lock.bind(py))));
     }
 }
@@ -196,12 +197,8 @@ pub struct Turns {
 }
 
 impl Turns {
-    fn free(&self) -> MutexGuard<'_, usize> {
-        self.free.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn take_one(&self) -> bool {
-        let mut free = self.free();
+        let mut free = locked(&self.free);
         let is_free = *free > 0;
         *free -= usize::from(is_free);
         is_free
@@ -247,7 +244,7 @@ impl Turn {
     fn end(&self, py: Python<'_>) {
         if !self.is_over.swap(true, Ordering::Relaxed) {
             let turns = self.turns.get();
-            *turns.free() += 1;
+            *locked(&turns.free) += 1;
             at_end(py, || turns.waiters.wake(py));
         }
     }

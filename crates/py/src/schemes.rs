@@ -23,14 +23,8 @@ struct GeneratorHooks {
     default: for<'py> fn(Python<'py>) -> Option<Bound<'py, PyAny>>,
 }
 
-impl GeneratorHooks {
-    const fn of<G: hot::OfModule>() -> Self {
-        Self { as_function: as_function::<G>, default: default::<G> }
-    }
-}
-
 const fn scheme<G: hot::OfModule>(name: &'static str, add: fn(&Bound<'_, PyModule>) -> PyResult<()>) -> Submodule {
-    Submodule { name, add, hooks: Some(GeneratorHooks::of::<G>()) }
+    Submodule { name, add, hooks: Some(GeneratorHooks { as_function: as_function::<G>, default: default::<G> }) }
 }
 
 const fn other(name: &'static str, add: fn(&Bound<'_, PyModule>) -> PyResult<()>) -> Submodule {

@@ -17,10 +17,6 @@ pub struct Buffer {
 }
 
 impl Buffer {
-    fn new() -> Self {
-        Self { core: Core::new(), segments: hot::Exclusive::new(()) }
-    }
-
     /// Goes on to the next segment, if that has `want` integers and the current one has fewer.
     fn advance(&self, py: Python<'_>, want: u32) -> bool {
         self.segments.with(py, |()| self.core.advance(want))
@@ -30,8 +26,8 @@ impl Buffer {
 #[pymethods]
 impl Buffer {
     #[new]
-    fn py_new() -> Self {
-        Self::new()
+    fn empty() -> Self {
+        Self { core: Core::empty(), segments: hot::Exclusive::new(()) }
     }
 
     /// Add a segment as the next one, and return True; or return False where there is one.
@@ -194,23 +190,16 @@ impl Sequence {
     }
 }
 
-fn as_range<'py>(py: Python<'py>, first: u64, count: u64, stride: u64) -> PyResult<Bound<'py, PyAny>> {
+/// The range of a number of integers.
+pub fn as_range<'py>(py: Python<'py>, first: u64, count: u64, stride: u64) -> PyResult<Bound<'py, PyAny>> {
     let stop = u128::from(first) + u128::from(count) * u128::from(stride);
     // Only a plain call of the class goes past 2^63.
     py.get_type::<PyRange>().call1((first, stop, stride))
 }
 
 fn limit(value: &Defaulted<'_>, name: &str, default: u32) -> PyResult<u32> {
-    value.given().map_or(Ok(default), |value| {
-        let limits = (1_i128, i32::MAX as u128);
-        values::bounded(value, name, limits.0, limits.1, |value| mintage_core::error::Error::Range {
-            field: name.into(),
-            value,
-            min: limits.0,
-            max: limits.1,
-        })
-        .map(|n| n as u32)
-    })
+    let within = |value| values::within(value, name, 1, i32::MAX as u128).map(|n| n as u32);
+    value.given().map_or(Ok(default), within)
 }
 
 #[pymethods]
@@ -244,7 +233,7 @@ impl Sequence {
             return Err(errors::field(py, "field.range", &message));
         }
         let _call = Call::begin(py)?;
-        let buffer = Py::new(py, Buffer::new())?;
+        let buffer = Py::new(py, Buffer::empty())?;
         let arguments = PyDict::new(py);
         arguments.set_item("min_step", least)?;
         arguments.set_item("max_step", most)?;

@@ -1,7 +1,7 @@
 //! Generators of formats that hold a tick and, below it, bits that count on from a random start.
 
 use crate::clock::Patience;
-use crate::generator::{self, GeneratorState, NodeGenerator};
+use crate::generator::{self, GeneratorState, MintsAt, NodeGenerator};
 use crate::hot::IdClass;
 use crate::leases::{Subject, Terms};
 use crate::{errors, hot, values};
@@ -39,9 +39,8 @@ impl<T: Ticked> Ticking<T> {
         keywords: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Self> {
         let pool = T::pool_layout();
-        let (layout, size) = (pool.text.as_str(), pool.nodes);
-        let given = node.map(|node| values::node(node, T::TERM, size - 1)).transpose()?;
-        let subject = Subject { scheme: T::POOL, layout, size, node: given, choices: 1, own_mac: None };
+        let given = node.map(|node| values::node(node, T::TERM, pool.nodes - 1)).transpose()?;
+        let subject = Subject::of(T::POOL, &pool, given);
         let state = GeneratorState::on_request(py, T::counting(), Terms::read(py, keywords)?, &subject, given)?;
         Ok(Self::of(state))
     }
@@ -159,32 +158,29 @@ impl<T: Ticked> Ticking<T> {
     }
 }
 
-/// Mints an ID of a given time.
-pub fn new_at<G: TickedClass>(slf: &Bound<'_, G>, time: &Bound<'_, PyAny>) -> PyResult<G::Id>
-where
-    <G::Id as IdClass>::Id: Ticked,
-{
-    type Id<G> = <<G as TickedClass>::Id as IdClass>::Id;
-    let (py, time) = (slf.py(), values::time(time)?);
-    let units = Id::<G>::units_at(time).map_err(errors::value)?;
-    generator::mint_at(slf, time, Id::<G>::tick(units), |this| {
-        let ticking = this.ticking();
-        <G::Id as IdClass>::of(ticking.at(py, units, ticking.dated.next(Id::<G>::NUMBERS)))
-    })
-}
+/// The ID of the core.
+type Id<G> = <<G as TickedClass>::Id as IdClass>::Id;
 
-/// The `n`-th ID from a time's tick on, whose random bits are the tick's.
-pub fn nth_at<G: TickedClass>(slf: &Bound<'_, G>, time: &Bound<'_, PyAny>, n: &Bound<'_, PyAny>) -> PyResult<G::Id>
+impl<G: TickedClass> MintsAt for G
 where
     <G::Id as IdClass>::Id: Ticked,
 {
-    type Id<G> = <<G as TickedClass>::Id as IdClass>::Id;
-    let py = slf.py();
-    let (time, first) = generator::nth(time, n, 1 << Id::<G>::SEQUENCE_BITS, Id::<G>::SCALE.unit_ms)?;
-    let units = Id::<G>::units_at(time).map_err(errors::value)?;
-    generator::mint_at(slf, time, Id::<G>::tick(units), |this| {
-        <G::Id as IdClass>::of(this.ticking().at(py, units, Id::<G>::nth(first)))
-    })
+    fn new_at(slf: &Bound<'_, Self>, time: &Bound<'_, PyAny>) -> PyResult<Id<G>> {
+        let (py, time) = (slf.py(), values::time(time)?);
+        let units = Id::<G>::units_at(time).map_err(errors::value)?;
+        generator::mint_at(slf, time, Id::<G>::tick(units), |this| {
+            let ticking = this.ticking();
+            ticking.at(py, units, ticking.dated.next(Id::<G>::NUMBERS))
+        })
+    }
+
+    /// Its random bits are the tick's.
+    fn nth_at(slf: &Bound<'_, Self>, time: &Bound<'_, PyAny>, n: &Bound<'_, PyAny>) -> PyResult<Id<G>> {
+        let (scale, py) = (Id::<G>::SCALE, slf.py());
+        let (time, first) = generator::nth(time, n, 1 << Id::<G>::SEQUENCE_BITS, scale.unit_ms)?;
+        let units = Id::<G>::units_at(time).map_err(errors::value)?;
+        generator::mint_at(slf, time, Id::<G>::tick(units), |this| this.ticking().at(py, units, Id::<G>::nth(first)))
+    }
 }
 
 /// The smallest or the largest ID of a time's tick.
@@ -210,10 +206,9 @@ macro_rules! ticked {
         nth_at: $nth:literal
         $({ $($own:tt)* })?
     ) => {
-        use pyo3::basic::CompareOp;
         use pyo3::prelude::*;
         use pyo3::types::{PyBytes, PyDict, PyTuple, PyType};
-        use $crate::generator::{self, generator};
+        use $crate::generator::{self, packed_generator};
         use $crate::id::id;
         use $crate::ticked::{self, Ticking};
         use $crate::values::Defaulted;
@@ -268,17 +263,20 @@ macro_rules! ticked {
 
             #[inline(always)]
             fn ticking(&self) -> &Ticking<$core> {
-                &self.0
+                &self.ticking
             }
 
             fn of_ticking(ticking: Ticking<$core>) -> Self {
-                Self(ticking)
+                Self { ticking }
             }
         }
 
-        generator! {
+        packed_generator! {
             $(#[$about])*
-            pub struct Generator in $module, leased on request (Ticking<$core>)
+            pub struct Generator in $module, leased on request { ticking: Ticking<$core> }
+            mints $class in $word, $size bytes, by ("")
+            new_at: $numbers
+            nth_at: $nth
 
             #[new]
             #[pyo3(signature = ($term = None, **keywords))]
@@ -287,7 +285,7 @@ macro_rules! ticked {
                 $term: Option<&Bound<'_, PyAny>>,
                 keywords: Option<&Bound<'_, PyDict>>,
             ) -> PyResult<Self> {
-                let made = Self(Ticking::new(py, $term, keywords)?);
+                let made = Self { ticking: Ticking::new(py, $term, keywords)? };
                 generator::attach_without_lease(&made, py)?;
                 Ok(made)
             }
@@ -306,76 +304,10 @@ macro_rules! ticked {
                 hot::new_object_slow(slf, 0)
             }
 
-            /// Mint an ID of a given time, for old rows: an aware datetime, or nanoseconds since the Unix epoch.
-            ///
-            #[doc = $numbers]
-            ///
-            #[doc = concat!(">>> from mintage import ", $word)]
-            #[doc = concat!(">>> ", $word, ".Generator().new_at(1_700_000_000_000 * 10**6).timestamp_ms")]
-            /// 1700000000000
-            ///
-            /// :raises ArgumentError: ``time`` is neither.
-            /// :raises FieldError: ``time.naive``, ``time.range``.
-            /// :raises LeaseError: ``lease.history``: it leases its number from a store without ``never_used``, or the time
-            ///     is not before its lease.
-            /// :raises GenerationError: ``fork.shared_node``, ``generator.closed``, ``system.random``.
-            #[pyo3(signature = (time))]
-            fn new_at(slf: &Bound<'_, Self>, time: &Bound<'_, PyAny>) -> PyResult<$class> {
-                ticked::new_at(slf, time)
-            }
-
-            /// Return the ``n``-th ID of a given time's tick, counted from 0. A tick has :attr:`capacity` IDs: the next
-            /// numbers are those of the ticks after it. For old rows: of one generator, IDs that differ in tick or in ``n``
-            /// differ.
-            ///
-            #[doc = $nth]
-            ///
-            #[doc = concat!(">>> from mintage import ", $word)]
-            #[doc = concat!(">>> generator = ", $word, ".Generator()")]
-            /// >>> generator.nth_at(1_700_000_000_000 * 10**6, 0) == generator.nth_at(1_700_000_000_000 * 10**6, 1)
-            /// False
-            ///
-            /// :raises ArgumentError: an argument of the wrong type.
-            /// :raises FieldError: ``field.range``: ``n`` is outside 0..2^32 - 1; ``time.naive``, ``time.range``.
-            /// :raises LeaseError: as :meth:`new_at`.
-            /// :raises GenerationError: as :meth:`new_at`.
-            #[pyo3(signature = (time, n))]
-            fn nth_at(slf: &Bound<'_, Self>, time: &Bound<'_, PyAny>, n: &Bound<'_, PyAny>) -> PyResult<$class> {
-                ticked::nth_at(slf, time, n)
-            }
-
             /// The number of IDs in a tick.
             #[getter]
             fn capacity(&self) -> u32 {
                 1 << <$core as mintage_core::ticked::Ticked>::SEQUENCE_BITS
-            }
-
-            /// Mint ``n`` IDs, 0 to 2^31 - 1, into one :class:`Array`.
-            ///
-            #[doc = concat!(">>> from mintage import ", $word)]
-            #[doc = concat!(">>> len(", $word, ".Generator().batch(3))")]
-            /// 3
-            ///
-            /// :raises ArgumentError: ``n`` is not an int.
-            /// :raises FieldError: ``field.range``.
-            /// :raises GenerationError: as :meth:`new`.
-            #[pyo3(signature = (n))]
-            fn batch(slf: &Bound<'_, Self>, n: &Bound<'_, PyAny>) -> PyResult<Array> {
-                Ok(Array { data: generator::batch(slf, n, 0)?.unbind() })
-            }
-
-            #[doc = concat!("Fill a writable buffer of bytes, or of void items of ", $size, " (numpy's ``V", $size, "``), with IDs, and return their number.")]
-            ///
-            #[doc = concat!(">>> from mintage import ", $word)]
-            #[doc = concat!(">>> ", $word, ".Generator().fill(bytearray(3 * ", $size, "))")]
-            /// 3
-            ///
-            /// :raises ArgumentError: ``buffer`` has no buffer.
-            /// :raises ConfigError: ``config.buffer``: other items, read-only, not contiguous, or not a whole number of IDs.
-            /// :raises GenerationError: as :meth:`new`; what was minted until then is in the buffer.
-            #[pyo3(signature = (buffer))]
-            fn fill(slf: &Bound<'_, Self>, buffer: &Bound<'_, PyAny>) -> PyResult<usize> {
-                generator::fill(slf, buffer, 0)
             }
 
             /// The node number in its IDs, in place of random bits; None if it was neither given nor leased.
@@ -383,7 +315,7 @@ macro_rules! ticked {
             /// :raises GenerationError: ``fork.shared_node``.
             #[getter]
             fn $term(slf: &Bound<'_, Self>) -> PyResult<Option<u64>> {
-                Ok(generator::attach_to_read(slf)?.get().0.node())
+                Ok(generator::attach_to_read(slf)?.get().ticking.node())
             }
 
             fn __repr__(&self) -> String {
@@ -391,35 +323,7 @@ macro_rules! ticked {
             }
         }
 
-        /// Return the smallest ID of the tick that a time lies in: the lower bound of a range query.
-        ///
-        #[doc = concat!(">>> from mintage import ", $word)]
-        #[doc = concat!(">>> id = ", $word, ".new()")]
-        #[doc = concat!(">>> ", $word, ".min_at(id.timestamp_ns) <= id")]
-        /// True
-        ///
-        /// :raises ArgumentError: ``time`` is neither an aware datetime nor an int of nanoseconds.
-        /// :raises FieldError: ``time.naive`` or ``time.range``.
-        #[pyfunction]
-        #[pyo3(signature = (time, /))]
-        fn min_at(time: &Bound<'_, PyAny>) -> PyResult<$class> {
-            ticked::bound(time, false)
-        }
-
-        /// Return the largest ID of the tick that a time lies in: the upper bound of a range query.
-        ///
-        #[doc = concat!(">>> from mintage import ", $word)]
-        #[doc = concat!(">>> id = ", $word, ".new()")]
-        #[doc = concat!(">>> id <= ", $word, ".max_at(id.timestamp_ns)")]
-        /// True
-        ///
-        /// :raises ArgumentError: ``time`` is neither an aware datetime nor an int of nanoseconds.
-        /// :raises FieldError: ``time.naive`` or ``time.range``.
-        #[pyfunction]
-        #[pyo3(signature = (time, /))]
-        fn max_at(time: &Bound<'_, PyAny>) -> PyResult<$class> {
-            ticked::bound(time, true)
-        }
+        $crate::id::bounds! { $class in $word, "ID of the tick", by ticked::bound }
 
         /// Puts the classes and functions into the format's module.
         pub fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {

@@ -1,6 +1,7 @@
 //! `mintage.typeid`: a prefix that names a type, before an ID of 128 bits.
 
-use crate::{errors, hot, id, uuid, values};
+use crate::id::id_methods;
+use crate::{errors, hot, uuid, values};
 use mintage_core::error::Error;
 use mintage_core::id::Id;
 use mintage_core::units::UnixNs;
@@ -35,139 +36,87 @@ pub struct TypeId {
     bytes: [u8; 16],
 }
 
-#[pymethods]
-impl TypeId {
-    #[new]
-    #[pyo3(signature = (prefix, id = values::Defaulted::OUT))]
-    fn py_new(prefix: &Bound<'_, PyAny>, id: values::Defaulted<'_>) -> PyResult<Self> {
-        match id.given() {
-            Some(id) => Ok(Self { prefix: checked(prefix)?, bytes: sixteen(id)? }),
-            None => Self::parse(prefix, None),
+id_methods! {
+    impl TypeId {
+        #[new]
+        #[pyo3(signature = (prefix, id = values::Defaulted::OUT))]
+        fn py_new(prefix: &Bound<'_, PyAny>, id: values::Defaulted<'_>) -> PyResult<Self> {
+            match id.given() {
+                Some(id) => Ok(Self { prefix: checked(prefix)?, bytes: sixteen(id)? }),
+                None => Self::parse(prefix, None),
+            }
         }
-    }
 
-    /// Parse a TypeID strictly, of any prefix, or of this one alone.
-    ///
-    /// >>> from mintage import typeid
-    /// >>> typeid.ID.parse("user_01arz3ndektsv4rrffq69g5fav").prefix
-    /// 'user'
-    ///
-    /// :raises ArgumentError: ``text`` or ``prefix`` is not str.
-    /// :raises ParseError: ``parse.length``, or ``parse.character`` with its ``position``; ``parse.unknown``: it has
-    ///     another prefix.
-    #[staticmethod]
-    #[pyo3(signature = (text, prefix = None))]
-    fn parse(text: &Bound<'_, PyAny>, prefix: Option<&Bound<'_, PyAny>>) -> PyResult<Self> {
-        let words = values::text(text, "text")?;
-        let prefix = prefix.map(|prefix| values::text(prefix, "prefix")).transpose()?;
-        let (found, bytes) = typeid::read(&words).map_err(errors::value)?;
-        if let Some(wanted) = prefix.filter(|wanted| *wanted != found) {
-            let wanted: String = wanted.chars().take(typeid::MAX_PREFIX + 1).collect();
-            let message = format!("typeid text has the prefix {found:?}, needs {wanted:?}");
-            return Err(errors::parse(text.py(), "parse.unknown", &message));
+        /// Parse a TypeID strictly, of any prefix, or of this one alone.
+        ///
+        /// >>> from mintage import typeid
+        /// >>> typeid.ID.parse("user_01arz3ndektsv4rrffq69g5fav").prefix
+        /// 'user'
+        ///
+        /// :raises ArgumentError: ``text`` or ``prefix`` is not str.
+        /// :raises ParseError: ``parse.length``, or ``parse.character`` with its ``position``; ``parse.unknown``: it has
+        ///     another prefix.
+        #[staticmethod]
+        #[pyo3(signature = (text, prefix = None))]
+        fn parse(text: &Bound<'_, PyAny>, prefix: Option<&Bound<'_, PyAny>>) -> PyResult<Self> {
+            let words = values::text(text, "text")?;
+            let prefix = prefix.map(|prefix| values::text(prefix, "prefix")).transpose()?;
+            let (found, bytes) = typeid::read(&words).map_err(errors::value)?;
+            if let Some(wanted) = prefix.filter(|wanted| *wanted != found) {
+                let wanted: String = wanted.chars().take(typeid::MAX_PREFIX + 1).collect();
+                let message = format!("typeid text has the prefix {found:?}, needs {wanted:?}");
+                return Err(errors::parse(text.py(), "parse.unknown", &message));
+            }
+            Ok(Self { prefix: found.into(), bytes })
         }
-        Ok(Self { prefix: found.into(), bytes })
-    }
 
-    /// The prefix, which names a type; it may be empty.
-    #[getter]
-    fn prefix(&self) -> &str {
-        &self.prefix
-    }
+        /// The prefix, which names a type; it may be empty.
+        #[getter]
+        fn prefix(&self) -> &str {
+            &self.prefix
+        }
 
-    /// Return the ``uuid.UUID`` of the same 128 bits. :func:`mintage.cast` has the other classes.
-    ///
-    /// >>> from mintage import typeid
-    /// >>> typeid.ID("user", bytes(16)).as_uuid()
-    /// UUID('00000000-0000-0000-0000-000000000000')
-    fn as_uuid<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        values::uuid(py, self.bytes)
-    }
+        /// Return the ``uuid.UUID`` of the same 128 bits. :func:`mintage.cast` has the other classes.
+        ///
+        /// >>> from mintage import typeid
+        /// >>> typeid.ID("user", bytes(16)).as_uuid()
+        /// UUID('00000000-0000-0000-0000-000000000000')
+        fn as_uuid<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+            values::uuid(py, self.bytes)
+        }
 
-    fn __bytes__<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
-        PyBytes::new(py, &self.bytes)
-    }
+        fn __bytes__<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
+            PyBytes::new(py, &self.bytes)
+        }
 
-    fn __int__(&self) -> u128 {
-        u128::from_be_bytes(self.bytes)
-    }
+        fn __int__(&self) -> u128 {
+            u128::from_be_bytes(self.bytes)
+        }
 
-    fn __str__(&self) -> String {
-        typeid::write(&self.prefix, self.bytes)
-    }
+        fn __str__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyString>> {
+            hot::ascii(py, typeid::write(&self.prefix, self.bytes).as_bytes())
+        }
 
-    /// Return the text, formatted as ``str`` is: ``f"{id:>40}"``.
-    fn __format__<'py>(&self, py: Python<'py>, format_spec: &Bound<'py, PyString>) -> PyResult<Bound<'py, PyAny>> {
-        values::formatted(PyString::new(py, &self.__str__()), format_spec)
-    }
+        fn __repr__(&self) -> String {
+            format!("typeid.ID.parse('{}')", typeid::write(&self.prefix, self.bytes))
+        }
 
-    fn __repr__(&self) -> String {
-        format!("typeid.ID.parse('{}')", self.__str__())
-    }
+        fn __reduce__<'py>(slf: &Bound<'py, Self>) -> (Bound<'py, PyType>, (String, Bound<'py, PyBytes>)) {
+            let this = slf.get();
+            (slf.get_type(), (this.prefix.to_string(), this.__bytes__(slf.py())))
+        }
 
-    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> (Bound<'py, PyType>, (String, Bound<'py, PyBytes>)) {
-        let this = slf.get();
-        (slf.get_type(), (this.prefix.to_string(), this.__bytes__(slf.py())))
-    }
-
-    /// The serializer by which Pydantic writes an ID that no type describes.
-    #[getter]
-    fn __pydantic_serializer__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
-        id::attribute(slf.as_any(), "__pydantic_serializer__", "pydantic", "serializer_of")
-    }
-
-    /// The type by which SQLAlchemy writes an ID that no column describes.
-    #[getter]
-    fn __sa_type_engine__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
-        id::attribute(slf.as_any(), "__sa_type_engine__", "sqlalchemy", "type_of")
-    }
-
-    /// The time at which the UUID of version 7 below the prefix was minted: an aware UTC datetime; None for any other ID.
-    ///
-    /// >>> from mintage import typeid
-    /// >>> typeid.ID.parse("user_01jsnxqge0e7sb8n4zyh1tw9wa").time.year
-    /// 2025
-    #[getter]
-    fn time<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDateTime>>> {
-        let id = mintage_core::schemes::uuid::Id(self.bytes);
-        let ns = if id.version() == Some(7) { Id::format(&id).time_ns(&self.bytes) } else { None };
-        ns.map(|ns| values::datetime(py, UnixNs(ns).floor_ms())).transpose()
-    }
-
-    fn __copy__(slf: Py<Self>) -> Py<Self> {
-        slf
-    }
-
-    #[pyo3(signature = (memo, /))]
-    fn __deepcopy__(slf: Py<Self>, memo: &Bound<'_, PyAny>) -> Py<Self> {
-        let _ = memo;
-        slf
-    }
-
-    /// Return the schema by which Pydantic reads and writes IDs: see :mod:`mintage.ext.pydantic`.
-    ///
-    /// :raises ModuleNotFoundError: pydantic is not installed.
-    #[classmethod]
-    #[pyo3(signature = (source, handler, /))]
-    fn __get_pydantic_core_schema__<'py>(
-        cls: &Bound<'py, PyType>,
-        source: Bound<'py, PyAny>,
-        handler: Bound<'py, PyAny>,
-    ) -> PyResult<Bound<'py, PyAny>> {
-        id::adapter(cls.py(), "pydantic", "core_schema_of", (cls, source, handler))
-    }
-
-    /// Return the JSON schema of an ID's text.
-    ///
-    /// :raises ModuleNotFoundError: pydantic is not installed.
-    #[classmethod]
-    #[pyo3(signature = (schema, handler, /))]
-    fn __get_pydantic_json_schema__<'py>(
-        cls: &Bound<'py, PyType>,
-        schema: Bound<'py, PyAny>,
-        handler: Bound<'py, PyAny>,
-    ) -> PyResult<Bound<'py, PyAny>> {
-        id::adapter(cls.py(), "pydantic", "json_schema_of", (cls, schema, handler))
+        /// The time at which the UUID of version 7 below the prefix was minted: an aware UTC datetime; None for any other ID.
+        ///
+        /// >>> from mintage import typeid
+        /// >>> typeid.ID.parse("user_01jsnxqge0e7sb8n4zyh1tw9wa").time.year
+        /// 2025
+        #[getter]
+        fn time<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDateTime>>> {
+            let id = mintage_core::schemes::uuid::Id(self.bytes);
+            let ns = if id.version() == Some(7) { Id::format(&id).time_ns(&self.bytes) } else { None };
+            ns.map(|ns| values::datetime(py, UnixNs(ns).floor_ms())).transpose()
+        }
     }
 }
 

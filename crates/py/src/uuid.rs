@@ -1,9 +1,9 @@
 //! UUIDs: one class of IDs for all versions, generators of v1, v4, v6 and v7, and functions that return the standard module's
 //! own objects.
 
-use crate::clock::Patience;
-use crate::generator::{self, GeneratorState, NodeGenerator, generator};
-use crate::id::id;
+use crate::clock::{Clock, Patience};
+use crate::generator::{self, GeneratorState, MintsAt, NodeGenerator, packed_generator};
+use crate::id::{bounds, id};
 use crate::leases::{Subject, Terms};
 use crate::values::Defaulted;
 use crate::{entropy, errors, fields, fork, hot, kernel, ticked, values};
@@ -16,7 +16,6 @@ use mintage_core::schemes::uuid::{self as scheme, Version};
 use mintage_core::step::{Refusal, Run};
 use mintage_core::ticked::Ticked;
 use mintage_core::units::Tick;
-use pyo3::basic::CompareOp;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyString, PyTuple, PyType};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -79,12 +78,7 @@ id! {
         #[pyo3(signature = (*, version = Defaulted::OUT, **fields))]
         #[pyo3(text_signature = "(*, version=7, **fields)")]
         fn from_parts(version: Defaulted<'_>, fields: Option<&Bound<'_, PyDict>>) -> PyResult<Self> {
-            let number = match version.given() {
-                Some(version) => values::bounded(version, "version", 1, 8, |value| {
-                    Error::Range { field: "version".into(), value, min: 1, max: 8 }
-                })?,
-                None => 7,
-            };
+            let number = version.given().map_or(Ok(7), |version| values::within(version, "version", 1, 8))?;
             fields::from_parts(fields, scheme::FORMATS[number as usize - 1])
         }
 
@@ -126,7 +120,7 @@ id! {
 
 impl fields::HasFields for UuidId {}
 
-generator! {
+packed_generator! {
     /// A generator of UUIDs of version 1, 4, 6 or 7, safe to share between threads.
     ///
     /// Within a millisecond, and while the clock is behind, each is greater than the one before it: in version 7 by itself, in
@@ -156,6 +150,9 @@ generator! {
         /// The time of the last ID that a test's clock stamped.
         stamped: AtomicU64,
     }
+    mints UuidId in "uuid", 16 bytes, by ("")
+    new_at: "One counter numbers the IDs of all times, and starts over after 2^24 IDs, in versions 1 and 6 after 2^27: as many\nin a row differ. Until half of them are used, they also differ from the IDs of :meth:`new` and :meth:`nth_at`. In\nversions 1 and 6 it counts the time below the millisecond, then the clock sequence, from that of :meth:`new` on.\nVersion 4 has no time: FieldError ``field.version``."
+    nth_at: "They differ from those of :meth:`new` and :meth:`new_at`. Version 4 has no time: FieldError ``field.version``."
 
     #[new]
     #[pyo3(signature = (node = None, *, version = Defaulted::OUT, mac = None, **keywords))]
@@ -176,11 +173,9 @@ generator! {
             return refuse("mac is the whole node of versions 1 and 6: give no node number beside it, and no store");
         }
         let pool = version.pool_layout();
-        let (layout, size) = (pool.text.as_str(), pool.nodes);
-        let given = node.map(|node| values::node(node, "node", size - 1)).transpose()?;
+        let given = node.map(|node| values::node(node, "node", pool.nodes - 1)).transpose()?;
         let mac = mac.map(|mac| values::node(mac, "mac", (1 << 48) - 1)).transpose()?;
-        let scheme = version.pool();
-        let subject = Subject { scheme, layout, size, node: given, choices: 1, own_mac: None };
+        let subject = Subject::of(version.pool(), &pool, given);
         let made = Self::with(GeneratorState::on_request(py, version.counting(), terms, &subject, given)?, version, mac);
         generator::attach_without_lease(&made, py)?;
         Ok(made)
@@ -198,57 +193,6 @@ generator! {
     #[pyo3(name = "new")]
     fn mint_one(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
         hot::new_object_slow(slf, 0)
-    }
-
-    /// Mint an ID of a given time, for old rows: an aware datetime, or nanoseconds since the Unix epoch.
-    ///
-    /// One counter numbers the IDs of all times, and starts over after 2^24 IDs, in versions 1 and 6 after 2^27: as many in a row
-    /// differ. Until half of them are used, they also differ from the IDs of :meth:`new` and :meth:`nth_at`. In versions 1 and 6 it
-    /// counts the time below the millisecond, then the clock sequence, from that of :meth:`new` on.
-    ///
-    /// >>> from mintage import uuid
-    /// >>> uuid.Generator().new_at(1_700_000_000_000 * 10**6).timestamp_ms
-    /// 1700000000000
-    ///
-    /// :raises ArgumentError: ``time`` is neither.
-    /// :raises FieldError: ``time.naive``, ``time.range``; ``field.version``: version 4 has no time.
-    /// :raises LeaseError: ``lease.history``: it leases its number from a store without ``never_used``, or the time is not
-    ///     before its lease.
-    /// :raises GenerationError: ``fork.shared_node``, ``generator.closed``, ``system.random``.
-    #[pyo3(signature = (time))]
-    fn new_at(slf: &Bound<'_, Self>, time: &Bound<'_, PyAny>) -> PyResult<UuidId> {
-        let (this, py) = (slf.get(), slf.py());
-        this.check_time(py)?;
-        let time = values::time(time)?;
-        let units = this.version.units_at(time).map_err(errors::value)?;
-        generator::mint_at(slf, time, scheme::Id::tick(units), |this| {
-            UuidId(this.at(py, units, this.dated.next(this.version.numbers())))
-        })
-    }
-
-    /// Return the ``n``-th ID of a given time's tick, counted from 0. A tick has :attr:`capacity` IDs: the next numbers are
-    /// those of the ticks after it. For old rows: of one generator, IDs that differ in tick or in ``n`` differ, and all of
-    /// them from those of
-    /// :meth:`new` and :meth:`new_at`.
-    ///
-    /// >>> from mintage import uuid
-    /// >>> uuid.Generator().nth_at(1_700_000_000_000 * 10**6, 5).timestamp_ms
-    /// 1700000000000
-    ///
-    /// :raises ArgumentError: an argument of the wrong type.
-    /// :raises FieldError: ``field.range``: ``n`` is outside 0..2^32 - 1; ``time.naive``, ``time.range``;
-    ///     ``field.version``: version 4 has no time.
-    /// :raises LeaseError: as :meth:`new_at`.
-    /// :raises GenerationError: as :meth:`new_at`.
-    #[pyo3(signature = (time, n))]
-    fn nth_at(slf: &Bound<'_, Self>, time: &Bound<'_, PyAny>, n: &Bound<'_, PyAny>) -> PyResult<UuidId> {
-        let (this, py) = (slf.get(), slf.py());
-        this.check_time(py)?;
-        let (time, first) = generator::nth(time, n, this.capacity().into(), scheme::Id::SCALE.unit_ms)?;
-        let units = this.version.units_at(time).map_err(errors::value)?;
-        generator::mint_at(slf, time, scheme::Id::tick(units), |this| {
-            UuidId(this.at(py, units, this.version.nth(first)))
-        })
     }
 
     /// Mint an ID of version 1 or 6 of the present 100 ns, later than any such ID of this process, of its ancestors and of its forked
@@ -282,36 +226,6 @@ generator! {
     #[getter]
     fn capacity(&self) -> u32 {
         1 << self.state.mint.rules().sequence_bits
-    }
-
-    /// Mint ``n`` IDs, 0 to 2^31 - 1, into one :class:`Array`.
-    ///
-    /// >>> from mintage import uuid
-    /// >>> len(uuid.Generator().batch(3))
-    /// 3
-    ///
-    /// :raises ArgumentError: ``n`` is not an int.
-    /// :raises FieldError: ``field.range``.
-    /// :raises GenerationError: as :meth:`new`.
-    #[pyo3(signature = (n))]
-    fn batch(slf: &Bound<'_, Self>, n: &Bound<'_, PyAny>) -> PyResult<Array> {
-        let data = PyBytes::new_with(slf.py(), values::count(n)? * Self::SIZE, |ids| write(slf, ids))?;
-        Ok(Array { data: data.unbind() })
-    }
-
-    /// Fill a writable buffer of bytes, or of void items of 16 (numpy's ``V16``), with IDs, and return their number.
-    ///
-    /// >>> from mintage import uuid
-    /// >>> uuid.Generator().fill(bytearray(48))
-    /// 3
-    ///
-    /// :raises ArgumentError: ``buffer`` has no buffer.
-    /// :raises ConfigError: ``config.buffer``: other items, read-only, not contiguous, or not a whole number of IDs.
-    /// :raises GenerationError: as :meth:`new`; what was minted until then is in the buffer.
-    #[pyo3(signature = (buffer))]
-    fn fill(slf: &Bound<'_, Self>, buffer: &Bound<'_, PyAny>) -> PyResult<usize> {
-        let target = hot::Writable::new(buffer, hot::Items::Ids(Self::SIZE))?;
-        hot::fill(&target, |ids| write(slf, ids))
     }
 
     /// The node number in its IDs, in place of random bits; None if it was neither given nor leased nor drawn.
@@ -497,28 +411,47 @@ impl NodeGenerator for Generator {
             *id = self.id(unix_ms, random, clock_seq, n).0;
         }
     }
+
+    fn write_all(slf: &Bound<'_, Self>, ids: &mut [u8], meta: u8) -> PyResult<()> {
+        if slf.get().version != Version::V4 {
+            return generator::write(slf, ids, meta);
+        }
+        let slf = &generator::acting(slf)?;
+        for part in ids.chunks_mut(1 << 16) {
+            generator::attach(slf)?;
+            slf.get().state.clock.fill(slf.py(), part)?;
+            for id in as_chunks_mut(part).0 {
+                *id = random(*id).0;
+            }
+            slf.py().check_signals()?;
+        }
+        Ok(())
+    }
+}
+
+impl MintsAt for Generator {
+    fn new_at(slf: &Bound<'_, Self>, time: &Bound<'_, PyAny>) -> PyResult<scheme::Id> {
+        let (this, py) = (slf.get(), slf.py());
+        this.check_time(py)?;
+        let time = values::time(time)?;
+        let units = this.version.units_at(time).map_err(errors::value)?;
+        generator::mint_at(slf, time, scheme::Id::tick(units), |this| {
+            this.at(py, units, this.dated.next(this.version.numbers()))
+        })
+    }
+
+    fn nth_at(slf: &Bound<'_, Self>, time: &Bound<'_, PyAny>, n: &Bound<'_, PyAny>) -> PyResult<scheme::Id> {
+        let (this, py) = (slf.get(), slf.py());
+        this.check_time(py)?;
+        let (time, first) = generator::nth(time, n, this.capacity().into(), scheme::Id::SCALE.unit_ms)?;
+        let units = this.version.units_at(time).map_err(errors::value)?;
+        generator::mint_at(slf, time, scheme::Id::tick(units), |this| this.at(py, units, this.version.nth(first)))
+    }
 }
 
 #[inline(always)]
 fn random(bits: [u8; 16]) -> scheme::Id {
     scheme::Id::stamped(u128::from_ne_bytes(bits), 4)
-}
-
-/// Fills `ids`, whose length is a multiple of an ID's.
-fn write(slf: &Bound<'_, Generator>, ids: &mut [u8]) -> PyResult<()> {
-    if slf.get().version != Version::V4 {
-        return generator::write(slf, ids, 0);
-    }
-    let slf = &generator::acting(slf)?;
-    for part in ids.chunks_mut(1 << 16) {
-        generator::attach(slf)?;
-        slf.get().state.clock.fill(slf.py(), part)?;
-        for id in as_chunks_mut(part).0 {
-            *id = random(*id).0;
-        }
-        slf.py().check_signals()?;
-    }
-    Ok(())
 }
 
 /// The function `uuid7`: the next UUID of the default generator.
@@ -565,7 +498,7 @@ impl hot::Uuids for Four {
             let generator = py.import("mintage.uuid")?.getattr("_v4")?;
             return <Generator as NodeGenerator>::slow(generator.cast::<Generator>()?, 0).map(scheme::Id::bits);
         }
-        Ok(random(entropy::bytes(py)?).bits())
+        Ok(random(Clock::System.bytes(py)?).bits())
     }
 }
 
@@ -613,35 +546,7 @@ fn uuid5<'py>(namespace: &Bound<'py, PyAny>, name: &Bound<'py, PyAny>) -> PyResu
     of_name(namespace, name, scheme::Id::v5)
 }
 
-/// Return the smallest version 7 of the millisecond that a time lies in: the lower bound of a range query.
-///
-/// >>> from mintage import uuid
-/// >>> id = uuid.new()
-/// >>> uuid.min_at(id.timestamp_ns) <= id
-/// True
-///
-/// :raises ArgumentError: ``time`` is neither an aware datetime nor an int of nanoseconds.
-/// :raises FieldError: ``time.naive`` or ``time.range``.
-#[pyfunction]
-#[pyo3(signature = (time, /))]
-fn min_at(time: &Bound<'_, PyAny>) -> PyResult<UuidId> {
-    ticked::bound(time, false)
-}
-
-/// Return the largest version 7 of the millisecond that a time lies in: the upper bound of a range query.
-///
-/// >>> from mintage import uuid
-/// >>> id = uuid.new()
-/// >>> id <= uuid.max_at(id.timestamp_ns)
-/// True
-///
-/// :raises ArgumentError: ``time`` is neither an aware datetime nor an int of nanoseconds.
-/// :raises FieldError: ``time.naive`` or ``time.range``.
-#[pyfunction]
-#[pyo3(signature = (time, /))]
-fn max_at(time: &Bound<'_, PyAny>) -> PyResult<UuidId> {
-    ticked::bound(time, true)
-}
+bounds! { UuidId in "uuid", "version 7 of the millisecond", by ticked::bound }
 
 /// Puts the classes and functions into the module.
 pub fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {

@@ -80,9 +80,20 @@ fn large(value: &Bound<'_, PyAny>) -> PyResult<String> {
     if bits <= 256 { number.str()?.extract() } else { Ok(format!("of {bits} bits")) }
 }
 
+/// A whole number within `min..=max`.
+pub fn within(value: &Bound<'_, PyAny>, name: &str, min: i128, max: u128) -> PyResult<u128> {
+    bounded(value, name, min, max, |value| Error::range(name, value, min, max))
+}
+
 /// A field's value within `0..=max`.
 pub fn field(value: &Bound<'_, PyAny>, name: &str, max: u128) -> PyResult<u128> {
-    bounded(value, name, 0, max, |value| Error::Range { field: name.into(), value, min: 0, max })
+    within(value, name, 0, max)
+}
+
+/// A number of a generator's configuration within `0..=max`.
+fn configured(value: &Bound<'_, PyAny>, name: &str, max: u64, code: &'static str) -> PyResult<u64> {
+    let wrong = |value| Error::Range { code, field: name.into(), value, min: 0, max: max.into() };
+    bounded(value, name, 0, max.into(), wrong).map(|n| n as u64)
 }
 
 /// An optional field's value.
@@ -97,14 +108,13 @@ where
 }
 
 /// A node number within `0..=max`. Errors name it by the scheme's own term.
-pub fn node(value: &Bound<'_, PyAny>, term: &'static str, max: u64) -> PyResult<u64> {
-    bounded(value, term, 0, max.into(), |value| Error::Node { term, value, max }).map(|n| n as u64)
+pub fn node(value: &Bound<'_, PyAny>, term: &str, max: u64) -> PyResult<u64> {
+    configured(value, term, max, "config.node")
 }
 
 /// A whole number of any sign that fits 127 bits.
 pub fn signed(value: &Bound<'_, PyAny>, name: &str) -> PyResult<i128> {
-    let (min, max) = (i128::MIN, i128::MAX as u128);
-    bounded(value, name, min, max, |value| Error::Range { field: name.into(), value, min, max }).map(|n| n as i128)
+    within(value, name, i128::MIN, i128::MAX as u128).map(|n| n as i128)
 }
 
 /// A whole number of any size; one of more than 127 bits becomes the nearest of 127.
@@ -151,8 +161,7 @@ pub fn int<'py>(py: Python<'py>, bytes: &[u8]) -> PyResult<Bound<'py, PyAny>> {
 
 /// The number of milliseconds that a generator may wait.
 pub fn max_wait_ms(value: &Bound<'_, PyAny>) -> PyResult<u64> {
-    let wrong = |value| Error::Wait { value, max: u32::MAX };
-    bounded(value, "max_wait_ms", 0, u32::MAX.into(), wrong).map(|n| n as u64)
+    configured(value, "max_wait_ms", u32::MAX.into(), "config.wait")
 }
 
 /// Text.

@@ -18,8 +18,7 @@ fn base(name: &Bound<'_, PyAny>) -> PyResult<&'static Base> {
 }
 
 fn size(size: usize) -> PyResult<usize> {
-    let (value, max) = (size.to_string(), MAX_BYTES as u128);
-    let wrong = || errors::value(Error::Range { field: "size".into(), value, min: 1, max });
+    let wrong = || errors::value(Error::range("size", size, 1, MAX_BYTES as u128));
     (1..=MAX_BYTES).contains(&size).then_some(size).ok_or_else(wrong)
 }
 

@@ -241,7 +241,8 @@ pub struct ResponseContext<'a> {
     pub now_ms: i64,
 }
 
-/// Writes the response to a hot request.
+/// Writes the response to a hot request, with at least one integer: idalloc's envelope, or mintage's. There the integers are
+/// strings, as a number of JavaScript holds 53 bits.
 pub fn write_response(
     reply: &mut Vec<u8>,
     route: Route,
@@ -249,53 +250,39 @@ pub fn write_response(
     integers: impl Iterator<Item = u64>,
     context: &ResponseContext<'_>,
 ) {
-    match route {
-        Route::Alloc => write_alloc_response(reply, integers, context),
-        Route::Next => write_next_response(reply, namespace, integers, context),
-    }
+    let mut body = Vec::with_capacity(128);
+    let content_type = match route {
+        Route::Alloc => {
+            body.extend_from_slice(br#"{"code":0,"msg":"OK","data":{"ids":["#);
+            write_integers(&mut body, integers, b",");
+            body.extend_from_slice(br#"]},"traceId":""#);
+            body.extend_from_slice(context.trace);
+            body.extend_from_slice(br#"","ts":"#);
+            body.extend_from_slice(itoa::Buffer::new().format(context.now_ms).as_bytes());
+            body.push(b'}');
+            "application/json; charset=utf-8"
+        }
+        Route::Next => {
+            for part in [r#"{"namespace":""#, namespace, r#"","ids":[""#] {
+                body.extend_from_slice(part.as_bytes());
+            }
+            write_integers(&mut body, integers, br#"",""#);
+            body.extend_from_slice(br#""]}"#);
+            "application/json"
+        }
+    };
+    write_message(reply, content_type, &body, context);
 }
 
-/// Writes idalloc's envelope.
-fn write_alloc_response(reply: &mut Vec<u8>, integers: impl Iterator<Item = u64>, context: &ResponseContext<'_>) {
-    let mut body = Vec::with_capacity(128);
+#[inline(always)]
+fn write_integers(body: &mut Vec<u8>, integers: impl Iterator<Item = u64>, between: &[u8]) {
     let mut digits = itoa::Buffer::new();
-    body.extend_from_slice(br#"{"code":0,"msg":"OK","data":{"ids":["#);
     for (at, integer) in integers.enumerate() {
         if at > 0 {
-            body.push(b',');
+            body.extend_from_slice(between);
         }
         body.extend_from_slice(digits.format(integer).as_bytes());
     }
-    body.extend_from_slice(br#"]},"traceId":""#);
-    body.extend_from_slice(context.trace);
-    body.extend_from_slice(br#"","ts":"#);
-    body.extend_from_slice(digits.format(context.now_ms).as_bytes());
-    body.push(b'}');
-    write_message(reply, "application/json; charset=utf-8", &body, context);
-}
-
-/// Writes mintage's envelope. A number of JavaScript holds 53 bits, so the integers are strings.
-fn write_next_response(
-    reply: &mut Vec<u8>,
-    namespace: &str,
-    integers: impl Iterator<Item = u64>,
-    context: &ResponseContext<'_>,
-) {
-    let mut body = Vec::with_capacity(128);
-    let mut digits = itoa::Buffer::new();
-    for part in [r#"{"namespace":""#, namespace, r#"","ids":["#] {
-        body.extend_from_slice(part.as_bytes());
-    }
-    for (at, integer) in integers.enumerate() {
-        if at > 0 {
-            body.push(b',');
-        }
-        body.push(b'"');
-        body.extend_from_slice(digits.format(integer).as_bytes());
-        body.push(b'"');
-    }
-    body.extend_from_slice(b"]}");
-    write_message(reply, "application/json", &body, context);
 }
 
 /// Writes the head of a response, then its body.

@@ -306,12 +306,6 @@ impl Digits {
         (0..count.div_ceil(most)).map(move |group| (group * most, most.min(count - group * most)))
     }
 
-    /// Returns the number of bits below the last digit of a group; in the last group it is negative by the padding.
-    #[inline(always)]
-    fn below(&self, width: u32, first: usize, digits: usize) -> i32 {
-        ((self.count - first - digits) as u32 * width) as i32 - self.pad as i32
-    }
-
     /// Spreads eight digits at a time over the bytes of a word, from the end of the text on. Surplus digits lie before
     /// the text.
     #[inline(always)]
@@ -362,7 +356,8 @@ impl Digits {
                 wrong |= value;
                 group |= u64::from(value & !NONE) << (width * (digits - 1 - digit) as u32);
             }
-            match self.below(width, first, digits) {
+            // The number of bits below the group; of the last group it is negative by the padding.
+            match ((self.count - first - digits) as u32 * width) as i32 - self.pad as i32 {
                 up @ 0.. => {
                     // Bits above the number must be 0.
                     over |= if up as u32 >= bits { group } else { group.checked_shr(bits - up as u32).unwrap_or(0) };
@@ -380,19 +375,13 @@ impl Digits {
         wrong & NONE == 0 && over == 0
     }
 
-    /// Returns the number as limbs of 32 bits, the least significant first.
     #[inline(always)]
-    fn limbs(number: &[u8]) -> [u32; LIMBS] {
+    fn write_divided(&self, number: &[u8], text: &mut [u8]) {
+        // Of 32 bits each, the least significant first.
         let mut limbs = [0; LIMBS];
         for (i, &byte) in number.iter().rev().enumerate() {
             limbs[i / 4] |= u32::from(byte) << (8 * (i % 4));
         }
-        limbs
-    }
-
-    #[inline(always)]
-    fn write_divided(&self, number: &[u8], text: &mut [u8]) {
-        let mut limbs = Self::limbs(number);
         if self.pad > 0 {
             let mut carry = 0;
             for limb in &mut limbs {

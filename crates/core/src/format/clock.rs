@@ -55,17 +55,14 @@ impl fmt::Display for Clock<'_> {
         }
         match UnixNs(self.epoch_ns).utc() {
             Some(t) if t.year() >= 1 => {
-                write!(f, " since {:04}-{:02}-{:02}", t.year(), t.month(), t.day())?;
-                let (hour, minute, second, micros) = (t.hour(), t.minute(), t.second(), t.timestamp_subsec_micros());
-                match (hour, minute, second, micros) {
-                    (0, 0, 0, 0) => return Ok(()),
-                    _ => write!(f, "T{hour:02}:{minute:02}:{second:02}")?,
-                }
-                match (micros, micros % 1_000) {
-                    (0, _) => f.write_str("Z"),
-                    (_, 0) => write!(f, ".{:03}Z", micros / 1_000),
-                    _ => write!(f, ".{micros:06}Z"),
-                }
+                let micros = t.timestamp_subsec_micros();
+                let form = match (t.num_seconds_from_midnight(), micros, micros % 1_000) {
+                    (0, 0, _) => "%Y-%m-%d",
+                    (_, 0, _) => "%Y-%m-%dT%H:%M:%SZ",
+                    (_, _, 0) => "%Y-%m-%dT%H:%M:%S%.3fZ",
+                    _ => "%Y-%m-%dT%H:%M:%S%.6fZ",
+                };
+                write!(f, " since {}", t.format(form))
             }
             _ => write!(f, " since {} ns from 1970", self.epoch_ns),
         }

@@ -158,15 +158,6 @@ impl<'a> Format<'a> {
         panic!("the format has no such part")
     }
 
-    /// Returns the width of a part.
-    ///
-    /// # Panics
-    /// If there is no such part; constants use it, so at compile time.
-    #[must_use]
-    pub const fn width_of(&self, name: &str) -> u32 {
-        self.part(name).bits
-    }
-
     /// Returns the place of a part in a word of 128 bits.
     ///
     /// # Panics

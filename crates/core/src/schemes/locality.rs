@@ -176,18 +176,6 @@ impl Origin {
     pub fn new(pid: u16, mac: u32) -> Self {
         Self(PID.put(pid.into()) | VERSION.put(VERSION_B) | MAC.put(u64::from(mac) & MAC.max()))
     }
-
-    /// Returns the process id modulo 65,536.
-    #[must_use]
-    pub fn pid(self) -> u16 {
-        PID.get(self.0) as u16
-    }
-
-    /// Returns the MAC fragment of 28 bits.
-    #[must_use]
-    pub fn mac(self) -> u32 {
-        MAC.get(self.0) as u32
-    }
 }
 
 /// The number of node numbers: pid and MAC fragment together.
@@ -258,11 +246,7 @@ pub struct State {
 /// # Errors
 /// [`Error::Time`].
 pub fn tick(time: UnixMs) -> Result<Tick, Error> {
-    SCALE.tick(time).filter(|&tick| WINDOW.contains(tick)).ok_or_else(|| Error::Time {
-        time,
-        first: SCALE.start(WINDOW.floor),
-        last: UnixMs(SCALE.start(WINDOW.until).0 - 1),
-    })
+    WINDOW.tick(SCALE, time)
 }
 
 impl State {

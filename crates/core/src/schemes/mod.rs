@@ -35,9 +35,7 @@ pub struct Scheme {
 /// The layouts that the pools of a scheme can have.
 #[derive(Clone, Copy, Debug)]
 pub enum Pools {
-    /// No layouts: its IDs have no leased node number.
-    None,
-    /// The layouts of these functions, each under a name of its own.
+    /// The layouts of these functions, each under a name of its own; none if its IDs have no leased node number.
     Named(&'static [fn() -> PoolLayout]),
     /// The layouts that this parser reads.
     Parsed(fn(&str) -> Result<Option<PoolLayout>, Error>),
@@ -65,12 +63,12 @@ pub static SCHEMES: [Scheme; 15] = [
     scheme(&[ksuid_ms::FORMAT], Pools::Named(&[ksuid_ms::Id::pool_layout])),
     scheme(&[objectid::FORMAT], Pools::Named(&[objectid::Id::pool_layout])),
     scheme(&[xid::FORMAT], Pools::Named(&[xid::Id::pool_layout])),
-    scheme(&cuid::FORMATS, Pools::None),
+    scheme(&cuid::FORMATS, Pools::Named(&[])),
     scheme(&[sandflake::FORMAT], Pools::Named(&[sandflake::Id::pool_layout])),
-    scheme(&[tsid::FORMAT], Pools::None),
-    scheme(&[randflake::FORMAT], Pools::None),
-    with_ambiguous(scheme(&[], Pools::None), &[cuid2::FORMAT]),
-    with_ambiguous(scheme(&[], Pools::None), &[nanoid::FORMAT]),
+    scheme(&[tsid::FORMAT], Pools::Named(&[])),
+    scheme(&[randflake::FORMAT], Pools::Named(&[])),
+    with_ambiguous(scheme(&[], Pools::Named(&[])), &[cuid2::FORMAT]),
+    with_ambiguous(scheme(&[], Pools::Named(&[])), &[nanoid::FORMAT]),
 ];
 
 /// Returns every format with a structure of its own.
@@ -97,7 +95,6 @@ pub fn ambiguous_formats() -> impl Iterator<Item = &'static Format<'static>> {
 pub fn read_pool_layout(text: &str) -> Result<Option<PoolLayout>, Error> {
     for scheme in &SCHEMES {
         let found = match scheme.pools {
-            Pools::None => None,
             Pools::Named(layouts) => layouts.iter().map(|layout| layout()).find(|layout| layout.text == text),
             Pools::Parsed(read) => read(text)?,
         };

@@ -148,7 +148,7 @@ pub const JS_SAFE: Format = named(
 const SEQUENCE_TERMS: [&str; 2] = ["sequence", "increment"];
 
 /// The largest distance of an epoch from 1970, a million years, so that no sum overflows.
-pub const MAX_EPOCH_MS: i64 = 1 << 55;
+const MAX_EPOCH_MS: u64 = 1 << 55;
 /// The most characters of a layout's fields in a text.
 const MAX_DECLARATION: usize = 1000;
 
@@ -186,12 +186,11 @@ impl Layout {
     /// assert_eq!((layout.max_node(), layout.ids_per_tick()), (1023, 4096));
     /// assert!(Layout::declare("node:10 sequence:12", 0, 1).is_err());
     /// ```
-    pub fn declare(text: &str, epoch_ms: i64, unit_ms: u32) -> Result<Self, Error> {
+    pub fn declare(text: &str, epoch_ms: i128, unit_ms: u32) -> Result<Self, Error> {
         let shown = |text: &str| format!("{:?}", text.chars().take(40).collect::<String>());
         let wrong = |reason: String| Error::Layout { layout: text.chars().take(100).collect(), reason };
-        if epoch_ms.unsigned_abs() > MAX_EPOCH_MS.unsigned_abs() {
-            return Err(wrong(format!("epoch_ms {epoch_ms} is outside -{MAX_EPOCH_MS}..{MAX_EPOCH_MS}")));
-        }
+        let far = || wrong(format!("epoch_ms {epoch_ms} is outside -{MAX_EPOCH_MS}..{MAX_EPOCH_MS}"));
+        let epoch_ms = i64::try_from(epoch_ms).ok().filter(|ms| ms.unsigned_abs() <= MAX_EPOCH_MS).ok_or_else(far)?;
         if unit_ms == 0 {
             return Err(wrong("unit_ms 0 is outside 1..4294967295".into()));
         }
@@ -387,7 +386,7 @@ impl Layout {
         let max_sequence = u64::from(self.ids_per_tick() - 1);
         for (field, value, max) in [("node", node, self.max_node()), ("sequence", sequence, max_sequence)] {
             if value > max {
-                return Err(Error::Range { field: field.into(), value: value.to_string(), min: 0, max: max.into() });
+                return Err(Error::range(field, value, 0, max.into()));
             }
         }
         let sequence = self.sequence.map_or(0, |f| sequence << f.shift);
@@ -399,11 +398,7 @@ impl Layout {
     /// # Errors
     /// [`Error::Time`] outside the layout.
     pub fn tick(&self, time: UnixMs) -> Result<Tick, Error> {
-        self.timescale.tick(time).filter(|&tick| self.window().contains(tick)).ok_or_else(|| Error::Time {
-            time,
-            first: self.timescale.start(Tick(0)),
-            last: UnixMs(self.expires().0.saturating_sub(1)),
-        })
+        self.window().tick(self.timescale, time)
     }
 
     /// Parses an ID into its fields. Bits above the layout are an error.
@@ -413,7 +408,7 @@ impl Layout {
     pub fn parse(&self, id: u64) -> Result<Parts, Error> {
         let max = u64::MAX >> (64 - self.bits());
         if id > max {
-            return Err(Error::Range { field: "id".into(), value: id.to_string(), min: 0, max: max.into() });
+            return Err(Error::range("id", id, 0, max.into()));
         }
         let tick = Tick(self.time.get(id.into()));
         Ok(Parts {

@@ -83,8 +83,7 @@ impl Base {
         let read = if text.len() == actual { digits.read(text.as_bytes(), bytes) } else { Err(0) };
         read.map_err(|position| {
             let position = text.chars().position(|c| !c.is_ascii()).unwrap_or(position);
-            let found = text.chars().nth(position).unwrap_or('\0');
-            Error::Character { what, found, position, expected: self.expected }
+            Error::character(what, text, position, self.expected)
         })
     }
 }

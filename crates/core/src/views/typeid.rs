@@ -15,7 +15,6 @@ const DIGITS: &Digits = &Digits::new(Alphabet::new("0123456789abcdefghjkmnpqrstv
 pub const SUFFIX: usize = 26;
 /// The most characters of a prefix.
 pub const MAX_PREFIX: usize = 63;
-const TEXT: &str = "typeid text";
 
 /// Returns the position at which a prefix is invalid, and the characters allowed there.
 fn invalid_at(prefix: &str) -> Option<(usize, &'static str)> {
@@ -66,10 +65,7 @@ pub fn pattern(prefix: Option<&str>) -> String {
 /// [`Error::Length`] of the suffix; [`Error::Character`] with the position of the first wrong character.
 pub fn read(text: &str) -> Result<(&str, [u8; 16]), Error> {
     let (prefix, suffix) = text.rsplit_once('_').map_or((None, text), |(prefix, suffix)| (Some(prefix), suffix));
-    let error = |position, expected| {
-        let found = text.chars().nth(position).unwrap_or('\0');
-        Error::Character { what: TEXT, found, position, expected }
-    };
+    let error = |position, expected| Error::character("typeid text", text, position, expected);
     let first = match prefix {
         None => 0,
         Some("") => return Err(error(0, "a prefix before its _, or no _")),
@@ -95,33 +91,6 @@ pub fn read(text: &str) -> Result<(&str, [u8; 16]), Error> {
 mod tests {
     use super::*;
     use proptest::prelude::*;
-    use serde_json::Value;
-
-    fn cases(name: &str) -> Vec<Value> {
-        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../spec/vectors/typeid.json");
-        let vectors: Value = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
-        vectors[name].as_array().unwrap().clone()
-    }
-
-    #[test]
-    fn valid_vectors_are_read_and_written() {
-        for case in cases("valid") {
-            let hex: String = case["uuid"].as_str().unwrap().chars().filter(|&c| c != '-').collect();
-            let id = u128::from_str_radix(&hex, 16).unwrap().to_be_bytes();
-            let (text, prefix) = (case["typeid"].as_str().unwrap(), case["prefix"].as_str().unwrap());
-            assert_eq!(read(text), Ok((prefix, id)), "{case}");
-            assert_eq!(check(prefix), Ok(()));
-            assert_eq!(write(prefix, id), text);
-        }
-    }
-
-    #[test]
-    fn invalid_vectors_are_refused() {
-        for case in cases("invalid") {
-            let error = read(case["typeid"].as_str().unwrap()).unwrap_err();
-            assert!(error.code().starts_with("parse."), "{case}");
-        }
-    }
 
     proptest! {
         #[test]

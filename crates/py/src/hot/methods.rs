@@ -293,10 +293,9 @@ pub fn install_id<C: IdClass>(py: Python<'_>) -> PyResult<()> {
         ml_flags: ffi::METH_O,
         ml_doc: documentation(class.as_any(), "parse", "(text, /)")?.as_ptr(),
     };
-    // SAFETY: the definition is leaked, as the interpreter requires; the class is ours and not in use yet.
+    let function = builtin(py, parse, None)?;
+    // SAFETY: the class is ours and not in use yet.
     unsafe {
-        let function = ffi::PyCFunction_NewEx(Box::leak(Box::new(parse)), std::ptr::null_mut(), std::ptr::null_mut());
-        let function = Bound::from_owned_ptr_or_err(py, function)?;
         let function = Bound::from_owned_ptr_or_err(py, ffi::PyStaticMethod_New(function.as_ptr()))?;
         class.setattr("parse", function)?;
         (*class.as_type_ptr()).tp_str = Some(str::<C>);
@@ -392,10 +391,19 @@ pub fn function_of_module<'py, G: OfModule>(generator: &Bound<'py, G>, module: &
         ml_doc: documentation(py.get_type::<G>().as_any(), G::NEW.to_str().unwrap_or_default(), signature)?.as_ptr(),
     };
     G::of_module().store(generator.clone().into_ptr(), Ordering::Release);
-    let module = PyString::new(py, module);
-    // SAFETY: the definition is leaked, as the interpreter requires.
+    builtin(py, new, Some(module))
+}
+
+/// A function in C, of the module of a name.
+pub(super) fn builtin<'py>(
+    py: Python<'py>,
+    definition: ffi::PyMethodDef,
+    module: Option<&str>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let module = module.map_or(std::ptr::null_mut(), |name| PyString::new(py, name).into_ptr());
+    // SAFETY: the definition is leaked, as the interpreter requires; and so is the name, as functions are never freed.
     unsafe {
-        let function = ffi::PyCFunction_NewEx(Box::leak(Box::new(new)), std::ptr::null_mut(), module.as_ptr());
+        let function = ffi::PyCFunction_NewEx(Box::leak(Box::new(definition)), std::ptr::null_mut(), module);
         Bound::from_owned_ptr_or_err(py, function)
     }
 }

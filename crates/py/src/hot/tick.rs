@@ -2,8 +2,8 @@
 
 use mintage_core::units::UnixMs;
 use std::cell::Cell;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// The largest age of a cached millisecond.
@@ -56,7 +56,6 @@ fn read_clock(since: u64) -> UnixMs {
 fn cycles_per_second() -> u64 {
     static RATE: AtomicU64 = AtomicU64::new(0);
     static START: OnceLock<Option<(u64, Instant)>> = OnceLock::new();
-    static MEASURING: Mutex<()> = Mutex::new(());
     const ENOUGH: Duration = Duration::from_millis(2);
 
     let rate = RATE.load(Ordering::Relaxed);
@@ -67,7 +66,6 @@ fn cycles_per_second() -> u64 {
     if instant.elapsed() < ENOUGH {
         return 0;
     }
-    let _guard = MEASURING.lock().unwrap_or_else(PoisonError::into_inner);
     let (cycles_now, instant_now) = steady_pair();
     let ns = instant_now.duration_since(instant).as_nanos().max(1);
     let rate = u128::from(cycles_now.wrapping_sub(cycles)) * 1_000_000_000 / ns;

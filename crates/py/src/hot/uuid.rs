@@ -1,12 +1,11 @@
 //! Objects of the standard module's `uuid.UUID`, made without its constructor.
 
 use super::free::Object;
-use super::methods::guarded;
+use super::methods::{builtin, guarded};
 use pyo3::exceptions::PyTypeError;
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::PyString;
 use std::ffi::CStr;
 use std::sync::OnceLock;
 
@@ -124,10 +123,5 @@ pub fn function_of_uuids<'py, U: Uuids>(py: Python<'py>, module: &str) -> PyResu
         ml_flags: ffi::METH_NOARGS,
         ml_doc: U::DOC.as_ptr(),
     };
-    let module = PyString::new(py, module);
-    // SAFETY: the definition is leaked, as the interpreter requires.
-    unsafe {
-        let function = ffi::PyCFunction_NewEx(Box::leak(Box::new(function)), std::ptr::null_mut(), module.as_ptr());
-        Bound::from_owned_ptr_or_err(py, function)
-    }
+    builtin(py, function, Some(module))
 }

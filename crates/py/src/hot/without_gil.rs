@@ -6,7 +6,6 @@
 
 use mintage_core::ticked::SharedPrf;
 use mintage_core::units::Tick;
-use mintage_core::version::Version;
 use pyo3::ffi;
 use pyo3::prelude::*;
 use std::cell::{Cell, UnsafeCell};
@@ -75,31 +74,7 @@ macro_rules! per_thread {
 pub(crate) use per_thread;
 
 /// The changes of a state that calls on the hot path read.
-pub struct Changes(Version);
-
-impl Changes {
-    /// No changes yet.
-    pub fn new() -> Self {
-        Self(Version::new())
-    }
-
-    /// Begins a call that reads the state; `None` if the state is changing.
-    #[inline(always)]
-    pub fn seen(&self) -> Option<u64> {
-        self.0.seen()
-    }
-
-    /// Returns true if the state is the one that the call began with.
-    #[inline(always)]
-    pub fn is_still(&self, seen: u64) -> bool {
-        self.0.is_still(seen)
-    }
-
-    /// Changes the state, one thread after another; `change` must not run Python.
-    pub fn change<T>(&self, change: impl FnOnce() -> T) -> T {
-        self.0.change(change)
-    }
-}
+pub use mintage_core::version::Version as Changes;
 
 /// The random bits of ticks under a key.
 pub struct TickBits(SharedPrf);

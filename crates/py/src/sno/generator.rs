@@ -5,16 +5,18 @@ use super::snapshot::{Snapshot, shards_of};
 use crate::clock::{Patience, Reason};
 use crate::generator::{self, GeneratorState, NodeGenerator, generator};
 use crate::leases::{self, Subject, Terms};
+use crate::locks::locked;
 use crate::values::Defaulted;
 use crate::{errors, hot, values};
-use mintage_core::schemes::sno::{self as scheme, Bounds, Mint, PortingCounter};
+use mintage_core::given_time::GivenTimeCounter;
+use mintage_core::schemes::sno::{self as scheme, Bounds, Mint};
 use mintage_core::step::{Refusal, Run};
 use mintage_core::units::{Tick, UnixMs};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDateTime, PyDict};
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicU16, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// The argument of ``on_overflow``: callers wait, because a unit's sequence numbers are used up.
 ///
@@ -101,7 +103,7 @@ impl NodeGenerator for Generator {
 
     fn double(&self, py: Python<'_>, state: GeneratorState<Mint>) -> Self {
         Self {
-            porter: PortingCounter::new(state.mint.bounds()),
+            dated: GivenTimeCounter::default(),
             meta: self.meta,
             shards: 1,
             partition: AtomicU16::new(state.given().unwrap_or(0) as u16),
@@ -145,7 +147,7 @@ impl Generator {
     fn overflow(&self, py: Python<'_>, patience: &mut Patience, until: Tick) -> PyResult<()> {
         let now = self.state.clock.now(py)?.floor_ms();
         let told = {
-            let mut waiting = lock(&self.waiting);
+            let mut waiting = locked(&self.waiting);
             waiting.callers += 1;
             let began = match waiting.told {
                 Some((unit, _)) if unit == until => None,
@@ -171,7 +173,7 @@ impl Generator {
             let reason = Reason { code: "sequence.exhausted", what };
             patience.wait(py, &self.state.clock, scheme::TIMESCALE.start(until), reason)
         });
-        lock(&self.waiting).callers -= 1;
+        locked(&self.waiting).callers -= 1;
         waited
     }
 
@@ -186,7 +188,7 @@ impl Generator {
             return Err(errors::argument("on_overflow", "a callable", callback));
         }
         Ok(Self {
-            porter: PortingCounter::new(state.mint.bounds()),
+            dated: GivenTimeCounter::default(),
             state,
             meta: values::field_or(meta.given(), "meta", u8::MAX, 0)?,
             shards,
@@ -206,14 +208,7 @@ impl Generator {
         let used = if now == state.unit() { state.next.saturating_sub(min).min(bounds.capacity()) } else { 0 };
         Ok((min + used.saturating_sub(1), used))
     }
-}
 
-/// Held for moments only, and never while Python may run: its holder could not get the GIL back.
-fn lock<T>(what: &Mutex<T>) -> MutexGuard<'_, T> {
-    what.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-impl Generator {
     /// The metabyte that a call gives, or the generator's own.
     fn meta_of(&self, meta: &Defaulted<'_>) -> PyResult<u8> {
         values::field_or(meta.given(), "meta", u8::MAX, self.meta)
@@ -247,7 +242,7 @@ generator! {
         meta: u8,
         shards: u32,
         partition: AtomicU16,
-        porter: PortingCounter,
+        dated: GivenTimeCounter,
         on_overflow: Option<Py<PyAny>>,
         waiting: Mutex<Waiting>,
     }
@@ -278,14 +273,8 @@ generator! {
             let message = "sequence bounds and shards cannot both be given: shards divide the whole range";
             return Err(errors::config(py, "config.bounds", message));
         }
-        let subject = Subject {
-            scheme: "sno",
-            layout: &scheme::pool_layout(shards).text,
-            size: scheme::pool_layout(shards).nodes,
-            node: partition.map(|partition| partition * u64::from(shards)),
-            choices: shards,
-            own_mac: None,
-        };
+        let (pool, node) = (scheme::pool_layout(shards), partition.map(|partition| partition * u64::from(shards)));
+        let subject = Subject { choices: shards, ..Subject::of("sno", &pool, node) };
         let mint = Mint::new(bounds, scheme::WINDOW);
         let state = GeneratorState::new(py, mint, Terms::read(py, keywords)?, &subject, partition)?;
         let made = Self::with(state, partition.map(|p| p as u16), shards, &meta, on_overflow)?;
@@ -356,8 +345,7 @@ generator! {
         let shards = snapshot.leased.as_ref().map_or(1, |leased| leased.shards);
         let pool = scheme::pool_layout(shards);
         let node = Some(snapshot.node().map_err(errors::value)?);
-        let subject =
-            Subject { scheme: "sno", layout: &pool.text, size: pool.nodes, node, choices: 1, own_mac: None };
+        let subject = Subject::of("sno", &pool, node);
         let state = GeneratorState::new(py, mint, terms, &subject, Some(snapshot.partition.into()))?;
         Self::with(state, Some(snapshot.partition), shards, &meta, on_overflow)
     }
@@ -400,7 +388,7 @@ generator! {
         let unit = scheme::unit(time.floor_ms()).map_err(errors::value)?;
         let minted = generator::mint_at(slf, time, unit, |this| {
             let partition = this.partition.load(Ordering::Relaxed);
-            this.porter.mint(time.floor_ms(), meta, partition, this.state.mint.bounds())
+            scheme::ported(time.floor_ms(), this.dated.count(), meta, partition, this.state.mint.bounds())
         })?;
         minted.map(SnoId).map_err(errors::value)
     }

@@ -1,12 +1,12 @@
 //! sno's IDs and arrays of them.
 
-use crate::id::{self, id};
+use crate::id::{self, bounds, id};
 use crate::values::Defaulted;
 use crate::{errors, fields, hot, values};
 use mintage_core::codec::Base32;
 use mintage_core::format::Part;
+use mintage_core::id::Id as _;
 use mintage_core::schemes::sno as scheme;
-use pyo3::basic::CompareOp;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyTuple, PyType};
 
@@ -103,7 +103,7 @@ id! {
         /// >>> sno.ID.parse("brpk4q72xwf2m63l").as_uuid().bytes
         /// b'brpk4q72xwf2m63l'
         fn as_uuid<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-            values::uuid(py, self.0.encode())
+            values::uuid(py, self.0.to_text())
         }
 
         /// Return the text, or None for the zero ID, as JSON has them.
@@ -142,34 +142,10 @@ impl fields::HasFields for SnoId {
     }
 }
 
-/// Return the smallest ID of the 4 ms unit that a time lies in: the lower bound of a range query.
-///
-/// >>> from mintage import sno
-/// >>> id = sno.new()
-/// >>> sno.min_at(id.timestamp_ns) <= id
-/// True
-///
-/// :raises ArgumentError: ``time`` is neither an aware datetime nor an int of nanoseconds.
-/// :raises FieldError: ``time.naive`` or ``time.range``.
-#[pyfunction]
-#[pyo3(signature = (time, /))]
-pub fn min_at(time: &Bound<'_, PyAny>) -> PyResult<SnoId> {
-    scheme::min_at(values::time(time)?).map(SnoId).map_err(errors::value)
-}
+bounds! { SnoId in "sno", "ID of the 4 ms unit", by bound }
 
-/// Return the largest ID of the 4 ms unit that a time lies in: the upper bound of a range query.
-///
-/// >>> from mintage import sno
-/// >>> id = sno.new()
-/// >>> id <= sno.max_at(id.timestamp_ns)
-/// True
-///
-/// :raises ArgumentError: ``time`` is neither an aware datetime nor an int of nanoseconds.
-/// :raises FieldError: ``time.naive`` or ``time.range``.
-#[pyfunction]
-#[pyo3(signature = (time, /))]
-pub fn max_at(time: &Bound<'_, PyAny>) -> PyResult<SnoId> {
-    scheme::max_at(values::time(time)?).map(SnoId).map_err(errors::value)
+fn bound(time: &Bound<'_, PyAny>, is_high: bool) -> PyResult<SnoId> {
+    scheme::bound(values::time(time)?, is_high).map(SnoId).map_err(errors::value)
 }
 
 /// Write the text of packed IDs, 16 characters each, into a buffer of exactly that size, and return the number of IDs.

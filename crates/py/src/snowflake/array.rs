@@ -8,7 +8,6 @@ use crate::{arrow, errors, hot, values};
 use mintage_core::codec::as_chunks;
 use mintage_core::error::Error;
 use pyo3::prelude::*;
-use pyo3::pyclass::CompareOp;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBytes, PyMemoryView, PyType};
 
@@ -44,8 +43,7 @@ array! {
             values::check_multiple(data.len(), 8, "data", "bytes")?;
             let max = layout.max();
             if let Some(id) = as_chunks(&data).0.iter().map(|id| u64::from_ne_bytes(*id)).find(|&id| id > max) {
-                let (field, value) = ("ID".into(), id.to_string());
-                return Err(errors::value(Error::Range { field, value, min: 0, max: max.into() }));
+                return Err(errors::value(Error::range("ID", id, 0, max.into())));
             }
             Ok(Self { data: PyBytes::new(py, &data).unbind(), layout })
         }

@@ -46,14 +46,8 @@ impl NodeGenerator for Generator {
     }
 
     fn double(&self, _: Python<'_>, state: GeneratorState<Counting>) -> Self {
-        Self {
-            stamp: Stamp::new(&self.layout.0),
-            layout: self.layout.clone(),
-            node: AtomicU64::new(state.given().unwrap_or(0)),
-            placed: AtomicU64::new(0),
-            dated: GivenTimeCounter::default(),
-            state,
-        }
+        let node = state.given().unwrap_or(0);
+        Self::with(state, self.layout.clone(), node)
     }
 
     fn refused(&self, py: Python<'_>, patience: &mut Patience, why: Refusal) -> PyResult<()> {
@@ -76,6 +70,13 @@ impl NodeGenerator for Generator {
             *place = id.to_ne_bytes();
             id = id.wrapping_add(self.stamp.stride());
         }
+    }
+}
+
+impl Generator {
+    fn with(state: GeneratorState<Counting>, layout: Layout, node: u64) -> Self {
+        let (stamp, dated) = (Stamp::new(&layout.0), GivenTimeCounter::default());
+        Self { state, layout, stamp, node: AtomicU64::new(node), placed: AtomicU64::new(0), dated }
     }
 }
 
@@ -130,23 +131,11 @@ generator! {
             on_rollback: values::policy(on_rollback.given(), "on_rollback", &rollbacks)?,
             on_exhausted: values::policy(on_exhausted.given(), "on_exhausted", &exhaustions)?,
         };
-        let subject = Subject {
-            scheme: "snowflake",
-            layout: &layout.0.pool_layout().text,
-            size: layout.0.max_node() + 1,
-            node: given,
-            choices: 1,
-            own_mac: None,
-        };
+        let pool = layout.0.pool_layout();
+        let subject = Subject::of("snowflake", &pool, given);
         let mint = Counting::new(rules, layout.0.window());
-        let made = Self {
-            state: GeneratorState::new(py, mint, Terms::read(py, keywords)?, &subject, given)?,
-            stamp: Stamp::new(&layout.0),
-            layout,
-            node: AtomicU64::new(given.unwrap_or(0)),
-            placed: AtomicU64::new(0),
-            dated: GivenTimeCounter::default(),
-        };
+        let state = GeneratorState::new(py, mint, Terms::read(py, keywords)?, &subject, given)?;
+        let made = Self::with(state, layout, given.unwrap_or(0));
         generator::attach_without_lease(&made, py)?;
         Ok(made)
     }

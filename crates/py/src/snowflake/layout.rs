@@ -39,10 +39,6 @@ impl Layout {
     pub fn max(&self) -> u64 {
         u64::MAX >> (64 - self.0.bits())
     }
-
-    fn declaration(&self) -> String {
-        self.0.declaration()
-    }
 }
 
 #[pymethods]
@@ -53,12 +49,6 @@ impl Layout {
         let text = values::text(fields, "fields")?;
         let epoch = values::saturated(epoch_ms, "epoch_ms")?;
         let wrong = |reason| Error::Layout { layout: text.chars().take(100).collect(), reason };
-        // A million years either way: more than any clock, and no sum overflows.
-        const FAR: i128 = 1 << 55;
-        let epoch = i64::try_from(epoch)
-            .ok()
-            .filter(|&ms| i128::from(ms).abs() <= FAR)
-            .ok_or_else(|| errors::value(wrong(format!("epoch_ms {epoch} is outside -{FAR}..{FAR}"))))?;
         let unit = unit_ms.given().map_or(Ok(1), |unit| {
             let outside = |value| wrong(format!("unit_ms {value} is outside 1..{}", u32::MAX));
             values::bounded(unit, "unit_ms", 1, u32::MAX.into(), outside).map(|n| n as u32)
@@ -91,10 +81,8 @@ impl Layout {
         js_safe: bool,
         epoch_ms: Defaulted<'_>,
     ) -> PyResult<Advice> {
-        let at_least_1 = |value: &Bound<'_, PyAny>, name: &str, max: u64| {
-            let outside = |value| Error::Range { field: name.into(), value, min: 1, max: max.into() };
-            values::bounded(value, name, 1, max.into(), outside).map(|n| n as u64)
-        };
+        let at_least_1 =
+            |value: &Bound<'_, PyAny>, name, max: u64| values::within(value, name, 1, max.into()).map(|n| n as u64);
         let epoch_ms = match epoch_ms.given() {
             Some(epoch) => values::saturated(epoch, "epoch_ms")?.clamp(i64::MIN.into(), i64::MAX.into()) as i64,
             None => scheme::JS_SAFE.timescale().epoch_ms,
@@ -218,7 +206,7 @@ impl Layout {
         let kwargs = PyDict::new(py);
         kwargs.set_item("epoch_ms", self.epoch_ms())?;
         kwargs.set_item("unit_ms", self.unit_ms())?;
-        Ok(((self.declaration(),), kwargs))
+        Ok(((self.0.declaration(),), kwargs))
     }
 
     fn __copy__(slf: Py<Self>) -> Py<Self> {
@@ -233,7 +221,7 @@ impl Layout {
 
     pub fn __repr__(&self) -> String {
         let (epoch, unit) = (self.epoch_ms(), self.unit_ms());
-        format!("Layout('{}', epoch_ms={epoch}, unit_ms={unit})", self.declaration())
+        format!("Layout('{}', epoch_ms={epoch}, unit_ms={unit})", self.0.declaration())
     }
 }
 

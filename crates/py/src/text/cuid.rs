@@ -1,6 +1,6 @@
 //! `mintage.cuid`.
 
-use super::{LONGEST_FAST, TextClass, closed, texts};
+use super::{LONGEST_FAST, TextClass, texts};
 use crate::clock::Clock;
 use crate::{entropy, errors, fork, hot, values};
 use mintage_core::error::Error;
@@ -75,22 +75,13 @@ texts! {
         self.append(py, &mut text, ms, counter, fingerprint)?;
         Ok(text)
     }
-
-    /// End minting for good. Closing twice does nothing.
-    ///
-    /// >>> from mintage import cuid
-    /// >>> generator = cuid.Generator()
-    /// >>> generator.close()
-    fn close(&self) {
-        self.is_closed.store(true, Ordering::Relaxed);
-    }
 }
 
 impl Generator {
     /// Makes sure that the state belongs to this process.
     fn enter(&self, py: Python<'_>) -> PyResult<()> {
         if self.is_closed.load(Ordering::Relaxed) {
-            return Err(closed(py));
+            return Err(errors::closed(py));
         }
         let rewinds = self.clock.rewinds(py)?;
         let is_current = |state: &mut State| fork::is_current(state.generation) && state.rewinds == rewinds;

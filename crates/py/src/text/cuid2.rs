@@ -1,11 +1,10 @@
 //! `mintage.cuid2`.
 
-use super::{LONGEST_FAST, TextClass, closed, texts};
+use super::{LONGEST_FAST, TextClass, texts};
 use crate::clock::Clock;
 use crate::values::Defaulted;
-use crate::{entropy, fork, hot, values};
+use crate::{entropy, errors, fork, hot, values};
 use mintage_core::codec::as_chunks;
-use mintage_core::error::Error;
 use mintage_core::schemes::cuid2::{self, LENGTHS, MAX_FIRST_COUNT, WORDS};
 use mintage_core::units::UnixMs;
 use pyo3::prelude::*;
@@ -46,9 +45,8 @@ texts! {
     #[pyo3(signature = (length = Defaulted::OUT, *, clock = None), text_signature = "(length=24, *, clock=None)")]
     fn py_new(length: Defaulted<'_>, clock: Option<&Bound<'_, PyAny>>) -> PyResult<Self> {
         let [min, usual, max] = LENGTHS.map(|length| length as u128);
-        let wrong = |value| Error::Range { field: "length".into(), value, min: min as i128, max };
-        let length =
-            length.given().map_or(Ok(usual), |length| values::bounded(length, "length", min as i128, max, wrong))?;
+        let within = |length| values::within(length, "length", min as i128, max);
+        let length = length.given().map_or(Ok(usual), within)?;
         Ok(Self::with(length as usize, Clock::from_argument(clock)?))
     }
 
@@ -56,15 +54,6 @@ texts! {
     #[getter]
     fn length(&self) -> usize {
         self.length
-    }
-
-    /// End minting for good. Closing twice does nothing.
-    ///
-    /// >>> from mintage import cuid2
-    /// >>> generator = cuid2.Generator()
-    /// >>> generator.close()
-    fn close(&self) {
-        self.is_closed.store(true, Ordering::Relaxed);
     }
 }
 
@@ -113,7 +102,7 @@ impl TextClass for Generator {
 
     fn write(&self, py: Python<'_>, text: &mut String) -> PyResult<()> {
         if self.is_closed.load(Ordering::Relaxed) {
-            return Err(closed(py));
+            return Err(errors::closed(py));
         }
         let draw = || loop {
             if let Some(drawn) = words(self.clock.bytes(py)?) {

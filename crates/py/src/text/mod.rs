@@ -93,13 +93,8 @@ pub fn fill<G: TextClass>(slf: &Bound<'_, G>, buffer: &Bound<'_, PyAny>) -> PyRe
     })
 }
 
-/// The error for a generator that was closed.
-pub fn closed(py: Python<'_>) -> PyErr {
-    errors::generation(py, "generator.closed", "the generator is closed", None)
-}
-
 /// Makes the class of such generators. This macro writes the methods that all of them share; the format writes its own,
-/// among them the constructor and `close`.
+/// among them the constructor, and has a field `is_closed`.
 macro_rules! texts {
     (
         $(#[$doc:meta])*
@@ -182,6 +177,15 @@ macro_rules! texts {
             #[pyo3(signature = (buffer))]
             fn fill(slf: &Bound<'_, Self>, buffer: &Bound<'_, PyAny>) -> PyResult<usize> {
                 $crate::text::fill(slf, buffer)
+            }
+
+            /// End minting for good. Closing twice does nothing.
+            ///
+            #[doc = concat!(">>> from ", $module, " import Generator")]
+            /// >>> generator = Generator()
+            /// >>> generator.close()
+            fn close(&self) {
+                self.is_closed.store(true, Ordering::Relaxed);
             }
 
             /// Return a generator like this one, with a test's clock; IDs have no node number.

@@ -1,15 +1,14 @@
 //! `mintage.nanoid`.
 
-use super::{LONGEST_FAST, TextClass, closed, texts};
+use super::{LONGEST_FAST, TextClass, texts};
 use crate::clock::Clock;
 use crate::values::Defaulted;
 use crate::{entropy, errors, values};
 use mintage_core::codec::positional::BASE64_URL;
-use mintage_core::error::Error;
 use mintage_core::schemes::nanoid::{Characters, MAX_SIZE, SIZE};
 use pyo3::prelude::*;
 use pyo3::types::PyString;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 texts! {
     /// A generator of nanoids: random text, in which each character of the alphabet is equally likely. Safe to share between
@@ -32,7 +31,7 @@ texts! {
         characters: Characters,
         clock: Clock,
         /// The size, if a hot call can write that much; otherwise 0.
-        fast_size: AtomicUsize,
+        fast_size: usize,
         is_closed: AtomicBool,
     }
 
@@ -40,8 +39,8 @@ texts! {
     #[pyo3(signature = (size = Defaulted::OUT, alphabet = Defaulted::OUT, *, clock = None))]
     #[pyo3(text_signature = "(size=21, alphabet='A-Za-z0-9_-', *, clock=None)")]
     fn py_new(size: Defaulted<'_>, alphabet: Defaulted<'_>, clock: Option<&Bound<'_, PyAny>>) -> PyResult<Self> {
-        let wrong = |value| Error::Range { field: "size".into(), value, min: 1, max: MAX_SIZE as u128 };
-        let size = size.given().map_or(Ok(SIZE as u128), |size| values::bounded(size, "size", 1, MAX_SIZE as u128, wrong))?;
+        let within = |size| values::within(size, "size", 1, MAX_SIZE as u128);
+        let size = size.given().map_or(Ok(SIZE as u128), within)?;
         let characters = match alphabet.given() {
             Some(alphabet) => Characters::new(&characters(alphabet)?),
             None => Characters::new(&String::from_utf8_lossy(BASE64_URL.characters())),
@@ -49,7 +48,7 @@ texts! {
         let (size, characters) = (size as usize, characters.map_err(errors::value)?);
         let clock = Clock::from_argument(clock)?;
         let fast_size = if size <= LONGEST_FAST && characters.is_ascii() && clock.is_system() { size } else { 0 };
-        Ok(Self { size, characters, clock, fast_size: AtomicUsize::new(fast_size), is_closed: AtomicBool::new(false) })
+        Ok(Self { size, characters, clock, fast_size, is_closed: AtomicBool::new(false) })
     }
 
     /// The number of characters of an ID.
@@ -62,16 +61,6 @@ texts! {
     #[getter]
     fn alphabet(&self) -> String {
         self.characters.iter().collect()
-    }
-
-    /// End minting for good. Closing twice does nothing.
-    ///
-    /// >>> from mintage import nanoid
-    /// >>> generator = nanoid.Generator()
-    /// >>> generator.close()
-    fn close(&self) {
-        self.is_closed.store(true, Ordering::Relaxed);
-        self.fast_size.store(0, Ordering::Relaxed);
     }
 }
 
@@ -89,13 +78,13 @@ impl TextClass for Generator {
     }
 
     fn double(&self, clock: Clock) -> Self {
-        let characters = self.characters.clone();
-        Self { size: self.size, characters, clock, fast_size: AtomicUsize::new(0), is_closed: AtomicBool::new(false) }
+        let (size, characters) = (self.size, self.characters.clone());
+        Self { size, characters, clock, fast_size: 0, is_closed: AtomicBool::new(false) }
     }
 
     #[inline(always)]
     fn write_fast(&self, py: Python<'_>, text: &mut [u8; LONGEST_FAST]) -> Option<usize> {
-        let size = self.fast_size.load(Ordering::Relaxed);
+        let size = if self.is_closed.load(Ordering::Relaxed) { 0 } else { self.fast_size };
         let text = &mut text[..size];
         let mut done = 0;
         while done < size {
@@ -109,7 +98,7 @@ impl TextClass for Generator {
 
     fn write(&self, py: Python<'_>, text: &mut String) -> PyResult<()> {
         if self.is_closed.load(Ordering::Relaxed) {
-            return Err(closed(py));
+            return Err(errors::closed(py));
         }
         let mut left = self.size;
         let mut random = [0; 256];

@@ -24,7 +24,7 @@ mod mint;
 mod snapshot;
 mod step;
 
-pub use given_time::{PortingCounter, max_at, min_at};
+pub use given_time::{bound, ported};
 pub use id::Id;
 pub use mint::Mint;
 pub use snapshot::{Leased, Snapshot};
@@ -112,9 +112,5 @@ pub fn read_shards(text: &str) -> Option<u32> {
 /// # Errors
 /// [`Error::Time`] outside the layout; the original wraps silently.
 pub fn unit(time: UnixMs) -> Result<Tick, Error> {
-    TIMESCALE.tick(time).filter(|&unit| WINDOW.contains(unit)).ok_or(Error::Time {
-        time,
-        first: TIMESCALE.start(Tick(0)),
-        last: UnixMs(TIMESCALE.start(Tick(TIME.max())).0 + 3),
-    })
+    WINDOW.tick(TIMESCALE, time)
 }

@@ -66,9 +66,7 @@ impl Id {
             Ok(()) => Ok(Self(id)),
             Err(at) => {
                 let position = text.char_indices().position(|(from, c)| from + c.len_utf8() > at).unwrap_or(0);
-                let found = text.chars().nth(position).unwrap_or('\0');
-                let expected = "the character that belongs there in the text of a UUID";
-                Err(Error::Character { what: WHAT, found, position, expected })
+                Err(Error::character(WHAT, text, position, "the character that belongs there in the text of a UUID"))
             }
         }
     }

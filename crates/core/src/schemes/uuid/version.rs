@@ -3,25 +3,25 @@
 use super::gregorian::{CLOCK_SEQ, GREGORIAN, GREGORIAN_SEQUENCE_BITS, TICKS_PER_MS, ticks_at};
 use super::id::Id;
 use super::v1;
-use crate::counting::{Counting, OnExhausted, OnRollback, Rules};
+use crate::counting::Counting;
 use crate::error::Error;
 use crate::given_time::nth_from;
 use crate::layout::PoolLayout;
 use crate::step::Window;
-use crate::ticked::Ticked;
+use crate::ticked::{Ticked, counting_in};
 use crate::units::{Tick, UnixMs, UnixNs};
 
 /// A version that generators mint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Version {
     /// Gregorian time and node.
-    V1,
+    V1 = 1,
     /// Random.
-    V4,
+    V4 = 4,
     /// Gregorian time and node, sortable.
-    V6,
+    V6 = 6,
     /// Unix time, then random.
-    V7,
+    V7 = 7,
 }
 
 impl Version {
@@ -31,12 +31,7 @@ impl Version {
     /// Returns its number.
     #[must_use]
     pub const fn number(self) -> u64 {
-        match self {
-            Self::V1 => 1,
-            Self::V4 => 4,
-            Self::V6 => 6,
-            Self::V7 => 7,
-        }
+        self as u64
     }
 
     /// Returns the name of the pool from which its node numbers are leased, and of their layout.
@@ -87,14 +82,7 @@ impl Version {
             return Id::counting();
         }
         let full_window = Window { floor: Tick(0), until: Tick(GREGORIAN_END_MS - Id::EPOCH_OFFSET) };
-        let rules = Rules {
-            scale: Id::SCALE,
-            full_window,
-            sequence_bits: GREGORIAN_SEQUENCE_BITS,
-            on_rollback: OnRollback::Advance,
-            on_exhausted: OnExhausted::Wait,
-        };
-        Counting::new(rules, full_window)
+        counting_in(Id::SCALE, full_window, GREGORIAN_SEQUENCE_BITS)
     }
 
     /// Returns the layout of a pool of its node numbers.
@@ -124,7 +112,7 @@ pub const POOL_LAYOUTS: [fn() -> PoolLayout; 3] =
 
 /// The bits of the whole time of versions 1 and 6.
 const V1_TIME_BITS: u32 =
-    v1::FORMAT.width_of("time_low") + v1::FORMAT.width_of("time_mid") + v1::FORMAT.width_of("time_high");
+    v1::FORMAT.field("time_low").bits + v1::FORMAT.field("time_mid").bits + v1::FORMAT.field("time_high").bits;
 /// The first millisecond since 1970 that they do not hold to its end.
 const GREGORIAN_END_MS: u64 = (1 << V1_TIME_BITS) / TICKS_PER_MS - ticks_at(0) / TICKS_PER_MS;
 
