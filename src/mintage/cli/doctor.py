@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from mintage import __version__
 from mintage.cli.command import COLOR, JSON, command, option
 from mintage.cli.namespaces import left, used
-from mintage.cli.pools import known_layout
 from mintage.cli.screen import ago, open_screen
 from mintage.cli.stores import NOT_MADE, REGISTRY, STORE, advice, advised, opened, source
 from mintage.errors import ConfigError, LeaseError, MintError
@@ -29,7 +28,7 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Callable, Iterator, Sequence
 
-    from mintage.cli.screen import Screen
+    from mintage.cli.screen import Screen, Span
     from mintage.rules import NamespaceRecord, NodeRecord, PoolRecord
     from mintage.store import Description, Store
 
@@ -191,7 +190,7 @@ def _pools(moment: Moment, pools: Sequence[PoolRecord], nodes: Sequence[NodeReco
         by_pool.setdefault(each.pool, []).append(each)
     for pool in pools:
         yield _pool(moment, pool, by_pool[pool.name])
-        layout = known_layout(pool.layout)
+        layout = catalogue.known_pool_layout(pool.layout)
         if layout is not None and layout.ends is not None:
             end = _end("pools", pool.name, layout.ends)
             if end.level != "ok":
@@ -203,7 +202,7 @@ def _pool(moment: Moment, pool: PoolRecord, nodes: Sequence[NodeRecord]) -> Find
     held = [each for each in nodes if each.until_ms > moment.store_now_ms]
     here = [each.node for each in held if Holder.parse(each.holder or "").is_on(host)]
     cloned = [each for each in nodes if each.cloned_ms]
-    layout = known_layout(pool.layout)
+    layout = catalogue.known_pool_layout(pool.layout)
     share = catalogue.share_text(pool)
     facts: dict[str, object] = {
         "layout": pool.layout,
@@ -434,12 +433,12 @@ def _draw(screen: Screen, all_found: Sequence[Finding], *, every: bool) -> None:
         mark = f"{mark:<{len(screen.glyphs.marks['ok'])}}"
         texts, advice = (_wrapped(text, screen.columns - len(indent)) for text in (each.text, each.todo))
         about = printable(each.about)
-        begun = [("  ", ""), (mark, each.level), (f"  {about:<{width}}  ", "name")]
+        begun: list[Span] = ["  ", (mark, each.level), (f"  {about:<{width}}  ", "name")]
         if len(about) <= width:
-            begun.append((texts.pop(0), ""))
+            begun.append(texts.pop(0))
         screen.line(*begun)
         for line in texts:
-            screen.line((indent + line, ""))
+            screen.line(indent + line)
         for line in advice:
             screen.line((indent + line, "quiet" if each.level == "ok" else each.level))
     wrong = sum(each.level != "ok" for each in found)

@@ -98,20 +98,20 @@ def _draw_all(screen: Screen, text: str, found: list[Anatomy], now_ns: int, *, u
         if unlikely or each is found[0] or word != "unlikely":
             screen.line()
             when, verdict = _when(each, now_ns), ("the only match", "quiet") if alone else (word, word)
-            screen.line(("  ", ""), (each.name, "name"), (when and f"  {when}", "time"), ("  ", ""), verdict)
+            screen.line("  ", (each.name, "name"), (when and f"  {when}", "time"), "  ", verdict)
             _draw(screen, text, each)
         else:
             hints.append([("  unlikely", "quiet"), (each.name, "quiet"), (_when(each, now_ns), "quiet")])
     if hints:
         screen.line()
-        screen.table(hints)
+        screen.wrapped_table(hints)
 
 
 def _draw(screen: Screen, text: str, each: Anatomy) -> None:
     """Draw the reasons, the bits with their fields below, and a table of the fields."""
     screen.line(("  " + each.why, "quiet"))
     if each.text != text:
-        screen.line(("  canonical text ", "quiet"), (each.text, ""))
+        screen.line(("  canonical text ", "quiet"), each.text)
     # The bytes of an ID that is text are its ASCII characters, which are clearer than their bits.
     as_text = each.bytes == each.text.encode()
     if not as_text:
@@ -124,8 +124,8 @@ def _draw(screen: Screen, text: str, each: Anatomy) -> None:
             (style, *_segment(field.name, spot, cells, screen.glyphs))
             for field, spot, style in zip(each.fields, spots, styles, strict=True)
         ]
-        screen.line(("  ", ""), *((shown, style) for style, shown, _ in segments))
-        screen.line(("  ", ""), *((label, style) for style, _, label in segments))
+        screen.line("  ", *((shown, style) for style, shown, _ in segments))
+        screen.line("  ", *((label, style) for style, _, label in segments))
     screen.line()
     table: list[list[Span]] = [
         [("  field", "quiet"), ("chars" if as_text else "bits", "quiet"), ("value", "quiet"), ("meaning", "quiet")]
@@ -133,8 +133,8 @@ def _draw(screen: Screen, text: str, each: Anatomy) -> None:
     for field, spot, style in zip(each.fields, spots, styles, strict=True):
         first, last = (spot.start + 1, spot.stop) if as_text else field.bits
         place = f"{first}-{last}" if first != last else f"{first}"
-        table.append([("  " + field.name, style), (place, "quiet"), (str(field.value), style), (field.meaning, "")])
-    screen.table(table)
+        table.append([("  " + field.name, style), (place, "quiet"), (str(field.value), style), field.meaning])
+    screen.wrapped_table(table)
 
 
 def _cells(each: Anatomy, as_text: bool, columns: int) -> tuple[list[range], list[dict[int, str]]]:

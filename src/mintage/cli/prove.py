@@ -10,7 +10,7 @@ from contextlib import nullcontext
 from typing import TYPE_CHECKING, Final, NoReturn, TextIO
 
 from mintage.cli.command import COLOR, UsageError, command, option, parse_int
-from mintage.cli.screen import live, open_screen
+from mintage.cli.screen import open_screen
 from mintage.cli.stores import REGISTRY, advised, source
 from mintage.errors import MintError
 from mintage.prove import FAULTS
@@ -91,7 +91,7 @@ def prove(args: argparse.Namespace) -> int:
     if args.clean:
         with advised(MintError):
             retired = clean(url)
-        open_screen(args.color).line((f"retired: {', '.join(retired) or 'nothing'}", ""))
+        open_screen(args.color).line(f"retired: {', '.join(retired) or 'nothing'}")
         return 0
     if (ids := args.seconds * args.rate * IDS_A_VERB) > MOST_IDS:
         raise UsageError(
@@ -156,7 +156,7 @@ def _show(run: Run, args: argparse.Namespace) -> None:
         return line([mark, row.fault, *counts], [style, "", "", "", style if row.is_done else "", ""])
 
     head = line(["", "fault", "attempts", "IDs", "duplicates", "longest wait"], ["quiet"] * 6)
-    with live(screen, lambda: [head, *map(line_of, run.rows)]) as is_live:
+    with screen.live(lambda: [head, *map(line_of, run.rows)]) as is_live:
 
         def show(row: Row) -> None:
             screen.line(*line_of(row))
