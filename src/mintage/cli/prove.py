@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import signal
 import sys
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, Final, NoReturn, TextIO
 
-from mintage.cli.command import COLOR, UsageError, command, option, parse_int
+from mintage.cli.command import COLOR, UsageError, command, option, within
 from mintage.cli.screen import open_screen
 from mintage.cli.stores import REGISTRY, advised, source
 from mintage.errors import MintError
 from mintage.prove import FAULTS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    import argparse
+    from collections.abc import Iterable, Sequence
     from contextlib import AbstractContextManager
 
     from mintage.cli.screen import Span
@@ -29,16 +29,6 @@ WIDTHS: Final = (2, 28, 8, 9, 10, 12)
 """The columns of the table, which fits 80."""
 
 
-def _within(least: int, most: int) -> Callable[[str], int]:
-    def parse(text: str) -> int:
-        number = parse_int(text)
-        if not least <= number <= most:
-            raise argparse.ArgumentTypeError(f"{text!a} is outside {least}..{most}")
-        return number
-
-    return parse
-
-
 @command(
     "prove",
     option(
@@ -49,17 +39,17 @@ def _within(least: int, most: int) -> Callable[[str], int]:
     option(
         "--seconds",
         metavar="N",
-        type=_within(1, 86_400),
+        type=within(1, 86_400),
         default=60,
         help="the time for all faults together (default: 60)",
     ),
     option(
-        "--processes", metavar="N", type=_within(2, 64), default=8, help="how many mint at a time, 2 to 64 (default: 8)"
+        "--processes", metavar="N", type=within(2, 64), default=8, help="how many mint at a time, 2 to 64 (default: 8)"
     ),
     option(
         "--rate",
         metavar="N",
-        type=_within(10, 10_000),
+        type=within(10, 10_000),
         default=200,
         help="the most verbs of the store a second, by all processes (default: 200); they mint 100 IDs for each",
     ),
