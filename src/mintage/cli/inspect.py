@@ -5,21 +5,20 @@ from __future__ import annotations
 import json
 import sys
 import time
-from typing import TYPE_CHECKING, BinaryIO, Final
+from typing import TYPE_CHECKING
 
 from mintage.cli.command import COLOR, JSON, command, option
-from mintage.cli.screen import ago, complain, open_screen, styles_of
+from mintage.cli.screen import ago, complain, open_screen, standard_input, styles_of
 from mintage.errors import CATALOGUE, MintError
 from mintage.formats import anatomy, times
+from mintage.tables.sources import each_line
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable
 
     from mintage.cli.screen import Glyphs, Screen, Span
     from mintage.formats.anatomy import Anatomy
-
-MAX_LINE_BYTES: Final = 4096
 
 
 @command(
@@ -63,27 +62,8 @@ def inspect(args: argparse.Namespace) -> int:
 
 
 def given_ids(args: argparse.Namespace) -> Iterable[str]:
-    """Return the IDs of a command line, or else those of standard input, one a line."""
-    return args.ids or _lines(_standard_input())
-
-
-def _standard_input() -> BinaryIO:
-    if sys.stdin is None:
-        raise OSError("standard input is closed")
-    return sys.stdin.buffer
-
-
-def _lines(stream: BinaryIO) -> Iterator[str]:
-    """Yield every line that is not blank, without the space around it; of a line too long for any ID, the start."""
-    is_first = True
-    while line := stream.readline(MAX_LINE_BYTES):
-        part = line
-        if is_first:
-            line, is_first = line.removeprefix(b"\xef\xbb\xbf"), False  # Excel's byte order mark
-        while not part.endswith(b"\n") and (part := stream.readline(MAX_LINE_BYTES)):
-            pass
-        if text := line.decode("utf-8", "surrogateescape").strip():
-            yield text
+    """Return the IDs of a command line, or else the lines of standard input that are not blank."""
+    return args.ids or filter(None, each_line(standard_input()))
 
 
 # --- drawing an ID ------------------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ import shutil
 import sys
 import time
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, BinaryIO, Final, NamedTuple, TypeVar
 
 from mintage.cli.command import UsageError
 from mintage.formats import catalogue, times
@@ -315,6 +315,16 @@ def complain(message: str, status: int, *notes: str) -> int:
             for note in notes:
                 print(f"  {printable(note)}", file=sys.stderr)
     return status
+
+
+def standard_input() -> BinaryIO:
+    """Return the bytes of standard input.
+
+    :raises OSError: it is closed.
+    """
+    if sys.stdin is None:
+        raise OSError("standard input is closed")
+    return sys.stdin.buffer
 
 
 def write(lines: bytes) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
 from mintage.cli.command import UsageError, command, option, parse_time
 from mintage.cli.schemes import LAYOUT, layout_of
-from mintage.cli.screen import is_watched, progress
+from mintage.cli.screen import is_watched, progress, standard_input
 from mintage.formats.kinds import NAMES, listed
 from mintage.tables import sources
 from mintage.tables.display import printable
@@ -64,11 +64,7 @@ def _source(args: argparse.Namespace) -> AbstractContextManager[sources.Source]:
 
 
 def _file(source: str) -> str | BinaryIO:
-    if source != "-":
-        return source
-    if sys.stdin is None:
-        raise OSError("standard input is closed")
-    return sys.stdin.buffer
+    return standard_input() if source == "-" else source
 
 
 @command(

@@ -8,6 +8,7 @@ from __future__ import annotations
 import codecs
 import os
 from contextlib import closing, contextmanager, nullcontext
+from itertools import islice
 from typing import TYPE_CHECKING, Any, BinaryIO, Final, NamedTuple
 
 from mintage.errors import ConfigError, ParseError, StoreError
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
 __all__ = ["Source", "connect", "open_csv", "open_parquet", "open_table", "open_text", "read_lines"]
 
 BATCH_ROWS: Final = 65_536
-READ_BYTES: Final = 1 << 19
 MAX_LINE_BYTES: Final = 4096
 """Bytes of a line that are read; no ID has as many."""
 
@@ -89,9 +89,7 @@ def open_text(file: str | BinaryIO) -> Iterator[Source]:
 
 
 def read_lines(stream: BinaryIO) -> Iterator[list[str]]:
-    r"""Yield the lines of a stream in batches, without the space around each.
-
-    Of a line that is longer than any ID, only the start is kept in memory.
+    r"""Yield the lines of a stream in batches, as :func:`each_line` does one by one.
 
     >>> import io
     >>> from mintage.tables.verify import verify
@@ -100,22 +98,28 @@ def read_lines(stream: BinaryIO) -> Iterator[list[str]]:
 
     :raises ParseError: ``parse.unknown``: the text is in UTF-16.
     """
-    pending, is_cut, is_first = b"", False, True
-    while chunk := stream.read(READ_BYTES):
+    # So few that they do not fill the memory, however long they are.
+    return _batches(each_line(stream), BATCH_ROWS // 16)
+
+
+def _batches(values: Iterator[str], size: int) -> Iterator[list[str]]:
+    while batch := list(islice(values, size)):
+        yield batch
+
+
+def each_line(stream: BinaryIO) -> Iterator[str]:
+    """Yield the lines of a stream, without the space around each; of a line longer than any ID, only the start.
+
+    :raises ParseError: ``parse.unknown``: the text is in UTF-16.
+    """
+    is_first = True
+    while line := stream.readline(MAX_LINE_BYTES):
+        part = line
+        while not part.endswith(b"\n") and (part := stream.readline(MAX_LINE_BYTES)):
+            pass
         if is_first:
-            chunk, is_first = without_mark(chunk), False
-        if is_cut:
-            _, end, chunk = chunk.partition(b"\n")
-            if not end:
-                continue
-            pending, is_cut = pending + end, False
-        complete, end, pending = (pending + chunk).rpartition(b"\n")
-        if len(pending) > MAX_LINE_BYTES:
-            pending, is_cut = pending[:MAX_LINE_BYTES], True
-        if end:
-            yield from _split(complete)
-    if pending:
-        yield from _split(pending)
+            line, is_first = without_mark(line), False
+        yield line.decode("utf-8", "surrogateescape").strip()
 
 
 def without_mark(start: bytes) -> bytes:
@@ -129,12 +133,6 @@ def without_mark(start: bytes) -> bytes:
     if start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         raise ParseError("the text is in UTF-16; save it in UTF-8", code="parse.unknown")
     return start.removeprefix(codecs.BOM_UTF8)
-
-
-def _split(text: bytes) -> Iterator[list[str]]:
-    lines = text.decode("utf-8", "surrogateescape").split("\n")
-    for at in range(0, len(lines), BATCH_ROWS):
-        yield [line.strip() for line in lines[at : at + BATCH_ROWS]]
 
 
 # --- CSV ----------------------------------------------------------------------------------------------------------
@@ -168,7 +166,7 @@ def open_csv(file: str | BinaryIO, column: str) -> Iterator[Source]:
             rows = _csv_rows(reader)
             header = next(rows, [])
             at = header.index(_only(column, header))
-            yield Source(_cells(rows, at, len(header)), *progress)
+            yield Source(_batches(_cells(rows, at, len(header)), BATCH_ROWS // 4), *progress)
         finally:
             text.detach()
 
@@ -185,23 +183,16 @@ def _csv_rows(reader: Any) -> Iterator[list[str]]:
         raise ParseError(f"the row that begins in line {line + 1} is not CSV: {error}", code="parse.unknown") from None
 
 
-def _cells(rows: Iterator[list[str]], at: int, width: int) -> Iterator[list[str]]:
-    """Yield the cells of a column in batches; a missing cell is empty.
+def _cells(rows: Iterator[list[str]], at: int, width: int) -> Iterator[str]:
+    """Yield the cells of a column; a missing cell is empty.
 
     :raises ParseError: ``parse.unknown``: a row has more cells than the header, so the cell of the column is not clear.
     """
-    from itertools import count, islice
-
-    for first in count(0, BATCH_ROWS // 4):
-        cells: list[str] = []
-        for row in islice(rows, BATCH_ROWS // 4):
-            if len(row) > width and any(row[width:]):
-                message = f"row {first + len(cells) + 1} has {len(row)} fields, and the header {width}"
-                raise ParseError(message, code="parse.unknown")
-            cells.append(row[at] if at < len(row) else "")
-        if not cells:
-            return
-        yield cells
+    for number, row in enumerate(rows, 1):
+        if len(row) > width and any(row[width:]):
+            message = f"row {number} has {len(row)} fields, and the header {width}"
+            raise ParseError(message, code="parse.unknown")
+        yield row[at] if at < len(row) else ""
 
 
 def _only(name: str, names: Sequence[str]) -> str:
