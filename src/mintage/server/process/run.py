@@ -21,14 +21,14 @@ from mintage.server.config.values import is_loopback
 from mintage.server.core import logs
 from mintage.server.loop import tls
 from mintage.server.process.drain import drop_unwritten_log, force_exit
-from mintage.server.process.listeners import Listeners
-from mintage.server.process.signals import IGNORED
+from mintage.server.process.listeners import addresses, bind
 from mintage.server.process.supervisor import Supervisor
-from mintage.server.process.worker import work
+from mintage.server.process.worker import IGNORED, work
 from mintage.store import STORE_KINDS, load_driver
 
 if TYPE_CHECKING:
     from mintage.server.config.settings import Settings
+    from mintage.server.process.listeners import Listeners
 
 #: The most files that a worker has open beside its connections.
 _OWN_FILES: Final = 256
@@ -58,9 +58,9 @@ def serve(settings: Settings) -> int:
     url = StoreUrl.parse(settings.store_url)
     _import_drivers(url)
     _check_store(settings)
-    _refuse_itself(url, settings.http_address)
-    listeners = Listeners.bind(settings)
-    _allow_files(len(listeners.bound()) * settings.max_connections + _OWN_FILES)
+    _refuse_itself(url, settings.addresses.get("http"))
+    listeners = bind(settings)
+    _allow_files(len(listeners) * settings.max_connections + _OWN_FILES)
     announce = partial(_announce, settings, url, listeners)
     if settings.workers > 1:
         code = Supervisor(settings, listeners, announce).run()
@@ -136,7 +136,7 @@ def _announce(settings: Settings, url: StoreUrl, listeners: Listeners) -> None:
     """Log the addresses, and print commands to try on a terminal."""
     from mintage import __version__
 
-    addresses = listeners.addresses()
+    bound = addresses(listeners)
     _log.info(
         "serving",
         version=__version__,
@@ -145,25 +145,25 @@ def _announce(settings: Settings, url: StoreUrl, listeners: Listeners) -> None:
         store=str(url),
         keys=len(settings.keys),
         auto_create=settings.creates,
-        **addresses,
+        **bound,
     )
     if not logs.is_console(settings):
         return
     scheme = "https" if settings.tls_cert is not None else "http"
-    service = f"{scheme}://{addresses.get('http', '')}"
+    service = f"{scheme}://{bound.get('http', '')}"
     lines = []
-    if "http" in addresses:
+    if "http" in bound:
         lines.append(f"""curl -d '{{"serviceName": "orders", "count": 3}}' {service}/alloc""")
-    if "redis" in addresses:
-        host, _, port = addresses["redis"].rpartition(":")
+    if "redis" in bound:
+        host, _, port = bound["redis"].rpartition(":")
         at = "" if host == "127.0.0.1" else f"-h {host.strip('[]')} "
         lines.append(f"redis-cli {at}-p {port} INCR orders")
-    if "http" in addresses:
+    if "http" in bound:
         import shlex
 
         # The full path, as another terminal may not have activated the virtual environment.
         python = shlex.quote(sys.executable)
         lines.append(f"""{python} -c 'import mintage; print(mintage.Client("{service}").next("orders"))'""")
     print("\nTry it:", *lines, sep="\n  ", end="\n\n", flush=True)
-    if "http" in addresses:
+    if "http" in bound:
         print(f"Or open {service}/ in a browser. Ctrl-C stops it.\n", flush=True)
