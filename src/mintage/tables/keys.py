@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
 from mintage.errors import MintError, ParseError
-from mintage.formats.kinds import listed, snowflakes
+from mintage.formats.kinds import KINDS, listed, snowflakes
 from mintage.tables import InputError
 
 if TYPE_CHECKING:
@@ -38,8 +38,6 @@ def kind_of(scheme: str, layout: snowflake.Layout | None = None) -> Kind:
     :param layout: of snowflake; ``None`` for its default layout.
     :raises InputError: there is no such scheme, or it has no layouts.
     """
-    from mintage.formats.kinds import KINDS  # here, as it is slow to import and the command line needs it seldom
-
     if scheme not in KINDS:
         raise InputError(f"the scheme is {scheme!a:.80}; it must be {listed(KINDS, 'or')}")
     kind = KINDS[scheme]

@@ -342,25 +342,44 @@ def open_table(
     with connect(url) as connection:
         import sqlalchemy as sa
 
-        try:
-            found = sa.Table(table, sa.MetaData(), schema=schema, autoload_with=connection)
-        except sa.exc.NoSuchTableError:
-            raise InputError(f"there is no table {table!a:.80}") from None
-        order = [order_by] if isinstance(order_by, str) else list(order_by or ())
-        for each in (column, *order):
-            if each not in found.c:
-                columns = ", ".join(found.c.keys())
-                raise InputError(f"table {found.name!a} has no column {each!a:.80}: it has {columns:.200}")
+        found = reflect(connection, table, schema)
+        names = [order_by] if isinstance(order_by, str) else list(order_by or ())
+        ids, *order = (find_column(found, each) for each in (column, *names))
         if connection.dialect.name == "sqlite":
             driver = connection.connection.driver_connection
             driver.text_factory = lambda text: text.decode("utf-8", "surrogateescape")
         # Keep the driver's values: SQLAlchemy would round numbers of SQLite.
-        query = sa.select(sa.type_coerce(found.c[column], sa.types.NullType()))
+        query = sa.select(sa.type_coerce(ids, sa.types.NullType()))
         if order:
-            query = query.order_by(*(found.c[each] for each in order), *found.primary_key)
+            query = query.order_by(*order, *found.primary_key)
         total = connection.scalar(sa.select(sa.func.count()).select_from(found)) if is_counted else 0
         rows = connection.execution_options(yield_per=BATCH_ROWS // 4).execute(query)
         yield Source(map(list, rows.scalars().partitions()), total)
+
+
+def reflect(connection: Any, name: str, schema: str | None) -> Any:
+    """Return a table as the database describes it.
+
+    :raises InputError: there is none.
+    """
+    import sqlalchemy as sa
+
+    try:
+        return sa.Table(name, sa.MetaData(), schema=schema, autoload_with=connection)
+    except sa.exc.NoSuchTableError:
+        raise InputError(f"there is no table {name!a:.80}") from None
+
+
+def find_column(table: Any, name: str) -> Any:
+    """Return a column of a table.
+
+    :raises InputError: there is none.
+    """
+    if name not in table.c:
+        raise InputError(
+            f"table {table.name!a:.80} has no column {name!a:.80}: it has {', '.join(table.c.keys()):.200}"
+        )
+    return table.c[name]
 
 
 def _check_exists(url: str) -> None:
