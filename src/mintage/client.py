@@ -149,7 +149,8 @@ class Client:
         self._sender.close()
 
     def _ask(self, call: Call[T]) -> T:
-        _refuse_if(self._is_closed)
+        if self._is_closed:
+            raise closed()
         return self._sender.ask(call)
 
     def __enter__(self) -> Self:
@@ -250,7 +251,8 @@ class AsyncClient:
 
     def _of_loop(self) -> tuple[AsyncSender, _Sharing]:
         """Return the connections and the shared requests of the running event loop."""
-        _refuse_if(self._is_closed)
+        if self._is_closed:
+            raise closed()
         key = asyncio.get_running_loop(), generation()
         found = self._loops.get(key)
         if found is None:
@@ -276,11 +278,6 @@ def _service(url: str) -> ServiceProtocol:
     if parsed.scheme not in {"http", "https"}:
         raise ConfigError("a client's URL begins with http:// or https://", code="config.store")
     return ServiceProtocol(parsed)
-
-
-def _refuse_if(is_closed: bool) -> None:
-    if is_closed:
-        raise closed()
 
 
 # --- callers that share a request ---------------------------------------------------------------------------------
@@ -399,15 +396,9 @@ def _most_bytes(count: int) -> int:
     return 65_536 + 64 * count
 
 
-def _check(count: int) -> None:
-    if type(count) is not int:
-        raise ArgumentError(f"count must be int, not {type(count).__name__}", code="argument.type")
-    check_count(count)
-
-
 def _next(namespace: str, count: int) -> Call[list[int]]:
     check_name(namespace, "namespace")
-    _check(count)
+    check_count(count)
 
     def read(answer: Answer) -> list[int]:
         ids = answer.members().integers("ids", count)
@@ -426,7 +417,7 @@ def _next(namespace: str, count: int) -> Call[list[int]]:
 
 
 def _reserve(namespace: str, count: int) -> Call[Segment]:
-    _check(count)
+    check_count(count)
     return reserve(namespace, count)
 
 
@@ -436,7 +427,7 @@ def _mint(scheme: str, count: int, meta: int) -> Call[list[Any]]:
         raise RequestError(
             f"scheme {scheme!r:.60} does not exist: use one of {', '.join(NAMES)}", code="request.malformed"
         )
-    _check(count)
+    check_count(count)
 
     def read(answer: Answer) -> list[Any]:
         try:
