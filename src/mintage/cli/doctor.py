@@ -75,7 +75,10 @@ def doctor(args: argparse.Namespace) -> int:
     except MintError as error:
         trouble = error
         found.append(Finding("store", "url", str(error), "unusable", advice(error.code), {"code": error.code}))
-    found += [*_layouts(), *_environment(), *_installation(), *_platform()]
+    found += [_end("layouts", each.name, each.ends) for each in catalogue.MINTED if each.ends is not None]
+    found += [*_environment(), *_installation()]
+    # A promise that is weaker on this system is nobody's mistake, so it needs no attention.
+    found += [Finding("platform", about, f"{instead}: {weaker}") for about, instead, weaker in limits()]
     if args.json:
         for each in found:
             print(json.dumps(each.as_dict()))
@@ -311,12 +314,6 @@ def _namespaces(records: Sequence[NamespaceRecord], server_id: str) -> Iterator[
 # --- layouts, environment, installation ---------------------------------------------------------------------------
 
 
-def _layouts() -> Iterator[Finding]:
-    for each in catalogue.MINTED:
-        if each.ends is not None:
-            yield _end("layouts", each.name, each.ends)
-
-
 def _end(topic: str, about: str, end: datetime) -> Finding:
     now = datetime.now(UTC)
     text = f"runs out {end:%Y-%m-%d}, {ago((now - end).total_seconds())}"
@@ -360,12 +357,6 @@ def _installation() -> Iterator[Finding]:
         else:
             text, todo = ", ".join(f"{name} {version}" for name, version in packages.items()), ""
         yield Finding("installation", f"[{extra}]", text, todo=todo, facts=dict(packages))
-
-
-def _platform() -> Iterator[Finding]:
-    """Yield what this system lacks: the promise that is weaker is nobody's mistake, so it needs no attention."""
-    for about, instead, weaker in limits():
-        yield Finding("platform", about, f"{instead}: {weaker}")
 
 
 def _extras() -> dict[str, dict[str, str | None]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import re
 import sys
 from typing import TYPE_CHECKING, Any, BinaryIO, Final
@@ -15,7 +16,6 @@ from mintage.tables.display import printable
 from mintage.tables.verify import MIN_MEMORY_BYTES, Check
 
 if TYPE_CHECKING:
-    import argparse
     from contextlib import AbstractContextManager
 
     from mintage.tables.verify import Report
@@ -24,8 +24,6 @@ EXIT_FOUND: Final = 1
 
 
 def _memory_bytes(text: str) -> int:
-    import argparse
-
     sizes = {"KB": 1 << 10, "MB": 1 << 20, "GB": 1 << 30}
     found = re.fullmatch(r"([1-9][0-9]{0,8})(KB|MB|GB)", text)
     size = int(found[1]) * sizes[found[2]] if found else 0
@@ -110,6 +108,8 @@ def verify(args: argparse.Namespace) -> int:
     are: IDs that do not fit into memory go to temporary files, which have no names and disappear when the command ends.
     The exit code is 0 if nothing is wrong, and 1 if something is.
     """
+    from tempfile import gettempdir
+
     check = Check(
         args.scheme,
         layout=layout_of(args),
@@ -120,7 +120,9 @@ def verify(args: argparse.Namespace) -> int:
         directory=args.directory,
     )
     with check, _source(args) as source:
-        _print_needs(args, check)
+        place = printable(args.directory or gettempdir())
+        needs = f"uses at most {args.memory >> 20:,} MB of memory, and {check.row_bytes} bytes a row in {place}"
+        print(needs, file=sys.stderr, flush=True)
         with progress(source.total, source.unit, on_output=False) as report:
             for values in source.batches:
                 check.add(values)
@@ -134,14 +136,6 @@ def verify(args: argparse.Namespace) -> int:
     else:
         _print(found)
     return EXIT_FOUND if found.is_wrong else 0
-
-
-def _print_needs(args: argparse.Namespace, check: Check) -> None:
-    from tempfile import gettempdir
-
-    place = printable(args.directory or gettempdir())
-    needs = f"uses at most {args.memory >> 20:,} MB of memory, and {check.row_bytes} bytes a row in {place}"
-    print(needs, file=sys.stderr, flush=True)
 
 
 def _print(found: Report) -> None:
