@@ -126,8 +126,8 @@ def verify(args: argparse.Namespace) -> int:
         with progress(source.total, source.unit, on_output=False) as report:
             for values in source.batches:
                 check.add(values)
-                report(source.position() if source.position else check.rows)
-        with progress(check.ids, "IDs compared", on_output=False) as report:
+                report(source.position() if source.position else check.report.rows)
+        with progress(check.report.ids, "IDs compared", on_output=False) as report:
             found = check.finish(report)
     if args.json:
         import json
