@@ -90,12 +90,12 @@ def prove(args: argparse.Namespace) -> int:
         )
     signal.signal(signal.SIGTERM, _terminate)
     run = Run(Settings(url, args.seconds, args.processes, args.rate, tuple(args.fault or ())))
+    report = run.report
     try:
         with advised(MintError):
             run.create()
         with _opened(args.report) as file:
             _show(run, args)
-            report = run.report()
             if file is not None:
                 file.write(report.as_markdown())
     finally:
@@ -129,7 +129,7 @@ def _show(run: Run, args: argparse.Namespace) -> None:
         run.run(lambda _: None)
         return
     screen = open_screen(args.color)
-    screen.line((str(run.store), "name"), (f"  {run.server}", "quiet"))
+    screen.line((run.report.store, "name"), (f"  {run.report.server}", "quiet"))
 
     def line(cells: Iterable[str], styles: Sequence[str]) -> list[Span]:
         return [
@@ -146,7 +146,7 @@ def _show(run: Run, args: argparse.Namespace) -> None:
         return line([mark, row.fault, *counts], [style, "", "", "", style if row.is_done else "", ""])
 
     head = line(["", "fault", "attempts", "IDs", "duplicates", "longest wait"], ["quiet"] * 6)
-    with screen.live(lambda: [head, *map(line_of, run.rows)]) as is_live:
+    with screen.live(lambda: [head, *map(line_of, run.report.rows)]) as is_live:
 
         def show(row: Row) -> None:
             screen.line(*line_of(row))
