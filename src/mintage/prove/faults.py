@@ -101,8 +101,7 @@ class Run:
 
     def _create_pools(self, client: Client) -> None:
         for scheme, pool in self.pools.items():
-            facts = {"layout": LAYOUTS[scheme], "span_ms": self.span_ms, "never_used": True, "history_ms": 0}
-            client.store.create_pool(pool, **facts)
+            client.store.create_pool(pool, layout=LAYOUTS[scheme], span_ms=self.span_ms, never_used=True, history_ms=0)
 
     def clean(self) -> None:
         """End the leases and the namespace of this run. No verb removes their records."""
