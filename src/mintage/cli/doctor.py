@@ -101,7 +101,7 @@ def _examine(args: argparse.Namespace, store: Store) -> list[Finding]:
     nodes = [node for pool in pools for node in store.each_lease(pool.name)]
     namespaces = store.list_namespaces("", MOST_NAMESPACES + 1)
     now_ms = (before + after) // 2_000_000
-    place = source(args).place
+    _, place = source(args)
     blocks = registry.blocks if place == REGISTRY else lambda size: [range(size)]
     return [
         *_store(place, store, description),

@@ -25,9 +25,6 @@ _HEX_LENGTH: Final = 32
 class Target:
     """A column that gets IDs: its name, its type as SQLAlchemy reflects it, and its database.
 
-    :param name: the name of the column.
-    :param type: its reflected type.
-    :param dialect: the name of SQLAlchemy's dialect.
     :param kind: the kind of the IDs, or ``None`` for integers of a sequence.
     """
 
@@ -139,12 +136,7 @@ class Target:
 
 
 def ignores_case(connection: Any, table: Any, column: str) -> bool:
-    """Return True if the collation of a column of text takes upper and lower case for equal.
-
-    :param connection: a connection of SQLAlchemy, within a transaction.
-    :param table: the reflected table.
-    :param column: the name of the column.
-    """
+    """Return True if the collation of a column of text takes upper and lower case for equal."""
     import sqlalchemy as sa
 
     dialect = connection.dialect

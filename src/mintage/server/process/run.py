@@ -73,11 +73,7 @@ def serve(settings: Settings) -> int:
 
 
 def _check_store(settings: Settings) -> None:
-    """Open the store, which makes the directory of the registry.
-
-    :raises ConfigError: ``config.setting``: it cannot be made; ``config.driver``, ``config.store``.
-    :raises StoreError: ``store.unavailable``: it cannot be made now, as on a full disk.
-    """
+    """Open the store, which makes the directory of the registry."""
     try:
         settings.open_store().close()
     except StoreError as error:
