@@ -6,7 +6,7 @@ import json
 import signal
 import sys
 from contextlib import nullcontext
-from typing import TYPE_CHECKING, Final, NoReturn, TextIO
+from typing import TYPE_CHECKING, Final, TextIO
 
 from mintage.cli.command import COLOR, UsageError, command, option, within
 from mintage.cli.screen import open_screen
@@ -88,7 +88,7 @@ def prove(args: argparse.Namespace) -> int:
             f"--seconds {args.seconds} and --rate {args.rate} are {ids:,} IDs; a run compares at most {MOST_IDS:,}: "
             "lower one of them"
         )
-    signal.signal(signal.SIGTERM, _terminate)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(EXIT_TERMINATED))
     run = Run(Settings(url, args.seconds, args.processes, args.rate, tuple(args.fault or ())))
     report = run.report
     try:
@@ -110,10 +110,6 @@ def prove(args: argparse.Namespace) -> int:
         screen.line((report.verdict, "ok" if report.is_good else "unusable"))
         screen.line((f"left in the store, as no verb removes records: {run.name}*", "quiet"))
     return 0 if report.is_good else EXIT_NOT_UNIQUE
-
-
-def _terminate(*_: object) -> NoReturn:
-    sys.exit(EXIT_TERMINATED)
 
 
 def _opened(name: str | None) -> AbstractContextManager[TextIO | None]:

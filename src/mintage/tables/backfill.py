@@ -368,7 +368,15 @@ class Dated:
                 raise InputError(f"meta belongs to sno, not to {scheme}")
             options["meta"] = meta
         if node is not None:
-            _check_node(scheme, node, store)
+            if store is not None:
+                raise InputError(f"node {node} is a number of your own, and a store leases one; give one of the two")
+            if scheme not in NODE_SCHEMES:
+                raise ConfigError(
+                    f"node {node} of {scheme}: a second run with one node number gives IDs of deleted rows again. Node "
+                    "numbers of this scheme do not run out: have a store lease one for each run, such as the store "
+                    "sqlite:ids.db",
+                    code="config.node",
+                )
             options[term], lease = node, dict[str, object]()
         elif store is not None or os.environ.get("MINTAGE_STORE"):
             lease = {"store": store, "never_used": True}
@@ -447,17 +455,6 @@ class Dated:
                 if free == taken + 1:
                     self._next[first] = free
                     del bounds[first]
-
-
-def _check_node(scheme: str, node: int, store: object) -> None:
-    if store is not None:
-        raise InputError(f"node {node} is a number of your own, and a store leases one; give one of the two")
-    if scheme not in NODE_SCHEMES:
-        raise ConfigError(
-            f"node {node} of {scheme}: a second run with one node number gives IDs of deleted rows again. Node numbers "
-            "of this scheme do not run out: have a store lease one for each run, such as the store sqlite:ids.db",
-            code="config.node",
-        )
 
 
 class SequenceIntegers:
