@@ -24,6 +24,7 @@ __all__ = ["Source", "connect", "open_csv", "open_parquet", "open_table", "open_
 BATCH_ROWS: Final = 65_536
 MAX_LINE_BYTES: Final = 4096
 """Bytes of a line that are read; no ID has as many."""
+_UTF_16: Final = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
 class Source(NamedTuple):
@@ -99,7 +100,10 @@ def read_lines(stream: BinaryIO) -> Iterator[list[str]]:
     :raises ParseError: ``parse.unknown``: the text is in UTF-16.
     """
     # So few that they do not fill the memory, however long they are.
-    return _batches(each_line(stream), BATCH_ROWS // 16)
+    for at, batch in enumerate(_batches(each_line(stream), BATCH_ROWS // 16)):
+        if not at and batch[0].encode("utf-8", "surrogateescape").startswith(_UTF_16):
+            raise ParseError("the text is in UTF-16; save it in UTF-8", code="parse.unknown")
+        yield batch
 
 
 def _batches(values: Iterator[str], size: int) -> Iterator[list[str]]:
@@ -108,31 +112,15 @@ def _batches(values: Iterator[str], size: int) -> Iterator[list[str]]:
 
 
 def each_line(stream: BinaryIO) -> Iterator[str]:
-    """Yield the lines of a stream, without the space around each; of a line longer than any ID, only the start.
-
-    :raises ParseError: ``parse.unknown``: the text is in UTF-16.
-    """
+    """Yield the lines of a stream, without the space around each; of a line longer than any ID, only the start."""
     is_first = True
     while line := stream.readline(MAX_LINE_BYTES):
         part = line
         while not part.endswith(b"\n") and (part := stream.readline(MAX_LINE_BYTES)):
             pass
         if is_first:
-            line, is_first = without_mark(line), False
+            line, is_first = line.removeprefix(codecs.BOM_UTF8), False  # which Excel and others write
         yield line.decode("utf-8", "surrogateescape").strip()
-
-
-def without_mark(start: bytes) -> bytes:
-    r"""Return the first bytes of a text without the byte order mark that Excel and others write.
-
-    >>> without_mark(b"\xef\xbb\xbf17")
-    b'17'
-
-    :raises ParseError: ``parse.unknown``: it is the mark of UTF-16.
-    """
-    if start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        raise ParseError("the text is in UTF-16; save it in UTF-8", code="parse.unknown")
-    return start.removeprefix(codecs.BOM_UTF8)
 
 
 # --- CSV ----------------------------------------------------------------------------------------------------------
