@@ -315,7 +315,7 @@ def stop(run: Run) -> None:
         holders, blocked = crew.start_minting(run.few), 0
         while run.goes_on():
             for holder in holders:
-                holder.signal(STOP)
+                holder.process.send_signal(STOP)
             heirs = [crew.start() for _ in holders]
             try:
                 for heir in heirs:
@@ -331,7 +331,7 @@ def stop(run: Run) -> None:
                     heir.wait_until_minting()
             else:
                 for holder in holders:
-                    holder.signal(CONTINUE)
+                    holder.process.send_signal(CONTINUE)
                     holder.wait_for("ended")
                 run.attempted(run.few, crew)
             holders = heirs
