@@ -14,7 +14,7 @@ from mintage.server.config.settings import Settings
 from mintage.server.core.service import Service
 from mintage.server.http.protocol import HttpProtocol
 from mintage.server.loop.tls import Handshake
-from mintage.server.process.listeners import BACKLOG
+from mintage.server.process.run import BACKLOG
 from mintage.server.process.worker import listen
 from mintage.server.resp.protocol import RespProtocol
 from mintage.store.memory import MemoryStore

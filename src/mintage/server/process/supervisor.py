@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 
     from mintage.server.config.settings import Settings
     from mintage.server.loop.spread import Share, Shares
-    from mintage.server.process.listeners import Listeners
 
 _log = structlog.get_logger("mintage.server")
 
@@ -49,7 +48,7 @@ class _Worker:
     def __init__(
         self,
         settings: Settings,
-        listeners: Listeners,
+        listeners: Mapping[str, socket.socket],
         inherited: Sequence[Pipe | socket.socket],
         shares: Mapping[str, Share] | None,
     ) -> None:
@@ -109,7 +108,9 @@ class Supervisor:
     :param announce: called once all workers serve.
     """
 
-    def __init__(self, settings: Settings, listeners: Listeners, announce: Callable[[], None]) -> None:
+    def __init__(
+        self, settings: Settings, listeners: Mapping[str, socket.socket], announce: Callable[[], None]
+    ) -> None:
         self._settings = settings
         self._listeners = listeners
         self._announce = announce

@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from mintage.server.core.service import Service
     from mintage.server.loop.accept import Server
     from mintage.server.loop.spread import Share
-    from mintage.server.process.listeners import Listeners
 
 STOPPING: Final = (signal.SIGTERM, signal.SIGINT, signal.SIGQUIT)
 """Each of these signals stops the service gracefully; a second one ends the grace period at once."""
@@ -57,7 +56,7 @@ def import_all() -> None:
 
 async def work(
     settings: Settings,
-    listeners: Listeners,
+    listeners: Mapping[str, socket.socket],
     announce: Callable[[], None],
     parent: Pipe | None = None,
     shares: Mapping[str, Share] | None = None,
@@ -117,7 +116,9 @@ async def work(
     _log.info("stopped", pid=os.getpid())
 
 
-def listen(service: Service, listeners: Listeners, shares: Mapping[str, Share] | None = None) -> list[Server]:
+def listen(
+    service: Service, listeners: Mapping[str, socket.socket], shares: Mapping[str, Share] | None = None
+) -> list[Server]:
     """Accept connections from now on, and return the servers."""
     from mintage.server.http.app import create_app
     from mintage.server.http.protocol import HttpProtocol
@@ -218,7 +219,7 @@ def _note_ignored(loop: asyncio.AbstractEventLoop, number: int, _: object) -> No
 
 def run_worker(
     settings: Settings,
-    listeners: Listeners,
+    listeners: Mapping[str, socket.socket],
     parent: Pipe,
     inherited: Sequence[Pipe | socket.socket],
     shares: Mapping[str, Share] | None,
