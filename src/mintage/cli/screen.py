@@ -44,27 +44,14 @@ class Glyphs(NamedTuple):
 ASCII: Final = Glyphs("[", "]", "-", "|", {"ok": "ok", "attention": "!!", "unusable": "XX"})
 BOXES: Final = Glyphs("\u2570", "\u256f", "\u2500", "\u2575", {"ok": "\u2713", "attention": "!", "unusable": "\u2717"})
 
+_ROLES: Final = {"time": "cyan", "node": "yellow", "sequence": "green", "meta": "magenta", "random": "blue"}
 STYLES: Final = {
-    "time": "cyan",
-    "time 2": "bright_cyan",
-    "node": "yellow",
-    "node 2": "bright_yellow",
-    "sequence": "green",
-    "sequence 2": "bright_green",
-    "meta": "magenta",
-    "meta 2": "bright_magenta",
-    "random": "blue",
-    "random 2": "bright_blue",
-    "fixed": "bright_black",
-    "fixed 2": "bright_black",
-    "title": "bold",
-    "name": "bold",
-    "quiet": "bright_black",
-    "likely": "green",
-    "possible": "yellow",
-    "unlikely": "bright_black",
-    "ok": "green",
-    "attention": "yellow",
+    **_ROLES,
+    **{f"{role} 2": f"bright_{color}" for role, color in _ROLES.items()},
+    **dict.fromkeys(("fixed", "fixed 2", "quiet", "unlikely"), "bright_black"),
+    **dict.fromkeys(("title", "name"), "bold"),
+    **dict.fromkeys(("likely", "ok"), "green"),
+    **dict.fromkeys(("possible", "attention"), "yellow"),
     "unusable": "red",
 }
 """Styles of rich by our names; the 16 colours follow the theme of the terminal."""
