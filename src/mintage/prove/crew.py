@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, Final, Self
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from types import TracebackType
 
 WIDTHS: Final = {"sno": 10, "snowflake": 8, "locality": 16, "uuid": 16, "ulid": 16, "objectid": 12, "sequence": 8}
 PATIENCE_S: Final = 90
@@ -149,9 +148,7 @@ class Crew:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         for worker in self.workers:
             worker.kill()
 
