@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import asyncio
 import warnings
-from collections import deque
 from copy import copy
 from typing import TYPE_CHECKING, Any, Final, Literal, Self, TypeVar, overload
 from urllib.parse import quote
@@ -149,7 +148,8 @@ class Client:
         self._sender.close()
 
     def _ask(self, call: Call[T]) -> T:
-        _refuse_if(self._is_closed)
+        if self._is_closed:
+            raise closed()
         return self._sender.ask(call)
 
     def __enter__(self) -> Self:
@@ -250,7 +250,8 @@ class AsyncClient:
 
     def _of_loop(self) -> tuple[AsyncSender, _Sharing]:
         """Return the connections and the shared requests of the running event loop."""
-        _refuse_if(self._is_closed)
+        if self._is_closed:
+            raise closed()
         key = asyncio.get_running_loop(), generation()
         found = self._loops.get(key)
         if found is None:
@@ -278,84 +279,44 @@ def _service(url: str) -> ServiceProtocol:
     return ServiceProtocol(parsed)
 
 
-def _refuse_if(is_closed: bool) -> None:
-    if is_closed:
-        raise closed()
-
-
 # --- callers that share a request ---------------------------------------------------------------------------------
 
 
-class _Queue:
-    """The callers that wait for the next integer of one namespace."""
-
-    def __init__(self) -> None:
-        self.waiting: deque[asyncio.Future[int]] = deque()
-        self.asked_for: list[asyncio.Future[int]] = []
-        """Those whose request is under way."""
-
-    def take(self, most: int) -> int:
-        """Choose the callers of the next request, ``most`` at most, and return how many they are."""
-        while self.waiting and len(self.asked_for) < most:
-            caller = self.waiting.popleft()
-            if not caller.done():  # else it was cancelled
-                self.asked_for.append(caller)
-        return len(self.asked_for)
-
-    def put_back(self) -> None:
-        """Put the callers whose request failed back at the head of the queue."""
-        self.waiting.extendleft(reversed(self.asked_for))
-        self.asked_for = []
-
-    def answer(self, integers: list[int]) -> None:
-        """Give an integer to each caller of the answered request."""
-        for caller, integer in zip(self.asked_for, integers, strict=True):
-            if not caller.done():
-                caller.set_result(integer)
-        self.asked_for = []
-
-    def fail(self, error: BaseException) -> None:
-        """Raise a copy of the error in each caller of the failed request."""
-        for caller in self.asked_for:
-            if not caller.done():
-                # One object raised in several tasks would collect the tracebacks of all.
-                own = copy(error)
-                own.__cause__ = error.__cause__
-                caller.set_exception(own)
-        self.asked_for = []
+_Callers = list[asyncio.Future[int]]
 
 
 class _Sharing:
     """The callers of one event loop: those that wait for integers of one namespace share requests.
 
-    Each namespace has at most one request under way. The request belongs to a task of its own, so it goes on if a
-    caller is cancelled.
+    Each namespace has at most one request under way, for its first callers. The request belongs to a task of its own,
+    so it goes on if a caller is cancelled.
     """
 
     def __init__(self, ask: Callable[[Call[list[int]]], Coroutine[Any, Any, list[int]]]) -> None:
         self._ask = ask
         self._most = _MOST_TOGETHER
-        self._queues: dict[str, tuple[_Queue, asyncio.Task[None]]] = {}
-        """By namespace with waiting callers, its queue and the task that serves it."""
+        self._namespaces: dict[str, tuple[_Callers, asyncio.Task[None]]] = {}
+        """By namespace with waiting callers, these, and the task that serves them."""
 
     async def next(self, namespace: str) -> int:
         """Wait for the next integer of a namespace."""
         loop = asyncio.get_running_loop()
-        found = self._queues.get(namespace)
+        found = self._namespaces.get(namespace)
         if found is None:
-            queue = _Queue()
-            task = loop.create_task(self._run(namespace, queue))
+            callers: _Callers = []
+            task = loop.create_task(self._run(namespace, callers))
             # Do this even if it is cancelled before it begins.
-            task.add_done_callback(lambda _: self._end(namespace, queue))
-            found = self._queues[namespace] = queue, task
+            task.add_done_callback(lambda _: self._end(namespace, callers))
+            found = self._namespaces[namespace] = callers, task
         caller: asyncio.Future[int] = loop.create_future()
-        found[0].waiting.append(caller)
+        found[0].append(caller)
         return await caller
 
-    async def _run(self, namespace: str, queue: _Queue) -> None:
+    async def _run(self, namespace: str, callers: _Callers) -> None:
         """Serve the callers of a namespace until none waits."""
         most = self._most
-        while count := queue.take(most):
+        while _drop_done(callers):
+            count = min(len(callers), most)
             try:
                 integers = await self._ask(_next(namespace, count))
             except Exception as error:  # noqa: BLE001 - a warning may be one that raises
@@ -364,32 +325,43 @@ class _Sharing:
                     most = count // 2
                     if code == "field.range":
                         self._most = most
-                    queue.put_back()
                     continue
-                if code == "namespace.exhausted":
-                    # No integer is left for callers that came in the meantime, either.
-                    queue.take(count + len(queue.waiting))
-                queue.fail(error)
+                # If none is left, none is for callers that came in the meantime, either.
+                _fail(callers if code == "namespace.exhausted" else callers[:count], error)
             else:
-                queue.answer(integers)
+                for caller, integer in zip(callers, integers, strict=False):
+                    if not caller.done():
+                        caller.set_result(integer)
         # Do this before another caller comes, which needs another task.
-        del self._queues[namespace]
+        del self._namespaces[namespace]
 
-    def _end(self, namespace: str, queue: _Queue) -> None:
+    def _end(self, namespace: str, callers: _Callers) -> None:
         """Cancel the callers that still wait, as those of a task that was cancelled do."""
-        if (found := self._queues.get(namespace)) is not None and found[0] is queue:
-            del self._queues[namespace]
-        queue.put_back()
-        for caller in queue.waiting:
+        if (found := self._namespaces.get(namespace)) is not None and found[0] is callers:
+            del self._namespaces[namespace]
+        for caller in callers:
             caller.cancel()
 
     def close(self) -> None:
         """Fail all callers that wait, and end the tasks."""
-        for queue, task in self._queues.values():
-            queue.put_back()
-            queue.take(len(queue.waiting))
-            queue.fail(closed())
+        for callers, task in self._namespaces.values():
+            _fail(callers, closed())
             task.cancel()
+
+
+def _drop_done(callers: _Callers) -> bool:
+    """Drop the callers that have an answer or were cancelled, and return True if others wait."""
+    callers[:] = [each for each in callers if not each.done()]
+    return bool(callers)
+
+
+def _fail(callers: _Callers, error: Exception) -> None:
+    """Raise a copy of an error in each caller: one object would collect the tracebacks of all tasks."""
+    for caller in callers:
+        if not caller.done():
+            own = copy(error)
+            own.__cause__ = error.__cause__
+            caller.set_exception(own)
 
 
 # --- calls --------------------------------------------------------------------------------------------------------
@@ -399,15 +371,9 @@ def _most_bytes(count: int) -> int:
     return 65_536 + 64 * count
 
 
-def _check(count: int) -> None:
-    if type(count) is not int:
-        raise ArgumentError(f"count must be int, not {type(count).__name__}", code="argument.type")
-    check_count(count)
-
-
 def _next(namespace: str, count: int) -> Call[list[int]]:
     check_name(namespace, "namespace")
-    _check(count)
+    check_count(count)
 
     def read(answer: Answer) -> list[int]:
         ids = answer.members().integers("ids", count)
@@ -426,7 +392,7 @@ def _next(namespace: str, count: int) -> Call[list[int]]:
 
 
 def _reserve(namespace: str, count: int) -> Call[Segment]:
-    _check(count)
+    check_count(count)
     return reserve(namespace, count)
 
 
@@ -436,7 +402,7 @@ def _mint(scheme: str, count: int, meta: int) -> Call[list[Any]]:
         raise RequestError(
             f"scheme {scheme!r:.60} does not exist: use one of {', '.join(NAMES)}", code="request.malformed"
         )
-    _check(count)
+    check_count(count)
 
     def read(answer: Answer) -> list[Any]:
         try:

@@ -13,14 +13,6 @@ A generator takes a clock of its own as an argument, and keeps that:
 >>> clock = testing.ManualClock(1_800_000_000_000_000_000)
 >>> sno.Generator(partition=7, clock=clock).new().time.isoformat()
 '2027-01-15T08:00:00+00:00'
->>> isinstance(testing.FollowingClock(), testing.FollowingClock)
-True
-
-The pytest plugin warns with :class:`TravelWarning`; ``warnings.simplefilter`` makes an error of it:
-
->>> import warnings
->>> with warnings.catch_warnings():
-...     warnings.simplefilter("error", testing.TravelWarning)
 """
 
 from __future__ import annotations

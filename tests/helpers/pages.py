@@ -16,15 +16,15 @@ from mintage.server.config.keys import Caller
 from mintage.server.http.pages import ROUTES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Collection
 
     from starlette.requests import Request
     from starlette.responses import Response
 
 
-def with_keys(service: Any, /, has_keys: bool = True, **rights: Iterable[str]) -> None:
+def with_keys(service: Any, /, has_keys: bool = True, **rights: Collection[str]) -> None:
     """Configure callers by their names; each has these rights to all names."""
-    callers = {name: Caller.of(name, {"*": granted}) for name, granted in rights.items()}
+    callers = {name: Caller(name, {"*": granted}) for name, granted in rights.items()}
 
     def caller(key: str | bytes | None) -> Caller:
         if not has_keys:

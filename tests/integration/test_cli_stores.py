@@ -21,9 +21,9 @@ import pytest
 
 from mintage import __version__, sno, snowflake, ulid
 from mintage.cli import main
-from mintage.cli.pools import read_layout
 from mintage.cli.stores import advice
 from mintage.errors import CATALOGUE, LeaseError
+from mintage.formats.catalogue import known_pool_layout
 from mintage.lease.registry import locks
 from mintage.protocol.url import StoreUrl
 from mintage.rules import MAX_INTEGER, MIN_SPAN_MS, SPAN_MS, Lease, NodeRecord, PoolRecord
@@ -157,7 +157,7 @@ def test_reserve_takes_nothing_if_too_few_are_left(shell: Shell) -> None:
 )
 def test_new_leases_and_releases_its_node_number(args: list[str], pool: str, shell: Shell) -> None:
     with open_store(shell.url) as store:
-        layout = read_layout(args[-1])
+        layout = known_pool_layout(args[-1])
         assert layout is not None
         taken = lease(store, pool=pool, layout=layout.text)
     minted = shell.output("new", *args, "-n", "1000", "--store", shell.url, MINTAGE_STORE="").split()
@@ -259,16 +259,16 @@ TWITTER = "snowflake time:41 datacenter:5 worker:5 sequence:12 @1288834974657 1m
     ],
 )
 def test_layout_is_written_as_generators_write_it(text: str, written: str | None, nodes: int) -> None:
-    layout = read_layout(text)
+    layout = known_pool_layout(text)
     assert layout is not None
     assert (layout.text, layout.nodes) == (written or text, nodes)
-    assert read_layout(layout.text) == layout
+    assert known_pool_layout(layout.text) == layout
 
 
 def test_layouts_expire_with_their_generators() -> None:
     years = {}
     for name in ("sno", "snowflake", "locality"):
-        layout = read_layout(name)
+        layout = known_pool_layout(name)
         assert layout is not None
         assert layout.ends is not None
         years[name] = layout.ends.year
@@ -280,7 +280,7 @@ def test_layouts_expire_with_their_generators() -> None:
     ["", "sno/0", "sno/3", "sno/16384", "sno/10923", "sno/08", "sno/-1", "snowflake time:41", "nanoid", "LOCALITY"],
 )
 def test_invalid_layout_is_refused(text: str, shell: Shell) -> None:
-    assert read_layout(text) is None
+    assert known_pool_layout(text) is None
     done = shell.run("pools", "create", "mine", f"--layout={text}")
     assert (done.returncode, done.stdout) == (2, "")
     assert shell.facts("pools", "list") == []
@@ -288,7 +288,7 @@ def test_invalid_layout_is_refused(text: str, shell: Shell) -> None:
 
 @pytest.mark.parametrize("shards", [1 << bits for bits in range(14)])
 def test_generators_accept_every_sno_layout_of_a_pool(shards: int) -> None:
-    layout = read_layout(f"sno/{shards}")
+    layout = known_pool_layout(f"sno/{shards}")
     assert layout is not None
     with open_store("memory:") as store:
         store.create_pool(f"of-{shards}", layout=layout.text)

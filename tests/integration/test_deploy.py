@@ -138,7 +138,7 @@ def test_image_has_the_build_and_neither_sources_nor_secrets() -> None:
 
 def test_image_exposes_the_served_ports(told: Callable[[Mapping[str, str]], Any]) -> None:
     settings = told(image_environment() | {"MINTAGE_CONFIG": str(EXAMPLE)})
-    assert of_image("EXPOSE").split() == [str(settings.http_address[1]), str(settings.redis_address[1])]
+    assert of_image("EXPOSE").split() == [str(port) for _, port in settings.addresses.values()]
 
 
 def test_image_does_not_start_without_keys() -> None:
@@ -352,7 +352,7 @@ def test_kubernetes_passes_only_known_settings(told: Callable[[Mapping[str, str]
     assert settings.has_keys
     settings.open_store().close()
     ports = [port["containerPort"] for port in container()["ports"]]
-    assert [settings.http_address[1], settings.redis_address[1]] == ports
+    assert [port for _, port in settings.addresses.values()] == ports
     pod = manifest("deployment")["spec"]["template"]["spec"]
     pause_s = container()["lifecycle"]["preStop"]["sleep"]["seconds"]
     assert pod["terminationGracePeriodSeconds"] > pause_s + settings.grace_ms / 1000 + SHUTDOWN_TIMEOUT_S

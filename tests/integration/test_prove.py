@@ -148,8 +148,8 @@ def test_intervals_of_one_number_are_compared() -> None:
 
 def test_integer_of_an_earlier_fault_is_a_duplicate() -> None:
     run = Run(Settings("sqlite:///ids.db"))
-    run.row = run.rows[0]
+    run.row = run.report.rows[0]
     run.compare([(0, 1, 10), (0, 10, 20)])
-    run.row = run.rows[1]
+    run.row = run.report.rows[1]
     run.compare([(0, 30, 40), (0, 15, 16)])
-    assert [row.duplicates for row in run.rows[:3]] == [0, 1, 0]
+    assert [row.duplicates for row in run.report.rows[:3]] == [0, 1, 0]

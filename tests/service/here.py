@@ -14,7 +14,7 @@ from mintage.server.config.settings import Settings
 from mintage.server.core.service import Service
 from mintage.server.http.protocol import HttpProtocol
 from mintage.server.loop.tls import Handshake
-from mintage.server.process.listeners import BACKLOG, Listeners
+from mintage.server.process.run import BACKLOG
 from mintage.server.process.worker import listen
 from mintage.server.resp.protocol import RespProtocol
 from mintage.store.memory import MemoryStore
@@ -66,7 +66,7 @@ async def here(*options: str) -> AsyncIterator[Here]:
     bound = {name: socket.create_server(("127.0.0.1", 0), backlog=BACKLOG) for name in ("http", "redis")}
     for each in bound.values():
         each.setblocking(False)
-    servers = listen(service, Listeners(**bound))
+    servers = listen(service, bound)
     try:
         yield Here(service, {name: each.getsockname()[1] for name, each in bound.items()})
     finally:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import json
 import re
 import sys
 from pathlib import Path
 
 import pytest
 
+from mintage.cli import main
 from mintage.cli.doctor import doctor
 from mintage.cli.serve import serve
 from mintage.errors import ConfigError
@@ -38,14 +40,18 @@ def test_page_lists_the_limits_of_the_system(name: str) -> None:
 
 
 @pytest.mark.parametrize("system", NAMES.values())
-def test_doctor_shows_the_limits_of_its_system(system: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_doctor_shows_the_limits_of_its_system(
+    system: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert doctor.run is not None
-    module = sys.modules[doctor.run.__module__]
-    monkeypatch.setattr(module, "limits", lambda: limits(system))
-    found = list(module._platform())
-    assert [each.about for each in found] == [limit.about for limit in limits(system)]
+    monkeypatch.setattr(sys.modules[doctor.run.__module__], "limits", lambda: limits(system))
+    main(["doctor", "--json", "--store", "memory:"])
+    shown = map(json.loads, capsys.readouterr().out.splitlines())
+    found = [each for each in shown if each["topic"] == "platform"]
+    assert [each["about"] for each in found] == [limit.about for limit in limits(system)]
     assert all(
-        each.level == "ok" and limit.weaker in each.text for each, limit in zip(found, limits(system), strict=True)
+        each["level"] == "ok" and limit.weaker in each["text"]
+        for each, limit in zip(found, limits(system), strict=True)
     )
 
 

@@ -76,7 +76,7 @@ def settings_error(*argv: str, code: str = "config.setting") -> str:
 def test_default_settings_serve_this_machine_only() -> None:
     settings = Settings.load([])
     assert settings == Settings()
-    assert (settings.http_address, settings.redis_address) == (("127.0.0.1", 8080), ("127.0.0.1", 6380))
+    assert settings.addresses == {"http": ("127.0.0.1", 8080), "redis": ("127.0.0.1", 6380)}
     assert (settings.workers, settings.has_keys, settings.creates, settings.insecure) == (1, False, True, False)
     assert settings.fallback == "none"
 

@@ -93,9 +93,11 @@ def _ids(args: argparse.Namespace, table: Table, stack: ExitStack) -> Dated | Se
     if args.sequence is not None:
         if args.scheme or args.layout or args.node is not None or args.meta is not None:
             raise UsageError("--sequence gives integers: --scheme, --layout, --node and --meta belong to IDs of a time")
-        return SequenceIntegers(
-            table, args.sequence, lambda: opened(args), lambda reserved: _print_reserved(args, reserved)
-        )
+
+        def on_reserve(reserved: range) -> None:
+            print(f"reserved {reserved[0]}..{reserved[-1]} of {args.sequence}", flush=True)
+
+        return SequenceIntegers(table, args.sequence, lambda: opened(args), on_reserve)
     if args.scheme is None:
         raise UsageError("name the IDs with --scheme, or with --sequence to write consecutive integers")
     layout = layout_of(args)
@@ -113,10 +115,6 @@ def _ids(args: argparse.Namespace, table: Table, stack: ExitStack) -> Dated | Se
     with advised(StoreError, LeaseError):
         ids = Dated.open(table, args.scheme, layout=layout, node=args.node, store=args.store, meta=args.meta)
         return stack.enter_context(ids)
-
-
-def _print_reserved(args: argparse.Namespace, reserved: range) -> None:
-    print(f"reserved {reserved[0]}..{reserved[-1]} of {args.sequence}", flush=True)
 
 
 def _reporter(stack: ExitStack) -> Callable[[int, int], None]:

@@ -7,6 +7,8 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from mintage.rules import MAX_COUNT
+
 if TYPE_CHECKING:
     from collections.abc import Callable
     from datetime import datetime
@@ -68,14 +70,20 @@ def parse_int(text: str) -> int:
     return int(text, 0)
 
 
-def count(text: str) -> int:
-    """Return the count that an argument spells: 1 to the most that a generator mints, or a store reserves, at once."""
-    from mintage.rules import MAX_COUNT
+def within(least: int, most: int) -> Callable[[str], int]:
+    """Return the function that parses an integer from ``least`` to ``most``."""
 
-    number = parse_int(text)
-    if not 1 <= number <= MAX_COUNT:
-        raise argparse.ArgumentTypeError(f"{text!a} is outside 1..{MAX_COUNT}")
-    return number
+    def parse(text: str) -> int:
+        number = parse_int(text)
+        if not least <= number <= most:
+            raise argparse.ArgumentTypeError(f"{text!a} is outside {least}..{most}")
+        return number
+
+    return parse
+
+
+count: Final = within(1, MAX_COUNT)
+"""Parses a count: 1 to the most that a generator mints, or a store reserves, at once."""
 
 
 _UNITS_MS: Final = {"s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}

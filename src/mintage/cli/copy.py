@@ -69,7 +69,7 @@ def copy(args: argparse.Namespace) -> int:
         counts = f"{done['create']:,} {was}created, {done['raise']:,} {was}raised, {done['retire']:,} {was}retired"
         spans = f"{len(pools):,} pools with {windows:,} windows {was}copied"
         screen = open_screen(args.color)
-        screen.line((f"namespaces: {counts}, {done['keep']:,} as they were; {spans}", ""))
+        screen.line(f"namespaces: {counts}, {done['keep']:,} as they were; {spans}")
         if to:
             screen.line((to, "quiet"))
     return _warn_of_pools(pools)
@@ -117,7 +117,7 @@ class _Rows:
     def _add(self, name: str, action: str, what: str) -> None:
         from mintage.store import PAGE
 
-        self._rows.append([(name, "name"), (action, "quiet" if action == "keep" else ""), (what, "")])
+        self._rows.append([(name, "name"), (action, "quiet" if action == "keep" else ""), what])
         if len(self._rows) == PAGE:
             self._show()
 

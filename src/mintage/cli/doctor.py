@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from mintage import __version__
 from mintage.cli.command import COLOR, JSON, command, option
 from mintage.cli.namespaces import left, used
-from mintage.cli.pools import known_layout
 from mintage.cli.screen import ago, open_screen
 from mintage.cli.stores import NOT_MADE, REGISTRY, STORE, advice, advised, opened, source
 from mintage.errors import ConfigError, LeaseError, MintError
@@ -29,7 +28,7 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Callable, Iterator, Sequence
 
-    from mintage.cli.screen import Screen
+    from mintage.cli.screen import Screen, Span
     from mintage.rules import NamespaceRecord, NodeRecord, PoolRecord
     from mintage.store import Description, Store
 
@@ -76,7 +75,10 @@ def doctor(args: argparse.Namespace) -> int:
     except MintError as error:
         trouble = error
         found.append(Finding("store", "url", str(error), "unusable", advice(error.code), {"code": error.code}))
-    found += [*_layouts(), *_environment(), *_installation(), *_platform()]
+    found += [_end("layouts", each.name, each.ends) for each in catalogue.MINTED if each.ends is not None]
+    found += [*_environment(), *_installation()]
+    # A promise that is weaker on this system is nobody's mistake, so it needs no attention.
+    found += [Finding("platform", about, f"{instead}: {weaker}") for about, instead, weaker in limits()]
     if args.json:
         for each in found:
             print(json.dumps(each.as_dict()))
@@ -99,7 +101,7 @@ def _examine(args: argparse.Namespace, store: Store) -> list[Finding]:
     nodes = [node for pool in pools for node in store.each_lease(pool.name)]
     namespaces = store.list_namespaces("", MOST_NAMESPACES + 1)
     now_ms = (before + after) // 2_000_000
-    place = source(args).place
+    _, place = source(args)
     blocks = registry.blocks if place == REGISTRY else lambda size: [range(size)]
     return [
         *_store(place, store, description),
@@ -191,7 +193,7 @@ def _pools(moment: Moment, pools: Sequence[PoolRecord], nodes: Sequence[NodeReco
         by_pool.setdefault(each.pool, []).append(each)
     for pool in pools:
         yield _pool(moment, pool, by_pool[pool.name])
-        layout = known_layout(pool.layout)
+        layout = catalogue.known_pool_layout(pool.layout)
         if layout is not None and layout.ends is not None:
             end = _end("pools", pool.name, layout.ends)
             if end.level != "ok":
@@ -203,7 +205,7 @@ def _pool(moment: Moment, pool: PoolRecord, nodes: Sequence[NodeRecord]) -> Find
     held = [each for each in nodes if each.until_ms > moment.store_now_ms]
     here = [each.node for each in held if Holder.parse(each.holder or "").is_on(host)]
     cloned = [each for each in nodes if each.cloned_ms]
-    layout = known_layout(pool.layout)
+    layout = catalogue.known_pool_layout(pool.layout)
     share = catalogue.share_text(pool)
     facts: dict[str, object] = {
         "layout": pool.layout,
@@ -312,12 +314,6 @@ def _namespaces(records: Sequence[NamespaceRecord], server_id: str) -> Iterator[
 # --- layouts, environment, installation ---------------------------------------------------------------------------
 
 
-def _layouts() -> Iterator[Finding]:
-    for each in catalogue.MINTED:
-        if each.ends is not None:
-            yield _end("layouts", each.name, each.ends)
-
-
 def _end(topic: str, about: str, end: datetime) -> Finding:
     now = datetime.now(UTC)
     text = f"runs out {end:%Y-%m-%d}, {ago((now - end).total_seconds())}"
@@ -361,12 +357,6 @@ def _installation() -> Iterator[Finding]:
         else:
             text, todo = ", ".join(f"{name} {version}" for name, version in packages.items()), ""
         yield Finding("installation", f"[{extra}]", text, todo=todo, facts=dict(packages))
-
-
-def _platform() -> Iterator[Finding]:
-    """Yield what this system lacks: the promise that is weaker is nobody's mistake, so it needs no attention."""
-    for about, instead, weaker in limits():
-        yield Finding("platform", about, f"{instead}: {weaker}")
 
 
 def _extras() -> dict[str, dict[str, str | None]]:
@@ -434,12 +424,12 @@ def _draw(screen: Screen, all_found: Sequence[Finding], *, every: bool) -> None:
         mark = f"{mark:<{len(screen.glyphs.marks['ok'])}}"
         texts, advice = (_wrapped(text, screen.columns - len(indent)) for text in (each.text, each.todo))
         about = printable(each.about)
-        begun = [("  ", ""), (mark, each.level), (f"  {about:<{width}}  ", "name")]
+        begun: list[Span] = ["  ", (mark, each.level), (f"  {about:<{width}}  ", "name")]
         if len(about) <= width:
-            begun.append((texts.pop(0), ""))
+            begun.append(texts.pop(0))
         screen.line(*begun)
         for line in texts:
-            screen.line((indent + line, ""))
+            screen.line(indent + line)
         for line in advice:
             screen.line((indent + line, "quiet" if each.level == "ok" else each.level))
     wrong = sum(each.level != "ok" for each in found)

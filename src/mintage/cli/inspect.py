@@ -5,21 +5,20 @@ from __future__ import annotations
 import json
 import sys
 import time
-from typing import TYPE_CHECKING, BinaryIO, Final
+from typing import TYPE_CHECKING
 
 from mintage.cli.command import COLOR, JSON, command, option
-from mintage.cli.screen import ago, complain, open_screen, styles_of
+from mintage.cli.screen import ago, complain, open_screen, standard_input, styles_of
 from mintage.errors import CATALOGUE, MintError
 from mintage.formats import anatomy, times
+from mintage.tables.sources import each_line
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable
 
     from mintage.cli.screen import Glyphs, Screen, Span
     from mintage.formats.anatomy import Anatomy
-
-MAX_LINE_BYTES: Final = 4096
 
 
 @command(
@@ -63,27 +62,8 @@ def inspect(args: argparse.Namespace) -> int:
 
 
 def given_ids(args: argparse.Namespace) -> Iterable[str]:
-    """Return the IDs of a command line, or else those of standard input, one a line."""
-    return args.ids or _lines(_standard_input())
-
-
-def _standard_input() -> BinaryIO:
-    if sys.stdin is None:
-        raise OSError("standard input is closed")
-    return sys.stdin.buffer
-
-
-def _lines(stream: BinaryIO) -> Iterator[str]:
-    """Yield every line that is not blank, without the space around it; of a line too long for any ID, the start."""
-    is_first = True
-    while line := stream.readline(MAX_LINE_BYTES):
-        part = line
-        if is_first:
-            line, is_first = line.removeprefix(b"\xef\xbb\xbf"), False  # Excel's byte order mark
-        while not part.endswith(b"\n") and (part := stream.readline(MAX_LINE_BYTES)):
-            pass
-        if text := line.decode("utf-8", "surrogateescape").strip():
-            yield text
+    """Return the IDs of a command line, or else the lines of standard input that are not blank."""
+    return args.ids or filter(None, each_line(standard_input()))
 
 
 # --- drawing an ID ------------------------------------------------------------------------------------------------
@@ -98,20 +78,20 @@ def _draw_all(screen: Screen, text: str, found: list[Anatomy], now_ns: int, *, u
         if unlikely or each is found[0] or word != "unlikely":
             screen.line()
             when, verdict = _when(each, now_ns), ("the only match", "quiet") if alone else (word, word)
-            screen.line(("  ", ""), (each.name, "name"), (when and f"  {when}", "time"), ("  ", ""), verdict)
+            screen.line("  ", (each.name, "name"), (when and f"  {when}", "time"), "  ", verdict)
             _draw(screen, text, each)
         else:
             hints.append([("  unlikely", "quiet"), (each.name, "quiet"), (_when(each, now_ns), "quiet")])
     if hints:
         screen.line()
-        screen.table(hints)
+        screen.wrapped_table(hints)
 
 
 def _draw(screen: Screen, text: str, each: Anatomy) -> None:
     """Draw the reasons, the bits with their fields below, and a table of the fields."""
     screen.line(("  " + each.why, "quiet"))
     if each.text != text:
-        screen.line(("  canonical text ", "quiet"), (each.text, ""))
+        screen.line(("  canonical text ", "quiet"), each.text)
     # The bytes of an ID that is text are its ASCII characters, which are clearer than their bits.
     as_text = each.bytes == each.text.encode()
     if not as_text:
@@ -124,8 +104,8 @@ def _draw(screen: Screen, text: str, each: Anatomy) -> None:
             (style, *_segment(field.name, spot, cells, screen.glyphs))
             for field, spot, style in zip(each.fields, spots, styles, strict=True)
         ]
-        screen.line(("  ", ""), *((shown, style) for style, shown, _ in segments))
-        screen.line(("  ", ""), *((label, style) for style, _, label in segments))
+        screen.line("  ", *((shown, style) for style, shown, _ in segments))
+        screen.line("  ", *((label, style) for style, _, label in segments))
     screen.line()
     table: list[list[Span]] = [
         [("  field", "quiet"), ("chars" if as_text else "bits", "quiet"), ("value", "quiet"), ("meaning", "quiet")]
@@ -133,8 +113,8 @@ def _draw(screen: Screen, text: str, each: Anatomy) -> None:
     for field, spot, style in zip(each.fields, spots, styles, strict=True):
         first, last = (spot.start + 1, spot.stop) if as_text else field.bits
         place = f"{first}-{last}" if first != last else f"{first}"
-        table.append([("  " + field.name, style), (place, "quiet"), (str(field.value), style), (field.meaning, "")])
-    screen.table(table)
+        table.append([("  " + field.name, style), (place, "quiet"), (str(field.value), style), field.meaning])
+    screen.wrapped_table(table)
 
 
 def _cells(each: Anatomy, as_text: bool, columns: int) -> tuple[list[range], list[dict[int, str]]]:

@@ -7,14 +7,15 @@ import sys
 from typing import TYPE_CHECKING, Final
 
 from mintage.cli.command import COLOR, JSON, UsageError, command, count, group, option, parse_int
-from mintage.cli.screen import open_screen, progress, show_rows, write
+from mintage.cli.screen import open_screen, progress, show_records, write
 from mintage.cli.stores import STORE, in_pages, opened
+from mintage.rules import MAX_INTEGER
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterable, Sequence
 
-    from mintage.cli.screen import Screen, Span
+    from mintage.cli.screen import Span
     from mintage.rules import NamespaceRecord
 
 BATCH: Final = 65_536
@@ -150,10 +151,9 @@ def _raise_floor(args: argparse.Namespace) -> int:
     if args.json:
         print(json.dumps({**_facts(record), "new": is_new}))
         return 0
-    screen = open_screen(args.color)
-    _draw(screen, [record])
+    _show(args, [record])
     if is_new:
-        screen.line((f"{record.name} is new: there was no namespace with this name", "attention"))
+        open_screen(args.color).line((f"{record.name} is new: there was no namespace with this name", "attention"))
     return 0
 
 
@@ -248,11 +248,21 @@ def used(record: NamespaceRecord) -> str:
 
 
 def _show(args: argparse.Namespace, records: Sequence[NamespaceRecord]) -> None:
-    if args.json:
-        for each in records:
-            print(json.dumps(_facts(each)))
-        return
-    _draw(open_screen(args.color), records)
+    show_records(
+        args,
+        records,
+        facts=_facts,
+        head=("namespace", "next", "used", "left", "maximum", "stride"),
+        row=_row,
+        right=range(1, 6),
+        none="no namespaces yet: 'mintage next NAMESPACE' creates one",
+    )
+
+
+def _row(record: NamespaceRecord) -> list[Span]:
+    following = f"{record.high_water + record.stride:,}" if left(record) else "retired" if record.retired else "-"
+    maximum = "2^63 - 1" if record.maximum == MAX_INTEGER else f"{record.maximum:,}"
+    return [(record.name, "name"), following, used(record), f"{left(record):,}", maximum, f"{record.stride:,}"]
 
 
 def _facts(record: NamespaceRecord) -> dict[str, object]:
@@ -266,18 +276,3 @@ def _facts(record: NamespaceRecord) -> dict[str, object]:
         "retired": record.retired,
         "identity": record.identity,
     }
-
-
-def _draw(screen: Screen, records: Sequence[NamespaceRecord]) -> None:
-    from mintage.rules import MAX_INTEGER
-
-    if not records:
-        screen.line(("no namespaces yet: 'mintage next NAMESPACE' creates one", "quiet"))
-        return
-    rows: list[list[Span]] = [[(word, "quiet") for word in ("namespace", "next", "used", "left", "maximum", "stride")]]
-    for each in records:
-        following = f"{each.high_water + each.stride:,}" if left(each) else "retired" if each.retired else "-"
-        maximum = "2^63 - 1" if each.maximum == MAX_INTEGER else f"{each.maximum:,}"
-        numbers = [following, used(each), f"{left(each):,}", maximum, f"{each.stride:,}"]
-        rows.append([(each.name, "name"), *((number, "") for number in numbers)])
-    show_rows(screen, rows, right=range(1, 6))

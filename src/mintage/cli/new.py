@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from contextlib import closing, contextmanager
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from mintage import snowflake
@@ -39,11 +40,12 @@ class Mint(NamedTuple):
     """An open generator, and the functions with which ``new`` prints its IDs."""
 
     scheme: str
-    format: catalogue.Format
     lines: Callable[[int], bytes]
     """Mint a number of IDs, and return their text, one a line."""
     texts: Callable[[int], Iterable[str]]
     """Mint a number of IDs, and return the text of each."""
+    read: Callable[[str], anatomy.Anatomy | None]
+    """Return the anatomy of an ID just minted, or ``None`` if its size or alphabet is that of no format."""
     batch: int = BATCH
     """The number of IDs that the generator can mint without a long wait."""
 
@@ -56,9 +58,9 @@ def _opened(args: argparse.Namespace) -> Iterator[Mint]:
         with closing(typeid.Generator(args.prefix, uuid.Generator(store=args.store))) as typeids:
             yield Mint(
                 TYPEID,
-                KINDS["uuid"].format,
                 lambda n: "".join(f"{each}\n" for each in typeids.batch(n)).encode(),
                 lambda n: map(str, typeids.batch(n)),
+                lambda text: anatomy.dissect(KINDS["uuid"].format, int(typeid.ID.parse(text))),
             )
         return
     kind = KINDS[args.scheme]
@@ -75,9 +77,9 @@ def _opened(args: argparse.Namespace) -> Iterator[Mint]:
     with closing(kind.generator({"store": args.store}, **given)) as generator:
         yield Mint(
             kind.name,
-            minted,
             lambda n: kind.lines(kind.mint(generator, n, meta)),
             lambda n: map(str, kind.mint(generator, n, meta)),
+            partial(_read, minted),
             batch,
         )
 
@@ -154,26 +156,18 @@ def new(args: argparse.Namespace) -> int:
     return 0
 
 
-def _read(text: str, fmt: catalogue.Format) -> anatomy.Anatomy | None:
-    """Return the anatomy of an ID just minted, or ``None`` if its size or alphabet is that of no format.
-
-    The width of a cuid depends on its time, so several formats are tried.
-    """
+def _read(fmt: catalogue.Format, text: str) -> anatomy.Anatomy | None:
+    # The width of a cuid depends on its time, so several formats are tried.
     if not fmt.lengths:
         return anatomy.dissect(fmt, int(text))
     formats = KINDS[fmt.scheme].formats
     return next((anatomy.dissect(each, found[0]) for each in formats if (found := each.read(text))), None)
 
 
-def _read_below(text: str, fmt: catalogue.Format) -> anatomy.Anatomy:
-    """Return the anatomy of the ID below the prefix of a TypeID just minted."""
-    return anatomy.dissect(fmt, int(typeid.ID.parse(text)))
-
-
 def _json_lines(texts: Iterable[str], mint: Mint) -> bytes:
     lines = []
     for text in texts:
-        minted = _read(text, mint.format) if mint.scheme != TYPEID else _read_below(text, mint.format)
+        minted = mint.read(text)
         when = times.stamp(minted.time) if minted and minted.time else None
         parts = minted.fields if minted else ()
         fields = {field.name: field.as_dict()["value"] for field in parts if field.role != "fixed"}

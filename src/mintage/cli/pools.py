@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from mintage._core.formats import MAX_SHARDS
 from mintage.cli.command import COLOR, JSON, UsageError, command, group, option, parse_duration, parse_int, parse_time
-from mintage.cli.screen import ago, moment, open_screen, show_rows
+from mintage.cli.screen import ago, moment, open_screen, show_facts, show_records
 from mintage.cli.stores import STORE, in_pages, opened
 from mintage.formats import catalogue, times
 from mintage.formats.kinds import NAMES
@@ -17,47 +17,19 @@ from mintage.rules import end_of_windows, history_begin
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Sequence
-    from datetime import datetime
 
     from mintage.cli.screen import Span
     from mintage.rules import NodeRecord, PoolRecord
     from mintage.store import Store
 
-# --- layouts of pools ---------------------------------------------------------------------------------------------
-
-
-class PoolLayout(NamedTuple):
-    """The layout of a pool: its text as generators write it, the number of node numbers, and the date of its end."""
-
-    text: str
-    nodes: int
-    ends: datetime | None
-
-
-def read_layout(text: str) -> PoolLayout | None:
-    """Return the layout that a text declares or names, or ``None`` if it does neither.
-
-    :raises ConfigError: ``config.layout``: it declares fields that do not fit.
-    """
-    layout = catalogue.read_pool_layout(text)
-    return layout and PoolLayout(*layout)
-
-
-def known_layout(text: str) -> PoolLayout | None:
-    """Return the layout of a record, or ``None`` if this version does not know it."""
-    layout = catalogue.known_pool_layout(text)
-    return layout and PoolLayout(*layout)
-
 
 def _wanted(args: argparse.Namespace, store: Store) -> str:
     """Return the text of the layout for a new pool."""
-    if args.layout is None:
-        for record in store.each_pool():
-            if record.name == args.pool:
-                return record.layout
-    layout = read_layout(args.pool if args.layout is None else args.layout)
+    if args.layout is None and (record := store.get_pool(args.pool)) is not None:
+        return record.layout
+    layout = catalogue.read_pool_layout(args.pool if args.layout is None else args.layout)
     if layout is not None:
-        return layout.text
+        return layout[0]
     if args.layout is None:
         raise UsageError(f"a new pool called {args.pool!a} needs --layout, such as --layout sno")
     raise UsageError(
@@ -86,36 +58,27 @@ def _list(args: argparse.Namespace) -> int:
     with opened(args, reads=True) as store:
         now_ms = store.now_ms()
         for page in in_pages(store, store.each_pool()):
-            _draw_pools(args, [(each, *_counts(store, each.name, now_ms)) for each in page], now_ms)
+            _show_pools(args, [(each, *_counts(store, each.name, now_ms)) for each in page], now_ms)
     return 0
 
 
-def _draw_pools(args: argparse.Namespace, found: Sequence[tuple[PoolRecord, int, int]], now_ms: int) -> None:
-    if args.json:
-        for row in found:
-            print(json.dumps(_pool_facts(*row, now_ms)))
-        return
-    screen = open_screen(args.color)
-    if not found:
-        screen.line(("no pools yet: the first generator with this store creates one", "quiet"))
-        return
-    words = ("pool", "nodes", "granted", "held", "span", "quarantine", "layout")
-    rows: list[list[Span]] = [[(word, "quiet") for word in words]]
-    for each, granted, held in found:
-        layout = known_layout(each.layout)
-        waits = each.quarantine_until_ms > now_ms
-        rows.append(
-            [
-                (each.name, "name"),
-                (_numbers(each, layout), ""),
-                (f"{granted:,}", ""),
-                (f"{held:,}", ""),
-                (_length(each.span_ms), ""),
-                (_length(each.quarantine_until_ms - now_ms) if waits else "-", "attention" if waits else ""),
-                (each.layout, "quiet"),
-            ]
-        )
-    show_rows(screen, rows, right=range(1, 6))
+def _show_pools(args: argparse.Namespace, found: Sequence[tuple[PoolRecord, int, int]], now_ms: int) -> None:
+    def row(each: tuple[PoolRecord, int, int]) -> list[Span]:
+        pool, granted, held = each
+        left_ms = pool.quarantine_until_ms - now_ms
+        quarantine: Span = (_length(left_ms), "attention") if left_ms > 0 else "-"
+        counts = [_numbers(pool), f"{granted:,}", f"{held:,}", _length(pool.span_ms)]
+        return [(pool.name, "name"), *counts, quarantine, (pool.layout, "quiet")]
+
+    show_records(
+        args,
+        found,
+        facts=lambda each: _pool_facts(*each, now_ms),
+        head=("pool", "nodes", "granted", "held", "span", "quarantine", "layout"),
+        row=row,
+        right=range(1, 6),
+        none="no pools yet: the first generator with this store creates one",
+    )
 
 
 @command(
@@ -220,7 +183,7 @@ def _create(args: argparse.Namespace) -> int:
         )
         now_ms = store.now_ms()
         counts = _counts(store, args.pool, now_ms)
-        free_ms = _free_from(store, record, now_ms) if "nodes" in terms and "wider_from_ms" not in terms else None
+        free_ms = _free_from(store, record, now_ms) if "nodes" in terms and "wider_from_ms" not in terms else 0
     _draw_pool(args, record, *counts, now_ms, free_ms=free_ms)
     return 0
 
@@ -237,10 +200,9 @@ pools = group("pools", "Pools of node numbers: list them, show one, create one."
 
 
 def _find(store: Store, name: str) -> PoolRecord:
-    for each in store.each_pool():
-        if each.name == name:
-            return each
-    raise UsageError(f"there is no pool {name!a}: see 'mintage pools list'")
+    if (found := store.get_pool(name)) is None:
+        raise UsageError(f"there is no pool {name!a}: see 'mintage pools list'")
+    return found
 
 
 def _counts(store: Store, pool: str, now_ms: int) -> tuple[int, int]:
@@ -252,8 +214,9 @@ def _counts(store: Store, pool: str, now_ms: int) -> tuple[int, int]:
     return granted, held
 
 
-def _numbers(pool: PoolRecord, layout: PoolLayout | None) -> str:
-    share, count = catalogue.share_text(pool), f"{layout.nodes:,}" if layout else "-"
+def _numbers(pool: PoolRecord) -> str:
+    layout, share = catalogue.known_pool_layout(pool.layout), catalogue.share_text(pool)
+    count = f"{layout.nodes:,}" if layout else "-"
     return count if share is None else f"{share} of {count}"
 
 
@@ -271,7 +234,7 @@ def _kept(pool: PoolRecord, now_ms: int) -> str:
 
 
 def _pool_facts(pool: PoolRecord, granted: int, held: int, now_ms: int) -> dict[str, object]:
-    layout = known_layout(pool.layout)
+    layout = catalogue.known_pool_layout(pool.layout)
     return {
         "pool": pool.name,
         "layout": pool.layout,
@@ -297,46 +260,35 @@ def _stamp(ms: int) -> str | None:
 
 
 def _draw_pool(
-    args: argparse.Namespace, pool: PoolRecord, granted: int, held: int, now_ms: int, *, free_ms: int | None = None
+    args: argparse.Namespace, pool: PoolRecord, granted: int, held: int, now_ms: int, *, free_ms: int = 0
 ) -> None:
-    free = {} if free_ms is None else {"free_from": _stamp(free_ms)}
+    free_from = _stamp(free_ms)
     if args.json:
-        print(json.dumps(_pool_facts(pool, granted, held, now_ms) | free))
+        print(json.dumps(_pool_facts(pool, granted, held, now_ms) | ({"free_from": free_from} if free_from else {})))
         return
     screen = open_screen(args.color)
-    layout = known_layout(pool.layout)
-    ends = f"{layout.ends:%Y-%m-%d}" if layout and layout.ends else "-"
-    waits = pool.quarantine_until_ms - now_ms
+    layout = catalogue.known_pool_layout(pool.layout)
+    left_ms = pool.quarantine_until_ms - now_ms
+    quarantine: Span = "none"
+    if left_ms > 0:
+        quarantine = (f"for {_length(left_ms)}, until {moment(pool.quarantine_until_ms)} UTC", "attention")
     screen.line((pool.name, "title"))
-    show_rows(
-        screen,
-        [
-            [("  layout", "quiet"), (pool.layout, "")],
-            [("  runs out", "quiet"), (ends, "")],
-            [
-                ("  node numbers", "quiet"),
-                (f"{layout.nodes:,}" if layout else "not known to this version", ""),
-            ],
-            [("  share", "quiet"), (catalogue.share_text(pool) or "all of them", "")],
-            *(
-                [("  other numbers", "quiet"), (f"free for another store from {each} on", "attention")]
-                for each in free.values()
-            ),
-            [("  granted", "quiet"), (f"{granted:,}", "")],
-            [("  held now", "quiet"), (f"{held:,}", "")],
-            [("  span", "quiet"), (f"{_length(pool.span_ms)}, the longest so far", "")],
-            [("  floor", "quiet"), (moment(pool.floor_ms) if pool.floor_ms else "none", "")],
-            [
-                ("  quarantine", "quiet"),
-                (f"for {_length(waits)}, until {moment(pool.quarantine_until_ms)} UTC", "attention")
-                if waits > 0
-                else ("none", ""),
-            ],
-            [("  history", "quiet"), ("may be lost" if pool.history_lost else "complete", "")],
-            [("  past grants", "quiet"), (_kept(pool, now_ms), "")],
-            [("  server", "quiet"), (pool.identity, "")],
-        ],
-    )
+    facts: dict[str, Span | None] = {
+        "layout": pool.layout,
+        "runs out": f"{layout.ends:%Y-%m-%d}" if layout and layout.ends else "-",
+        "node numbers": f"{layout.nodes:,}" if layout else "not known to this version",
+        "share": catalogue.share_text(pool) or "all of them",
+        "other numbers": (f"free for another store from {free_from} on", "attention") if free_from else None,
+        "granted": f"{granted:,}",
+        "held now": f"{held:,}",
+        "span": f"{_length(pool.span_ms)}, the longest so far",
+        "floor": moment(pool.floor_ms) if pool.floor_ms else "none",
+        "quarantine": quarantine,
+        "history": "may be lost" if pool.history_lost else "complete",
+        "past grants": _kept(pool, now_ms),
+        "server": pool.identity,
+    }
+    show_facts(screen, facts)
 
 
 # --- mintage leases ----------------------------------------------------------------------------------------------
@@ -366,36 +318,32 @@ def _leases(args: argparse.Namespace) -> int:
         if args.pool is not None:
             _find(store, args.pool)
         for page in in_pages(store, store.each_lease(args.pool)):
-            _draw_leases(args, page, store.now_ms())
+            _show_leases(args, page, store.now_ms())
     return 0
 
 
-def _draw_leases(args: argparse.Namespace, nodes: Sequence[NodeRecord], now_ms: int) -> None:
-    if args.json:
-        for each in nodes:
-            print(json.dumps(_lease_facts(each, now_ms)))
-        return
-    screen = open_screen(args.color)
-    if not nodes:
-        screen.line(("no leases yet", "quiet"))
-        return
-    words = ("pool", "node", "state", "floor", "until", "left", "holder")
-    rows: list[list[Span]] = [[(word, "quiet") for word in words]]
-    for each in nodes:
+def _show_leases(args: argparse.Namespace, nodes: Sequence[NodeRecord], now_ms: int) -> None:
+    def row(each: NodeRecord) -> list[Span]:
         word = _state(each, now_ms)
         quiet = "" if word in {"held", "revoked"} else "quiet"
-        rows.append(
-            [
-                (each.pool, "name"),
-                (f"{each.node:,}", "node"),
-                (word, {"held": "ok", "revoked": "attention"}.get(word, "quiet")),
-                (moment(each.floor_ms) if each.floor_ms else "-", quiet),
-                (moment(each.until_ms), quiet),
-                (_left(each.until_ms - now_ms), quiet),
-                (_holder(each, now_ms), "attention" if each.cloned_ms else quiet),
-            ]
-        )
-    show_rows(screen, rows, right={1})
+        times = [moment(each.floor_ms) if each.floor_ms else "-", moment(each.until_ms), _left(each.until_ms - now_ms)]
+        return [
+            (each.pool, "name"),
+            (f"{each.node:,}", "node"),
+            (word, {"held": "ok", "revoked": "attention"}.get(word, "quiet")),
+            *((time, quiet) for time in times),
+            (_holder(each, now_ms), "attention" if each.cloned_ms else quiet),
+        ]
+
+    show_records(
+        args,
+        nodes,
+        facts=lambda each: _lease_facts(each, now_ms),
+        head=("pool", "node", "state", "floor", "until", "left", "holder"),
+        row=row,
+        right={1},
+        none="no leases yet",
+    )
 
 
 @command(
@@ -421,14 +369,14 @@ def _release(args: argparse.Namespace) -> int:
         print(json.dumps(_lease_facts(record, now_ms)))
         return 0
     screen = open_screen(args.color)
-    screen.line((f"node {record.node} of pool {record.pool}", "name"), (f": {_state(record, now_ms)}", ""))
+    screen.line((f"node {record.node} of pool {record.pool}", "name"), f": {_state(record, now_ms)}")
     if record.until_ms > now_ms:
         until = f"{moment(record.until_ms)} UTC ({_left(record.until_ms - now_ms)} left)"
         holder = Holder.parse(record.holder).words if record.holder else "its holder"
-        screen.line((f"  {holder} can mint until {until}, then raises lease.lost;", ""))
-        screen.line(("  then the node number is free", ""))
+        screen.line(f"  {holder} can mint until {until}, then raises lease.lost;")
+        screen.line("  then the node number is free")
     else:
-        screen.line(("  its window has ended: the node number is free", ""))
+        screen.line("  its window has ended: the node number is free")
     return 0
 
 

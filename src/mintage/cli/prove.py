@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import signal
 import sys
 from contextlib import nullcontext
-from typing import TYPE_CHECKING, Final, NoReturn, TextIO
+from typing import TYPE_CHECKING, Final, TextIO
 
-from mintage.cli.command import COLOR, UsageError, command, option, parse_int
-from mintage.cli.screen import live, open_screen
+from mintage.cli.command import COLOR, UsageError, command, option, within
+from mintage.cli.screen import open_screen
 from mintage.cli.stores import REGISTRY, advised, source
 from mintage.errors import MintError
 from mintage.prove import FAULTS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    import argparse
+    from collections.abc import Iterable, Sequence
     from contextlib import AbstractContextManager
 
     from mintage.cli.screen import Span
@@ -29,16 +29,6 @@ WIDTHS: Final = (2, 28, 8, 9, 10, 12)
 """The columns of the table, which fits 80."""
 
 
-def _within(least: int, most: int) -> Callable[[str], int]:
-    def parse(text: str) -> int:
-        number = parse_int(text)
-        if not least <= number <= most:
-            raise argparse.ArgumentTypeError(f"{text!a} is outside {least}..{most}")
-        return number
-
-    return parse
-
-
 @command(
     "prove",
     option(
@@ -49,17 +39,17 @@ def _within(least: int, most: int) -> Callable[[str], int]:
     option(
         "--seconds",
         metavar="N",
-        type=_within(1, 86_400),
+        type=within(1, 86_400),
         default=60,
         help="the time for all faults together (default: 60)",
     ),
     option(
-        "--processes", metavar="N", type=_within(2, 64), default=8, help="how many mint at a time, 2 to 64 (default: 8)"
+        "--processes", metavar="N", type=within(2, 64), default=8, help="how many mint at a time, 2 to 64 (default: 8)"
     ),
     option(
         "--rate",
         metavar="N",
-        type=_within(10, 10_000),
+        type=within(10, 10_000),
         default=200,
         help="the most verbs of the store a second, by all processes (default: 200); they mint 100 IDs for each",
     ),
@@ -91,21 +81,21 @@ def prove(args: argparse.Namespace) -> int:
     if args.clean:
         with advised(MintError):
             retired = clean(url)
-        open_screen(args.color).line((f"retired: {', '.join(retired) or 'nothing'}", ""))
+        open_screen(args.color).line(f"retired: {', '.join(retired) or 'nothing'}")
         return 0
     if (ids := args.seconds * args.rate * IDS_A_VERB) > MOST_IDS:
         raise UsageError(
             f"--seconds {args.seconds} and --rate {args.rate} are {ids:,} IDs; a run compares at most {MOST_IDS:,}: "
             "lower one of them"
         )
-    signal.signal(signal.SIGTERM, _terminate)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(EXIT_TERMINATED))
     run = Run(Settings(url, args.seconds, args.processes, args.rate, tuple(args.fault or ())))
+    report = run.report
     try:
         with advised(MintError):
             run.create()
         with _opened(args.report) as file:
             _show(run, args)
-            report = run.report()
             if file is not None:
                 file.write(report.as_markdown())
     finally:
@@ -122,10 +112,6 @@ def prove(args: argparse.Namespace) -> int:
     return 0 if report.is_good else EXIT_NOT_UNIQUE
 
 
-def _terminate(*_: object) -> NoReturn:
-    sys.exit(EXIT_TERMINATED)
-
-
 def _opened(name: str | None) -> AbstractContextManager[TextIO | None]:
     try:
         return nullcontext() if name is None else open(name, "w", encoding="utf-8")
@@ -139,7 +125,7 @@ def _show(run: Run, args: argparse.Namespace) -> None:
         run.run(lambda _: None)
         return
     screen = open_screen(args.color)
-    screen.line((str(run.store), "name"), (f"  {run.server}", "quiet"))
+    screen.line((run.report.store, "name"), (f"  {run.report.server}", "quiet"))
 
     def line(cells: Iterable[str], styles: Sequence[str]) -> list[Span]:
         return [
@@ -156,7 +142,7 @@ def _show(run: Run, args: argparse.Namespace) -> None:
         return line([mark, row.fault, *counts], [style, "", "", "", style if row.is_done else "", ""])
 
     head = line(["", "fault", "attempts", "IDs", "duplicates", "longest wait"], ["quiet"] * 6)
-    with live(screen, lambda: [head, *map(line_of, run.rows)]) as is_live:
+    with screen.live(lambda: [head, *map(line_of, run.report.rows)]) as is_live:
 
         def show(row: Row) -> None:
             screen.line(*line_of(row))

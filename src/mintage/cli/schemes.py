@@ -76,15 +76,15 @@ def schemes(args: argparse.Namespace) -> int:
     for (name, numbers), each in zip(lines[1:], catalogue.MINTED, strict=True):
         parts = [part for part in each.parts if part.name != "unused"]
         spans = zip(parts, styles_of(parts), strict=True)
-        screen.line((name, "name"), (numbers, ""))
-        screen.line((" ", ""), *((f" {part.name}:{part.bits}", style) for part, style in spans))
+        screen.line((name, "name"), numbers)
+        screen.line(" ", *((f" {part.name}:{part.bits}", style) for part, style in spans))
     screen.line()
     screen.line(("'mintage inspect' also explains", "quiet"))
     for scheme, layouts in explained.items():
         if layouts:
-            screen.line(("  " + scheme, ""), (f" {' '.join(layouts)}", "quiet"))
+            screen.line("  " + scheme, (f" {' '.join(layouts)}", "quiet"))
     if single := [scheme for scheme, layouts in explained.items() if not layouts]:
-        screen.line(("  " + ", ".join(single), ""))
+        screen.line("  " + ", ".join(single))
     return 0
 
 

@@ -2,29 +2,32 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
 import sys
 import time
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
+from typing import TYPE_CHECKING, BinaryIO, Final, NamedTuple, TypeVar
 
 from mintage.cli.command import UsageError
 from mintage.formats import catalogue, times
 from mintage.tables.display import printable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+    import argparse
+    from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 
     from rich.console import Console
-    from rich.live import Live
+    from rich.progress import Progress
     from rich.text import Text
 
     from mintage.formats.anatomy import Field
 
-Span = tuple[str, str]
-"""Text and the name of its style."""
+T = TypeVar("T")
+Span = str | tuple[str, str]
+"""Text, plain or with the name of its style."""
 
 
 class Glyphs(NamedTuple):
@@ -41,102 +44,86 @@ class Glyphs(NamedTuple):
 ASCII: Final = Glyphs("[", "]", "-", "|", {"ok": "ok", "attention": "!!", "unusable": "XX"})
 BOXES: Final = Glyphs("\u2570", "\u256f", "\u2500", "\u2575", {"ok": "\u2713", "attention": "!", "unusable": "\u2717"})
 
+_ROLES: Final = {"time": "cyan", "node": "yellow", "sequence": "green", "meta": "magenta", "random": "blue"}
 STYLES: Final = {
-    "time": "cyan",
-    "time 2": "bright_cyan",
-    "node": "yellow",
-    "node 2": "bright_yellow",
-    "sequence": "green",
-    "sequence 2": "bright_green",
-    "meta": "magenta",
-    "meta 2": "bright_magenta",
-    "random": "blue",
-    "random 2": "bright_blue",
-    "fixed": "bright_black",
-    "fixed 2": "bright_black",
-    "title": "bold",
-    "name": "bold",
-    "quiet": "bright_black",
-    "likely": "green",
-    "possible": "yellow",
-    "unlikely": "bright_black",
-    "ok": "green",
-    "attention": "yellow",
+    **_ROLES,
+    **{f"{role} 2": f"bright_{color}" for role, color in _ROLES.items()},
+    **dict.fromkeys(("fixed", "fixed 2", "quiet", "unlikely"), "bright_black"),
+    **dict.fromkeys(("title", "name"), "bold"),
+    **dict.fromkeys(("likely", "ok"), "green"),
+    **dict.fromkeys(("possible", "attention"), "yellow"),
     "unusable": "red",
 }
 """Styles of rich by our names; the 16 colours follow the theme of the terminal."""
 
 
-class Screen(Protocol):
-    """The output of a command for people."""
+class Screen:
+    """The output of a command for people: in colours on a console of rich, and else in ASCII."""
 
-    glyphs: Glyphs
-    columns: int
-    limit: int | None
-    """The most columns of a table, or ``None`` for a file, which has no limit."""
+    def __init__(self, console: Console | None = None) -> None:
+        is_sized = os.environ.get("COLUMNS", "").isdigit() or sys.stdout.isatty()
+        self._console = console
+        self.glyphs = BOXES if console and console.encoding.lower().startswith("utf") else ASCII
+        self.limit = shutil.get_terminal_size().columns if is_sized else None
+        """The most columns of a table, or ``None`` for a file, which has no limit."""
+        self.columns = console.width if console else self.limit or 80
 
     def line(self, *spans: Span) -> None:
         """Print a line."""
+        if self._console:
+            self._console.print(_text(spans), soft_wrap=True)
+        else:
+            print("".join(text for text, _ in map(_styled, spans)).rstrip())
 
-    def table(self, rows: Sequence[Sequence[Span]]) -> None:
-        """Print rows in columns."""
-
-
-class _Plain:
-    """A screen of ASCII without colour, for files, pipes and terminals without rich."""
-
-    glyphs = ASCII
-
-    def __init__(self) -> None:
-        self.limit = _limit()
-        self.columns = self.limit or 80
-
-    def line(self, *spans: Span) -> None:
-        print("".join(printable(text) for text, _ in spans).rstrip())
-
-    def table(self, rows: Sequence[Sequence[Span]]) -> None:
-        widths = [max(len(text) for text, _ in column) for column in zip(*rows, strict=True)]
+    def table(self, rows: Sequence[Sequence[Span]], right: Container[int] = ()) -> None:
+        """Print rows in columns that are as wide as their widest cell; the columns in ``right`` are flush right."""
+        widths = _widths(rows)
         for row in rows:
-            self.line(*((f"{text:<{width + 2}}", style) for (text, style), width in zip(row, widths, strict=True)))
+            cells: list[Span] = []
+            for at, ((text, style), width) in enumerate(zip(map(_styled, row), widths, strict=True)):
+                gap = "  " if at < len(row) - 1 else ""
+                cells.append((text.rjust(width) + gap if at in right else text.ljust(width if gap else 0) + gap, style))
+            self.line(*cells)
 
-
-class _Colored:
-    """A screen with colours."""
-
-    def __init__(self, console: Console) -> None:
-        self._console = console
-        self.glyphs = BOXES if console.encoding.lower().startswith("utf") else ASCII
-        self.columns = console.width
-        self.limit = _limit()
-
-    def line(self, *spans: Span) -> None:
-        self._console.print(self._text(*spans), soft_wrap=True)
-
-    def table(self, rows: Sequence[Sequence[Span]]) -> None:
+    def wrapped_table(self, rows: Sequence[Sequence[Span]]) -> None:
+        """Print rows in columns; rich wraps the cells that do not fit."""
+        if self._console is None:
+            self.table(rows)
+            return
         from rich.table import Table
 
         table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
         for row in rows:
-            table.add_row(*(self._text(span) for span in row))
+            table.add_row(*(_text([span]) for span in row))
         self._console.print(table)
 
-    def live(self, lines: Callable[[], Iterable[Sequence[Span]]]) -> Live:
+    @contextmanager
+    def live(self, lines: Callable[[], Iterable[Sequence[Span]]]) -> Iterator[bool]:
+        """Draw lines again and again until the block ends, on a terminal with rich; yield False elsewhere."""
+        if self._console is None or not sys.stdout.isatty():
+            yield False
+            return
         from rich.live import Live
         from rich.text import Text
 
-        return Live(
-            get_renderable=lambda: Text("\n").join(self._text(*spans) for spans in lines()), console=self._console
-        )
-
-    def _text(self, *spans: Span) -> Text:
-        from rich.text import Text
-
-        return Text.assemble(*((printable(text), STYLES.get(style, "")) for text, style in spans))
+        with Live(get_renderable=lambda: Text("\n").join(map(_text, lines())), console=self._console):
+            yield True
 
 
-def _limit() -> int | None:
-    sized = os.environ.get("COLUMNS", "").isdigit() or sys.stdout.isatty()
-    return shutil.get_terminal_size().columns if sized else None
+def _styled(span: Span) -> tuple[str, str]:
+    """Return the printable text of a span, and its style."""
+    text, style = (span, "") if isinstance(span, str) else span
+    return printable(text), style
+
+
+def _widths(rows: Sequence[Sequence[Span]]) -> list[int]:
+    return [max(len(text) for text, _ in map(_styled, column)) for column in zip(*rows, strict=True)]
+
+
+def _text(spans: Iterable[Span]) -> Text:
+    from rich.text import Text
+
+    return Text.assemble(*((text, STYLES.get(style, "")) for text, style in map(_styled, spans)))
 
 
 def open_screen(color: str) -> Screen:
@@ -147,7 +134,7 @@ def open_screen(color: str) -> Screen:
     """
     shows_colors = sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
     if color == "never" or (color == "auto" and not shows_colors):
-        return _Plain()
+        return Screen()
     try:
         from rich.console import Console
     except ImportError:
@@ -155,51 +142,38 @@ def open_screen(color: str) -> Screen:
             from mintage.installation import install_line
 
             raise UsageError(f"colours need rich: {install_line('cli')}") from None
-        return _Plain()
-    return _Colored(Console(force_terminal=True, color_system="standard", no_color=False, highlight=False))
+        return Screen()
+    return Screen(Console(force_terminal=True, color_system="standard", no_color=False, highlight=False))
 
 
-class _Bar(Protocol):
-    """A progress bar on standard error."""
+class _Bar:
+    """A progress bar of rich on standard error, with words; without rich, only the words."""
 
-    def update(self, done: int, words: str, /) -> None: ...
+    def __init__(self, total: int) -> None:
+        self._width = 0
+        self._bar: Progress | None = None
+        with suppress(ImportError):
+            from rich import progress as rich
+            from rich.console import Console
 
-    def stop(self) -> None: ...
+            columns = [rich.BarColumn(), rich.TextColumn("{task.description}")]
+            columns += [rich.TimeRemainingColumn()] if total else []
+            self._bar = rich.Progress(*columns, console=Console(stderr=True), transient=True)
+            self._bar.add_task("", total=total or None)
+            self._bar.start()
 
-
-class _PlainBar:
-    _width = 0
-
-    def update(self, _: int, words: str, /) -> None:
+    def update(self, done: int, words: str) -> None:
+        if self._bar:
+            self._bar.update(self._bar.task_ids[0], completed=done, description=words)
+            return
         self._width = max(self._width, len(words))
         print(f"\r{words:<{self._width}}", end="", file=sys.stderr, flush=True)
 
     def stop(self) -> None:
-        print("\r" + " " * self._width, end="\r", file=sys.stderr, flush=True)
-
-
-class _RichBar:
-    def __init__(self, total: int) -> None:
-        from rich.console import Console
-        from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
-
-        columns = (BarColumn(), TextColumn("{task.description}"), *([TimeRemainingColumn()] if total else []))
-        self._bar = Progress(*columns, console=Console(stderr=True), transient=True)
-        self._task = self._bar.add_task("", total=total or None)
-        self._bar.start()
-
-    def update(self, done: int, words: str, /) -> None:
-        self._bar.update(self._task, completed=done, description=words)
-
-    def stop(self) -> None:
-        self._bar.stop()
-
-
-def _bar(total: int) -> _Bar:
-    try:
-        return _RichBar(total)
-    except ImportError:
-        return _PlainBar()
+        if self._bar:
+            self._bar.stop()
+        else:
+            print("\r" + " " * self._width, end="\r", file=sys.stderr, flush=True)
 
 
 def is_watched() -> bool:
@@ -227,7 +201,7 @@ def progress(total: int, noun: str = "IDs", *, on_output: bool = True) -> Iterat
         now = time.monotonic()
         if is_seen and now >= due:
             due = now + 0.1
-            bar = bar or _bar(total)
+            bar = bar or _Bar(total)
             bar.update(done, f"{done:,}{f' of {total:,}' if total else ''} {noun}, {done / (now - began):,.0f}/s")
 
     try:
@@ -237,41 +211,45 @@ def progress(total: int, noun: str = "IDs", *, on_output: bool = True) -> Iterat
             bar.stop()
 
 
-@contextmanager
-def live(screen: Screen, lines: Callable[[], Iterable[Sequence[Span]]]) -> Iterator[bool]:
-    """Draw lines again and again until the block ends, on a terminal with rich; yield False elsewhere."""
-    if isinstance(screen, _Colored) and sys.stdout.isatty():
-        with screen.live(lines):
-            yield True
-    else:
-        yield False
-
-
 # --- text ---------------------------------------------------------------------------------------------------------
 
 
 def show_rows(screen: Screen, rows: Sequence[Sequence[Span]], right: Container[int] = ()) -> None:
-    """Print rows in columns that are as wide as their widest cell; the columns in ``right`` are flush right.
-
-    If the columns do not fit, each row is a list, which names a cell by the first row.
-    """
-    widths = [max(len(printable(text)) for text, _ in column) for column in zip(*rows, strict=True)]
-    if screen.limit is not None and len(widths) > 2 and sum(widths) + 2 * len(widths) - 2 > screen.limit:
-        (_, *words), *others = rows
-        longest = max(len(word) for word, _ in words)
-        for name, *cells in others:
-            screen.line(name)
-            for (word, _), cell in zip(words, cells, strict=True):
-                screen.line((f"  {word:<{longest}}  ", "quiet"), cell)
+    """Print a table; if its columns do not fit, print each row as a list, which names a cell by the first row."""
+    widths = _widths(rows)
+    if screen.limit is None or len(widths) <= 2 or sum(widths) + 2 * len(widths) - 2 <= screen.limit:
+        screen.table(rows, right)
         return
-    for row in rows:
-        cells = [(printable(text), style) for text, style in row]
-        screen.line(
-            *(
-                (f"{text:{'>' if at in right else '<'}{width}}" + "  " * (at < len(row) - 1), style)
-                for at, ((text, style), width) in enumerate(zip(cells, widths, strict=True))
-            )
-        )
+    (_, *words), *others = rows
+    for name, *cells in others:
+        screen.line(name)
+        screen.table([((f"  {_styled(word)[0]}", "quiet"), cell) for word, cell in zip(words, cells, strict=True)])
+
+
+def show_facts(screen: Screen, facts: Mapping[str, Span | None]) -> None:
+    """Print facts, a line each, indented below what they are about; ``None`` is left out."""
+    screen.table([((f"  {name}", "quiet"), fact) for name, fact in facts.items() if fact is not None])
+
+
+def show_records(
+    args: argparse.Namespace,
+    records: Sequence[T],
+    *,
+    facts: Callable[[T], object],
+    head: Sequence[str],
+    row: Callable[[T], Sequence[Span]],
+    right: Container[int],
+    none: str,
+) -> None:
+    """Print records as JSON, a line each, or as a table below the words of its head; ``none`` if there is no record."""
+    if args.json:
+        for each in records:
+            print(json.dumps(facts(each)))
+    elif records:
+        words: Sequence[Span] = [(word, "quiet") for word in head]
+        show_rows(open_screen(args.color), [words, *map(row, records)], right)
+    else:
+        open_screen(args.color).line((none, "quiet"))
 
 
 def styles_of(parts: Iterable[Field | catalogue.Part]) -> list[str]:
@@ -324,6 +302,16 @@ def complain(message: str, status: int, *notes: str) -> int:
             for note in notes:
                 print(f"  {printable(note)}", file=sys.stderr)
     return status
+
+
+def standard_input() -> BinaryIO:
+    """Return the bytes of standard input.
+
+    :raises OSError: it is closed.
+    """
+    if sys.stdin is None:
+        raise OSError("standard input is closed")
+    return sys.stdin.buffer
 
 
 def write(lines: bytes) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import sys
-from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from mintage.cli.command import command
@@ -13,7 +12,6 @@ from mintage.installation import missing_module
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterator
 
 
 @command(
@@ -44,22 +42,13 @@ def serve(args: argparse.Namespace) -> int:
         from mintage.server.config.settings import Settings
 
         settings = Settings.load(args.words, description=serve.about, epilog=f"examples:{serve.examples}")
-        with _needing_the_extra():
+        try:
             from mintage.server.process import run
+        except ModuleNotFoundError as error:
+            if (error.name or "").startswith("mintage"):
+                raise
+            missing = missing_module(error.name, "server")
+            raise ConfigError(f"the service needs {missing}", code="config.driver") from error
         return run.serve(settings)
     finally:
         gc.enable()
-
-
-@contextmanager
-def _needing_the_extra() -> Iterator[None]:
-    """Turn a missing package of the service into a configuration error.
-
-    :raises ConfigError: ``config.driver``: the package is not installed.
-    """
-    try:
-        yield
-    except ModuleNotFoundError as error:
-        if (error.name or "").startswith("mintage"):
-            raise
-        raise ConfigError(f"the service needs {missing_module(error.name, 'server')}", code="config.driver") from error

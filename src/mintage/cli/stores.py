@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from contextlib import contextmanager
 from itertools import islice
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from mintage.cli.command import option
 from mintage.errors import CATALOGUE, MintError, StoreError
@@ -31,26 +31,19 @@ NOT_MADE: Final = (
 """The words for a store without tables."""
 
 
-class Source(NamedTuple):
-    """The URL of a store, and the place that names it."""
-
-    url: str
-    place: str
-
-
-def source(args: argparse.Namespace) -> Source:
-    """Return the store that the command line names, else the environment, else this machine's registry.
+def source(args: argparse.Namespace) -> tuple[str, str]:
+    """Return the URL of the store, and the place that names it: command line, environment or this machine's registry.
 
     :raises StoreError: ``store.refused``: this user has no home directory.
     :raises ConfigError: ``config.home``: the directory of the registry is a relative path.
     """
     if args.store is not None:
-        return Source(args.store, "--store")
+        return args.store, "--store"
     if url := os.environ.get("MINTAGE_STORE"):
-        return Source(url, "MINTAGE_STORE")
+        return url, "MINTAGE_STORE"
     from mintage.lease import registry
 
-    return Source(registry.url(), REGISTRY)
+    return registry.url(), REGISTRY
 
 
 @contextmanager
@@ -70,27 +63,17 @@ def opened(args: argparse.Namespace, *, reads: bool = False) -> Iterator[Store]:
             yield store
 
 
-def check_made(store: Store) -> None:
-    """Refuse to list the records of a shared store that has no tables.
-
-    :raises StoreError: ``store.refused``.
-    """
-    description = store.describe()
-    if description.is_new and description.promise == "shared":
-        raise StoreError(f"{store.url} {NOT_MADE}", code="store.refused")
-
-
 def in_pages(store: Store, records: Iterable[R]) -> Iterator[list[R]]:
     """Yield the records of a list, 1,000 at a time. The first page may be empty.
 
-    :raises StoreError: ``store.refused``: as :func:`check_made`, if there are none.
+    :raises StoreError: ``store.refused``: there are none, as a shared store has no tables.
     """
     from mintage.store import PAGE
 
     left = iter(records)
     page = list(islice(left, PAGE))
-    if not page:
-        check_made(store)
+    if not page and (description := store.describe()).is_new and description.promise == "shared":
+        raise StoreError(f"{store.url} {NOT_MADE}", code="store.refused")
     yield page
     while page := list(islice(left, PAGE)):
         yield page

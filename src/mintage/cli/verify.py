@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
+import argparse
 import re
 import sys
 from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
 from mintage.cli.command import UsageError, command, option, parse_time
 from mintage.cli.schemes import LAYOUT, layout_of
-from mintage.cli.screen import is_watched, progress
+from mintage.cli.screen import is_watched, progress, standard_input
 from mintage.formats.kinds import NAMES, listed
 from mintage.tables import sources
 from mintage.tables.display import printable
 from mintage.tables.verify import MIN_MEMORY_BYTES, Check
 
 if TYPE_CHECKING:
-    import argparse
     from contextlib import AbstractContextManager
 
     from mintage.tables.verify import Report
@@ -24,8 +24,6 @@ EXIT_FOUND: Final = 1
 
 
 def _memory_bytes(text: str) -> int:
-    import argparse
-
     sizes = {"KB": 1 << 10, "MB": 1 << 20, "GB": 1 << 30}
     found = re.fullmatch(r"([1-9][0-9]{0,8})(KB|MB|GB)", text)
     size = int(found[1]) * sizes[found[2]] if found else 0
@@ -64,11 +62,7 @@ def _source(args: argparse.Namespace) -> AbstractContextManager[sources.Source]:
 
 
 def _file(source: str) -> str | BinaryIO:
-    if source != "-":
-        return source
-    if sys.stdin is None:
-        raise OSError("standard input is closed")
-    return sys.stdin.buffer
+    return standard_input() if source == "-" else source
 
 
 @command(
@@ -114,6 +108,8 @@ def verify(args: argparse.Namespace) -> int:
     are: IDs that do not fit into memory go to temporary files, which have no names and disappear when the command ends.
     The exit code is 0 if nothing is wrong, and 1 if something is.
     """
+    from tempfile import gettempdir
+
     check = Check(
         args.scheme,
         layout=layout_of(args),
@@ -124,12 +120,14 @@ def verify(args: argparse.Namespace) -> int:
         directory=args.directory,
     )
     with check, _source(args) as source:
-        _print_needs(args, check)
+        place = printable(args.directory or gettempdir())
+        needs = f"uses at most {args.memory >> 20:,} MB of memory, and {check.row_bytes} bytes a row in {place}"
+        print(needs, file=sys.stderr, flush=True)
         with progress(source.total, source.unit, on_output=False) as report:
             for values in source.batches:
                 check.add(values)
-                report(source.position() if source.position else check.rows)
-        with progress(check.ids, "IDs compared", on_output=False) as report:
+                report(source.position() if source.position else check.report.rows)
+        with progress(check.report.ids, "IDs compared", on_output=False) as report:
             found = check.finish(report)
     if args.json:
         import json
@@ -138,14 +136,6 @@ def verify(args: argparse.Namespace) -> int:
     else:
         _print(found)
     return EXIT_FOUND if found.is_wrong else 0
-
-
-def _print_needs(args: argparse.Namespace, check: Check) -> None:
-    from tempfile import gettempdir
-
-    place = printable(args.directory or gettempdir())
-    needs = f"uses at most {args.memory >> 20:,} MB of memory, and {check.row_bytes} bytes a row in {place}"
-    print(needs, file=sys.stderr, flush=True)
 
 
 def _print(found: Report) -> None:

@@ -20,7 +20,7 @@ True
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from mintage._core.formats import (
     AMBIGUOUS_FORMATS,
@@ -76,16 +76,25 @@ LAYOUTS: Final[dict[str, snowflake.Layout]] = {
 """The named layouts of 64-bit integers."""
 
 
-def known_pool_layout(text: str) -> tuple[str, int, datetime | None] | None:
+class PoolLayout(NamedTuple):
+    """The layout of a pool: its text as generators write it, the number of node numbers, and the date of its end."""
+
+    text: str
+    nodes: int
+    ends: datetime | None
+
+
+def known_pool_layout(text: str) -> PoolLayout | None:
     """Return what :func:`read_pool_layout` does for a pool's record; ``None`` if this version does not know its layout.
 
-    >>> known_pool_layout("sno/1")[1], known_pool_layout("of a later version")
+    >>> known_pool_layout("sno/1").nodes, known_pool_layout("of a later version")
     (65536, None)
     """
     try:
-        return read_pool_layout(text)
+        found = read_pool_layout(text)
     except ConfigError:
         return None
+    return found and PoolLayout(*found)
 
 
 def check_share(layout: str, nodes: range) -> None:
@@ -98,9 +107,9 @@ def check_share(layout: str, nodes: range) -> None:
     mintage.errors.ConfigError: nodes 1023..1024 are outside 0..1023, the node numbers of the layout: choose less
     """
     known = known_pool_layout(layout)
-    if known is not None and nodes.stop > known[1]:
+    if known is not None and nodes.stop > known.nodes:
         raise ConfigError(
-            f"nodes {nodes.start}..{nodes.stop - 1} are outside 0..{known[1] - 1}, the node numbers of the layout: "
+            f"nodes {nodes.start}..{nodes.stop - 1} are outside 0..{known.nodes - 1}, the node numbers of the layout: "
             "choose less",
             code="config.node",
         )
@@ -133,5 +142,5 @@ def share_text(pool: PoolRecord) -> str | None:
     (None, '0-511')
     """
     known = known_pool_layout(pool.layout)
-    last = (known[1] if known else len(ALL_NODES)) - 1
+    last = (known.nodes if known else len(ALL_NODES)) - 1
     return None if pool.first_node == 0 and pool.last_node >= last else f"{pool.first_node}-{min(pool.last_node, last)}"

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, Final, Self
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from types import TracebackType
 
 WIDTHS: Final = {"sno": 10, "snowflake": 8, "locality": 16, "uuid": 16, "ulid": 16, "objectid": 12, "sequence": 8}
 PATIENCE_S: Final = 90
@@ -40,7 +39,7 @@ class Worker:
         self.file = directory / name
         self._said = directory / f"{name}.said"
         with self._said.open("wb") as said, (directory / f"{name}.errors").open("wb") as errors:
-            self._process = subprocess.Popen(
+            self.process = subprocess.Popen(
                 [sys.executable, "-m", "mintage.prove.worker"],
                 stdin=subprocess.PIPE,
                 stdout=said,
@@ -50,9 +49,9 @@ class Worker:
         self._say(json.dumps({**orders, "file": str(self.file), "parent": os.getpid()}))
 
     def _say(self, line: str) -> None:
-        if self._process.stdin:
-            self._process.stdin.write(f"{line}\n".encode())
-            self._process.stdin.flush()
+        if self.process.stdin:
+            self.process.stdin.write(f"{line}\n".encode())
+            self.process.stdin.flush()
 
     def said(self, event: str) -> list[dict[str, Any]]:
         """Return the reports of such events."""
@@ -66,8 +65,8 @@ class Worker:
 
     def _until(self, condition: Callable[[], bool], what: str) -> None:
         def is_met() -> bool:
-            if not (met := condition()) and self._process.poll() is not None:
-                raise RuntimeError(f"process {self.file.name} ended: {self._errors() or self._process.returncode}")
+            if not (met := condition()) and self.process.poll() is not None:
+                raise RuntimeError(f"process {self.file.name} ended: {self._errors() or self.process.returncode}")
             return met
 
         try:
@@ -99,31 +98,22 @@ class Worker:
         self._say(f"step {ms}")
         self.wait_for("stepped", count + 1)
 
-    @property
-    def pid(self) -> int:
-        """The id of the process."""
-        return self._process.pid
-
-    def signal(self, number: int) -> None:
-        """Send it a signal."""
-        self._process.send_signal(number)
-
     def kill(self) -> None:
         """Kill it."""
-        self._process.kill()
-        self._process.wait()
+        self.process.kill()
+        self.process.wait()
 
     def stop(self) -> None:
         """Stop it in an orderly way, if it still runs."""
         with suppress(OSError):
-            if self._process.stdin:
-                self._process.stdin.close()
+            if self.process.stdin:
+                self.process.stdin.close()
         try:
-            self._process.wait(self.orders["patience_s"])
+            self.process.wait(self.orders["patience_s"])
         except subprocess.TimeoutExpired:
             self.kill()
             raise
-        if self._process.returncode > 0:
+        if self.process.returncode > 0:
             raise RuntimeError(self._errors())
 
 
@@ -158,9 +148,7 @@ class Crew:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         for worker in self.workers:
             worker.kill()
 

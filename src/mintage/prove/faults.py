@@ -62,12 +62,10 @@ class Run:
         self.settings = settings
         self.name = PREFIX + kernel_random(5).hex()
         self.pools = {scheme: f"{self.name}-{scheme}" for scheme in LAYOUTS}
-        self.rows = [Row(*each) for each in FAULTS.items() if not settings.names or each[0] in settings.names]
+        rows = [Row(*each) for each in FAULTS.items() if not settings.names or each[0] in settings.names]
+        self.report = Report(settings, rows)
         # A third of the verbs extend leases: two of each process, three times in each span.
         self.span_ms = max(1000, 3 * 6000 * settings.processes // settings.rate)
-        self.store: StoreUrl | None = None
-        self.server = ""
-        self.left: list[str] = []
         self.row = Row("", "")
         """The row of the fault that is caused now."""
         self._integers: list[Interval] = []
@@ -85,12 +83,12 @@ class Run:
         with open_store(self.settings.url) as store:
             if store.promise == "process":
                 raise ConfigError(f"{store.url} is a store of one process; name another", code="config.store")
-            self.store = store.url
+            self.report.store = str(store.url)
             with suppress(StoreError):  # a key of the service may not read it
-                self.server = store.describe().server
+                self.report.server = store.describe().server
             if store.get_namespace(self.name) is not None:
                 raise ConfigError(f"namespace {self.name} exists; try again", code="config.namespace")
-        self.left = [*self.pools.values(), self.name]
+        self.report.left = [*self.pools.values(), self.name]
         with closing(self._new_clients()) as clients:
             pools = clients.each(self._create_pools)
             made = clients.each(lambda client: client.store.create_namespace(self.name, start=1))
@@ -99,16 +97,15 @@ class Run:
             # All but one find the namespace of another.
             if isinstance(each, MintError) and not (created and each.code == "config.namespace"):
                 raise each
-        self.rows[0].duplicates = created - 1
+        self.report.rows[0].duplicates = created - 1
 
     def _create_pools(self, client: Client) -> None:
         for scheme, pool in self.pools.items():
-            facts = {"layout": LAYOUTS[scheme], "span_ms": self.span_ms, "never_used": True, "history_ms": 0}
-            client.store.create_pool(pool, **facts)
+            client.store.create_pool(pool, layout=LAYOUTS[scheme], span_ms=self.span_ms, never_used=True, history_ms=0)
 
     def clean(self) -> None:
         """End the leases and the namespace of this run. No verb removes their records."""
-        if not self.left:
+        if not self.report.left:
             return
         with open_store(self.settings.url) as store:
             for pool in self.pools.values():
@@ -119,16 +116,12 @@ class Run:
             with suppress(MintError):
                 store.retire(self.name)
 
-    def report(self) -> Report:
-        """Return what was found."""
-        return Report(str(self.store), self.server, self.settings, self.rows, self.left)
-
     # --- the faults -----------------------------------------------------------------------------------------------
 
     def run(self, show: Callable[[Row], None]) -> None:
         """Cause all faults; what came of each is in its row, which is shown at its end."""
-        share_s = self.settings.seconds / len(self.rows)
-        for row in self.rows:
+        share_s = self.settings.seconds / len(self.report.rows)
+        for row in self.report.rows:
             self.row, self._deadline = row, time.monotonic() + share_s
             with TemporaryDirectory(prefix=PREFIX) as directory:
                 self._directory = Path(directory)
@@ -322,7 +315,7 @@ def stop(run: Run) -> None:
         holders, blocked = crew.start_minting(run.few), 0
         while run.goes_on():
             for holder in holders:
-                holder.signal(STOP)
+                holder.process.send_signal(STOP)
             heirs = [crew.start() for _ in holders]
             try:
                 for heir in heirs:
@@ -338,7 +331,7 @@ def stop(run: Run) -> None:
                     heir.wait_until_minting()
             else:
                 for holder in holders:
-                    holder.signal(CONTINUE)
+                    holder.process.send_signal(CONTINUE)
                     holder.wait_for("ended")
                 run.attempted(run.few, crew)
             holders = heirs

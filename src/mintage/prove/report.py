@@ -55,16 +55,16 @@ class Settings:
     """The faults to cause; all if there are none."""
 
 
-@dataclass(frozen=True)
+@dataclass
 class Report:
     """The report of a run."""
 
-    store: str
-    """The URL without secrets."""
-    server: str
     settings: Settings
     rows: list[Row]
-    left: list[str]
+    store: str = ""
+    """The URL without secrets."""
+    server: str = ""
+    left: list[str] = field(default_factory=list)
     """The pools and the namespace that stay in the store."""
 
     @property

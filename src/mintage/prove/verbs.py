@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from mintage.rules import Lease
+    from mintage.store import Store
 
     T = TypeVar("T")
 
@@ -71,7 +72,7 @@ def union(intervals: Iterable[Interval]) -> list[Interval]:
 class Client:
     """A client with connections of its own, and what it was given."""
 
-    store: Any
+    store: Store
     pool: str
     layout: str
     namespace: str
@@ -100,13 +101,11 @@ class Client:
     def acquire(self, nodes: range = NODES) -> Lease:
         """Lease a node number."""
         asked = {"layout": self.layout, "holder": "mintage prove", "span_ms": SPAN_MS}
-        lease: Lease = self.call(self.store.acquire, self.pool, nodes=nodes, now_ms=now_ms(), **asked)
-        return lease
+        return self.call(self.store.acquire, self.pool, nodes=nodes, now_ms=now_ms(), **asked)
 
     def extend(self, lease: Lease) -> Lease:
         """Extend a lease."""
-        longer: Lease = self.call(self.store.extend, lease, now_ms=now_ms(), next_token=new_token())
-        return longer
+        return self.call(self.store.extend, lease, now_ms=now_ms(), next_token=new_token())
 
     def release(self, lease: Lease) -> int:
         """End a lease, and return the end of its window: the rest is the next holder's, whatever the answer is."""

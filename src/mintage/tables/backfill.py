@@ -34,6 +34,7 @@ from mintage.tables import InputError
 from mintage.tables.columns import Target, ignores_case
 from mintage.tables.display import shorten
 from mintage.tables.keys import kind_of
+from mintage.tables.sources import find_column, reflect
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator
@@ -103,18 +104,15 @@ class Table:
         self.connection = connection
         self._sa, self._unit_ns = sa, TIME_UNITS[time_unit]
         with connection.begin():
-            try:
-                self._table = sa.Table(name, sa.MetaData(), schema=schema, autoload_with=connection)
-            except sa.exc.NoSuchTableError:
-                raise InputError(f"there is no table {name!a:.80}") from None
+            self._table = reflect(connection, name, schema)
             primary = [column.name for column in self._table.primary_key]
             if key is None and len(primary) != 1:
                 raise InputError(
                     f"table {name!a:.80} has no primary key of one column; name a unique column as its key"
                 )
-            self.key = self._column(key or primary[0])
-            self.time = self._column(time_column)
-            self.id = self._column(id_column)
+            self.key = find_column(self._table, key or primary[0])
+            self.time = find_column(self._table, time_column)
+            self.id = find_column(self._table, id_column)
             self._check_key()
             self._check_unique(name, schema)
             self._ignores_case = ignores_case(connection, self._table, self.id.name)
@@ -134,12 +132,8 @@ class Table:
         if is_sqlite:
             for each in (self.key, self.time, self.id):
                 each.type = sa.types.NullType()
-
-    def _column(self, name: str) -> Any:
-        if name not in self._table.c:
-            has = ", ".join(self._table.c.keys())
-            raise InputError(f"table {self._table.name!a:.80} has no column {name!a:.80}: it has {has:.200}")
-        return self._table.c[name]
+        # Keep the driver's values: SQLAlchemy would round numbers of SQLite.
+        self._raw_id = sa.type_coerce(self.id, sa.types.NullType())
 
     def _check_key(self) -> None:
         """Refuse a key that does not identify a row: the text of a float is not exact, and NULL equals nothing."""
@@ -241,18 +235,17 @@ class Table:
     def without_id(self, keys: Collection[Any]) -> set[Any]:
         """Return those of some keys whose rows have no ID, and lock these rows until the transaction ends."""
         todo = self._sa.select(self.key).where(self.id.is_(None)).with_for_update()
-        return self._among(todo, self.key, keys)
+        return {key for (key,) in self._among(todo, self.key, keys)}
 
     def taken(self, ids: Collection[Any]) -> set[Any]:
         """Return those of some IDs that rows have."""
-        # Keep the driver's values: SQLAlchemy would round numbers of SQLite.
-        return self._among(self._sa.select(self._sa.type_coerce(self.id, self._sa.types.NullType())), self.id, ids)
+        return {its for (its,) in self._among(self._sa.select(self._raw_id), self.id, ids)}
 
-    def _among(self, select: Any, column: Any, values: Collection[Any]) -> set[Any]:
-        wanted, found = list(values), set[Any]()
+    def _among(self, select: Any, column: Any, values: Collection[Any]) -> Iterator[Any]:
+        """Yield the rows of a query in which a column has one of some values."""
+        wanted = list(values)
         for at in range(0, len(wanted), _QUERY_VALUES):
-            found.update(self.connection.scalars(select.where(column.in_(wanted[at : at + _QUERY_VALUES]))))
-        return found
+            yield from self.connection.execute(select.where(column.in_(wanted[at : at + _QUERY_VALUES])))
 
     def largest(self, first: int, last: int) -> int | None:
         """Return the largest ID of a row from ``first`` to ``last``, or ``None`` if there is none."""
@@ -271,7 +264,8 @@ class Table:
         kept = len(rows) - self.connection.execute(update.values({self.id.name: sa.bindparam("its_id")}), rows).rowcount
         if self.connection.dialect.name == "postgresql":
             self.connection.exec_driver_sql("SET CONSTRAINTS ALL IMMEDIATE")  # deferred triggers act now
-        there = self._ids_of([key for key, _ in ids])
+        written = self._among(sa.select(self.key, self._raw_id), self.key, [key for key, _ in ids])
+        there = dict(written)
         for key, its in ids:
             has = there.get(key)
             if has == its:
@@ -284,15 +278,6 @@ class Table:
                     code="store.refused",
                 )
             kept -= 1
-
-    def _ids_of(self, keys: list[Any]) -> dict[Any, Any]:
-        """Return the IDs of rows by their keys, as the driver returns them."""
-        raw = self._sa.type_coerce(self.id, self._sa.types.NullType())
-        found: dict[Any, Any] = {}
-        for at in range(0, len(keys), _QUERY_VALUES):
-            query = self._sa.select(self.key, raw).where(self.key.in_(keys[at : at + _QUERY_VALUES]))
-            found.update((key, has) for key, has in self.connection.execute(query))
-        return found
 
 
 def _covers_all(options: dict[str, Any]) -> bool:
@@ -383,7 +368,15 @@ class Dated:
                 raise InputError(f"meta belongs to sno, not to {scheme}")
             options["meta"] = meta
         if node is not None:
-            _check_node(scheme, node, store)
+            if store is not None:
+                raise InputError(f"node {node} is a number of your own, and a store leases one; give one of the two")
+            if scheme not in NODE_SCHEMES:
+                raise ConfigError(
+                    f"node {node} of {scheme}: a second run with one node number gives IDs of deleted rows again. Node "
+                    "numbers of this scheme do not run out: have a store lease one for each run, such as the store "
+                    "sqlite:ids.db",
+                    code="config.node",
+                )
             options[term], lease = node, dict[str, object]()
         elif store is not None or os.environ.get("MINTAGE_STORE"):
             lease = {"store": store, "never_used": True}
@@ -462,17 +455,6 @@ class Dated:
                 if free == taken + 1:
                     self._next[first] = free
                     del bounds[first]
-
-
-def _check_node(scheme: str, node: int, store: object) -> None:
-    if store is not None:
-        raise InputError(f"node {node} is a number of your own, and a store leases one; give one of the two")
-    if scheme not in NODE_SCHEMES:
-        raise ConfigError(
-            f"node {node} of {scheme}: a second run with one node number gives IDs of deleted rows again. Node numbers "
-            "of this scheme do not run out: have a store lease one for each run, such as the store sqlite:ids.db",
-            code="config.node",
-        )
 
 
 class SequenceIntegers:

@@ -25,14 +25,13 @@ _HEX_LENGTH: Final = 32
 class Target:
     """A column that gets IDs: its name, its type as SQLAlchemy reflects it, and its database.
 
-    :param name: the name of the column.
-    :param type: its reflected type.
-    :param dialect: the name of SQLAlchemy's dialect.
     :param kind: the kind of the IDs, or ``None`` for integers of a sequence.
     """
 
     def __init__(self, name: str, type: Any, dialect: str, kind: Kind | None) -> None:
-        self._name, self._dialect, self._kind = name, dialect, kind
+        import sqlalchemy as sa
+
+        self._sa, self._name, self._dialect, self._kind = sa, name, dialect, kind
         self._type = getattr(type, "data_type", type)  # that of a domain
 
     def writer(self, *, ignores_case: bool) -> Callable[[Any], Any]:
@@ -41,11 +40,9 @@ class Target:
         :param ignores_case: True if the column's collation does.
         :raises InputError: the column cannot hold the IDs. The function raises it for an integer that is too large.
         """
-        import sqlalchemy as sa
-
         kind, python = self._kind, self._python()
         integers = kind is None or kind.layout is not None
-        if integers and isinstance(self._type, sa.Float):
+        if integers and isinstance(self._type, self._sa.Float):
             raise self._refused("which rounds large integers")
         if integers and python in (int, Decimal):
             return self._integers()
@@ -54,7 +51,7 @@ class Target:
             types: list[Any] = [int]
         else:
             types = [int, str] if integers else [texts[form] for form in storage_forms(kind)]
-        if kind is None or python not in types or isinstance(self._type, sa.Enum):
+        if kind is None or python not in types or isinstance(self._type, self._sa.Enum):
             ids = f"{kind.name} IDs are" if kind else "integers are"
             raise self._refused(f"and {ids} {listed((each.__name__ for each in types), 'or')}", remedy=False)
         if python is str:
@@ -91,24 +88,20 @@ class Target:
 
     def _largest(self) -> int:
         """Return the largest integer that the column holds exactly."""
-        import sqlalchemy as sa
-
         if self._dialect == "sqlite":
             return _SIGNED_MAX
-        if isinstance(self._type, sa.Numeric):
+        if isinstance(self._type, self._sa.Numeric):
             precision, scale = self._type.precision, self._type.scale or 0
             return int(10 ** ((131_072 if precision is None else precision) - scale)) - 1
         bits = _BITS.get(self._type.__visit_name__.upper(), 0)
         return (1 << bits if getattr(self._type, "unsigned", False) else 1 << bits >> 1) - 1
 
     def _texts(self, kind: Kind, *, ignores_case: bool) -> Callable[[Any], str]:
-        import sqlalchemy as sa
-
-        length, has = kind.length, self._type.length if isinstance(self._type, sa.String) else None
+        length, has = kind.length, self._type.length if isinstance(self._type, self._sa.String) else None
         is_hex = has == _HEX_LENGTH and length == _UUID_LENGTH  # as Django and SQLAlchemy store a UUID
         if has is not None and has < length and not is_hex:
             raise self._refused(f"and {kind.name} IDs have {length} characters")
-        is_padded = isinstance(self._type, sa.CHAR) and self._dialect == "postgresql" and not is_hex
+        is_padded = isinstance(self._type, self._sa.CHAR) and self._dialect == "postgresql" and not is_hex
         if is_padded and (has != length or kind.layout):
             raise self._refused("which pads values with spaces")
         if ignores_case and kind.example not in (kind.example.lower(), kind.example.upper()):
@@ -119,10 +112,8 @@ class Target:
         return (lambda one: bytes(one).hex()) if is_hex else WRITERS["text"]
 
     def _check_bytes(self, kind: Kind) -> None:
-        import sqlalchemy as sa
-
         size, has = kind.size or 0, getattr(self._type, "length", None)
-        is_padded = isinstance(self._type, sa.BINARY) and self._dialect in _MYSQL
+        is_padded = isinstance(self._type, self._sa.BINARY) and self._dialect in _MYSQL
         if has is not None and (has < size or (is_padded and has != size)):
             pads = "which pads values with zeros, and" if has > size else "and"
             raise self._refused(f"{pads} {kind.name} IDs have {size} bytes")
@@ -145,12 +136,7 @@ class Target:
 
 
 def ignores_case(connection: Any, table: Any, column: str) -> bool:
-    """Return True if the collation of a column of text takes upper and lower case for equal.
-
-    :param connection: a connection of SQLAlchemy, within a transaction.
-    :param table: the reflected table.
-    :param column: the name of the column.
-    """
+    """Return True if the collation of a column of text takes upper and lower case for equal."""
     import sqlalchemy as sa
 
     dialect = connection.dialect

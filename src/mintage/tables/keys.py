@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 import sys
 from array import array
+from decimal import Decimal
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
 from mintage.errors import MintError, ParseError
-from mintage.formats.kinds import listed, snowflakes
+from mintage.formats.kinds import KINDS, listed, snowflakes
 from mintage.tables import InputError
 
 if TYPE_CHECKING:
@@ -38,8 +39,6 @@ def kind_of(scheme: str, layout: snowflake.Layout | None = None) -> Kind:
     :param layout: of snowflake; ``None`` for its default layout.
     :raises InputError: there is no such scheme, or it has no layouts.
     """
-    from mintage.formats.kinds import KINDS  # here, as it is slow to import and the command line needs it seldom
-
     if scheme not in KINDS:
         raise InputError(f"the scheme is {scheme!a:.80}; it must be {listed(KINDS, 'or')}")
     kind = KINDS[scheme]
@@ -123,8 +122,8 @@ class Reader:
         :raises MintError: the value is no ID; :class:`~mintage.errors.FieldError` if it is an integer outside the
             layout.
         """
-        if not isinstance(value, (str, bytes, int)):
-            value = _as_integer(value)
+        if isinstance(value, Decimal) and value.is_finite() and abs(value) < 2**64 and value == int(value):
+            value = int(value)
         if isinstance(value, str) and not value.isascii():
             raise ParseError(f"{value[:_QUOTED_CHARACTERS]!a} is no {self.kind.name}", code="parse.character")
         read = self.kind.read(self._uuid(value) if isinstance(value, str) else value)
@@ -164,11 +163,3 @@ class Reader:
     def sorts_by_time(self, key: bytes) -> bool:
         """Return True if the ID of a key is one of those that sort by time."""
         return not self.has_unsorted_ids or key[6] >> 4 == 7
-
-
-def _as_integer(value: object) -> object:
-    """Return a ``Decimal`` without a fraction as an integer, and any other value as it is."""
-    from decimal import Decimal
-
-    is_integer = isinstance(value, Decimal) and value.is_finite() and abs(value) < 2**64 and value == int(value)
-    return int(value) if is_integer else value  # type: ignore[call-overload]

@@ -8,6 +8,7 @@ from __future__ import annotations
 import codecs
 import os
 from contextlib import closing, contextmanager, nullcontext
+from itertools import islice
 from typing import TYPE_CHECKING, Any, BinaryIO, Final, NamedTuple
 
 from mintage.errors import ConfigError, ParseError, StoreError
@@ -21,9 +22,9 @@ if TYPE_CHECKING:
 __all__ = ["Source", "connect", "open_csv", "open_parquet", "open_table", "open_text", "read_lines"]
 
 BATCH_ROWS: Final = 65_536
-READ_BYTES: Final = 1 << 19
 MAX_LINE_BYTES: Final = 4096
 """Bytes of a line that are read; no ID has as many."""
+_UTF_16: Final = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
 class Source(NamedTuple):
@@ -89,9 +90,7 @@ def open_text(file: str | BinaryIO) -> Iterator[Source]:
 
 
 def read_lines(stream: BinaryIO) -> Iterator[list[str]]:
-    r"""Yield the lines of a stream in batches, without the space around each.
-
-    Of a line that is longer than any ID, only the start is kept in memory.
+    r"""Yield the lines of a stream in batches, as :func:`each_line` does one by one.
 
     >>> import io
     >>> from mintage.tables.verify import verify
@@ -100,41 +99,28 @@ def read_lines(stream: BinaryIO) -> Iterator[list[str]]:
 
     :raises ParseError: ``parse.unknown``: the text is in UTF-16.
     """
-    pending, is_cut, is_first = b"", False, True
-    while chunk := stream.read(READ_BYTES):
+    # So few that they do not fill the memory, however long they are.
+    for at, batch in enumerate(_batches(each_line(stream), BATCH_ROWS // 16)):
+        if not at and batch[0].encode("utf-8", "surrogateescape").startswith(_UTF_16):
+            raise ParseError("the text is in UTF-16; save it in UTF-8", code="parse.unknown")
+        yield batch
+
+
+def _batches(values: Iterator[str], size: int) -> Iterator[list[str]]:
+    while batch := list(islice(values, size)):
+        yield batch
+
+
+def each_line(stream: BinaryIO) -> Iterator[str]:
+    """Yield the lines of a stream, without the space around each; of a line longer than any ID, only the start."""
+    is_first = True
+    while line := stream.readline(MAX_LINE_BYTES):
+        part = line
+        while not part.endswith(b"\n") and (part := stream.readline(MAX_LINE_BYTES)):
+            pass
         if is_first:
-            chunk, is_first = without_mark(chunk), False
-        if is_cut:
-            _, end, chunk = chunk.partition(b"\n")
-            if not end:
-                continue
-            pending, is_cut = pending + end, False
-        complete, end, pending = (pending + chunk).rpartition(b"\n")
-        if len(pending) > MAX_LINE_BYTES:
-            pending, is_cut = pending[:MAX_LINE_BYTES], True
-        if end:
-            yield from _split(complete)
-    if pending:
-        yield from _split(pending)
-
-
-def without_mark(start: bytes) -> bytes:
-    r"""Return the first bytes of a text without the byte order mark that Excel and others write.
-
-    >>> without_mark(b"\xef\xbb\xbf17")
-    b'17'
-
-    :raises ParseError: ``parse.unknown``: it is the mark of UTF-16.
-    """
-    if start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        raise ParseError("the text is in UTF-16; save it in UTF-8", code="parse.unknown")
-    return start.removeprefix(codecs.BOM_UTF8)
-
-
-def _split(text: bytes) -> Iterator[list[str]]:
-    lines = text.decode("utf-8", "surrogateescape").split("\n")
-    for at in range(0, len(lines), BATCH_ROWS):
-        yield [line.strip() for line in lines[at : at + BATCH_ROWS]]
+            line, is_first = line.removeprefix(codecs.BOM_UTF8), False  # which Excel and others write
+        yield line.decode("utf-8", "surrogateescape").strip()
 
 
 # --- CSV ----------------------------------------------------------------------------------------------------------
@@ -168,7 +154,7 @@ def open_csv(file: str | BinaryIO, column: str) -> Iterator[Source]:
             rows = _csv_rows(reader)
             header = next(rows, [])
             at = header.index(_only(column, header))
-            yield Source(_cells(rows, at, len(header)), *progress)
+            yield Source(_batches(_cells(rows, at, len(header)), BATCH_ROWS // 4), *progress)
         finally:
             text.detach()
 
@@ -185,23 +171,16 @@ def _csv_rows(reader: Any) -> Iterator[list[str]]:
         raise ParseError(f"the row that begins in line {line + 1} is not CSV: {error}", code="parse.unknown") from None
 
 
-def _cells(rows: Iterator[list[str]], at: int, width: int) -> Iterator[list[str]]:
-    """Yield the cells of a column in batches; a missing cell is empty.
+def _cells(rows: Iterator[list[str]], at: int, width: int) -> Iterator[str]:
+    """Yield the cells of a column; a missing cell is empty.
 
     :raises ParseError: ``parse.unknown``: a row has more cells than the header, so the cell of the column is not clear.
     """
-    from itertools import count, islice
-
-    for first in count(0, BATCH_ROWS // 4):
-        cells: list[str] = []
-        for row in islice(rows, BATCH_ROWS // 4):
-            if len(row) > width and any(row[width:]):
-                message = f"row {first + len(cells) + 1} has {len(row)} fields, and the header {width}"
-                raise ParseError(message, code="parse.unknown")
-            cells.append(row[at] if at < len(row) else "")
-        if not cells:
-            return
-        yield cells
+    for number, row in enumerate(rows, 1):
+        if len(row) > width and any(row[width:]):
+            message = f"row {number} has {len(row)} fields, and the header {width}"
+            raise ParseError(message, code="parse.unknown")
+        yield row[at] if at < len(row) else ""
 
 
 def _only(name: str, names: Sequence[str]) -> str:
@@ -351,25 +330,44 @@ def open_table(
     with connect(url) as connection:
         import sqlalchemy as sa
 
-        try:
-            found = sa.Table(table, sa.MetaData(), schema=schema, autoload_with=connection)
-        except sa.exc.NoSuchTableError:
-            raise InputError(f"there is no table {table!a:.80}") from None
-        order = [order_by] if isinstance(order_by, str) else list(order_by or ())
-        for each in (column, *order):
-            if each not in found.c:
-                columns = ", ".join(found.c.keys())
-                raise InputError(f"table {found.name!a} has no column {each!a:.80}: it has {columns:.200}")
+        found = reflect(connection, table, schema)
+        names = [order_by] if isinstance(order_by, str) else list(order_by or ())
+        ids, *order = (find_column(found, each) for each in (column, *names))
         if connection.dialect.name == "sqlite":
             driver = connection.connection.driver_connection
             driver.text_factory = lambda text: text.decode("utf-8", "surrogateescape")
         # Keep the driver's values: SQLAlchemy would round numbers of SQLite.
-        query = sa.select(sa.type_coerce(found.c[column], sa.types.NullType()))
+        query = sa.select(sa.type_coerce(ids, sa.types.NullType()))
         if order:
-            query = query.order_by(*(found.c[each] for each in order), *found.primary_key)
+            query = query.order_by(*order, *found.primary_key)
         total = connection.scalar(sa.select(sa.func.count()).select_from(found)) if is_counted else 0
         rows = connection.execution_options(yield_per=BATCH_ROWS // 4).execute(query)
         yield Source(map(list, rows.scalars().partitions()), total)
+
+
+def reflect(connection: Any, name: str, schema: str | None) -> Any:
+    """Return a table as the database describes it.
+
+    :raises InputError: there is none.
+    """
+    import sqlalchemy as sa
+
+    try:
+        return sa.Table(name, sa.MetaData(), schema=schema, autoload_with=connection)
+    except sa.exc.NoSuchTableError:
+        raise InputError(f"there is no table {name!a:.80}") from None
+
+
+def find_column(table: Any, name: str) -> Any:
+    """Return a column of a table.
+
+    :raises InputError: there is none.
+    """
+    if name not in table.c:
+        raise InputError(
+            f"table {table.name!a:.80} has no column {name!a:.80}: it has {', '.join(table.c.keys()):.200}"
+        )
+    return table.c[name]
 
 
 def _check_exists(url: str) -> None:

@@ -71,18 +71,20 @@ class Report:
     (True, 3, 2, 1)
     >>> [finding for finding in report.findings if finding.count]
     [<Finding duplicates: 1>]
-
-    :param findings: what :attr:`findings` returns.
     """
 
-    def __init__(self, rows: int, ids: int, empty: int, findings: Sequence[Finding]) -> None:
-        self.rows = rows
+    def __init__(self, *, is_sorted: bool, has_time: bool) -> None:
+        self.rows = 0
         """The number of rows that were read."""
-        self.ids = ids
+        self.ids = 0
         """The number of rows with an ID."""
-        self.empty = empty
+        self.empty = 0
         """The number of rows without a value: ``None`` or empty text."""
-        self.duplicates, self.unreadable, self.layout, self.window, self.disorder = findings
+        self.duplicates = Finding("duplicates")
+        self.unreadable = Finding("unreadable")
+        self.layout = Finding("outside their layout")
+        self.window = Finding("outside the window", is_checked=has_time)
+        self.disorder = Finding("out of order", is_mistake=is_sorted, is_checked=has_time)
 
     @property
     def findings(self) -> tuple[Finding, ...]:
@@ -147,17 +149,8 @@ class Check:
         self._low, self._high = _window(reader, earliest, latest, is_sorted=is_sorted)
         self._finder = DuplicateFinder(reader.width, DuplicateFinder.limit(memory_bytes, reader.width), directory)
         self._previous: bytes | None = None
-        self._empty = 0
-        self.rows = 0
-        """The number of rows so far."""
-        self.ids = 0
-        """The number of rows with an ID so far."""
-        has_time = reader.kind.has_time
-        self._duplicates = Finding("duplicates")
-        self._unreadable = Finding("unreadable")
-        self._layout = Finding("outside their layout")
-        self._window = Finding("outside the window", is_checked=has_time)
-        self._disorder = Finding("out of order", is_mistake=is_sorted, is_checked=has_time)
+        self.report = Report(is_sorted=is_sorted, has_time=reader.kind.has_time)
+        """The report so far, without the duplicates."""
 
     @property
     def row_bytes(self) -> int:
@@ -166,11 +159,11 @@ class Check:
 
     def add(self, values: Sequence[object]) -> None:
         """Read the next rows. ``None`` and empty text are rows without an ID."""
-        rows: Sequence[int] = range(self.rows + 1, self.rows + len(values) + 1)
-        self.rows += len(values)
+        rows: Sequence[int] = range(self.report.rows + 1, self.report.rows + len(values) + 1)
+        self.report.rows += len(values)
         if None in values or "" in values:
             present = [(row, value) for row, value in zip(rows, values, strict=True) if value not in (None, "")]
-            self._empty += len(values) - len(present)
+            self.report.empty += len(values) - len(present)
             rows, values = [row for row, _ in present], [value for _, value in present]
         if not values:
             return
@@ -180,7 +173,7 @@ class Check:
             rows, keys = [row for row, _ in read], b"".join(key for _, key in read)
         if not keys:
             return
-        self.ids += len(rows)
+        self.report.ids += len(rows)
         self._finder.add(keys, rows)
         if self._reader.kind.has_time:
             self._check_times(keys, rows)
@@ -189,7 +182,7 @@ class Check:
         try:
             return self._reader.key(value)
         except MintError as error:
-            finding = self._layout if isinstance(error, FieldError) else self._unreadable
+            finding = self.report.layout if isinstance(error, FieldError) else self.report.unreadable
             finding.add(row=row, value=shorten(value), error=str(error))
         return None
 
@@ -208,13 +201,13 @@ class Check:
         if (low is not None and in_order[0] < low) or (high is not None and in_order[-1] > high):
             for row, key in zip(rows, each, strict=True):
                 if (low is not None and key < low) or (high is not None and key > high):
-                    self._window.add(row=row, id=reader.text(key))
+                    self.report.window.add(row=row, id=reader.text(key))
 
     def _check_order(self, each: Sequence[bytes], rows: Sequence[int]) -> None:
         before = self._previous
         for row, key in zip(rows, each, strict=True):
             if before is not None and key < before:
-                self._disorder.add(row=row, id=self._reader.text(key), after=self._reader.text(before))
+                self.report.disorder.add(row=row, id=self._reader.text(key), after=self._reader.text(before))
             before = key
 
     def finish(self, report: Callable[[int], None] | None = None) -> Report:
@@ -222,12 +215,12 @@ class Check:
 
         :param report: a function that is called with the number of IDs that are compared so far.
         """
-        self._duplicates.count, first = self._finder.find(report)
+        found = self.report.duplicates
+        found.count, first = self._finder.find(report)
         for each in first:
             example = {"id": self._reader.text(each.key), "rows": each.rows, "times": each.times}
-            self._duplicates.examples.append(example)
-        findings = self._duplicates, self._unreadable, self._layout, self._window, self._disorder
-        return Report(self.rows, self.ids, self._empty, findings)
+            found.examples.append(example)
+        return self.report
 
     def __enter__(self) -> Self:
         return self

@@ -39,5 +39,5 @@ def positions_of(data: bytes, place: bytes) -> set[int]:
 
 def cpu_s(worker: Worker) -> float:
     """Return the processor time that a worker has used."""
-    fields = Path(f"/proc/{worker.pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
+    fields = Path(f"/proc/{worker.process.pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")

@@ -388,9 +388,9 @@ def process_stopped(server: Server | None, directory: Path) -> Row:
     with Crew(directory, url_of(server, directory), schemes=LEASES, nodes=1, max_wait_ms=10_000, anew=False) as crew:
         [sleeper] = crew.start_minting(1)
         sleeper.wait_for_more(1000)
-        sleeper.signal(signal.SIGSTOP)
+        sleeper.process.send_signal(signal.SIGSTOP)
         [heir] = crew.start_minting(1)
-        sleeper.signal(signal.SIGCONT)
+        sleeper.process.send_signal(signal.SIGCONT)
         sleeper.wait_for("ended")
         assert [ended["code"] for ended in sleeper.said("ended")] == ["lease.lost"]
         heir.wait_for_more(1000)
@@ -404,10 +404,10 @@ def process_stopped_and_moves(server: Server | None, directory: Path) -> Row:
     with Crew(directory, url_of(server, directory), **orders) as crew:
         [sleeper] = crew.start_minting(1)
         sleeper.wait_for_more(1000)
-        sleeper.signal(signal.SIGSTOP)
+        sleeper.process.send_signal(signal.SIGSTOP)
         # One takes the unused number, the other the sleeper's.
         heirs = crew.start_minting(2)
-        sleeper.signal(signal.SIGCONT)
+        sleeper.process.send_signal(signal.SIGCONT)
         heirs[0].stop()
         sleeper.wait_for_more(1000)
         crew.stop()

@@ -23,7 +23,7 @@ from mintage.server.config.sources import unknown
 from mintage.server.config.values import BURST, HASH, RATE, Place, Values, settings_of, table, wrong
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Collection, Iterable, Mapping
 
     from mintage._core.lane import Bucket
 
@@ -39,8 +39,6 @@ RIGHTS: Final = {
 }
 """Every right, and the requests that it allows."""
 _NAMELESS: Final = ("metrics", "admin")
-_EVERYTHING: Final = ("",)
-"""The prefixes that match all names."""
 
 _KEY_NAME: Final = r"[A-Za-z0-9][A-Za-z0-9._:@-]{0,63}"
 _PATTERN: Final = r"(?:[A-Za-z0-9][A-Za-z0-9._:@-]{0,127})?\*?"
@@ -145,40 +143,30 @@ KEYS: Final = table(_KEY.text, _KEY, _check_keys, is_secret=True)
 # --- callers ----------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(eq=False)
 class Caller:
     """The caller of a request: a key by its name, or ``""`` for anybody if no keys are configured."""
 
     name: str
+    rights: Mapping[str, Collection[str]] = field(repr=False)
+    """The rights by pattern."""
     bucket: Bucket | None = None
     """The bucket that limits the key's rate; ``None``: any rate."""
-    _names: Mapping[str, frozenset[str]] = field(default_factory=dict, repr=False)
-    _prefixes: Mapping[str, tuple[str, ...]] = field(default_factory=dict, repr=False)
+
+    def __post_init__(self) -> None:
+        self._names: defaultdict[str, set[str]] = defaultdict(set)
+        self._prefixes: dict[str, tuple[str, ...]] = {}
+        for pattern, granted in self.rights.items():
+            for right in RIGHTS if "admin" in granted else granted:
+                if pattern.endswith("*"):
+                    self._prefixes[right] = (*self._prefixes.get(right, ()), pattern[:-1])
+                else:
+                    self._names[right].add(pattern)
 
     @classmethod
     def anybody(cls) -> Caller:
         """Return the caller of a service without keys, which has every right but ``admin``."""
-        return cls("", None, {}, {right: _EVERYTHING for right in RIGHTS if right != "admin"})
-
-    @classmethod
-    def of(cls, name: str, rights: Mapping[str, Iterable[str]], bucket: Bucket | None = None) -> Caller:
-        """Return the caller of a key; ``rights`` are the rights by pattern."""
-        names: defaultdict[str, set[str]] = defaultdict(set)
-        prefixes: defaultdict[str, set[str]] = defaultdict(set)
-        for pattern, granted in rights.items():
-            for right in granted:
-                if pattern.endswith("*"):
-                    prefixes[right].add(pattern[:-1])
-                else:
-                    names[right].add(pattern)
-        if "admin" in prefixes:
-            return cls(name, bucket, {}, dict.fromkeys(RIGHTS, _EVERYTHING))
-        return cls(
-            name,
-            bucket,
-            {right: frozenset(found) for right, found in names.items()},
-            {right: tuple(sorted(found)) for right, found in prefixes.items()},
-        )
+        return cls("", {"*": [right for right in RIGHTS if right != "admin"]})
 
     def may(self, right: str, name: str) -> bool:
         """Return True if the caller has a right for a name; ``""`` for a right that needs none."""
@@ -186,7 +174,7 @@ class Caller:
 
     def may_any(self, right: str) -> bool:
         """Return True if the caller has a right for at least one name."""
-        return bool(self._prefixes.get(right) or self._names.get(right))
+        return right in self._prefixes or right in self._names
 
     def check(self, right: str, name: str) -> None:
         """Refuse a caller that does not have a right for a name.
@@ -214,7 +202,7 @@ class Keys:
 
                 rate = key.rate / workers
                 bucket = Bucket(rate, key.burst or max(1, round(rate)))
-            self._callers[key.hash] = Caller.of(name, key.rights, bucket)
+            self._callers[key.hash] = Caller(name, key.rights, bucket)
 
     def find(self, token: str | bytes | None) -> Caller:
         """Return the caller of a key; anybody if no keys are configured.

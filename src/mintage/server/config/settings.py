@@ -131,7 +131,7 @@ class Settings:
         return cls(**{name: each.values.parse(*found[name]) for name, each in settings.items() if name in found})
 
     def __post_init__(self) -> None:
-        if self.http == OFF and self.redis == OFF:
+        if not self.addresses:
             raise wrong("http and redis are both off: nothing would be served")
         if (self.tls_cert is None) != (self.tls_key is None):
             given, missing = ("tls_cert", "tls_key") if self.tls_cert else ("tls_key", "tls_cert")
@@ -147,8 +147,8 @@ class Settings:
                 f"snowflake_nodes {self.snowflake_nodes} is outside 0..{self.layout.nodes - 1}, the node numbers of "
                 f"the layout {self.snowflake_layout!a}"
             )
-        for name, address in (("http", self.http_address), ("redis", self.redis_address)):
-            if address and not is_loopback(address[0]) and not self.keys and not self.insecure:
+        for name, (host, _) in self.addresses.items():
+            if not is_loopback(host) and not self.keys and not self.insecure:
                 raise ConfigError(
                     f"{name} {getattr(self, name)} can be reached from beyond this machine, and no keys are "
                     "configured: configure keys, or pass --insecure",
@@ -156,14 +156,10 @@ class Settings:
                 )
 
     @property
-    def http_address(self) -> tuple[str, int] | None:
-        """The host and port of HTTP; ``None`` if it is off."""
-        return None if self.http == OFF else host_and_port(self.http)
-
-    @property
-    def redis_address(self) -> tuple[str, int] | None:
-        """The host and port of the Redis protocol; ``None`` if it is off."""
-        return None if self.redis == OFF else host_and_port(self.redis)
+    def addresses(self) -> dict[str, tuple[str, int]]:
+        """The host and port of each interface that is on, ``http`` and ``redis``."""
+        found = {"http": self.http, "redis": self.redis}
+        return {name: host_and_port(address) for name, address in found.items() if address != OFF}
 
     @property
     def layout(self) -> snowflake.Layout:

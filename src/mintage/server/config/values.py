@@ -227,13 +227,6 @@ def read_nodes(text: str) -> list[range] | None:
     return node_ranges(found)
 
 
-def _is_nodes(text: str) -> bool:
-    try:
-        return read_nodes(text) is not None
-    except ConfigError as error:
-        raise wrong(str(error)) from error
-
-
 YES_OR_NO: Final = Values("true or false", lambda value: type(value) is bool, read=_read_bool)
 RATE: Final = integers(0, 10**9)
 BURST: Final = replace(RATE, unset="the rate")
@@ -251,7 +244,10 @@ LAYOUT: Final = Values(
     "LAYOUT",
 )
 NODES: Final = Values(
-    "FIRST..LAST, such as 512..1023, or several, such as 0..15,32..47,900", _text(_is_nodes), "RANGES", unset="all"
+    "FIRST..LAST, such as 512..1023, or several, such as 0..15,32..47,900",
+    _text(lambda nodes: read_nodes(nodes) is not None),
+    "RANGES",
+    unset="all",
 )
 TRACE_HEADER: Final = Values("1 to 64 letters, digits and -", _text(_is_trace_header), "NAME")
 HASH: Final = Values(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import resource
 import signal
+import socket
 import sys
 from contextlib import suppress
 from functools import partial
@@ -17,19 +18,22 @@ import uvloop
 from mintage.errors import ConfigError, StoreError
 from mintage.installation import install_line
 from mintage.protocol.url import StoreUrl
+from mintage.server.config.sources import variable
 from mintage.server.config.values import is_loopback
 from mintage.server.core import logs
 from mintage.server.loop import tls
 from mintage.server.process.drain import drop_unwritten_log, force_exit
-from mintage.server.process.listeners import Listeners
-from mintage.server.process.signals import IGNORED
 from mintage.server.process.supervisor import Supervisor
-from mintage.server.process.worker import work
+from mintage.server.process.worker import IGNORED, work
 from mintage.store import STORE_KINDS, load_driver
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from mintage.server.config.settings import Settings
 
+BACKLOG: Final = 2048
+"""The most connections of a listener that wait to be accepted."""
 #: The most files that a worker has open beside its connections.
 _OWN_FILES: Final = 256
 
@@ -58,9 +62,9 @@ def serve(settings: Settings) -> int:
     url = StoreUrl.parse(settings.store_url)
     _import_drivers(url)
     _check_store(settings)
-    _refuse_itself(url, settings.http_address)
-    listeners = Listeners.bind(settings)
-    _allow_files(len(listeners.bound()) * settings.max_connections + _OWN_FILES)
+    _refuse_itself(url, settings.addresses.get("http"))
+    listeners = bind(settings)
+    _allow_files(len(listeners) * settings.max_connections + _OWN_FILES)
     announce = partial(_announce, settings, url, listeners)
     if settings.workers > 1:
         code = Supervisor(settings, listeners, announce).run()
@@ -73,11 +77,7 @@ def serve(settings: Settings) -> int:
 
 
 def _check_store(settings: Settings) -> None:
-    """Open the store, which makes the directory of the registry.
-
-    :raises ConfigError: ``config.setting``: it cannot be made; ``config.driver``, ``config.store``.
-    :raises StoreError: ``store.unavailable``: it cannot be made now, as on a full disk.
-    """
+    """Open the store, which makes the directory of the registry."""
     try:
         settings.open_store().close()
     except StoreError as error:
@@ -120,6 +120,46 @@ def _refuse_itself(url: StoreUrl, address: tuple[str, int] | None) -> None:
             raise ConfigError(f"store {url} is this service itself: name the store behind it", code="config.setting")
 
 
+def bind(settings: Settings) -> Mapping[str, socket.socket]:
+    """Bind the addresses of the settings.
+
+    :raises ConfigError: ``config.setting``: an address cannot be listened on.
+    """
+    return {name: _bind(name, *address) for name, address in settings.addresses.items()}
+
+
+def addresses(listeners: Mapping[str, socket.socket]) -> dict[str, str]:
+    """Return the actual host and port of each interface, as ``host:port``."""
+    return {name: _shown(each) for name, each in listeners.items()}
+
+
+def _shown(listener: socket.socket) -> str:
+    host, port = listener.getsockname()[:2]
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+def _bind(name: str, host: str, port: int) -> socket.socket:
+    try:
+        # As bytes: to encode a text, Python imports the tables of internationalized names.
+        (family, kind, number, _, place), *_ = socket.getaddrinfo(host.encode("ascii"), port, type=socket.SOCK_STREAM)
+        listener = socket.socket(family, kind, number)
+        try:
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listener.bind(place)
+            listener.listen(BACKLOG)
+        except OSError:
+            listener.close()
+            raise
+    except OSError as error:
+        raise ConfigError(
+            f"{name} {host}:{port} cannot be listened on: {error.strerror or error}: take another address, "
+            f"with --{name} or {variable(name)}",
+            code="config.setting",
+        ) from error
+    listener.setblocking(False)
+    return listener
+
+
 def _allow_files(needed: int) -> None:
     """Raise this process's limit of open files, which its workers inherit, as far as the system allows."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -132,11 +172,11 @@ def _allow_files(needed: int) -> None:
         _log.info("few open files", allowed=limit, needed=needed)
 
 
-def _announce(settings: Settings, url: StoreUrl, listeners: Listeners) -> None:
+def _announce(settings: Settings, url: StoreUrl, listeners: Mapping[str, socket.socket]) -> None:
     """Log the addresses, and print commands to try on a terminal."""
     from mintage import __version__
 
-    addresses = listeners.addresses()
+    bound = addresses(listeners)
     _log.info(
         "serving",
         version=__version__,
@@ -145,25 +185,25 @@ def _announce(settings: Settings, url: StoreUrl, listeners: Listeners) -> None:
         store=str(url),
         keys=len(settings.keys),
         auto_create=settings.creates,
-        **addresses,
+        **bound,
     )
     if not logs.is_console(settings):
         return
     scheme = "https" if settings.tls_cert is not None else "http"
-    service = f"{scheme}://{addresses.get('http', '')}"
+    service = f"{scheme}://{bound.get('http', '')}"
     lines = []
-    if "http" in addresses:
+    if "http" in bound:
         lines.append(f"""curl -d '{{"serviceName": "orders", "count": 3}}' {service}/alloc""")
-    if "redis" in addresses:
-        host, _, port = addresses["redis"].rpartition(":")
+    if "redis" in bound:
+        host, _, port = bound["redis"].rpartition(":")
         at = "" if host == "127.0.0.1" else f"-h {host.strip('[]')} "
         lines.append(f"redis-cli {at}-p {port} INCR orders")
-    if "http" in addresses:
+    if "http" in bound:
         import shlex
 
         # The full path, as another terminal may not have activated the virtual environment.
         python = shlex.quote(sys.executable)
         lines.append(f"""{python} -c 'import mintage; print(mintage.Client("{service}").next("orders"))'""")
     print("\nTry it:", *lines, sep="\n  ", end="\n\n", flush=True)
-    if "http" in addresses:
+    if "http" in bound:
         print(f"Or open {service}/ in a browser. Ctrl-C stops it.\n", flush=True)

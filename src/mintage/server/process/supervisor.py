@@ -24,8 +24,7 @@ from mintage.platform.machine import can_fork
 from mintage.server.core.journal import DIRECTORY
 from mintage.server.core.otlp import STOP_S
 from mintage.server.process.drain import FLUSH_TIMEOUT_S, SHUTDOWN_TIMEOUT_S
-from mintage.server.process.signals import IGNORED, STOPPING, log_ignored
-from mintage.server.process.worker import import_all, run_worker
+from mintage.server.process.worker import IGNORED, STOPPING, import_all, log_ignored, run_worker
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -33,7 +32,6 @@ if TYPE_CHECKING:
 
     from mintage.server.config.settings import Settings
     from mintage.server.loop.spread import Share, Shares
-    from mintage.server.process.listeners import Listeners
 
 _log = structlog.get_logger("mintage.server")
 
@@ -50,7 +48,7 @@ class _Worker:
     def __init__(
         self,
         settings: Settings,
-        listeners: Listeners,
+        listeners: Mapping[str, socket.socket],
         inherited: Sequence[Pipe | socket.socket],
         shares: Mapping[str, Share] | None,
     ) -> None:
@@ -110,7 +108,9 @@ class Supervisor:
     :param announce: called once all workers serve.
     """
 
-    def __init__(self, settings: Settings, listeners: Listeners, announce: Callable[[], None]) -> None:
+    def __init__(
+        self, settings: Settings, listeners: Mapping[str, socket.socket], announce: Callable[[], None]
+    ) -> None:
         self._settings = settings
         self._listeners = listeners
         self._announce = announce
@@ -223,7 +223,7 @@ class Supervisor:
         """Stop all workers, and return 0 if all of them ended as they should."""
         from multiprocessing import connection
 
-        for listener in self._listeners.bound().values():
+        for listener in self._listeners.values():
             listener.close()
         limits = self._settings.grace_ms / 1000, FLUSH_TIMEOUT_S, SHUTDOWN_TIMEOUT_S, STOP_S, _PAUSE_S
         deadline = time.monotonic() + sum(limits)

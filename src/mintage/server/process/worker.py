@@ -9,7 +9,7 @@ import signal
 import sys
 from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import structlog
 import uvloop
@@ -18,7 +18,6 @@ from mintage.errors import CATALOGUE, MintError
 from mintage.server.core import logs, otlp
 from mintage.server.loop import tls
 from mintage.server.process.drain import drain, drop_unwritten_log, force_exit, give_all_back
-from mintage.server.process.signals import IGNORED, STOPPING, log_ignored
 
 if TYPE_CHECKING:
     import socket
@@ -29,7 +28,15 @@ if TYPE_CHECKING:
     from mintage.server.core.service import Service
     from mintage.server.loop.accept import Server
     from mintage.server.loop.spread import Share
-    from mintage.server.process.listeners import Listeners
+
+STOPPING: Final = (signal.SIGTERM, signal.SIGINT, signal.SIGQUIT)
+"""Each of these signals stops the service gracefully; a second one ends the grace period at once."""
+IGNORED: Final = (signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
+"""Signals that make other servers read their configuration again, and that end a process by default."""
+#: The pause between two trims of the heap, which take some milliseconds.
+_TRIM_INTERVAL_S: Final = 5.0
+#: The memory of fewer closed connections is not worth a trim.
+_MANY: Final = 64
 
 _log = structlog.get_logger("mintage.server")
 
@@ -44,13 +51,12 @@ def import_all() -> None:
     from mintage.server.http import app  # noqa: F401
     from mintage.server.http import protocol as http  # noqa: F401
     from mintage.server.loop import accept  # noqa: F401
-    from mintage.server.process import heap  # noqa: F401
     from mintage.server.resp import protocol  # noqa: F401
 
 
 async def work(
     settings: Settings,
-    listeners: Listeners,
+    listeners: Mapping[str, socket.socket],
     announce: Callable[[], None],
     parent: Pipe | None = None,
     shares: Mapping[str, Share] | None = None,
@@ -59,7 +65,6 @@ async def work(
     import_all()
     from mintage.server.core.health import every
     from mintage.server.core.service import Service
-    from mintage.server.process.heap import TRIM_INTERVAL_S, Heap
 
     loop = asyncio.get_running_loop()
     stop, hurry = asyncio.Event(), asyncio.Event()
@@ -93,7 +98,7 @@ async def work(
         asyncio.create_task(service.probe.run()),
         asyncio.create_task(every(1.0, partial(_gather, service))),
         asyncio.create_task(every(1.0, partial(_check_timeouts, service))),
-        asyncio.create_task(every(TRIM_INTERVAL_S, Heap(service, servers).trim)),
+        asyncio.create_task(every(_TRIM_INTERVAL_S, _Heap(service, servers).trim)),
     ]
     if parent is not None:
         tasks.append(asyncio.create_task(every(1.0, partial(_beat, parent))))
@@ -111,7 +116,9 @@ async def work(
     _log.info("stopped", pid=os.getpid())
 
 
-def listen(service: Service, listeners: Listeners, shares: Mapping[str, Share] | None = None) -> list[Server]:
+def listen(
+    service: Service, listeners: Mapping[str, socket.socket], shares: Mapping[str, Share] | None = None
+) -> list[Server]:
     """Accept connections from now on, and return the servers."""
     from mintage.server.http.app import create_app
     from mintage.server.http.protocol import HttpProtocol
@@ -126,13 +133,38 @@ def listen(service: Service, listeners: Listeners, shares: Mapping[str, Share] |
     context = tls.server_context(settings.tls_cert, settings.tls_key, settings.tls_client_ca)
     most, timeout_s = settings.max_connections, settings.request_timeout_ms / 1000
     servers: list[Server] = []
-    for name, listener in listeners.bound().items():
+    for name, listener in listeners.items():
         how = listener, makers[name], settings.workers, shares[name] if shares else None
         if context is None:
             servers.append(Server(*how))
         else:
             servers.append(tls.TlsServer(*how, service.connections[name], most, context, timeout_s))
     return servers
+
+
+class _Heap:
+    """The memory of closed connections.
+
+    The C library keeps freed memory that lies between blocks in use: a third of a megabyte for each of many half open
+    TLS connections, long after they are closed.
+    """
+
+    def __init__(self, service: Service, servers: Sequence[Server]) -> None:
+        self._connections = service.connections.values()
+        self._servers = servers
+        self._accepted = 0
+
+    async def trim(self) -> None:
+        """Return free memory to the system if, of many connections since the last time, at least half are closed."""
+        accepted = sum(server.accepted for server in self._servers)
+        came, are_open = accepted - self._accepted, sum(map(len, self._connections))
+        if came >= _MANY and are_open <= came // 2:
+            self._accepted = accepted
+            import ctypes
+
+            # Other C libraries than glibc have no such function.
+            with suppress(AttributeError, OSError):
+                ctypes.CDLL(None).malloc_trim(0)
 
 
 async def _gather(service: Service) -> None:
@@ -168,6 +200,16 @@ def _read_parent(loop: asyncio.AbstractEventLoop, parent: Pipe, stop: asyncio.Ev
         stop.set()
 
 
+def log_ignored(number: int) -> None:
+    """Log a signal that the service ignores."""
+    _log.warning(
+        "signal ignored",
+        pid=os.getpid(),
+        signal=signal.Signals(number).name,
+        hint="settings are read at the start only; SIGTERM stops the service",
+    )
+
+
 def _note_ignored(loop: asyncio.AbstractEventLoop, number: int, _: object) -> None:
     """Log a signal from the loop, as the handler may interrupt the writing of another line."""
     # The loop is closed at the end of the process.
@@ -177,7 +219,7 @@ def _note_ignored(loop: asyncio.AbstractEventLoop, number: int, _: object) -> No
 
 def run_worker(
     settings: Settings,
-    listeners: Listeners,
+    listeners: Mapping[str, socket.socket],
     parent: Pipe,
     inherited: Sequence[Pipe | socket.socket],
     shares: Mapping[str, Share] | None,
