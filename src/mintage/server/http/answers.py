@@ -86,16 +86,23 @@ class Facts:
     form: Callable[[Facts, MintError], Response] = problem
     """The function that makes the interface's error answers."""
 
+    def note(self, error: MintError) -> dict[str, str]:
+        """Record an error, and return the headers of the answer for it."""
+        self.code, self.reason = error.code, str(error)
+        headers = {}
+        if isinstance(error, TransientError) and error.retry_after_ms is not None:
+            headers["Retry-After"] = str(-(-error.retry_after_ms // 1000))
+        if error.code == "request.key":
+            headers["WWW-Authenticate"] = 'Bearer realm="mintage"'
+        if isinstance(error, MethodError):
+            headers["Allow"] = error.allow
+        return headers
+
     def refuse(self, error: MintError) -> Response:
         """Record an error, and return the answer for it."""
-        self.code, self.reason = error.code, str(error)
+        headers = self.note(error)
         answer = self.form(self, error)
-        if isinstance(error, TransientError) and error.retry_after_ms is not None:
-            answer.headers["Retry-After"] = str(-(-error.retry_after_ms // 1000))
-        if error.code == "request.key":
-            answer.headers["WWW-Authenticate"] = 'Bearer realm="mintage"'
-        if isinstance(error, MethodError):
-            answer.headers["Allow"] = error.allow
+        answer.headers.update(headers)
         return answer
 
 

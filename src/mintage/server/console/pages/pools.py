@@ -263,7 +263,7 @@ async def _node(request: Request) -> Response:
     """Answer with the windows of a node number along time."""
     name, query = request.path_params["pool"], Query.of(request)
     check_name(name, "pool")
-    node = _node_of(request.path_params["node"])
+    node = node_of(request.path_params["node"])
     before_ms = query.integer("before", LATEST_MS, 0, LATEST_MS)
     found = await read(request, "describe", name, read_windows, store_of(request), name, node, before_ms)
     if found is None:
@@ -304,7 +304,11 @@ async def _node(request: Request) -> Response:
     )
 
 
-def _node_of(text: str) -> int:
+def node_of(text: str) -> int:
+    """Return a node number in a path.
+
+    :raises RequestError: ``request.path``: it is none.
+    """
     if not (text.isascii() and text.isdigit() and len(text) <= 14 and int(text) < MAX_NODES):
         raise RequestError(f"{shown(text, 40)} is not a node number", code="request.path")
     return int(text)
