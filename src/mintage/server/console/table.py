@@ -18,7 +18,7 @@ from mintage.server.config.values import shown
 from mintage.server.console import text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from mintage.server.console.query import Query
 
@@ -48,25 +48,10 @@ class Column:
     show: Callable[[Any], Any] | None = None
     """Returns what HTML shows in place of the value: a text, or Markup such as a picture."""
 
-
-@dataclass(frozen=True, slots=True)
-class Heading:
-    """The heading of a column, as the template draws it."""
-
-    title: str
-    kind: Kind
-    url: str
-    """The URL of the page sorted by this column; the other way, if it is sorted by it already."""
-    order: Literal["ascending", "descending", "none"]
-
-
-@dataclass(frozen=True, slots=True)
-class Cell:
-    """A cell, as the template draws it."""
-
-    value: Any
-    kind: Kind
-    url: str | None
+    def cell(self, row: Any) -> tuple[Any, Kind, str | None]:
+        """Return the value, the kind and the URL of a cell, as the template draws it."""
+        kind: Kind = "text" if self.show and self.kind not in {"number", "big"} else self.kind
+        return (self.show or self.value)(row), kind, self.link(row) if self.link else None
 
 
 class Table:
@@ -144,33 +129,19 @@ class Table:
         known.sort(key=lambda each: each[0], reverse=self._sort.startswith("-"))
         return [row for _, row in known] + unknown
 
-    @cached_property
-    def headings(self) -> list[Heading]:
-        """The headings of the columns."""
-        found = []
+    @property
+    def headings(self) -> Iterator[tuple[Column, str, Literal["ascending", "descending"] | None]]:
+        """Each column, the URL of the page sorted by it, or the other way if it is already, and its order now."""
         for each in self.columns:
             is_by = each is self._by
             is_up = is_by and not self._sort.startswith("-")
             url = self._link(sort=f"-{each.name}" if is_up else each.name, page=None)
-            found.append(
-                Heading(each.title, each.kind, url, "ascending" if is_up else "descending" if is_by else "none")
-            )
-        return found
+            yield each, url, "ascending" if is_up else "descending" if is_by else None
 
-    @cached_property
-    def cells(self) -> list[list[Cell]]:
-        """The cells of the page's rows."""
-        return [
-            [
-                Cell(
-                    each.show(row) if each.show else each.value(row),
-                    "text" if each.show and each.kind not in {"number", "big"} else each.kind,
-                    each.link(row) if each.link else None,
-                )
-                for each in self.columns
-            ]
-            for row in self.rows[self._first : self._first + self._size]
-        ]
+    @property
+    def page(self) -> Sequence[Any]:
+        """The rows of the page."""
+        return self.rows[self._first : self._first + self._size]
 
     @property
     def _first(self) -> int:
