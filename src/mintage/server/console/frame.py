@@ -22,6 +22,7 @@ from mintage.server.config.keys import token_of
 from mintage.server.config.values import is_loopback, shown
 from mintage.server.console import text
 from mintage.server.console.query import Query, fields_of
+from mintage.server.console.shared import FRESH_S
 from mintage.server.core.origin import foreign
 
 if TYPE_CHECKING:
@@ -109,7 +110,9 @@ def _check_near(request: Request) -> None:
         )
 
 
-async def read(request: Request, right: str, name: str, verb: Callable[..., T], *args: Any, **kwargs: Any) -> T:
+async def read(
+    request: Request, right: str, name: str, verb: Callable[..., T], *args: Any, fresh_s: float = FRESH_S
+) -> T:
     """Return the answer of a verb of the store, if the caller has the right for the name; ``""`` for all names.
 
     All viewers share an answer for five seconds, and for one second on the page after an action. If the store is away,
@@ -122,8 +125,8 @@ async def read(request: Request, right: str, name: str, verb: Callable[..., T], 
     caller(request).check(right, name)
     value: T
     if Query.of(request).values.get("done") in NOTICES:
-        kwargs["fresh_s"] = _JUST_CHANGED_S
-    value, age_s = await request.app.state.reads.read(verb, *args, **kwargs)
+        fresh_s = _JUST_CHANGED_S
+    value, age_s = await request.app.state.reads.read(verb, *args, fresh_s=fresh_s)
     if age_s is not None:
         request.state.stale_s = max(age_s, getattr(request.state, "stale_s", 0.0))
     return value
@@ -183,7 +186,6 @@ def _environment() -> Environment:
     made.filters |= {
         "moment": text.moment,
         "number": text.number,
-        "relative": text.relative,
         "duration": text.duration,
         "short": text.short,
         "exact": escape,
