@@ -1,9 +1,9 @@
-"""The parameters of pages and the fields of forms: read strictly, each with one clear error."""
+"""The URLs of pages, their parameters and the fields of forms: read strictly, each with one clear error."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
-from urllib.parse import parse_qsl, urlencode
+from urllib.parse import parse_qsl, quote, urlencode
 
 from mintage.errors import RequestError
 from mintage.server.config.values import shown
@@ -112,3 +112,14 @@ def fields_of(encoded: bytes, what: str) -> dict[str, str]:
             raise RequestError(f"{shown(name, 60)} has the character NUL", code="request.malformed")
         found[name] = value
     return found
+
+
+def namespace_url(name: str) -> str:
+    """Return the URL of the page of a namespace."""
+    return f"/console/namespaces/{quote(name)}"
+
+
+def pool_url(pool: str, node: int | None = None, **query: object) -> str:
+    """Return the URL of the page of a pool or of one of its node numbers."""
+    path = f"/console/pools/{quote(pool, safe='')}" + ("" if node is None else f"/{node}")
+    return f"{path}?{urlencode(query)}" if query else path

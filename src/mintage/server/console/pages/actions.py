@@ -22,8 +22,7 @@ from mintage.server.config.values import shown
 from mintage.server.console import review
 from mintage.server.console.frame import NOTICES, caller, page, posted, service_of
 from mintage.server.console.pages.pools import node_of
-from mintage.server.console.query import Query
-from mintage.server.console.urls import namespace_url, pool_url
+from mintage.server.console.query import Query, namespace_url, pool_url
 from mintage.server.core.logs import log_change
 
 if TYPE_CHECKING:

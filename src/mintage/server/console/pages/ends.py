@@ -14,9 +14,8 @@ from starlette.routing import Route
 from mintage.formats import catalogue
 from mintage.rules import MAX_INTEGER
 from mintage.server.console.frame import caller, page, read, service_of, store_of
-from mintage.server.console.query import Query
+from mintage.server.console.query import Query, namespace_url, pool_url
 from mintage.server.console.table import Column, Table
-from mintage.server.console.urls import namespace_url, pool_url
 from mintage.server.core.health import DAY_S, Pace, days_left
 
 if TYPE_CHECKING:

@@ -19,11 +19,10 @@ from mintage.server.config.values import shown
 from mintage.server.console.frame import caller, page, read, service_of, store_of
 from mintage.server.console.node_map import STATES, NodeMap, node_map, state_of
 from mintage.server.console.pages.ends import COUNT_S, MOST, POOLS, count_numbers, pool_ends
-from mintage.server.console.query import Query
+from mintage.server.console.query import Query, pool_url
 from mintage.server.console.shared import LONG_PATIENCE_S
 from mintage.server.console.strip import Strip, Window, strip, whole_range, windows_of
 from mintage.server.console.table import Column, Table
-from mintage.server.console.urls import pool_url
 from mintage.store import PAGE
 
 if TYPE_CHECKING:
