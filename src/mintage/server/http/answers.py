@@ -55,20 +55,25 @@ class Json(JSONResponse):
         return write_json(content).encode()
 
 
-def problem(facts: Facts, error: MintError) -> Response:
-    """Return an error as a problem of RFC 9457."""
-    entry = CATALOGUE[error.code]
-    body = {
-        "type": f"urn:mintage:error:{error.code}",
+def problem_members(code: str, detail: str, trace_id: str) -> dict[str, Any]:
+    """Return the members that all problems of RFC 9457 have."""
+    entry = CATALOGUE[code]
+    return {
+        "type": f"urn:mintage:error:{code}",
         "title": entry.meaning,
         "status": entry.http,
-        "detail": str(error),
-        "code": error.code,
-        "trace_id": facts.trace_id,
+        "detail": detail,
+        "code": code,
+        "trace_id": trace_id,
     }
+
+
+def problem(facts: Facts, error: MintError) -> Response:
+    """Return an error as a problem."""
+    body = problem_members(error.code, str(error), facts.trace_id)
     if isinstance(error, TransientError) and error.retry_after_ms is not None:
         body["retry_after_ms"] = error.retry_after_ms
-    return Json(body, entry.http, media_type="application/problem+json")
+    return Json(body, body["status"], media_type="application/problem+json")
 
 
 @dataclass(slots=True)

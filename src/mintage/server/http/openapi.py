@@ -12,7 +12,7 @@ from starlette.routing import Route
 from mintage import __version__
 from mintage._core.lane import MOST_ALLOC, MOST_ALLOC_NAME
 from mintage.errors import CATALOGUE
-from mintage.server.http.answers import write_json
+from mintage.server.http.answers import problem_members, write_json
 from mintage.server.http.v1 import OPERATIONS
 from mintage.server.http.v1.operation import Limit, Operation, Parameter
 
@@ -224,16 +224,11 @@ def _refusals(codes: list[str]) -> dict[str, Any]:
 
 
 def _example(code: str) -> dict[str, Any]:
-    entry = CATALOGUE[code]
-    value = {
-        "type": f"urn:mintage:error:{code}",
-        "title": entry.meaning,
-        "status": entry.http,
-        "detail": "What is wrong here, with the value and the limit.",
-        "code": code,
-        "trace_id": "6f1f0c0e5d0b4f0e9a1b2c3d4e5f6071",
+    text = "What is wrong here, with the value and the limit."
+    return {
+        "summary": CATALOGUE[code].meaning,
+        "value": problem_members(code, text, "6f1f0c0e5d0b4f0e9a1b2c3d4e5f6071"),
     }
-    return {"summary": entry.meaning, "value": value}
 
 
 def _first_line(answer: Any) -> str:

@@ -72,7 +72,6 @@ class Anatomies(TypedDict):
 @operation(
     "POST",
     "/v1/ids/{scheme}",
-    name="mint",
     right="mint",
     codes=(
         "field.range",

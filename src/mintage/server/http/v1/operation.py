@@ -46,6 +46,11 @@ R = TypeVar("R")
 class Body(msgspec.Struct, forbid_unknown_fields=True):
     """The schema of a body: these members and no others, of exactly these types."""
 
+    def given(self) -> dict[str, Any]:
+        """Return the members, without those that are ``UNSET``."""
+        members = {name: getattr(self, name) for name in self.__struct_fields__}
+        return {name: value for name, value in members.items() if value is not msgspec.UNSET}
+
 
 @dataclass(frozen=True, slots=True)
 class Header:
@@ -158,8 +163,11 @@ class Operation:
     handler: Callable[..., Awaitable[Any]]
     parameters: tuple[Parameter, ...]
     answer: Any
-    is_list: bool
-    """True if its answer lists records of the store."""
+
+    @property
+    def is_list(self) -> bool:
+        """True if its answer lists records of the store."""
+        return any(each.name == "limit" for each in self.parameters)
 
     @property
     def is_change(self) -> bool:
@@ -259,19 +267,25 @@ def operation(
     method: str,
     path: str,
     *,
-    name: str,
     right: str = "",
+    name: str = "",
     codes: tuple[str, ...] = (),
     statuses: tuple[int, ...] = (200,),
-    is_list: bool = False,
 ) -> Callable[[Callable[..., Awaitable[Any]]], Operation]:
-    """Declare a handler as an operation. Parts of ``path`` in braces are parameters within one segment."""
+    """Declare a handler as an operation. Parts of ``path`` in braces are parameters within one segment.
+
+    :param name: by default the right.
+    :param codes: those of its errors, but ``config.name`` of an operation with a :class:`Named` parameter.
+    """
 
     def declare(handler: Callable[..., Awaitable[Any]]) -> Operation:
         forms = get_type_hints(handler, include_extras=True)
         arguments = list(inspect.signature(handler).parameters.values())[1:]
         parameters = tuple(_parameter(path, each.name, forms[each.name], each.default) for each in arguments)
-        return Operation(name, method, path, right, codes, statuses, handler, parameters, forms["return"], is_list)
+        notes = [note for each in parameters for note in getattr(each.form, "__metadata__", ())]
+        named = ("config.name",) if any(isinstance(each, Named) for each in notes) else ()
+        answer = forms["return"]
+        return Operation(name or right, method, path, right, (*named, *codes), statuses, handler, parameters, answer)
 
     return declare
 

@@ -58,7 +58,7 @@ class Findings(TypedDict):
 # --- operations -----------------------------------------------------------------------------------------------------
 
 
-@operation("GET", "/v1/who/{id}", name="describe", right="describe", codes=("parse.unknown",))
+@operation("GET", "/v1/who/{id}", right="describe", codes=("parse.unknown",))
 async def _who(ask: Ask, id: ID) -> Findings:
     """Find which process minted an ID, from the leases that the store knows.
 
