@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+import re
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Final, TypeVar
 from urllib.parse import parse_qsl, quote, urlencode
 
 from mintage.errors import RequestError
 from mintage.server.config.values import shown
+from mintage.server.console.text import utc
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from starlette.requests import Request
 
+T = TypeVar("T")
 LONGEST_PARAMETER: Final = 4_096
 """The most characters of a parameter or a field."""
 _MOST_PARAMETERS: Final = 32
@@ -59,6 +63,26 @@ class Query:
                 f"{name} {shown(given, 60)} is not a whole number in {least}..{most}", code="request.malformed"
             )
         return int(given)
+
+    def time(self, name: str, default: T) -> datetime | T:
+        """Return a parameter as an instant: RFC 3339, in UTC if it names no zone, or milliseconds since the Unix epoch.
+
+        :raises RequestError: ``request.malformed``.
+        """
+        given = self.text(name).strip()
+        if not given:
+            return default
+        try:
+            found = utc(int(given)) if re.fullmatch("[0-9]{10,20}", given) else datetime.fromisoformat(given)
+            if found is not None:
+                return found.astimezone(UTC) if found.tzinfo else found.replace(tzinfo=UTC)
+        except (ValueError, OverflowError):
+            pass
+        raise RequestError(
+            f"{name} {shown(given, 40)} is not a time: write 2026-05-01T12:00:00Z, 2026-05-01, or milliseconds since "
+            "1970",
+            code="request.malformed",
+        )
 
     def one_of(self, name: str, words: Sequence[str], default: str = "") -> str:
         """Return a parameter that is one of these words, or not given.

@@ -37,7 +37,6 @@ if TYPE_CHECKING:
 TITLE: Final = "Choose"
 PATH: Final = "/choose"
 _JS_BITS: Final = 53
-_DIGITS: Final = 20
 
 
 # --- a need -------------------------------------------------------------------------------------------------------
@@ -92,27 +91,6 @@ class Bounds(NamedTuple):
     sql: str = ""
     why: str = ""
     """The reason why the format has none of them; empty if it has."""
-
-
-def read_time(text: str, name: str) -> datetime:
-    """Return a time of a form: RFC 3339, in UTC if it names no zone, or milliseconds since the Unix epoch.
-
-    :raises RequestError: ``request.malformed``.
-    """
-    text = text.strip()
-    wrong = RequestError(
-        f"{name} {text!a:.40} is not a time: write 2026-05-01T12:00:00Z, 2026-05-01, or milliseconds since 1970",
-        code="request.malformed",
-    )
-    if text.isascii() and text.isdigit() and len(text) >= _DIGITS // 2:
-        if len(text) > _DIGITS or (time := times.utc(int(text) * times.MS)) is None:
-            raise wrong
-        return time
-    try:
-        time = datetime.fromisoformat(text)
-        return time.astimezone(UTC) if time.tzinfo else time.replace(tzinfo=UTC)
-    except (ValueError, OverflowError):
-        raise wrong from None
 
 
 def bounds_of(name: str, scheme: str | Layout, start: datetime, end: datetime, column: str, dialect: Dialect) -> Bounds:
@@ -196,7 +174,7 @@ async def _choose(request: Request) -> Response:
         if visible(period["column"]) != period["column"]:
             message = f"column {shown(period['column'], 60)} has characters that cannot be seen: type its name"
             raise RequestError(message, code="request.malformed")
-        start, end = read_time(period["from"], "from"), read_time(period["to"], "to")
+        start, end = query.time("from", today), query.time("to", today + timedelta(days=1))
         rest = (start, end, period["column"], period["dialect"])
         bounds = [bounds_of(name, scheme, *rest) for name, scheme in _schemes(period["layout"]).items()]
         tables.append(Table(query, f"IDs from {times.stamp(start)} on", _BOUNDS, bounds, name="bounds"))
