@@ -33,11 +33,7 @@ if TYPE_CHECKING:
 
 
 Pool = Annotated[str, Named("pool"), Meta(description="The pool.", examples=["sno"], extra_json_schema=NAME)]
-AfterPool = Annotated[
-    str,
-    Named("pool"),
-    Meta(description="List only pools that sort after this name.", examples=["sno"], extra_json_schema=NAME),
-]
+AfterPool = Annotated[Pool, Meta(description="List only pools that sort after this name.")]
 # The rules check the range of spans and node numbers, with their own errors.
 Span = Annotated[
     int,
@@ -60,28 +56,14 @@ Node = Annotated[
     int,
     Meta(ge=-MAX_INTEGER, le=MAX_INTEGER, description="The node number.", examples=[0], extra_json_schema=_NODE),
 ]
-AfterNode = Annotated[
-    int,
-    Meta(ge=0, le=MAX_NODES - 1, description="List only node numbers of `pool` above this one.", examples=[0]),
-]
 PastNode = Annotated[int, Meta(ge=0, le=MAX_NODES - 1, description="The node number.", examples=[0])]
+AfterNode = Annotated[PastNode, Meta(description="List only node numbers of `pool` above this one.")]
 BeforeMs = Annotated[
-    int,
-    Meta(
-        ge=0,
-        le=LATEST_MS,
-        description="List only windows that began at this time or before, in milliseconds since the Unix epoch.",
-        examples=[1763719200000],
-    ),
+    Ms,
+    Meta(description="List only windows that began at this time or before, in milliseconds since the Unix epoch."),
 ]
 UsedUntil = Annotated[
-    int,
-    Meta(
-        ge=0,
-        le=LATEST_MS,
-        description="The first time that was not minted in, in milliseconds since the Unix epoch.",
-        examples=[1763719200000],
-    ),
+    Ms, Meta(description="The first time that was not minted in, in milliseconds since the Unix epoch.")
 ]
 Token = Annotated[
     str,

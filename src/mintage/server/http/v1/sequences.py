@@ -28,11 +28,7 @@ Reserve = Annotated[
     Meta(ge=1, le=MAX_COUNT, description="How many, at most the service's `max_reserve`.", examples=[1000]),
     Limit("max_reserve"),
 ]
-After = Annotated[
-    str,
-    Named("namespace"),
-    Meta(description="List only namespaces that sort after this name.", examples=["orders"], extra_json_schema=NAME),
-]
+After = Annotated[Namespace, Meta(description="List only namespaces that sort after this name.")]
 # Requests have 64 bits as text or as a number, and :func:`_convert` makes both an int.
 if TYPE_CHECKING:
     Integer = int
