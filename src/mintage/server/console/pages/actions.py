@@ -108,13 +108,13 @@ class Action:
     path: str
     title: str
     button: str
-    right: str
-    fields: tuple[Field, ...]
+    done: str
+    """The text of the notice on the page after it."""
     plan: Callable[[Ask], Awaitable[Change]]
     request: tuple[str, str]
     """The method and the path of the API's request for it, for the log."""
-    done: str
-    """The text of the notice on the page after it."""
+    fields: tuple[Field, ...] = ()
+    right: str = "create"
 
     @property
     def slug(self) -> str:
@@ -180,50 +180,49 @@ async def _revoke(ask: Ask) -> Change:
 
 # --- all ----------------------------------------------------------------------------------------------------------
 
+_NAME: Final = Field("name", "Name", "1 to 128 letters, digits and . _ : @ -, the first a letter or digit.")
 ACTIONS: Final = (
     Action(
         "/namespaces/{name}/raise-floor",
         "Raise the floor of {name}",
         "Raise the floor",
-        "create",
-        (Field("floor", "New floor", "The smallest integer that may still be reserved.", kind="number"),),
+        "The floor is raised.",
         _raise_floor,
         ("PUT", "/v1/sequences/{name}"),
-        "The floor is raised.",
+        (Field("floor", "New floor", "The smallest integer that may still be reserved.", kind="number"),),
     ),
     Action(
         "/namespaces/{name}/retire",
         "Retire {name} for good",
         "Retire it for good",
-        "create",
-        (),
+        "The namespace is retired.",
         _retire,
         ("DELETE", "/v1/sequences/{name}"),
-        "The namespace is retired.",
     ),
     Action(
         "/create/namespace",
         "Create a namespace",
         "Create the namespace",
-        "create",
+        "The namespace exists now.",
+        _create_namespace,
+        ("PUT", "/v1/sequences/{name}"),
         (
-            Field("name", "Name", "1 to 128 letters, digits and . _ : @ -, the first a letter or digit."),
+            _NAME,
             Field("start", "Start", "No integer is below it. Default: 1.", kind="number"),
             Field("maximum", "Maximum", "No integer is above it. Default: 2^63 - 1.", kind="number"),
             Field("stride", "Stride", "The distance between two integers.", "1", "number"),
             Field("offset", "Offset", "What each integer is modulo the stride.", "0", "number"),
         ),
-        _create_namespace,
-        ("PUT", "/v1/sequences/{name}"),
-        "The namespace exists now.",
     ),
     Action(
         "/create/pool",
         "Create a pool",
         "Create the pool",
-        "create",
+        "The pool exists now.",
+        _create_pool,
+        ("PUT", "/v1/pools/{name}"),
         (
-            Field("name", "Name", "1 to 128 letters, digits and . _ : @ -, the first a letter or digit."),
+            _NAME,
             Field(
                 "layout", "Layout", "A scheme, such as sno, or a layout of snowflake. Default: the name of the pool."
             ),
@@ -237,32 +236,21 @@ ACTIONS: Final = (
                 "choice",
             ),
         ),
-        _create_pool,
-        ("PUT", "/v1/pools/{name}"),
-        "The pool exists now.",
     ),
     Action(
         "/pools/{name}/{node}/revoke",
         "Revoke the lease of node {node} in pool {name}",
         "Revoke the lease",
-        "admin",
-        (),
+        "The lease is revoked.",
         _revoke,
         ("POST", "/v1/leases/{name}/{node}:revoke"),
-        "The lease is revoked.",
+        right="admin",
     ),
 )
 NOTICES.update({each.slug: each.done for each in ACTIONS})
 
 
-def _route(action: Action) -> Route:
-    async def handle(request: Request) -> Response:
-        return await _act(request, action)
-
-    return Route(action.path, handle, methods=["GET", "POST"])
-
-
-async def _act(request: Request, action: Action) -> Response:
+async def _act(action: Action, request: Request) -> Response:
     """Answer a request for an action: its form, what it will do, or its page after it was done."""
     names = [each.name for each in action.fields]
     asker = caller(request)
@@ -326,4 +314,4 @@ def _check(found: Review, values: dict[str, str]) -> None:
         )
 
 
-ROUTES: Final = tuple(map(_route, ACTIONS))
+ROUTES: Final = tuple(Route(each.path, partial(_act, each), methods=["GET", "POST"]) for each in ACTIONS)
