@@ -173,32 +173,27 @@ def static_url(name: str) -> str:
     return f"/console/static/{name}?v={digest}"
 
 
-def _environment() -> Environment:
-    made = Environment(
-        loader=FileSystemLoader(_HERE / "templates"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        auto_reload=False,
-        finalize=text.finalize,
-    )
-    made.filters |= {
-        "moment": text.moment,
-        "number": text.number,
-        "duration": text.duration,
-        "short": text.short,
-        "exact": escape,
-    }
-    made.globals |= {
-        "version": __version__,
-        "notices": NOTICES,
-        "static": {name: static_url(name) for name in STATIC},
-    }
-    return made
-
-
-TEMPLATES: Final = _environment()
+TEMPLATES: Final = Environment(
+    loader=FileSystemLoader(_HERE / "templates"),
+    autoescape=True,
+    undefined=StrictUndefined,
+    trim_blocks=True,
+    lstrip_blocks=True,
+    auto_reload=False,
+    finalize=text.finalize,
+)
+TEMPLATES.filters |= {
+    "moment": text.moment,
+    "number": text.number,
+    "duration": text.duration,
+    "short": text.short,
+    "exact": escape,
+}
+TEMPLATES.globals |= {
+    "version": __version__,
+    "notices": NOTICES,
+    "static": {name: static_url(name) for name in STATIC},
+}
 
 
 async def page(
@@ -253,7 +248,7 @@ async def page(
         "public": public,
         "token": lambda: _token(request),
     }
-    body = await asyncio.to_thread(TEMPLATES.get_template(template).render, **{**known, **values})
+    body = await asyncio.to_thread(TEMPLATES.get_template(template).render, known | values)
     response = HTMLResponse(body, status)
     # Only a page with a form begins a session: a link from another site comes without the cookie of an earlier one.
     if getattr(request.state, "has_form", False):

@@ -11,7 +11,7 @@ import inspect
 import re
 from contextlib import nullcontext
 from dataclasses import dataclass
-from functools import reduce
+from functools import partial, reduce
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar, get_args, get_type_hints
 from urllib.parse import parse_qsl
@@ -38,6 +38,10 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 R = TypeVar("R")
+
+
+shown: Final = partial(values.shown, longest=60)
+"""Return the text of a value for a message."""
 
 
 # --- declarations -------------------------------------------------------------------------------------------------
@@ -373,8 +377,3 @@ def _refusal(parameter: Parameter, value: Any, error: msgspec.ValidationError) -
 
 LAST_CHARACTER: Final = r"(?!\n)"
 """The end of a pattern whose ``$`` must not match before a line feed, as it does in Python but not in JSON Schema."""
-
-
-def shown(value: object) -> str:
-    """Return the text of a value for a message: at most 60 characters of printable ASCII."""
-    return values.shown(value, 60)
