@@ -13,12 +13,12 @@ from urllib.parse import quote
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import escape
-from starlette.requests import ClientDisconnect
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import HTMLResponse, Response
 
 from mintage import __version__
 from mintage.errors import RequestError
-from mintage.server.config.keys import token_of
+from mintage.server.config.keys import Caller, token_of
 from mintage.server.config.values import is_loopback, shown
 from mintage.server.console import text
 from mintage.server.console.query import Query, fields_of
@@ -28,9 +28,6 @@ from mintage.server.core.origin import foreign
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from starlette.requests import Request
-
-    from mintage.server.config.keys import Caller
     from mintage.server.console.session import Sessions
     from mintage.server.console.table import Table
     from mintage.server.core.service import Service

@@ -18,12 +18,10 @@ from mintage.formats import catalogue
 from mintage.formats.kinds import NAMES
 from mintage.formats.times import MS, stamp, utc
 from mintage.lease.holder import Holder
-from mintage.rules import MAX_INTEGER
+from mintage.rules import MAX_INTEGER, NamespaceRecord, NodeRecord, PoolRecord
 
 if TYPE_CHECKING:
     from datetime import datetime
-
-    from mintage.rules import NamespaceRecord, NodeRecord, PoolRecord
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
-from starlette.requests import ClientDisconnect
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 
 from mintage._core.lane import http_date
@@ -17,7 +17,6 @@ from mintage.errors import CATALOGUE, MintError, RequestError, TransientError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from starlette.requests import Request
     from starlette.routing import Route
 
 

@@ -13,9 +13,9 @@ from mintage.errors import MintError, RequestError
 from mintage.formats import times
 from mintage.formats.anatomy import dissect
 from mintage.formats.bits import kind_of_column
-from mintage.formats.catalogue import LAYOUTS, MINTED, of_layout, read_layout, write_layout
+from mintage.formats.catalogue import LAYOUTS, MINTED, Format, of_layout, read_layout, write_layout
 from mintage.formats.kinds import KINDS
-from mintage.formats.sql import DIALECTS, sql_minted_between
+from mintage.formats.sql import DIALECTS, Dialect, sql_minted_between
 from mintage.rules import MAX_INTEGER
 from mintage.server.config.values import shown
 from mintage.server.console.bit_picture import bit_picture
@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
 
-    from mintage.formats.catalogue import Format
-    from mintage.formats.sql import Dialect
     from mintage.snowflake import Layout
 
 TITLE: Final = "Choose"

@@ -12,7 +12,7 @@ from markupsafe import Markup
 from starlette.routing import Route
 
 from mintage.formats import catalogue
-from mintage.rules import MAX_INTEGER
+from mintage.rules import MAX_INTEGER, NamespaceRecord, PoolRecord
 from mintage.server.console.frame import caller, page, read, service_of, store_of
 from mintage.server.console.query import Query, namespace_url, pool_url
 from mintage.server.console.table import Column, Table
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
 
-    from mintage.rules import NamespaceRecord, PoolRecord
     from mintage.server.core.usage import Usage
     from mintage.store import Store
 

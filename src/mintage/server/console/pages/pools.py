@@ -8,13 +8,13 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from markupsafe import Markup
-from starlette.responses import RedirectResponse
+from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
 from mintage.errors import RequestError
 from mintage.formats.catalogue import share_text
 from mintage.lease.holder import Holder
-from mintage.rules import LATEST_MS, MAX_NODES, NodeRecord, check_name, history_begin
+from mintage.rules import LATEST_MS, MAX_NODES, GrantRecord, NodeRecord, PoolRecord, check_name, history_begin
 from mintage.server.config.values import shown
 from mintage.server.console.frame import caller, page, read, service_of, store_of
 from mintage.server.console.node_map import STATES, NodeMap, node_map, state_of
@@ -23,16 +23,13 @@ from mintage.server.console.query import Query, pool_url
 from mintage.server.console.shared import LONG_PATIENCE_S
 from mintage.server.console.strip import Strip, Window, strip, whole_range, windows_of
 from mintage.server.console.table import Column, Table
-from mintage.store import PAGE
+from mintage.store import PAGE, Store
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from starlette.requests import Request
-    from starlette.responses import Response
 
-    from mintage.rules import GrantRecord, PoolRecord
-    from mintage.store import Store
 
 TITLE: Final = "Pools"
 PATH: Final = "/pools"

@@ -15,7 +15,7 @@ from mintage.server.console.frame import caller, page, read, service_of, store_o
 from mintage.server.console.pages.ends import amount, days_in_words, namespace_ends, note_marks
 from mintage.server.console.query import Query, namespace_url
 from mintage.server.console.table import Column, Table
-from mintage.server.core.usage import Used
+from mintage.server.core.usage import Usage, Used
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
 
-    from mintage.server.core.usage import Usage
 
 TITLE, PATH = "Use", "/use"
 OTHERS: Final = "all others"

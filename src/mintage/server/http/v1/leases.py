@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any, Final, TypedDict, cast
+from typing import Annotated, Any, Final, TypedDict, cast
 
 from msgspec import UNSET, Meta, UnsetType
 
@@ -19,15 +19,12 @@ from mintage.rules import (
     MIN_SPAN_MS,
     SPAN_MS,
     Lease,
+    NodeRecord,
     check_nodes,
     check_span,
 )
 from mintage.server.http.v1.operation import Ask, Body, Header, Named, operation
 from mintage.server.http.v1.schemas import NAME, Ms, PageLimit, matching, members_of, page
-
-if TYPE_CHECKING:
-    from mintage.rules import NodeRecord
-
 
 # --- parameters and bodies ------------------------------------------------------------------------------------------
 

@@ -22,19 +22,17 @@ from starlette.responses import Response
 from mintage.errors import FieldError, MintError, RequestError
 from mintage.rules import check_name
 from mintage.server.config import values
-from mintage.server.config.keys import token_of
+from mintage.server.config.keys import Caller, token_of
 from mintage.server.core.logs import log_change
 from mintage.server.http.answers import Facts, MethodError, methods_of, read_body, read_json, write_json
-from mintage.server.loop.budget import INTEGER, RECORD
+from mintage.server.loop.budget import INTEGER, RECORD, Turns
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
 
     from starlette.requests import Request
 
-    from mintage.server.config.keys import Caller
     from mintage.server.core.service import Service
-    from mintage.server.loop.budget import Turns
 
 T = TypeVar("T")
 R = TypeVar("R")

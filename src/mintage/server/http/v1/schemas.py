@@ -8,12 +8,11 @@ import msgspec
 
 from mintage.errors import FieldError
 from mintage.rules import LATEST_MS, MAX_COUNT
-from mintage.server.http.v1.operation import LAST_CHARACTER, Limit
+from mintage.server.http.v1.operation import LAST_CHARACTER, Ask, Limit
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from mintage.server.http.v1.operation import Ask
 
 T = TypeVar("T")
 F = TypeVar("F")

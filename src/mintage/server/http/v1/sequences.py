@@ -9,14 +9,10 @@ from msgspec import UNSET, Meta, UnsetType
 
 from mintage.errors import ConfigError, FieldError, RequestError
 from mintage.protocol.records import to_json
-from mintage.rules import LATEST_MS, MAX_COUNT, MAX_INTEGER, MAX_STRIDE, Segment
+from mintage.rules import LATEST_MS, MAX_COUNT, MAX_INTEGER, MAX_STRIDE, NamespaceRecord, Segment
 from mintage.server.http.v1.operation import Ask, Body, Limit, Named, operation, shown
 from mintage.server.http.v1.schemas import NAME, Count, PageLimit, page
 from mintage.server.loop.budget import INTEGER
-
-if TYPE_CHECKING:
-    from mintage.rules import NamespaceRecord
-
 
 # --- parameters and bodies ------------------------------------------------------------------------------------------
 
