@@ -6,7 +6,7 @@ import csv
 import io
 import json
 import math
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from datetime import datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, Literal
@@ -54,6 +54,7 @@ class Column:
         return (self.show or self.value)(row), kind, self.link(row) if self.link else None
 
 
+@dataclass(eq=False)
 class Table:
     """Rows and their columns, as the parameters of the URL ask for them.
 
@@ -62,7 +63,7 @@ class Table:
 
     :param query: the parameters of the page.
     :param caption: the heading of the table, which screen readers announce.
-    :param rows: any objects; the columns know their values.
+    :param given: the rows, any objects; the columns know their values.
     :param sort: the column of the order without a parameter, with ``-`` for descending; ``""`` for that of the rows.
     :param name: needed if a page has several tables.
     :param empty: what is shown without rows.
@@ -70,35 +71,29 @@ class Table:
     :raises RequestError: ``request.malformed``: a parameter is wrong.
     """
 
-    def __init__(
-        self,
-        query: Query,
-        caption: str,
-        columns: Sequence[Column],
-        rows: Sequence[Any],
-        *,
-        sort: str = "",
-        name: str = "",
-        empty: str = "There is nothing to show.",
-        note: str = "",
-    ) -> None:
-        self.name = name
-        self.caption = caption
-        self.columns = columns
-        self.empty = empty
-        self.note = note
-        self._query = query
-        self._rows = rows
-        self._prefix = f"{name}." if name else ""
-        self.search = query.text(f"{self._prefix}q")
-        self._sort = query.text(f"{self._prefix}sort", sort)
-        self._size = query.integer(f"{self._prefix}size", PAGE, 1, LARGEST_PAGE)
-        self._page = query.integer(f"{self._prefix}page", 1, 1, 1_000_000)
-        self._by = next((each for each in columns if each.name == self._sort.removeprefix("-")), None)
+    query: Query
+    caption: str
+    columns: Sequence[Column]
+    given: Sequence[Any]
+    _: KW_ONLY
+    sort: str = ""
+    name: str = ""
+    empty: str = "There is nothing to show."
+    note: str = ""
+
+    def __post_init__(self) -> None:
+        """Read the parameters."""
+        query, prefix = self.query, f"{self.name}." if self.name else ""
+        self._prefix = prefix
+        self.search = query.text(f"{prefix}q")
+        self._sort = query.text(f"{prefix}sort", self.sort)
+        self._size = query.integer(f"{prefix}size", PAGE, 1, LARGEST_PAGE)
+        self._page = query.integer(f"{prefix}page", 1, 1, 1_000_000)
+        self._by = next((each for each in self.columns if each.name == self._sort.removeprefix("-")), None)
         if self._sort and self._by is None:
-            names = ", ".join(each.name for each in columns)
+            names = ", ".join(each.name for each in self.columns)
             raise RequestError(
-                f"{self._prefix}sort {shown(self._sort, 60)} is no column: use one of {names}, with - before it for "
+                f"{prefix}sort {shown(self._sort, 60)} is no column: use one of {names}, with - before it for "
                 "descending order",
                 code="request.malformed",
             )
@@ -118,7 +113,7 @@ class Table:
     @cached_property
     def rows(self) -> Sequence[Any]:
         """All rows that contain the text, in order."""
-        found = self._rows
+        found = self.given
         if wanted := self.search.casefold():
             found = [row for row in found if any(wanted in self._plain(each, row).casefold() for each in self.columns)]
         by = self._by
@@ -171,26 +166,26 @@ class Table:
     @property
     def is_searched(self) -> bool:
         """True if a search is worth a field: there are more rows than fit, or one is on."""
-        return bool(self.search) or len(self._rows) > 10
+        return bool(self.search) or len(self.given) > 10
 
     def file_url(self, form: str) -> str:
         """Return the URL of all its rows as a file."""
-        return self._query.link(format=form, table=self.name or None, **{f"{self._prefix}page": None})
+        return self.query.link(format=form, table=self.name or None, **{f"{self._prefix}page": None})
 
     def others(self) -> dict[str, str]:
         """Return the parameters that a search keeps."""
         dropped = {self.parameter, f"{self._prefix}page", "format", "table"}
-        return {name: value for name, value in self._query.values.items() if name not in dropped}
+        return {name: value for name, value in self.query.values.items() if name not in dropped}
 
     def _link(self, **changes: object) -> str:
-        return self._query.link(**{f"{self._prefix}{name}": value for name, value in changes.items()})
+        return self.query.link(**{f"{self._prefix}{name}": value for name, value in changes.items()})
 
     # --- files ------------------------------------------------------------------------------------------------------
 
     def file(self, form: str) -> Response:
         """Return all rows as a file, ``csv`` or ``json``: those that contain the text, in order."""
         names = [each.name for each in self.columns]
-        name = self.name or self._query.path.rstrip("/").rpartition("/")[2]
+        name = self.name or self.query.path.rstrip("/").rpartition("/")[2]
         headers = {"Content-Disposition": f'attachment; filename="mintage-{name}.{form}"'}
         if form == "json":
             found = [{each.name: _json(each, each.value(row)) for each in self.columns} for row in self.rows]
