@@ -183,7 +183,6 @@ TEMPLATES.filters |= {
     "moment": text.moment,
     "number": text.number,
     "duration": text.duration,
-    "short": text.short,
     "exact": escape,
 }
 TEMPLATES.globals |= {
