@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from bisect import bisect_left
 from functools import cached_property
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -76,8 +75,7 @@ class PoolNodes(NamedTuple):
     def within(self, first: int, last: int) -> tuple[range, list[NodeRecord]]:
         """Return the part of the numbers ``first`` to ``last`` that was read, and its records."""
         stop = min(last + 1, self.size if self.stop is None else self.stop)
-        low, high = (bisect_left(self.records, each, key=lambda record: record.node) for each in (first, stop))
-        return range(first, stop), self.records[low:high]
+        return range(first, stop), [each for each in self.records if first <= each.node < stop]
 
 
 def read_nodes(store: Store, pool: str, first: int = 0, most: int = MOST_RECORDS) -> PoolNodes | None:
