@@ -21,7 +21,7 @@ from mintage.errors import RequestError
 from mintage.server.config.keys import Caller, token_of
 from mintage.server.config.values import is_loopback, shown
 from mintage.server.console import text
-from mintage.server.console.query import Query, fields_of
+from mintage.server.console.query import Query, fields_of, malformed
 from mintage.server.console.shared import FRESH_S
 from mintage.server.core.origin import foreign
 
@@ -150,14 +150,14 @@ async def posted(request: Request, *names: str) -> dict[str, str]:
                     f"the form is longer than the {limit} bytes of max_request_bytes", code="request.size"
                 )
     except ClientDisconnect as error:
-        raise RequestError("the client went away before the end of its form", code="request.malformed") from error
+        raise malformed("the client went away before the end of its form") from error
     values = fields_of(bytes(body), "form")
     sessions: Sessions = request.app.state.sessions
     sessions.check(sessions.of(request), values.pop("token", ""))
     if missing := sorted(set(names) - values.keys()):
-        raise RequestError(f"the form needs the field {missing[0]!r}", code="request.malformed")
+        raise malformed(f"the form needs the field {missing[0]!r}")
     if unknown := sorted(values.keys() - set(names)):
-        raise RequestError(f"the form has no field {shown(unknown[0], 60)}", code="request.malformed")
+        raise malformed(f"the form has no field {shown(unknown[0], 60)}")
     return values
 
 

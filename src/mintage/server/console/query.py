@@ -23,6 +23,11 @@ _MOST_PARAMETERS: Final = 32
 _LONGEST_NUMBER: Final = 25
 
 
+def malformed(message: str) -> RequestError:
+    """Return an error with the code ``request.malformed``."""
+    return RequestError(message, code="request.malformed")
+
+
 class Query:
     """The parameters of a page's URL. Each is refused, with one clear error, unless the page reads it.
 
@@ -59,9 +64,7 @@ class Query:
             return default
         is_whole = given.isascii() and given.removeprefix("-").isdigit() and len(given) <= _LONGEST_NUMBER
         if not is_whole or not least <= int(given) <= most:
-            raise RequestError(
-                f"{name} {shown(given, 60)} is not a whole number in {least}..{most}", code="request.malformed"
-            )
+            raise malformed(f"{name} {shown(given, 60)} is not a whole number in {least}..{most}")
         return int(given)
 
     def time(self, name: str, default: T) -> datetime | T:
@@ -78,10 +81,9 @@ class Query:
                 return found.astimezone(UTC) if found.tzinfo else found.replace(tzinfo=UTC)
         except (ValueError, OverflowError):
             pass
-        raise RequestError(
+        raise malformed(
             f"{name} {shown(given, 40)} is not a time: write 2026-05-01T12:00:00Z, 2026-05-01, or milliseconds since "
-            "1970",
-            code="request.malformed",
+            "1970"
         )
 
     def one_of(self, name: str, words: Sequence[str], default: str = "") -> str:
@@ -91,7 +93,7 @@ class Query:
         """
         given = self.text(name)
         if given and given not in words:
-            raise RequestError(f"{name} {shown(given, 60)} is not one of {', '.join(words)}", code="request.malformed")
+            raise malformed(f"{name} {shown(given, 60)} is not one of {', '.join(words)}")
         return given or default
 
     def check(self) -> None:
@@ -101,10 +103,7 @@ class Query:
         """
         for name in self.values:
             if name not in self._known:
-                raise RequestError(
-                    f"unknown parameter {shown(name, 60)}: this page has {', '.join(sorted(self._known))}",
-                    code="request.malformed",
-                )
+                raise malformed(f"unknown parameter {shown(name, 60)}: this page has {', '.join(sorted(self._known))}")
 
     def link(self, **changes: object) -> str:
         """Return the URL of this page with some parameters changed; ``None`` removes one, and ``done`` never stays."""
@@ -122,18 +121,15 @@ def fields_of(encoded: bytes, what: str) -> dict[str, str]:
             encoded.decode("ascii"), keep_blank_values=True, errors="strict", max_num_fields=_MOST_PARAMETERS
         )
     except ValueError as error:
-        raise RequestError(f"the {what} cannot be read: {error}", code="request.malformed") from error
+        raise malformed(f"the {what} cannot be read: {error}") from error
     found: dict[str, str] = {}
     for name, value in pairs:
         if name in found:
-            raise RequestError(f"{shown(name, 60)} is given twice", code="request.malformed")
+            raise malformed(f"{shown(name, 60)} is given twice")
         if len(value) > LONGEST_PARAMETER:
-            raise RequestError(
-                f"{shown(name, 60)} has {len(value)} characters, and may have {LONGEST_PARAMETER}",
-                code="request.malformed",
-            )
+            raise malformed(f"{shown(name, 60)} has {len(value)} characters, and may have {LONGEST_PARAMETER}")
         if "\x00" in value:
-            raise RequestError(f"{shown(name, 60)} has the character NUL", code="request.malformed")
+            raise malformed(f"{shown(name, 60)} has the character NUL")
         found[name] = value
     return found
 

@@ -13,12 +13,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from mintage import rules
-from mintage.errors import ConfigError, LeaseError, RequestError
+from mintage.errors import ConfigError, LeaseError
 from mintage.formats import catalogue
 from mintage.formats.kinds import NAMES
 from mintage.formats.times import MS, stamp, utc
 from mintage.lease.holder import Holder
 from mintage.rules import MAX_INTEGER, NamespaceRecord, NodeRecord, PoolRecord
+from mintage.server.console.query import malformed
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -187,12 +188,11 @@ def layout_of(text: str) -> tuple[str, int, datetime | None]:
     try:
         layout = catalogue.read_pool_layout(text)
     except ConfigError as error:
-        raise RequestError(f"layout {text[:80]!a}: {error}", code="request.malformed") from error
+        raise malformed(f"layout {text[:80]!a}: {error}") from error
     if layout is None:
-        raise RequestError(
+        raise malformed(
             f"layout {text[:80]!a} is not known: use {', '.join((*NAMES, *catalogue.LAYOUTS))}, or 'snowflake time:41 "
-            "node:10 sequence:12 @1735689600000 1ms'",
-            code="request.malformed",
+            "node:10 sequence:12 @1735689600000 1ms'"
         )
     return layout
 

@@ -13,14 +13,13 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from starlette.responses import Response
 
-from mintage.errors import RequestError
 from mintage.server.config.values import shown
 from mintage.server.console import text
+from mintage.server.console.query import Query, malformed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from mintage.server.console.query import Query
 
 Kind = Literal["text", "code", "number", "big", "time"]
 PAGE: Final = 50
@@ -92,10 +91,9 @@ class Table:
         self._by = next((each for each in self.columns if each.name == self._sort.removeprefix("-")), None)
         if self._sort and self._by is None:
             names = ", ".join(each.name for each in self.columns)
-            raise RequestError(
+            raise malformed(
                 f"{prefix}sort {shown(self._sort, 60)} is no column: use one of {names}, with - before it for "
-                "descending order",
-                code="request.malformed",
+                "descending order"
             )
 
     # --- for the template -------------------------------------------------------------------------------------------

@@ -22,7 +22,7 @@ from mintage.server.config.values import shown
 from mintage.server.console import review
 from mintage.server.console.frame import NOTICES, caller, page, posted, service_of
 from mintage.server.console.pages.pools import node_of
-from mintage.server.console.query import Query, namespace_url, pool_url
+from mintage.server.console.query import Query, malformed, namespace_url, pool_url
 from mintage.server.core.logs import log_change
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ class Ask:
         if not text and default is not None:
             return default
         if not re.fullmatch(r"-?[0-9]{1,20}", text):
-            raise RequestError(f"{name} {shown(text, 60)} is not a whole number", code="request.malformed")
+            raise malformed(f"{name} {shown(text, 60)} is not a whole number")
         return int(text)
 
     async def call(self, verb: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
@@ -308,10 +308,7 @@ def _check(found: Review, values: dict[str, str]) -> None:
             code="request.stale",
         )
     if values["typed"].strip() != found.typed:
-        raise RequestError(
-            f"nothing was done: {shown(values['typed'], 60)} was typed, not {shown(found.typed, 160)}",
-            code="request.malformed",
-        )
+        raise malformed(f"nothing was done: {shown(values['typed'], 60)} was typed, not {shown(found.typed, 160)}")
 
 
 ROUTES: Final = tuple(Route(each.path, partial(_act, each), methods=["GET", "POST"]) for each in ACTIONS)

@@ -9,7 +9,7 @@ from markupsafe import Markup
 from starlette.routing import Route
 
 from mintage import snowflake
-from mintage.errors import MintError, RequestError
+from mintage.errors import MintError
 from mintage.formats import times
 from mintage.formats.anatomy import dissect
 from mintage.formats.bits import kind_of_column
@@ -20,7 +20,7 @@ from mintage.rules import MAX_INTEGER
 from mintage.server.config.values import shown
 from mintage.server.console.bit_picture import bit_picture
 from mintage.server.console.frame import page
-from mintage.server.console.query import Query
+from mintage.server.console.query import Query, malformed
 from mintage.server.console.table import Column, Table
 from mintage.server.console.text import visible
 
@@ -112,8 +112,7 @@ def _schemes(layout: str) -> dict[str, str | Layout]:
     if not layout:
         return found
     if (declared := read_layout(layout)) is None:
-        message = f"layout {layout!a:.80} is none: write one as time:41 node:10 sequence:12 @1735689600000 1ms"
-        raise RequestError(message, code="request.malformed")
+        raise malformed(f"layout {layout!a:.80} is none: write one as time:41 node:10 sequence:12 @1735689600000 1ms")
     return {layout: declared, **found}
 
 
@@ -170,8 +169,7 @@ async def _choose(request: Request) -> Response:
     wrong = None
     try:
         if visible(period["column"]) != period["column"]:
-            message = f"column {shown(period['column'], 60)} has characters that cannot be seen: type its name"
-            raise RequestError(message, code="request.malformed")
+            raise malformed(f"column {shown(period['column'], 60)} has characters that cannot be seen: type its name")
         start, end = query.time("from", today), query.time("to", today + timedelta(days=1))
         rest = (start, end, period["column"], period["dialect"])
         bounds = [bounds_of(name, scheme, *rest) for name, scheme in _schemes(period["layout"]).items()]

@@ -18,7 +18,7 @@ from mintage.server.config.values import shown
 from mintage.server.console.frame import caller, page, read, service_of, store_of
 from mintage.server.console.node_map import STATES, NodeMap, node_map, state_of
 from mintage.server.console.pages.ends import COUNT_S, MOST, POOLS, count_numbers, pool_ends
-from mintage.server.console.query import Query, pool_url
+from mintage.server.console.query import Query, malformed, pool_url
 from mintage.server.console.shared import LONG_PATIENCE_S
 from mintage.server.console.strip import Strip, Window, strip, whole_range, windows_of
 from mintage.server.console.table import Column, Table
@@ -160,7 +160,7 @@ async def _pool(request: Request) -> Response:
     chosen = query.one_of("state", ("live", "all", *STATES), "live")
     found = await _nodes(request, name, first, last)
     if first >= found.size:
-        raise RequestError(f"first {first} is outside 0..{found.size - 1}", code="request.malformed")
+        raise malformed(f"first {first} is outside 0..{found.size - 1}")
     table, drawn, count = await asyncio.to_thread(_drawn, query, found, first, last, chosen)
     return await page(
         request,
