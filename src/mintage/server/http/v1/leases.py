@@ -284,17 +284,6 @@ async def _put_pool(ask: Ask, pool: Pool, body: NewPool) -> PoolFacts:
     return _pool(await ask.service.ask(ask.caller, "create", pool, create, pool, **_given(body)))
 
 
-@operation("GET", "/v1/leases", right="describe", codes=("field.range",))
-async def _list_leases(ask: Ask, pool: Pool = "", after: AfterNode = -1, limit: PageLimit = 0) -> Leases:
-    """List the node numbers of one pool or of all, with their holders.
-
-    The pages are those of one pool, and otherwise as those of `GET /v1/sequences`: the answer has the first `limit`
-    numbers of `pool` above `after`. Without `pool`, this needs the right `describe` for all names, `*`. Tokens are not
-    shown.
-    """
-    return {"leases": await page(ask, pool, limit, _node, ask.service.store.list_leases, pool or None, after)}
-
-
 @operation("GET", "/v1/pools/{pool}/leases/{node}/grants", right="describe", codes=("field.range",))
 async def _list_grants(
     ask: Ask, pool: Pool, node: PastNode, before_ms: BeforeMs = LATEST_MS, limit: PageLimit = 0
@@ -305,6 +294,17 @@ async def _list_grants(
     among them: `GET /v1/leases` has it. A pool keeps past grants for its `history_ms`.
     """
     return {"grants": await page(ask, pool, limit, _grant, ask.service.store.list_grants, pool, node, before_ms)}
+
+
+@operation("GET", "/v1/leases", right="describe", codes=("field.range",))
+async def _list_leases(ask: Ask, pool: Pool = "", after: AfterNode = -1, limit: PageLimit = 0) -> Leases:
+    """List the node numbers of one pool or of all, with their holders.
+
+    The pages are those of one pool, and otherwise as those of `GET /v1/sequences`: the answer has the first `limit`
+    numbers of `pool` above `after`. Without `pool`, this needs the right `describe` for all names, `*`. Tokens are not
+    shown.
+    """
+    return {"leases": await page(ask, pool, limit, _node, ask.service.store.list_leases, pool or None, after)}
 
 
 @operation(
@@ -357,6 +357,3 @@ async def _revoke(ask: Ask, pool: Pool, node: Node) -> NodeFacts:
     The holder mints to the end of its window and cannot extend it. No other holder gets the node number before that.
     """
     return _node(await ask.service.ask(ask.caller, "admin", pool, ask.service.store.revoke, pool, node))
-
-
-OPERATIONS: Final = (_list_pools, _put_pool, _list_grants, _list_leases, _acquire, _extend, _release, _revoke)

@@ -316,15 +316,3 @@ async def _retire(ask: Ask, namespace: Namespace) -> NamespaceFacts:
     """
     record = await ask.service.make(ask.caller, namespace, ask.service.store.retire, namespace)
     return _namespace(record)
-
-
-OPERATIONS: Final = (
-    _next,
-    _reserve,
-    _give_back,
-    _list_namespaces,
-    _count_namespaces,
-    _find_namespace,
-    _put_namespace,
-    _retire,
-)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Final, TypedDict
+from typing import Annotated, TypedDict
 
 from msgspec import Meta
 
@@ -28,6 +28,3 @@ async def _describe(ask: Ask) -> StoreFacts:
     This needs the right `describe` for all names, `*`.
     """
     return members_of(StoreFacts, await ask.service.ask(ask.caller, "describe", "", ask.service.store.describe))
-
-
-OPERATIONS: Final = (_describe,)
