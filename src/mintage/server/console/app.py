@@ -131,8 +131,6 @@ async def _take_key(request: Request) -> Response:
     try:
         caller = service.caller(fields["key"].strip())
     except RequestError as error:
-        if error.code != "request.key":
-            raise
         # A key that is right does not wait for wrong ones, so nobody can lock others out.
         if wait_ms := request.app.state.wrong_keys.take():
             raise RequestError(

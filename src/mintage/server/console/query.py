@@ -20,7 +20,6 @@ T = TypeVar("T")
 LONGEST_PARAMETER: Final = 4_096
 """The most characters of a parameter or a field."""
 _MOST_PARAMETERS: Final = 32
-_LONGEST_NUMBER: Final = 25
 
 
 def malformed(message: str) -> RequestError:
@@ -62,8 +61,7 @@ class Query:
         given = self.text(name)
         if not given:
             return default
-        is_whole = given.isascii() and given.removeprefix("-").isdigit() and len(given) <= _LONGEST_NUMBER
-        if not is_whole or not least <= int(given) <= most:
+        if not re.fullmatch("-?[0-9]{1,25}", given) or not least <= int(given) <= most:
             raise malformed(f"{name} {shown(given, 60)} is not a whole number in {least}..{most}")
         return int(given)
 
