@@ -182,7 +182,6 @@ class Table:
 
     def file(self, form: str) -> Response:
         """Return all rows as a file, ``csv`` or ``json``: those that contain the text, in order."""
-        names = [each.name for each in self.columns]
         name = self.name or self.query.path.rstrip("/").rpartition("/")[2]
         headers = {"Content-Disposition": f'attachment; filename="mintage-{name}.{form}"'}
         if form == "json":
@@ -190,7 +189,7 @@ class Table:
             return Response(json.dumps(found), headers=headers, media_type="application/json")
         out = io.StringIO()
         writer = csv.writer(out)
-        writer.writerow(names)
+        writer.writerow([each.name for each in self.columns])
         writer.writerows([_csv(each, each.value(row)) for each in self.columns] for row in self.rows)
         return Response(out.getvalue(), headers=headers, media_type="text/csv")
 

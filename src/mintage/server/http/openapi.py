@@ -243,12 +243,12 @@ def _id(method: str, path: str) -> str:
 # --- paths outside /v1 --------------------------------------------------------------------------------------------
 
 
-def _page(summary: str, tag: str, media: str, *, status: dict[str, str] | None = None, **more: Any) -> dict[str, Any]:
+def _page(summary: str, media: str, *codes: str, status: dict[str, str] | None = None, **more: Any) -> dict[str, Any]:
     schema: dict[str, Any] = {"type": "object"} if media == "application/json" else {"type": "string"}
     content = {media: {"schema": schema}}
     answers = {code: {"description": text, "content": content} for code, text in (status or {"200": "Here."}).items()}
-    refusals = _refusals(["service.failed"])
-    return {"summary": summary, "tags": [tag], "responses": {**answers, **refusals, **more.pop("refusals", {})}, **more}
+    responses = answers | _refusals([*codes, "service.failed"])
+    return {"summary": summary, "tags": ["service"], "responses": responses, **more}
 
 
 def _alloc() -> dict[str, Any]:
@@ -277,10 +277,9 @@ def _query(name: str, text: str, schema: dict[str, Any]) -> dict[str, Any]:
 
 
 PAGES: Final[dict[tuple[str, str], dict[str, Any]]] = {
-    ("GET", "/healthz"): _page("Liveness", "service", "application/json"),
+    ("GET", "/healthz"): _page("Liveness", "application/json"),
     ("GET", "/readyz"): _page(
         "Whether requests can be served",
-        "service",
         "application/json",
         status={
             "200": "Ready. `degraded` is true while the store is away: buffered integers or the fallback are served.",
@@ -288,25 +287,20 @@ PAGES: Final[dict[tuple[str, str], dict[str, Any]]] = {
         },
     ),
     ("GET", "/metrics"): _page(
-        "The metrics, for Prometheus",
-        "service",
-        "text/plain",
-        description="Right: `metrics`.",
-        refusals=_refusals(["request.key", "request.rights"]),
+        "The metrics, for Prometheus", "text/plain", "request.key", "request.rights", description="Right: `metrics`."
     ),
     ("GET", "/debug/profile"): _page(
         "A CPU profile of the running service",
-        "service",
         "text/html",
+        *("request.malformed", "request.key", "request.rights", "request.busy"),
         description="Right: `admin`; never without keys.",
         parameters=[
             _query("seconds", "For how long.", {"type": "integer", "minimum": 1, "maximum": 60, "default": 5}),
             _query("format", "In which form.", {"enum": ["html", "text", "speedscope"], "default": "html"}),
         ],
-        refusals=_refusals(["request.malformed", "request.key", "request.rights", "request.busy"]),
     ),
-    ("GET", "/openapi.json"): _page("This document", "service", "application/json", security=[{}]),
-    ("GET", "/"): _page("A page of links", "service", "text/html", security=[{}]),
+    ("GET", "/openapi.json"): _page("This document", "application/json", security=[{}]),
+    ("GET", "/"): _page("A page of links", "text/html", security=[{}]),
     ("POST", "/alloc"): _alloc(),
 }
 """The descriptions of all operations outside ``/v1``, by method and path."""

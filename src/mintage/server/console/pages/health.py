@@ -120,7 +120,6 @@ async def health(request: Request) -> Response:
         "probe": probe,
         "findings": findings(service),
         "started": living[0].started,
-        "settings": service.settings,
         "empty": empty,
         "takeover": await asyncio.to_thread(last, request.app.state.events, "store taken over"),
         "buffered": sum(sequence.buffered for sequence in service.sequences().values()),
