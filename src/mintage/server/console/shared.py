@@ -40,8 +40,6 @@ class _Reading:
     """The last answer of the store to a read, and its last failure."""
 
     value: Any = None
-    records: int = 0
-    """The number of records of the value."""
     read_s: float = -STALE_S
     error: MintError | None = None
     tried_s: float = -STALE_S
@@ -100,17 +98,16 @@ class Reads:
             reading.error = error
         else:
             reading.value, reading.error, reading.read_s = value, None, self._clock()
-            reading.records = _records(value)
         reading.tried_s = self._clock()
         return reading
 
     def _evict(self) -> None:
         """Forget what was not used for longest, while there is too much; never the one used last."""
-        records = sum(each.records for each in self._readings.values())
+        records = sum(_records(each.value) for each in self._readings.values())
         for key in list(self._readings)[:-1]:
             if len(self._readings) <= MOST_READINGS and records <= MOST_RECORDS:
                 break
-            records -= self._readings.pop(key).records
+            records -= _records(self._readings.pop(key).value)
 
 
 def _records(value: Any) -> int:

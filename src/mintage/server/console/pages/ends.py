@@ -100,11 +100,9 @@ def namespace_ends(records: Iterable[NamespaceRecord], usage: Usage) -> list[Nam
         first = marks.get(each.name)
         rates = [usage.rate(each.high_water, mark) for mark in first] if first else [None, None]
         found.append(NamespaceEnd(each, rates[0], rates[1]))
-
-    def order(each: NamespaceEnd) -> tuple[bool, float, float]:
-        return each.record.retired, math.inf if each.days is None else each.days, -each.used
-
-    return sorted(found, key=order)
+    return sorted(
+        found, key=lambda each: (each.record.retired, math.inf if each.days is None else each.days, -each.used)
+    )
 
 
 def note_marks(records: Iterable[NamespaceRecord], usage: Usage) -> None:
