@@ -219,13 +219,12 @@ async def page(
         caller(request)
     query = Query.of(request)
     form = query.one_of("format", ("html", "csv", "json"), "html")
-    names = [each.name for each in tables]
-    chosen = query.one_of("table", names, names[0] if names else "")
+    by_name = {each.name: each for each in tables}
+    chosen = query.one_of("table", list(by_name), next(iter(by_name), ""))
     if status < 400:
         query.check()
     if form != "html" and tables:
-        table = next(each for each in tables if each.name == chosen)
-        return await asyncio.to_thread(table.file, form)
+        return await asyncio.to_thread(by_name[chosen].file, form)
     known: dict[str, Any] = {
         "title": title,
         "tables": tables,
