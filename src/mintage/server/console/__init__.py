@@ -2,30 +2,15 @@
 
 This module is all that a service imports of it before a request for the console.
 
-To add a page:
-
-1. Write ``pages/NAME.py`` with ``TITLE`` and ``PATH``, its entry in the navigation, and ``ROUTES``, whose paths begin
-   below ``/console``. A handler reads with :func:`frame.read`, its parameters with :class:`query.Query`, and answers
-   with :func:`frame.page`::
-
-       TITLE, PATH = "Pools", "/pools"
-       COLUMNS = (Column("name", "Pool", lambda each: each.name), ...)
-
-       async def pools(request: Request) -> Response:
-           records = await read(request, "describe", "", store_of(request).list_pools, "", 1000)
-           table = Table(Query.of(request), "Pools of node numbers", COLUMNS, records, sort="name")
-           return await page(request, "pools.html", title=TITLE, tables=[table], live=True)
-
-       ROUTES = (Route(PATH, pools),)
-
-2. Write ``templates/pools.html``, which extends ``base.html`` and fills the block ``main``; ``{{ draw(table) }}`` draws
-   a table. Jinja2 escapes all values, and shows control characters and marks of direction as escapes.
-3. Add the module to ``PAGES`` in ``app.py``, at its place in the navigation.
+To add a page, write ``pages/NAME.py`` with ``TITLE`` and ``PATH``, its entry in the navigation, and ``ROUTES``, whose
+paths begin below ``/console``, and list the module in ``PAGES`` of ``app.py``. Its template extends ``base.html`` and
+fills the block ``main``; ``{{ draw(table) }}`` draws a table. A handler reads with :func:`frame.read`, its parameters
+with :class:`query.Query`, and answers with :func:`frame.page`; ``pages/events.py`` is an example.
 
 A form posts ``<input type="hidden" name="token" value="{{ token() }}">``; its handler calls :func:`frame.posted`, which
 checks the token. Errors of :mod:`mintage.errors` that a handler raises become a page with their code and remedy.
-The content security policy allows neither inline scripts nor ``style`` attributes: use classes of ``console.css``, and
-attributes of presentation in SVG (``pictures.py``).
+Jinja2 escapes all values, and shows control characters and marks of direction as escapes. The content security policy
+allows neither inline scripts nor ``style`` attributes: use classes of ``console.css``.
 """
 
 from __future__ import annotations
@@ -33,14 +18,13 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
-from starlette.responses import RedirectResponse
+from starlette.responses import RedirectResponse, Response
 from starlette.routing import Mount, Route
 
 from mintage.server.config.values import OFF
 
 if TYPE_CHECKING:
     from starlette.requests import Request
-    from starlette.responses import Response
     from starlette.types import ASGIApp, Receive, Scope, Send
 
     from mintage.server.core.service import Service

@@ -15,7 +15,7 @@ from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.routing import Route
 
 from mintage._core.lane import Bucket
-from mintage.errors import CATALOGUE, MintError, RequestError, TransientError
+from mintage.errors import CATALOGUE, MintError, RequestError
 from mintage.server.config.values import shown
 from mintage.server.console.frame import STATIC, TEMPLATES, page, posted, service_of, url_of
 from mintage.server.console.pages import actions, advisor, ends, events, health, pools, use, who
@@ -131,14 +131,12 @@ async def _take_key(request: Request) -> Response:
     try:
         caller = service.caller(fields["key"].strip())
     except RequestError as error:
-        if error.code != "request.key":
-            raise
         # A key that is right does not wait for wrong ones, so nobody can lock others out.
         if wait_ms := request.app.state.wrong_keys.take():
             raise RequestError(
                 f"too many wrong keys: try again in {wait_ms} ms", code="request.rate", retry_after_ms=wait_ms
             ) from None
-        request.state.facts.code, request.state.facts.reason = error.code, str(error)
+        request.state.facts.note(error)
         wrong = "This key is not known to the service."
         return await page(request, "sign-in.html", title="Sign in", status=401, goal=goal, wrong=wrong, public=True)
     request.state.facts.caller = caller.name
@@ -169,16 +167,11 @@ async def _refuse(request: Request, error: Exception) -> Response:
     """Return the page of an error: what is wrong, the remedy, its code and the trace id."""
     assert isinstance(error, MintError)  # noqa: S101 - the handlers say so
     facts, entry = request.state.facts, CATALOGUE[error.code]
-    facts.code, facts.reason = error.code, str(error)
+    headers: dict[str, str] = facts.note(error)
     is_file = b"format=" in request.scope["query_string"]
     is_read = request.method == "GET"
     if error.code == "request.key" and is_read and not is_file and not request.headers.get("authorization"):
         return await _lead_to_sign_in(request)
-    headers = {}
-    if isinstance(error, TransientError) and error.retry_after_ms is not None:
-        headers["Retry-After"] = str(-(-error.retry_after_ms // 1000))
-    if error.code == "request.key":
-        headers["WWW-Authenticate"] = 'Bearer realm="mintage"'
     if is_file:
         body = {"code": error.code, "detail": str(error), "trace_id": facts.trace_id}
         return JSONResponse(body, entry.http, headers)

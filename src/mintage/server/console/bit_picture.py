@@ -5,8 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
     from mintage.formats.anatomy import Anatomy
 
 A_ROW: Final = 32
@@ -49,36 +47,17 @@ def bit_picture(each: Anatomy) -> BitPicture:
     shown = each.text if is_text else f"{each.int:0{size}b}"
     unit, gap = (8, 0) if is_text else (1, GAP)
     runs: list[Run] = []
-    for number, (field, style) in enumerate(zip(each.fields, styles_of([e.role for e in each.fields]), strict=True), 1):
+    style = ""
+    for number, field in enumerate(each.fields, 1):
+        style = f"{field.role} second" if style == field.role else field.role
         high, low = field.bits
-        spot = range((size - 1 - high) // unit, (size - low) // unit)
-        for row, cells in _rows(spot):
-            xs = [at * CELL + at // 8 * gap for at in cells]
+        start, stop = (size - 1 - high) // unit, (size - low) // unit
+        for row in range(start // A_ROW, (stop - 1) // A_ROW + 1):
+            first, last = max(start, row * A_ROW), min(stop, row * A_ROW + A_ROW)
+            xs = [at * CELL + at // 8 * gap for at in range(first - row * A_ROW, last - row * A_ROW)]
             width = xs[-1] - xs[0] + CELL
-            runs.append(
-                Run(
-                    style,
-                    xs[0],
-                    row * LINE,
-                    width,
-                    shown[row * A_ROW + cells.start : row * A_ROW + cells.stop],
-                    " ".join(f"{x + CELL / 2:g}" for x in xs),
-                    field.name if len(field.name) * _LETTER <= width else str(number),
-                )
-            )
+            places = " ".join(f"{x + CELL / 2:g}" for x in xs)
+            label = field.name if len(field.name) * _LETTER <= width else str(number)
+            runs.append(Run(style, xs[0], row * LINE, width, shown[first:last], places, label))
     columns = min(A_ROW, len(shown))
     return BitPicture(runs, columns * CELL + (columns - 1) // 8 * gap, -(-len(shown) // A_ROW) * LINE)
-
-
-def _rows(spot: range) -> Iterator[tuple[int, range]]:
-    """Yield the rows that a range of cells is in, with the columns in each."""
-    for row in range(spot.start // A_ROW, (spot.stop - 1) // A_ROW + 1):
-        yield row, range(max(0, spot.start - row * A_ROW), min(A_ROW, spot.stop - row * A_ROW))
-
-
-def styles_of(roles: Sequence[str]) -> list[str]:
-    """Return the style of each field: its role, with ``second`` if the field before has the same one."""
-    styles: list[str] = []
-    for role in roles:
-        styles.append(f"{role} second" if styles and styles[-1] == role else role)
-    return styles

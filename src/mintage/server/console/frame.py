@@ -13,23 +13,21 @@ from urllib.parse import quote
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import escape
-from starlette.requests import ClientDisconnect
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import HTMLResponse, Response
 
 from mintage import __version__
 from mintage.errors import RequestError
-from mintage.server.config.keys import token_of
+from mintage.server.config.keys import Caller, token_of
 from mintage.server.config.values import is_loopback, shown
 from mintage.server.console import text
-from mintage.server.console.query import Query, fields_of
+from mintage.server.console.query import Query, fields_of, malformed
+from mintage.server.console.shared import FRESH_S
 from mintage.server.core.origin import foreign
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from starlette.requests import Request
-
-    from mintage.server.config.keys import Caller
     from mintage.server.console.session import Sessions
     from mintage.server.console.table import Table
     from mintage.server.core.service import Service
@@ -109,7 +107,9 @@ def _check_near(request: Request) -> None:
         )
 
 
-async def read(request: Request, right: str, name: str, verb: Callable[..., T], *args: Any, **kwargs: Any) -> T:
+async def read(
+    request: Request, right: str, name: str, verb: Callable[..., T], *args: Any, fresh_s: float = FRESH_S
+) -> T:
     """Return the answer of a verb of the store, if the caller has the right for the name; ``""`` for all names.
 
     All viewers share an answer for five seconds, and for one second on the page after an action. If the store is away,
@@ -122,8 +122,8 @@ async def read(request: Request, right: str, name: str, verb: Callable[..., T], 
     caller(request).check(right, name)
     value: T
     if Query.of(request).values.get("done") in NOTICES:
-        kwargs["fresh_s"] = _JUST_CHANGED_S
-    value, age_s = await request.app.state.reads.read(verb, *args, **kwargs)
+        fresh_s = _JUST_CHANGED_S
+    value, age_s = await request.app.state.reads.read(verb, *args, fresh_s=fresh_s)
     if age_s is not None:
         request.state.stale_s = max(age_s, getattr(request.state, "stale_s", 0.0))
     return value
@@ -150,14 +150,14 @@ async def posted(request: Request, *names: str) -> dict[str, str]:
                     f"the form is longer than the {limit} bytes of max_request_bytes", code="request.size"
                 )
     except ClientDisconnect as error:
-        raise RequestError("the client went away before the end of its form", code="request.malformed") from error
+        raise malformed("the client went away before the end of its form") from error
     values = fields_of(bytes(body), "form")
     sessions: Sessions = request.app.state.sessions
     sessions.check(sessions.of(request), values.pop("token", ""))
     if missing := sorted(set(names) - values.keys()):
-        raise RequestError(f"the form needs the field {missing[0]!r}", code="request.malformed")
+        raise malformed(f"the form needs the field {missing[0]!r}")
     if unknown := sorted(values.keys() - set(names)):
-        raise RequestError(f"the form has no field {shown(unknown[0], 60)}", code="request.malformed")
+        raise malformed(f"the form has no field {shown(unknown[0], 60)}")
     return values
 
 
@@ -170,33 +170,26 @@ def static_url(name: str) -> str:
     return f"/console/static/{name}?v={digest}"
 
 
-def _environment() -> Environment:
-    made = Environment(
-        loader=FileSystemLoader(_HERE / "templates"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        auto_reload=False,
-        finalize=text.finalize,
-    )
-    made.filters |= {
-        "moment": text.moment,
-        "number": text.number,
-        "relative": text.relative,
-        "duration": text.duration,
-        "short": text.short,
-        "exact": escape,
-    }
-    made.globals |= {
-        "version": __version__,
-        "notices": NOTICES,
-        "static": {name: static_url(name) for name in STATIC},
-    }
-    return made
-
-
-TEMPLATES: Final = _environment()
+TEMPLATES: Final = Environment(
+    loader=FileSystemLoader(_HERE / "templates"),
+    autoescape=True,
+    undefined=StrictUndefined,
+    trim_blocks=True,
+    lstrip_blocks=True,
+    auto_reload=False,
+    finalize=text.finalize,
+)
+TEMPLATES.filters |= {
+    "moment": text.moment,
+    "number": text.number,
+    "duration": text.duration,
+    "exact": escape,
+}
+TEMPLATES.globals |= {
+    "version": __version__,
+    "notices": NOTICES,
+    "static": {name: static_url(name) for name in STATIC},
+}
 
 
 async def page(
@@ -226,13 +219,12 @@ async def page(
         caller(request)
     query = Query.of(request)
     form = query.one_of("format", ("html", "csv", "json"), "html")
-    names = [each.name for each in tables]
-    chosen = query.one_of("table", names, names[0] if names else "")
+    by_name = {each.name: each for each in tables}
+    chosen = query.one_of("table", list(by_name), next(iter(by_name), ""))
     if status < 400:
         query.check()
     if form != "html" and tables:
-        table = next(each for each in tables if each.name == chosen)
-        return await asyncio.to_thread(table.file, form)
+        return await asyncio.to_thread(by_name[chosen].file, form)
     known: dict[str, Any] = {
         "title": title,
         "tables": tables,
@@ -251,7 +243,7 @@ async def page(
         "public": public,
         "token": lambda: _token(request),
     }
-    body = await asyncio.to_thread(TEMPLATES.get_template(template).render, **{**known, **values})
+    body = await asyncio.to_thread(TEMPLATES.get_template(template).render, known | values)
     response = HTMLResponse(body, status)
     # Only a page with a form begins a session: a link from another site comes without the cookie of an earlier one.
     if getattr(request.state, "has_form", False):

@@ -11,12 +11,11 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from markupsafe import Markup
 
-from mintage.rules import COOLDOWN_MS
+from mintage.rules import COOLDOWN_MS, NodeRecord, PoolRecord
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
 
-    from mintage.rules import NodeRecord, PoolRecord
 
 STATES: Final = {
     "held": "its holder can extend the window",

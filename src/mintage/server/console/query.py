@@ -1,22 +1,30 @@
-"""The parameters of pages and the fields of forms: read strictly, each with one clear error."""
+"""The URLs of pages, their parameters and the fields of forms: read strictly, each with one clear error."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
-from urllib.parse import parse_qsl, urlencode
+import re
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Final, TypeVar
+from urllib.parse import parse_qsl, quote, urlencode
 
 from mintage.errors import RequestError
 from mintage.server.config.values import shown
+from mintage.server.console.text import utc
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from starlette.requests import Request
 
+T = TypeVar("T")
 LONGEST_PARAMETER: Final = 4_096
 """The most characters of a parameter or a field."""
 _MOST_PARAMETERS: Final = 32
-_LONGEST_NUMBER: Final = 25
+
+
+def malformed(message: str) -> RequestError:
+    """Return an error with the code ``request.malformed``."""
+    return RequestError(message, code="request.malformed")
 
 
 class Query:
@@ -53,12 +61,28 @@ class Query:
         given = self.text(name)
         if not given:
             return default
-        is_whole = given.isascii() and given.removeprefix("-").isdigit() and len(given) <= _LONGEST_NUMBER
-        if not is_whole or not least <= int(given) <= most:
-            raise RequestError(
-                f"{name} {shown(given, 60)} is not a whole number in {least}..{most}", code="request.malformed"
-            )
+        if not re.fullmatch("-?[0-9]{1,25}", given) or not least <= int(given) <= most:
+            raise malformed(f"{name} {shown(given, 60)} is not a whole number in {least}..{most}")
         return int(given)
+
+    def time(self, name: str, default: T) -> datetime | T:
+        """Return a parameter as an instant: RFC 3339, in UTC if it names no zone, or milliseconds since the Unix epoch.
+
+        :raises RequestError: ``request.malformed``.
+        """
+        given = self.text(name).strip()
+        if not given:
+            return default
+        try:
+            found = utc(int(given)) if re.fullmatch("[0-9]{10,20}", given) else datetime.fromisoformat(given)
+            if found is not None:
+                return found.astimezone(UTC) if found.tzinfo else found.replace(tzinfo=UTC)
+        except (ValueError, OverflowError):
+            pass
+        raise malformed(
+            f"{name} {shown(given, 40)} is not a time: write 2026-05-01T12:00:00Z, 2026-05-01, or milliseconds since "
+            "1970"
+        )
 
     def one_of(self, name: str, words: Sequence[str], default: str = "") -> str:
         """Return a parameter that is one of these words, or not given.
@@ -67,7 +91,7 @@ class Query:
         """
         given = self.text(name)
         if given and given not in words:
-            raise RequestError(f"{name} {shown(given, 60)} is not one of {', '.join(words)}", code="request.malformed")
+            raise malformed(f"{name} {shown(given, 60)} is not one of {', '.join(words)}")
         return given or default
 
     def check(self) -> None:
@@ -77,10 +101,7 @@ class Query:
         """
         for name in self.values:
             if name not in self._known:
-                raise RequestError(
-                    f"unknown parameter {shown(name, 60)}: this page has {', '.join(sorted(self._known))}",
-                    code="request.malformed",
-                )
+                raise malformed(f"unknown parameter {shown(name, 60)}: this page has {', '.join(sorted(self._known))}")
 
     def link(self, **changes: object) -> str:
         """Return the URL of this page with some parameters changed; ``None`` removes one, and ``done`` never stays."""
@@ -98,17 +119,25 @@ def fields_of(encoded: bytes, what: str) -> dict[str, str]:
             encoded.decode("ascii"), keep_blank_values=True, errors="strict", max_num_fields=_MOST_PARAMETERS
         )
     except ValueError as error:
-        raise RequestError(f"the {what} cannot be read: {error}", code="request.malformed") from error
+        raise malformed(f"the {what} cannot be read: {error}") from error
     found: dict[str, str] = {}
     for name, value in pairs:
         if name in found:
-            raise RequestError(f"{shown(name, 60)} is given twice", code="request.malformed")
+            raise malformed(f"{shown(name, 60)} is given twice")
         if len(value) > LONGEST_PARAMETER:
-            raise RequestError(
-                f"{shown(name, 60)} has {len(value)} characters, and may have {LONGEST_PARAMETER}",
-                code="request.malformed",
-            )
+            raise malformed(f"{shown(name, 60)} has {len(value)} characters, and may have {LONGEST_PARAMETER}")
         if "\x00" in value:
-            raise RequestError(f"{shown(name, 60)} has the character NUL", code="request.malformed")
+            raise malformed(f"{shown(name, 60)} has the character NUL")
         found[name] = value
     return found
+
+
+def namespace_url(name: str) -> str:
+    """Return the URL of the page of a namespace."""
+    return f"/console/namespaces/{quote(name)}"
+
+
+def pool_url(pool: str, node: int | None = None, **query: object) -> str:
+    """Return the URL of the page of a pool or of one of its node numbers."""
+    path = f"/console/pools/{quote(pool, safe='')}" + ("" if node is None else f"/{node}")
+    return f"{path}?{urlencode(query)}" if query else path

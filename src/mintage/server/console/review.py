@@ -1,6 +1,7 @@
 """The effects of an action, for the people who confirm it: what it will do, and to whom.
 
-The functions are pure: they apply the rules of the stores to a record that was read. A :class:`Review` has a ``basis``,
+The functions are pure: they apply the rules of the stores to the record of a name, ``None`` if there is none, and the
+store's clock, ``now_ms``. A :class:`Review` has a ``basis``,
 which changes with all that its sentences depend on. So a confirmation of an old page is refused: the state is another
 one, also after the same action was confirmed before.
 """
@@ -12,17 +13,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from mintage import rules
-from mintage.errors import ConfigError, LeaseError, RequestError
+from mintage.errors import ConfigError, LeaseError
 from mintage.formats import catalogue
 from mintage.formats.kinds import NAMES
 from mintage.formats.times import MS, stamp, utc
 from mintage.lease.holder import Holder
-from mintage.rules import MAX_INTEGER
+from mintage.rules import MAX_INTEGER, NamespaceRecord, NodeRecord, PoolRecord
+from mintage.server.console.query import malformed
 
 if TYPE_CHECKING:
     from datetime import datetime
-
-    from mintage.rules import NamespaceRecord, NodeRecord, PoolRecord
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,13 +50,9 @@ def _last(record: NamespaceRecord) -> str:
     return f"The last integer that is reserved is {record.high_water:,}."
 
 
-_BUFFERED = "Services and processes that have reserved integers already still hand them out."
-
-
 def floor(name: str, record: NamespaceRecord | None, value: int) -> Review:
     """Review that the floor of a namespace is raised.
 
-    :param record: its record; ``None`` if it does not exist.
     :raises FieldError: ``field.range``.
     :raises GenerationError: ``namespace.retired``.
     """
@@ -81,15 +77,13 @@ def floor(name: str, record: NamespaceRecord | None, value: int) -> Review:
             "Services and processes that have reserved integers below the floor hand them out until they reserve again."
         )
     # The high-water mark moves all the time: it matters only whether the namespace is past the floor.
-    return Review(
-        tuple(effects), name, _basis("floor", name, record and (record.floor, record.maximum), value, skipped == 0)
-    )
+    basis = _basis("floor", name, record and (record.floor, record.maximum), value, skipped == 0)
+    return Review(tuple(effects), name, basis)
 
 
 def retire(name: str, record: NamespaceRecord | None) -> Review:
     """Review that a namespace is retired for good.
 
-    :param record: its record; ``None`` if it does not exist.
     :raises GenerationError: ``namespace.retired``: it is retired already.
     """
     effects = [
@@ -100,16 +94,16 @@ def retire(name: str, record: NamespaceRecord | None) -> Review:
     else:
         rules.check_not_retired(record)
         left = max(0, (record.maximum - record.high_water) // record.stride)
-        effects += [_last(record), f"Nobody will get the {_integers(left)} that are left.", _BUFFERED]
+        effects += [_last(record), f"Nobody will get the {_integers(left)} that are left."]
+        effects.append("Services and processes that have reserved integers already still hand them out.")
     return Review(tuple(effects), name, _basis("retire", name, record and (record.retired, record.maximum)))
 
 
 def namespace(
-    name: str, record: NamespaceRecord | None, *, start: int | None, maximum: int, stride: int, offset: int
+    name: str, record: NamespaceRecord | None, *, start: int | None = None, maximum: int, stride: int, offset: int
 ) -> Review:
     """Review that a namespace is created.
 
-    :param record: the record of this name; ``None`` if there is none.
     :raises ConfigError: ``config.name``; ``config.namespace``: it exists.
     :raises FieldError: ``field.range``.
     :raises GenerationError: ``namespace.retired``.
@@ -144,9 +138,7 @@ def pool(
 ) -> Review:
     """Review that a pool is created, that an existing one was never used, or that its share is narrowed.
 
-    :param record: the record of this name; ``None`` if there is none.
     :param layout: a layout's text or name.
-    :param now_ms: the store's clock.
     :param share: the new share.
     :raises ConfigError: ``config.name``, ``config.span``; ``config.pool``: it exists; ``config.node``: the share would
         be wider.
@@ -183,19 +175,9 @@ def pool(
             "You state that no ID was ever minted with its node numbers, neither on this store nor on one that lost "
             "its data. If this is false, IDs repeat."
         )
-    return Review(
-        tuple(effects),
-        f"{name} was never used" if never_used else name,
-        _basis(
-            "pool",
-            name,
-            record and (record.quarantine_until_ms, record.history_lost, record.share),
-            text,
-            span_ms,
-            never_used,
-            share,
-        ),
-    )
+    state = record and (record.quarantine_until_ms, record.history_lost, record.share)
+    basis = _basis("pool", name, state, text, span_ms, never_used, share)
+    return Review(tuple(effects), f"{name} was never used" if never_used else name, basis)
 
 
 def layout_of(text: str) -> tuple[str, int, datetime | None]:
@@ -206,12 +188,11 @@ def layout_of(text: str) -> tuple[str, int, datetime | None]:
     try:
         layout = catalogue.read_pool_layout(text)
     except ConfigError as error:
-        raise RequestError(f"layout {text[:80]!a}: {error}", code="request.malformed") from error
+        raise malformed(f"layout {text[:80]!a}: {error}") from error
     if layout is None:
-        raise RequestError(
+        raise malformed(
             f"layout {text[:80]!a} is not known: use {', '.join((*NAMES, *catalogue.LAYOUTS))}, or 'snowflake time:41 "
-            "node:10 sequence:12 @1735689600000 1ms'",
-            code="request.malformed",
+            "node:10 sequence:12 @1735689600000 1ms'"
         )
     return layout
 
@@ -219,7 +200,6 @@ def layout_of(text: str) -> tuple[str, int, datetime | None]:
 def revoke(record: NodeRecord, now_ms: int) -> Review:
     """Review that a lease is revoked.
 
-    :param now_ms: the store's clock.
     :raises LeaseError: ``lease.unknown``: nobody holds the number.
     """
     if record.token is None or record.until_ms <= now_ms:

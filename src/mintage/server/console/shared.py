@@ -39,13 +39,12 @@ MOST_RECORDS: Final = 131_072
 class _Reading:
     """The last answer of the store to a read, and its last failure."""
 
-    used_s: float = 0.0
     value: Any = None
-    records: int = 0
-    """The number of records of the value."""
     read_s: float = -STALE_S
     error: MintError | None = None
     tried_s: float = -STALE_S
+    forgetting: asyncio.TimerHandle | None = None
+    """The call that forgets it, after no page has read it for a while."""
 
 
 class Reads:
@@ -56,26 +55,24 @@ class Reads:
         self._clock = clock
         self._readings: dict[object, _Reading] = {}
         self._reading: Shared[_Reading] = Shared()
-        self._is_sweeping = False
 
-    async def read(
-        self, verb: Callable[..., Any], *args: Any, fresh_s: float = FRESH_S, **kwargs: Any
-    ) -> tuple[Any, float | None]:
+    async def read(self, verb: Callable[..., Any], *args: Any, fresh_s: float = FRESH_S) -> tuple[Any, float | None]:
         """Return the answer of a verb, and its age in seconds if the store is away; ``None`` if it is fresh.
 
         :param verb: a verb of the store, or a named function; it runs in a thread. Its arguments identify the answer.
         :param fresh_s: the time for which all viewers get the same answer, in seconds.
         :raises MintError: as the verb, if it has not answered before.
         """
-        key = (getattr(verb, "__module__", ""), verb.__name__, args, tuple(sorted(kwargs.items())))
-        reading = self._readings.pop(key) if key in self._readings else _Reading()
-        reading.used_s = self._clock()
+        key = (verb.__module__, verb.__name__, args)
+        reading = self._readings.pop(key, None) or _Reading()
         self._readings[key] = reading
+        if reading.forgetting is not None:
+            reading.forgetting.cancel()
+        reading.forgetting = asyncio.get_running_loop().call_later(_UNUSED_S, self._readings.pop, key, None)
         self._evict()
-        self._sweep()
         if self._clock() - reading.tried_s >= (fresh_s if reading.error is None else FRESH_S):
             patience_s = PATIENCE_S if hasattr(verb, "__self__") else LONG_PATIENCE_S
-            ask = partial(self._ask, reading, partial(verb, *args, **kwargs), patience_s)
+            ask = partial(self._ask, reading, partial(verb, *args), patience_s)
             # Another one, if somebody asks already and it was forgotten meanwhile.
             reading = await self._reading.run(repr(key), ask)
             self._evict()
@@ -101,32 +98,16 @@ class Reads:
             reading.error = error
         else:
             reading.value, reading.error, reading.read_s = value, None, self._clock()
-            reading.records = _records(value)
         reading.tried_s = self._clock()
         return reading
 
     def _evict(self) -> None:
         """Forget what was not used for longest, while there is too much; never the one used last."""
-        records = sum(each.records for each in self._readings.values())
+        records = sum(_records(each.value) for each in self._readings.values())
         for key in list(self._readings)[:-1]:
             if len(self._readings) <= MOST_READINGS and records <= MOST_RECORDS:
                 break
-            records -= self._readings.pop(key).records
-
-    def _sweep(self) -> None:
-        """Forget, later, what no page has read for a while."""
-        if not self._is_sweeping:
-            self._is_sweeping = True
-            asyncio.get_running_loop().call_later(_UNUSED_S, self._forget)
-
-    def _forget(self) -> None:
-        self._is_sweeping = False
-        now_s = self._clock()
-        for key, each in list(self._readings.items()):
-            if now_s - each.used_s > _UNUSED_S:
-                del self._readings[key]
-        if self._readings:
-            self._sweep()
+            records -= _records(self._readings.pop(key).value)
 
 
 def _records(value: Any) -> int:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from mintage.rules import COOLDOWN_MS
+from mintage.rules import COOLDOWN_MS, GrantRecord, NodeRecord, PoolRecord
 from mintage.server.console.text import duration, utc
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from mintage.rules import GrantRecord, NodeRecord, PoolRecord
 
 WIDTH: Final = 960
 MARGIN: Final = 12

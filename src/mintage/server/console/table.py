@@ -6,21 +6,20 @@ import csv
 import io
 import json
 import math
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from datetime import datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from starlette.responses import Response
 
-from mintage.errors import RequestError
 from mintage.server.config.values import shown
 from mintage.server.console import text
+from mintage.server.console.query import Query, malformed
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
-    from mintage.server.console.query import Query
 
 Kind = Literal["text", "code", "number", "big", "time"]
 PAGE: Final = 50
@@ -48,27 +47,13 @@ class Column:
     show: Callable[[Any], Any] | None = None
     """Returns what HTML shows in place of the value: a text, or Markup such as a picture."""
 
-
-@dataclass(frozen=True, slots=True)
-class Heading:
-    """The heading of a column, as the template draws it."""
-
-    title: str
-    kind: Kind
-    url: str
-    """The URL of the page sorted by this column; the other way, if it is sorted by it already."""
-    order: Literal["ascending", "descending", "none"]
+    def cell(self, row: Any) -> tuple[Any, Kind, str | None]:
+        """Return the value, the kind and the URL of a cell, as the template draws it."""
+        kind: Kind = "text" if self.show and self.kind not in {"number", "big"} else self.kind
+        return (self.show or self.value)(row), kind, self.link(row) if self.link else None
 
 
-@dataclass(frozen=True, slots=True)
-class Cell:
-    """A cell, as the template draws it."""
-
-    value: Any
-    kind: Kind
-    url: str | None
-
-
+@dataclass(eq=False)
 class Table:
     """Rows and their columns, as the parameters of the URL ask for them.
 
@@ -77,7 +62,7 @@ class Table:
 
     :param query: the parameters of the page.
     :param caption: the heading of the table, which screen readers announce.
-    :param rows: any objects; the columns know their values.
+    :param given: the rows, any objects; the columns know their values.
     :param sort: the column of the order without a parameter, with ``-`` for descending; ``""`` for that of the rows.
     :param name: needed if a page has several tables.
     :param empty: what is shown without rows.
@@ -85,37 +70,30 @@ class Table:
     :raises RequestError: ``request.malformed``: a parameter is wrong.
     """
 
-    def __init__(
-        self,
-        query: Query,
-        caption: str,
-        columns: Sequence[Column],
-        rows: Sequence[Any],
-        *,
-        sort: str = "",
-        name: str = "",
-        empty: str = "There is nothing to show.",
-        note: str = "",
-    ) -> None:
-        self.name = name
-        self.caption = caption
-        self.columns = columns
-        self.empty = empty
-        self.note = note
-        self._query = query
-        self._rows = rows
-        self._prefix = f"{name}." if name else ""
-        self.search = query.text(f"{self._prefix}q")
-        self._sort = query.text(f"{self._prefix}sort", sort)
-        self._size = query.integer(f"{self._prefix}size", PAGE, 1, LARGEST_PAGE)
-        self._page = query.integer(f"{self._prefix}page", 1, 1, 1_000_000)
-        self._by = next((each for each in columns if each.name == self._sort.removeprefix("-")), None)
+    query: Query
+    caption: str
+    columns: Sequence[Column]
+    given: Sequence[Any]
+    _: KW_ONLY
+    sort: str = ""
+    name: str = ""
+    empty: str = "There is nothing to show."
+    note: str = ""
+
+    def __post_init__(self) -> None:
+        """Read the parameters."""
+        query, prefix = self.query, f"{self.name}." if self.name else ""
+        self._prefix = prefix
+        self.search = query.text(f"{prefix}q")
+        self._sort = query.text(f"{prefix}sort", self.sort)
+        self._size = query.integer(f"{prefix}size", PAGE, 1, LARGEST_PAGE)
+        self._page = query.integer(f"{prefix}page", 1, 1, 1_000_000)
+        self._by = next((each for each in self.columns if each.name == self._sort.removeprefix("-")), None)
         if self._sort and self._by is None:
-            names = ", ".join(each.name for each in columns)
-            raise RequestError(
-                f"{self._prefix}sort {shown(self._sort, 60)} is no column: use one of {names}, with - before it for "
-                "descending order",
-                code="request.malformed",
+            names = ", ".join(each.name for each in self.columns)
+            raise malformed(
+                f"{prefix}sort {shown(self._sort, 60)} is no column: use one of {names}, with - before it for "
+                "descending order"
             )
 
     # --- for the template -------------------------------------------------------------------------------------------
@@ -133,7 +111,7 @@ class Table:
     @cached_property
     def rows(self) -> Sequence[Any]:
         """All rows that contain the text, in order."""
-        found = self._rows
+        found = self.given
         if wanted := self.search.casefold():
             found = [row for row in found if any(wanted in self._plain(each, row).casefold() for each in self.columns)]
         by = self._by
@@ -144,33 +122,19 @@ class Table:
         known.sort(key=lambda each: each[0], reverse=self._sort.startswith("-"))
         return [row for _, row in known] + unknown
 
-    @cached_property
-    def headings(self) -> list[Heading]:
-        """The headings of the columns."""
-        found = []
+    @property
+    def headings(self) -> Iterator[tuple[Column, str, Literal["ascending", "descending"] | None]]:
+        """Each column, the URL of the page sorted by it, or the other way if it is already, and its order now."""
         for each in self.columns:
             is_by = each is self._by
             is_up = is_by and not self._sort.startswith("-")
             url = self._link(sort=f"-{each.name}" if is_up else each.name, page=None)
-            found.append(
-                Heading(each.title, each.kind, url, "ascending" if is_up else "descending" if is_by else "none")
-            )
-        return found
+            yield each, url, "ascending" if is_up else "descending" if is_by else None
 
-    @cached_property
-    def cells(self) -> list[list[Cell]]:
-        """The cells of the page's rows."""
-        return [
-            [
-                Cell(
-                    each.show(row) if each.show else each.value(row),
-                    "text" if each.show and each.kind not in {"number", "big"} else each.kind,
-                    each.link(row) if each.link else None,
-                )
-                for each in self.columns
-            ]
-            for row in self.rows[self._first : self._first + self._size]
-        ]
+    @property
+    def page(self) -> Sequence[Any]:
+        """The rows of the page."""
+        return self.rows[self._first : self._first + self._size]
 
     @property
     def _first(self) -> int:
@@ -200,33 +164,32 @@ class Table:
     @property
     def is_searched(self) -> bool:
         """True if a search is worth a field: there are more rows than fit, or one is on."""
-        return bool(self.search) or len(self._rows) > 10
+        return bool(self.search) or len(self.given) > 10
 
     def file_url(self, form: str) -> str:
         """Return the URL of all its rows as a file."""
-        return self._query.link(format=form, table=self.name or None, **{f"{self._prefix}page": None})
+        return self.query.link(format=form, table=self.name or None, **{f"{self._prefix}page": None})
 
     def others(self) -> dict[str, str]:
         """Return the parameters that a search keeps."""
         dropped = {self.parameter, f"{self._prefix}page", "format", "table"}
-        return {name: value for name, value in self._query.values.items() if name not in dropped}
+        return {name: value for name, value in self.query.values.items() if name not in dropped}
 
     def _link(self, **changes: object) -> str:
-        return self._query.link(**{f"{self._prefix}{name}": value for name, value in changes.items()})
+        return self.query.link(**{f"{self._prefix}{name}": value for name, value in changes.items()})
 
     # --- files ------------------------------------------------------------------------------------------------------
 
     def file(self, form: str) -> Response:
         """Return all rows as a file, ``csv`` or ``json``: those that contain the text, in order."""
-        names = [each.name for each in self.columns]
-        name = self.name or self._query.path.rstrip("/").rpartition("/")[2]
+        name = self.name or self.query.path.rstrip("/").rpartition("/")[2]
         headers = {"Content-Disposition": f'attachment; filename="mintage-{name}.{form}"'}
         if form == "json":
             found = [{each.name: _json(each, each.value(row)) for each in self.columns} for row in self.rows]
             return Response(json.dumps(found), headers=headers, media_type="application/json")
         out = io.StringIO()
         writer = csv.writer(out)
-        writer.writerow(names)
+        writer.writerow([each.name for each in self.columns])
         writer.writerows([_csv(each, each.value(row)) for each in self.columns] for row in self.rows)
         return Response(out.getvalue(), headers=headers, media_type="text/csv")
 

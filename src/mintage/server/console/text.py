@@ -11,8 +11,6 @@ from markupsafe import Markup
 
 from mintage.formats import times
 
-LONGEST: Final = 200
-"""The most characters of a text in a cell of a table; files have all of them."""
 _UNITS: Final = (("year", 31_536_000), ("day", 86_400), ("hour", 3_600), ("minute", 60), ("second", 1))
 _SEPARATORS: Final = {"Zl", "Zp"}
 
@@ -27,11 +25,6 @@ def _visible(character: str) -> str:
     if category.startswith("C") or category in _SEPARATORS:
         return ascii(character)[1:-1]
     return character
-
-
-def short(text: str) -> str:
-    """Return the beginning of a text."""
-    return text if len(text) <= LONGEST else f"{text[:LONGEST]}…"
 
 
 def finalize(value: object) -> object:

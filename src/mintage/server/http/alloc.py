@@ -23,17 +23,9 @@ if TYPE_CHECKING:
     from starlette.responses import Response
 
 _INT64: Final = range(-(2**63), 2**63)
-_CODES: Final = {
-    400: (400000, 200),
-    401: (401000, 401),
-    403: (403000, 403),
-    404: (404000, 200),
-    409: (400000, 200),
-    410: (400000, 200),
-    413: (400000, 200),
-    429: (429000, 429),
-}
-"""idalloc's code and HTTP status, by the HTTP status of the error in ``/v1``."""
+_CODES: Final = {401: (401000, 401), 403: (403000, 403), 404: (404000, 200), 429: (429000, 429)}
+"""idalloc's code and HTTP status, by the HTTP status of the error in ``/v1``; other faults have one of these two."""
+_CLIENT: Final = (400000, 200)
 _SERVER: Final = (501000, 200)
 
 
@@ -98,7 +90,8 @@ class _Members(list[tuple[str, Any]]):
 
 
 def _refused(facts: Facts, error: MintError) -> Response:
-    code, status = _CODES.get(CATALOGUE[error.code].http, _SERVER)
+    http = CATALOGUE[error.code].http
+    code, status = _CODES.get(http, _CLIENT if http < 500 else _SERVER)
     return _enveloped(facts, code, "Rate limit" if status == 429 else str(error), None, status)
 
 

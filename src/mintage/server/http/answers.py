@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
-from starlette.requests import ClientDisconnect
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 
 from mintage._core.lane import http_date
@@ -17,7 +17,6 @@ from mintage.errors import CATALOGUE, MintError, RequestError, TransientError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from starlette.requests import Request
     from starlette.routing import Route
 
 
@@ -55,20 +54,25 @@ class Json(JSONResponse):
         return write_json(content).encode()
 
 
-def problem(facts: Facts, error: MintError) -> Response:
-    """Return an error as a problem of RFC 9457."""
-    entry = CATALOGUE[error.code]
-    body = {
-        "type": f"urn:mintage:error:{error.code}",
+def problem_members(code: str, detail: str, trace_id: str) -> dict[str, Any]:
+    """Return the members that all problems of RFC 9457 have."""
+    entry = CATALOGUE[code]
+    return {
+        "type": f"urn:mintage:error:{code}",
         "title": entry.meaning,
         "status": entry.http,
-        "detail": str(error),
-        "code": error.code,
-        "trace_id": facts.trace_id,
+        "detail": detail,
+        "code": code,
+        "trace_id": trace_id,
     }
+
+
+def problem(facts: Facts, error: MintError) -> Response:
+    """Return an error as a problem."""
+    body = problem_members(error.code, str(error), facts.trace_id)
     if isinstance(error, TransientError) and error.retry_after_ms is not None:
         body["retry_after_ms"] = error.retry_after_ms
-    return Json(body, entry.http, media_type="application/problem+json")
+    return Json(body, body["status"], media_type="application/problem+json")
 
 
 @dataclass(slots=True)
@@ -86,16 +90,23 @@ class Facts:
     form: Callable[[Facts, MintError], Response] = problem
     """The function that makes the interface's error answers."""
 
+    def note(self, error: MintError) -> dict[str, str]:
+        """Record an error, and return the headers of the answer for it."""
+        self.code, self.reason = error.code, str(error)
+        headers = {}
+        if isinstance(error, TransientError) and error.retry_after_ms is not None:
+            headers["Retry-After"] = str(-(-error.retry_after_ms // 1000))
+        if error.code == "request.key":
+            headers["WWW-Authenticate"] = 'Bearer realm="mintage"'
+        if isinstance(error, MethodError):
+            headers["Allow"] = error.allow
+        return headers
+
     def refuse(self, error: MintError) -> Response:
         """Record an error, and return the answer for it."""
-        self.code, self.reason = error.code, str(error)
+        headers = self.note(error)
         answer = self.form(self, error)
-        if isinstance(error, TransientError) and error.retry_after_ms is not None:
-            answer.headers["Retry-After"] = str(-(-error.retry_after_ms // 1000))
-        if error.code == "request.key":
-            answer.headers["WWW-Authenticate"] = 'Bearer realm="mintage"'
-        if isinstance(error, MethodError):
-            answer.headers["Allow"] = error.allow
+        answer.headers.update(headers)
         return answer
 
 

@@ -23,7 +23,7 @@ from mintage.server import console
 from mintage.server.core.origin import foreign
 from mintage.server.http import alloc, openapi, pages, v1
 from mintage.server.http.answers import Facts, MethodError, allow, methods_of
-from mintage.server.http.spans import note_answer, request_span, span_id_of, trace_id_of
+from mintage.server.http.spans import note_answer, one_header, request_span, span_id_of, trace_id_of
 
 if TYPE_CHECKING:
     from opentelemetry.trace import Span
@@ -138,8 +138,8 @@ class AccountingMiddleware:
 
     def _own_trace_id(self, scope: Scope) -> str | None:
         """Return the trace id that the client has chosen itself, if it is well-formed."""
-        found = [value for name, value in scope["headers"] if name == self._trace_name]
-        return found[0].decode() if len(found) == 1 and is_trace(found[0]) else None
+        found = one_header(scope, self._trace_name)
+        return found.decode() if is_trace(found) else None
 
     def _note(self, scope: Scope, facts: Facts, status: int, seconds: float) -> None:
         wanted = self._service.settings.access_log

@@ -12,7 +12,7 @@ from starlette.routing import Route
 from mintage import __version__
 from mintage._core.lane import MOST_ALLOC, MOST_ALLOC_NAME
 from mintage.errors import CATALOGUE
-from mintage.server.http.answers import write_json
+from mintage.server.http.answers import problem_members, write_json
 from mintage.server.http.v1 import OPERATIONS
 from mintage.server.http.v1.operation import Limit, Operation, Parameter
 
@@ -224,16 +224,11 @@ def _refusals(codes: list[str]) -> dict[str, Any]:
 
 
 def _example(code: str) -> dict[str, Any]:
-    entry = CATALOGUE[code]
-    value = {
-        "type": f"urn:mintage:error:{code}",
-        "title": entry.meaning,
-        "status": entry.http,
-        "detail": "What is wrong here, with the value and the limit.",
-        "code": code,
-        "trace_id": "6f1f0c0e5d0b4f0e9a1b2c3d4e5f6071",
+    text = "What is wrong here, with the value and the limit."
+    return {
+        "summary": CATALOGUE[code].meaning,
+        "value": problem_members(code, text, "6f1f0c0e5d0b4f0e9a1b2c3d4e5f6071"),
     }
-    return {"summary": entry.meaning, "value": value}
 
 
 def _first_line(answer: Any) -> str:
@@ -248,12 +243,12 @@ def _id(method: str, path: str) -> str:
 # --- paths outside /v1 --------------------------------------------------------------------------------------------
 
 
-def _page(summary: str, tag: str, media: str, *, status: dict[str, str] | None = None, **more: Any) -> dict[str, Any]:
+def _page(summary: str, media: str, *codes: str, status: dict[str, str] | None = None, **more: Any) -> dict[str, Any]:
     schema: dict[str, Any] = {"type": "object"} if media == "application/json" else {"type": "string"}
     content = {media: {"schema": schema}}
     answers = {code: {"description": text, "content": content} for code, text in (status or {"200": "Here."}).items()}
-    refusals = _refusals(["service.failed"])
-    return {"summary": summary, "tags": [tag], "responses": {**answers, **refusals, **more.pop("refusals", {})}, **more}
+    responses = answers | _refusals([*codes, "service.failed"])
+    return {"summary": summary, "tags": ["service"], "responses": responses, **more}
 
 
 def _alloc() -> dict[str, Any]:
@@ -282,10 +277,9 @@ def _query(name: str, text: str, schema: dict[str, Any]) -> dict[str, Any]:
 
 
 PAGES: Final[dict[tuple[str, str], dict[str, Any]]] = {
-    ("GET", "/healthz"): _page("Liveness", "service", "application/json"),
+    ("GET", "/healthz"): _page("Liveness", "application/json"),
     ("GET", "/readyz"): _page(
         "Whether requests can be served",
-        "service",
         "application/json",
         status={
             "200": "Ready. `degraded` is true while the store is away: buffered integers or the fallback are served.",
@@ -293,25 +287,20 @@ PAGES: Final[dict[tuple[str, str], dict[str, Any]]] = {
         },
     ),
     ("GET", "/metrics"): _page(
-        "The metrics, for Prometheus",
-        "service",
-        "text/plain",
-        description="Right: `metrics`.",
-        refusals=_refusals(["request.key", "request.rights"]),
+        "The metrics, for Prometheus", "text/plain", "request.key", "request.rights", description="Right: `metrics`."
     ),
     ("GET", "/debug/profile"): _page(
         "A CPU profile of the running service",
-        "service",
         "text/html",
+        *("request.malformed", "request.key", "request.rights", "request.busy"),
         description="Right: `admin`; never without keys.",
         parameters=[
             _query("seconds", "For how long.", {"type": "integer", "minimum": 1, "maximum": 60, "default": 5}),
             _query("format", "In which form.", {"enum": ["html", "text", "speedscope"], "default": "html"}),
         ],
-        refusals=_refusals(["request.malformed", "request.key", "request.rights", "request.busy"]),
     ),
-    ("GET", "/openapi.json"): _page("This document", "service", "application/json", security=[{}]),
-    ("GET", "/"): _page("A page of links", "service", "text/html", security=[{}]),
+    ("GET", "/openapi.json"): _page("This document", "application/json", security=[{}]),
+    ("GET", "/"): _page("A page of links", "text/html", security=[{}]),
     ("POST", "/alloc"): _alloc(),
 }
 """The descriptions of all operations outside ``/v1``, by method and path."""

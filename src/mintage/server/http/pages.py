@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from typing import TYPE_CHECKING, Final
-from urllib.parse import parse_qsl
 
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Route
@@ -99,9 +98,8 @@ async def _profile(request: Request) -> Response:
             code="request.rights",
         )
     caller.check("admin", "")
-    query = dict(parse_qsl(request.scope["query_string"].decode("latin-1"), keep_blank_values=True))
-    seconds = profile.read_seconds(query.get("seconds", "5"))
-    form = profile.read_form(query.get("format", "html"))
+    seconds = profile.read_seconds(request.query_params.get("seconds", "5"))
+    form = profile.read_form(request.query_params.get("format", "html"))
     if _PROFILING.locked():
         raise RequestError(
             "a profile is being taken: one at a time", code="request.busy", retry_after_ms=1000 * profile.LONGEST_S

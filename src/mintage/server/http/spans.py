@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import re
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Final
 
 from mintage import telemetry
 from mintage.server.core.logs import masked
 
 if TYPE_CHECKING:
-    from contextlib import AbstractContextManager
-
     from opentelemetry.trace import Span
     from starlette.types import Scope
 
@@ -27,7 +25,7 @@ _TRACEPARENT: Final = re.compile(
 )
 
 
-def _one(scope: Scope, header: bytes) -> bytes:
+def one_header(scope: Scope, header: bytes) -> bytes:
     """Return the value of a header that occurs once; otherwise nothing."""
     found = [value for name, value in scope["headers"] if name == header]
     return found[0] if len(found) == 1 else b""
@@ -37,7 +35,7 @@ def trace_id_of(scope: Scope, span: Span | None) -> str | None:
     """Return the id of the trace that a request belongs to; ``None`` if it belongs to none."""
     if span is not None and span.get_span_context().is_valid:
         return f"{span.get_span_context().trace_id:032x}"
-    match = _TRACEPARENT.fullmatch(_one(scope, b"traceparent"))
+    match = _TRACEPARENT.fullmatch(one_header(scope, b"traceparent"))
     return match[2].decode() if match else None
 
 
@@ -55,7 +53,7 @@ def request_span(scope: Scope) -> AbstractContextManager[Span | None]:
 def _span(found: telemetry.Telemetry, scope: Scope) -> AbstractContextManager[Span]:
     from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
-    given = {name: _one(scope, name.encode()).decode("latin-1") for name in ("traceparent", "tracestate")}
+    given = {name: one_header(scope, name.encode()).decode("latin-1") for name in ("traceparent", "tracestate")}
     parent = TraceContextTextMapPropagator().extract({name: value for name, value in given.items() if value})
     attributes = _method(scope) | {"network.protocol.version": scope["http_version"]}
     for name, address in (("server", scope["server"]), ("client", scope["client"])):

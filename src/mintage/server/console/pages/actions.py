@@ -8,7 +8,8 @@ as the API's request is, and so becomes an event.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from starlette.responses import RedirectResponse, Response
@@ -16,12 +17,12 @@ from starlette.routing import Route
 
 from mintage.errors import CATALOGUE, LeaseError, MintError, RequestError
 from mintage.formats.catalogue import read_share
-from mintage.rules import MAX_INTEGER, MAX_NODES, SPAN_MS, NodeRecord, check_name
+from mintage.rules import MAX_INTEGER, SPAN_MS, NodeRecord, check_name
 from mintage.server.config.values import shown
 from mintage.server.console import review
 from mintage.server.console.frame import NOTICES, caller, page, posted, service_of
-from mintage.server.console.query import Query
-from mintage.server.console.urls import namespace_url, pool_url
+from mintage.server.console.pages.pools import node_of
+from mintage.server.console.query import Query, malformed, namespace_url, pool_url
 from mintage.server.core.logs import log_change
 
 if TYPE_CHECKING:
@@ -53,9 +54,9 @@ class Ask:
 
     service: Service
     caller: Caller
+    right: str
     path: dict[str, str]
     values: dict[str, str]
-    client: str
 
     @property
     def store(self) -> Store:
@@ -76,20 +77,28 @@ class Ask:
         if not text and default is not None:
             return default
         if not re.fullmatch(r"-?[0-9]{1,20}", text):
-            raise RequestError(f"{name} {shown(text, 60)} is not a whole number", code="request.malformed")
+            raise malformed(f"{name} {shown(text, 60)} is not a whole number")
         return int(text)
 
-    def is_chosen(self, name: str) -> bool:
-        """Return True if the choice is yes."""
-        return self.values[name] == "yes"
-
-    async def read(self, right: str, verb: Callable[..., Any], *args: Any) -> Any:
+    async def call(self, verb: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         """Return the present answer of the store, which no other viewer has caused."""
-        return await self.service.ask(self.caller, right, self.name, verb, *args)
+        return await self.service.ask(self.caller, self.right, self.name, verb, *args, **kwargs)
 
-    def log(self, method: str, path: str, **members: object) -> None:
-        """Log the change as the API's request for it."""
-        log_change(self.caller.name, self.client, method, path, interface="console", **members)
+    async def make(self, verb: Callable[..., Any], *args: Any, **kwargs: Any) -> None:
+        """Call a verb of the store that creates a namespace that does not exist."""
+        await self.service.make(self.caller, self.name, verb, self.name, *args, **kwargs)
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """The review of an action with these values, and the call that does it."""
+
+    url: str
+    """The URL of the page to go to after it."""
+    review: Review
+    do: Callable[[], Awaitable[Any]]
+    members: dict[str, Any] = field(default_factory=dict)
+    """The body of the API's request for it, for the log."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,14 +108,13 @@ class Action:
     path: str
     title: str
     button: str
-    right: str
-    fields: tuple[Field, ...]
-    review: Callable[[Ask], Awaitable[Review]]
-    """Returns what the values will do now."""
-    do: Callable[[Ask], Awaitable[str]]
-    """Does it, and returns the URL of the page to go to."""
     done: str
-    """The text of the notice on that page."""
+    """The text of the notice on the page after it."""
+    plan: Callable[[Ask], Awaitable[Change]]
+    request: tuple[str, str]
+    """The method and the path of the API's request for it, for the log."""
+    fields: tuple[Field, ...] = ()
+    right: str = "create"
 
     @property
     def slug(self) -> str:
@@ -117,153 +125,104 @@ class Action:
 # --- namespaces ---------------------------------------------------------------------------------------------------
 
 
-async def _review_floor(ask: Ask) -> Review:
+async def _raise_floor(ask: Ask) -> Change:
     value = ask.number("floor")
-    return review.floor(ask.name, await ask.read("create", ask.store.get_namespace, ask.name), value)
+    found = review.floor(ask.name, await ask.call(ask.store.get_namespace, ask.name), value)
+    return Change(namespace_url(ask.name), found, partial(ask.make, ask.store.raise_floor, value), {"floor": value})
 
 
-async def _raise_floor(ask: Ask) -> str:
-    value = ask.number("floor")
-    await ask.service.make(ask.caller, ask.name, ask.store.raise_floor, ask.name, value)
-    ask.log("PUT", f"/v1/sequences/{ask.name}", floor=value)
-    return namespace_url(ask.name)
+async def _retire(ask: Ask) -> Change:
+    found = review.retire(ask.name, await ask.call(ask.store.get_namespace, ask.name))
+    return Change(namespace_url(ask.name), found, partial(ask.make, ask.store.retire))
 
 
-async def _review_retirement(ask: Ask) -> Review:
-    return review.retire(ask.name, await ask.read("create", ask.store.get_namespace, ask.name))
-
-
-async def _retire(ask: Ask) -> str:
-    await ask.service.make(ask.caller, ask.name, ask.store.retire, ask.name)
-    ask.log("DELETE", f"/v1/sequences/{ask.name}")
-    return namespace_url(ask.name)
-
-
-def _bounds(ask: Ask) -> dict[str, Any]:
-    return {
-        "start": ask.number("start") if ask.values["start"].strip() else None,
+async def _create_namespace(ask: Ask) -> Change:
+    check_name(ask.name, "namespace")
+    bounds = {
         "maximum": ask.number("maximum", MAX_INTEGER),
         "stride": ask.number("stride", 1),
         "offset": ask.number("offset", 0),
     }
-
-
-async def _review_namespace(ask: Ask) -> Review:
-    check_name(ask.name, "namespace")
-    return review.namespace(ask.name, await ask.read("create", ask.store.get_namespace, ask.name), **_bounds(ask))
-
-
-async def _create_namespace(ask: Ask) -> str:
-    bounds = _bounds(ask)
-    await ask.service.make(ask.caller, ask.name, ask.store.create_namespace, ask.name, **bounds)
-    ask.log("PUT", f"/v1/sequences/{ask.name}", **{name: n for name, n in bounds.items() if n is not None})
-    return namespace_url(ask.name)
+    if ask.values["start"].strip():
+        bounds["start"] = ask.number("start")
+    found = review.namespace(ask.name, await ask.call(ask.store.get_namespace, ask.name), **bounds)
+    return Change(namespace_url(ask.name), found, partial(ask.make, ask.store.create_namespace, **bounds), bounds)
 
 
 # --- pools and leases ---------------------------------------------------------------------------------------------
 
 
-async def _review_pool(ask: Ask) -> Review:
+async def _create_pool(ask: Ask) -> Change:
     check_name(ask.name, "pool")
-    return review.pool(
-        ask.name,
-        await ask.read("create", ask.store.get_pool, ask.name),
-        layout=ask.values["layout"].strip() or ask.name,
-        span_ms=ask.number("span_ms", SPAN_MS),
-        never_used=ask.is_chosen("never_used"),
-        share=_share(ask),
-        now_ms=await ask.read("create", ask.store.now_ms),
-    )
-
-
-def _share(ask: Ask) -> range | None:
     layout = review.layout_of(ask.values["layout"].strip() or ask.name)[0]
-    return read_share(layout, ask.values["nodes"]) if ask.values["nodes"].strip() else None
-
-
-async def _create_pool(ask: Ask) -> str:
     given: dict[str, Any] = {
-        "layout": review.layout_of(ask.values["layout"].strip() or ask.name)[0],
+        "layout": layout,
         "span_ms": ask.number("span_ms", SPAN_MS),
-        "never_used": ask.is_chosen("never_used"),
+        "never_used": ask.values["never_used"] == "yes",
     }
-    share = _share(ask)
-    await ask.service.ask(ask.caller, "create", ask.name, ask.store.create_pool, ask.name, **given, nodes=share)
-    if share is not None:
-        given["nodes"] = {"first": share.start, "last": share.stop - 1}
-    ask.log("PUT", f"/v1/pools/{ask.name}", **given)
-    return pool_url(ask.name)
+    record = await ask.call(ask.store.get_pool, ask.name)
+    share = read_share(layout, ask.values["nodes"]) if ask.values["nodes"].strip() else None
+    found = review.pool(ask.name, record, **given, share=share, now_ms=await ask.call(ask.store.now_ms))
+    do = partial(ask.call, ask.store.create_pool, ask.name, **given, nodes=share)
+    members = {} if share is None else {"nodes": {"first": share.start, "last": share.stop - 1}}
+    return Change(pool_url(ask.name), found, do, given | members)
 
 
-def _node(ask: Ask) -> int:
-    text = ask.path["node"]
-    if not re.fullmatch("[0-9]{1,15}", text) or int(text) >= MAX_NODES:
-        raise RequestError(f"node {shown(text, 60)} is not a number in 0..{MAX_NODES - 1}", code="request.malformed")
-    return int(text)
-
-
-async def _review_revocation(ask: Ask) -> Review:
+async def _revoke(ask: Ask) -> Change:
     check_name(ask.name, "pool")
-    node = _node(ask)
-    found: NodeRecord | None = await ask.read("admin", ask.store.get_lease, ask.name, node)
-    if found is None:
+    node = node_of(ask.path["node"])
+    record: NodeRecord | None = await ask.call(ask.store.get_lease, ask.name, node)
+    if record is None:
         raise LeaseError(f"node {node} of pool {ask.name!r} was never leased", code="lease.unknown")
-    return review.revoke(found, await ask.read("admin", ask.store.now_ms))
-
-
-async def _revoke(ask: Ask) -> str:
-    node = _node(ask)
-    await ask.service.ask(ask.caller, "admin", ask.name, ask.store.revoke, ask.name, node)
-    ask.log("POST", f"/v1/leases/{ask.name}/{node}:revoke")
-    return pool_url(ask.name, node)
+    found = review.revoke(record, await ask.call(ask.store.now_ms))
+    return Change(pool_url(ask.name, node), found, partial(ask.call, ask.store.revoke, ask.name, node))
 
 
 # --- all ----------------------------------------------------------------------------------------------------------
 
+_NAME: Final = Field("name", "Name", "1 to 128 letters, digits and . _ : @ -, the first a letter or digit.")
 ACTIONS: Final = (
     Action(
         "/namespaces/{name}/raise-floor",
         "Raise the floor of {name}",
         "Raise the floor",
-        "create",
-        (Field("floor", "New floor", "The smallest integer that may still be reserved.", kind="number"),),
-        _review_floor,
-        _raise_floor,
         "The floor is raised.",
+        _raise_floor,
+        ("PUT", "/v1/sequences/{name}"),
+        (Field("floor", "New floor", "The smallest integer that may still be reserved.", kind="number"),),
     ),
     Action(
         "/namespaces/{name}/retire",
         "Retire {name} for good",
         "Retire it for good",
-        "create",
-        (),
-        _review_retirement,
-        _retire,
         "The namespace is retired.",
+        _retire,
+        ("DELETE", "/v1/sequences/{name}"),
     ),
     Action(
         "/create/namespace",
         "Create a namespace",
         "Create the namespace",
-        "create",
+        "The namespace exists now.",
+        _create_namespace,
+        ("PUT", "/v1/sequences/{name}"),
         (
-            Field("name", "Name", "1 to 128 letters, digits and . _ : @ -, the first a letter or digit."),
+            _NAME,
             Field("start", "Start", "No integer is below it. Default: 1.", kind="number"),
             Field("maximum", "Maximum", "No integer is above it. Default: 2^63 - 1.", kind="number"),
             Field("stride", "Stride", "The distance between two integers.", "1", "number"),
             Field("offset", "Offset", "What each integer is modulo the stride.", "0", "number"),
         ),
-        _review_namespace,
-        _create_namespace,
-        "The namespace exists now.",
     ),
     Action(
         "/create/pool",
         "Create a pool",
         "Create the pool",
-        "create",
+        "The pool exists now.",
+        _create_pool,
+        ("PUT", "/v1/pools/{name}"),
         (
-            Field("name", "Name", "1 to 128 letters, digits and . _ : @ -, the first a letter or digit."),
+            _NAME,
             Field(
                 "layout", "Layout", "A scheme, such as sno, or a layout of snowflake. Default: the name of the pool."
             ),
@@ -277,60 +236,51 @@ ACTIONS: Final = (
                 "choice",
             ),
         ),
-        _review_pool,
-        _create_pool,
-        "The pool exists now.",
     ),
     Action(
         "/pools/{name}/{node}/revoke",
         "Revoke the lease of node {node} in pool {name}",
         "Revoke the lease",
-        "admin",
-        (),
-        _review_revocation,
-        _revoke,
         "The lease is revoked.",
+        _revoke,
+        ("POST", "/v1/leases/{name}/{node}:revoke"),
+        right="admin",
     ),
 )
 NOTICES.update({each.slug: each.done for each in ACTIONS})
 
 
-def _route(action: Action) -> Route:
-    async def handle(request: Request) -> Response:
-        return await _act(request, action)
-
-    return Route(action.path, handle, methods=["GET", "POST"])
-
-
-async def _act(request: Request, action: Action) -> Response:
+async def _act(action: Action, request: Request) -> Response:
     """Answer a request for an action: its form, what it will do, or its page after it was done."""
     names = [each.name for each in action.fields]
     asker = caller(request)
+    query = Query.of(request)
     is_sent = request.method == "POST"
     if is_sent:
         values = await posted(request, "basis", "typed", *names)
     else:
-        query = Query.of(request)
         values = {each.name: query.text(each.name, each.default) for each in action.fields}
-    client = request.client.host if request.client else ""
-    ask = Ask(service_of(request), asker, dict(request.path_params), values, client)
+    ask = Ask(service_of(request), asker, action.right, dict(request.path_params), values)
     if ask.name:
         asker.check(action.right, ask.name)
-    found: Review | None = None
+    change: Change | None = None
     error: MintError | None = None
     try:
-        if is_sent or not names or not Query.of(request).values.keys().isdisjoint(names):
-            found = await action.review(ask)
-        if is_sent and found is not None:
-            _check(found, values)
-            goal = await action.do(ask)
+        if is_sent or not names or not query.values.keys().isdisjoint(names):
+            change = await action.plan(ask)
+        if is_sent and change is not None:
+            _check(change.review, values)
+            await change.do()
+            subject = ask.path | {"name": ask.name}
+            method, path = (each.format_map(subject) for each in action.request)
+            client = request.client.host if request.client else ""
+            log_change(asker.name, client, method, path, interface="console", **change.members)
             request.app.state.reads.expire()
-            return RedirectResponse(f"{goal}?done={action.slug}", 303)
+            return RedirectResponse(f"{change.url}?done={action.slug}", 303)
     except MintError as refusal:
         # The page keeps what was typed.
         error = refusal
-        facts = request.state.facts
-        facts.code, facts.reason = error.code, str(error)
+        request.state.facts.note(error)
     return await page(
         request,
         "action.html",
@@ -340,7 +290,7 @@ async def _act(request: Request, action: Action) -> Response:
         values=values,
         typed=values.get("typed", ""),
         back=f"/console{action.path.rpartition('/')[0].format_map(ask.path)}" if ask.path else "/console/ends",
-        review=found,
+        review=change and change.review,
         error=error,
         entry=CATALOGUE[error.code] if error else None,
     )
@@ -358,10 +308,7 @@ def _check(found: Review, values: dict[str, str]) -> None:
             code="request.stale",
         )
     if values["typed"].strip() != found.typed:
-        raise RequestError(
-            f"nothing was done: {shown(values['typed'], 60)} was typed, not {shown(found.typed, 160)}",
-            code="request.malformed",
-        )
+        raise malformed(f"nothing was done: {shown(values['typed'], 60)} was typed, not {shown(found.typed, 160)}")
 
 
-ROUTES: Final = tuple(map(_route, ACTIONS))
+ROUTES: Final = tuple(Route(each.path, partial(_act, each), methods=["GET", "POST"]) for each in ACTIONS)

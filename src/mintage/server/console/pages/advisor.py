@@ -9,18 +9,18 @@ from markupsafe import Markup
 from starlette.routing import Route
 
 from mintage import snowflake
-from mintage.errors import MintError, RequestError
+from mintage.errors import MintError
 from mintage.formats import times
 from mintage.formats.anatomy import dissect
 from mintage.formats.bits import kind_of_column
-from mintage.formats.catalogue import LAYOUTS, MINTED, of_layout, read_layout, write_layout
+from mintage.formats.catalogue import LAYOUTS, MINTED, Format, of_layout, read_layout, write_layout
 from mintage.formats.kinds import KINDS
-from mintage.formats.sql import DIALECTS, sql_minted_between
+from mintage.formats.sql import DIALECTS, Dialect, sql_minted_between
 from mintage.rules import MAX_INTEGER
 from mintage.server.config.values import shown
 from mintage.server.console.bit_picture import bit_picture
 from mintage.server.console.frame import page
-from mintage.server.console.query import Query
+from mintage.server.console.query import Query, malformed
 from mintage.server.console.table import Column, Table
 from mintage.server.console.text import visible
 
@@ -30,14 +30,11 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
 
-    from mintage.formats.catalogue import Format
-    from mintage.formats.sql import Dialect
     from mintage.snowflake import Layout
 
 TITLE: Final = "Choose"
 PATH: Final = "/choose"
 _JS_BITS: Final = 53
-_DIGITS: Final = 20
 
 
 # --- a need -------------------------------------------------------------------------------------------------------
@@ -94,27 +91,6 @@ class Bounds(NamedTuple):
     """The reason why the format has none of them; empty if it has."""
 
 
-def read_time(text: str, name: str) -> datetime:
-    """Return a time of a form: RFC 3339, in UTC if it names no zone, or milliseconds since the Unix epoch.
-
-    :raises RequestError: ``request.malformed``.
-    """
-    text = text.strip()
-    wrong = RequestError(
-        f"{name} {text!a:.40} is not a time: write 2026-05-01T12:00:00Z, 2026-05-01, or milliseconds since 1970",
-        code="request.malformed",
-    )
-    if text.isascii() and text.isdigit() and len(text) >= _DIGITS // 2:
-        if len(text) > _DIGITS or (time := times.utc(int(text) * times.MS)) is None:
-            raise wrong
-        return time
-    try:
-        time = datetime.fromisoformat(text)
-        return time.astimezone(UTC) if time.tzinfo else time.replace(tzinfo=UTC)
-    except (ValueError, OverflowError):
-        raise wrong from None
-
-
 def bounds_of(name: str, scheme: str | Layout, start: datetime, end: datetime, column: str, dialect: Dialect) -> Bounds:
     """Return the smallest and the largest ID of the tick of ``start``, and the condition from there to ``end``."""
     try:
@@ -136,8 +112,7 @@ def _schemes(layout: str) -> dict[str, str | Layout]:
     if not layout:
         return found
     if (declared := read_layout(layout)) is None:
-        message = f"layout {layout!a:.80} is none: write one as time:41 node:10 sequence:12 @1735689600000 1ms"
-        raise RequestError(message, code="request.malformed")
+        raise malformed(f"layout {layout!a:.80} is none: write one as time:41 node:10 sequence:12 @1735689600000 1ms")
     return {layout: declared, **found}
 
 
@@ -194,9 +169,8 @@ async def _choose(request: Request) -> Response:
     wrong = None
     try:
         if visible(period["column"]) != period["column"]:
-            message = f"column {shown(period['column'], 60)} has characters that cannot be seen: type its name"
-            raise RequestError(message, code="request.malformed")
-        start, end = read_time(period["from"], "from"), read_time(period["to"], "to")
+            raise malformed(f"column {shown(period['column'], 60)} has characters that cannot be seen: type its name")
+        start, end = query.time("from", today), query.time("to", today + timedelta(days=1))
         rest = (start, end, period["column"], period["dialect"])
         bounds = [bounds_of(name, scheme, *rest) for name, scheme in _schemes(period["layout"]).items()]
         tables.append(Table(query, f"IDs from {times.stamp(start)} on", _BOUNDS, bounds, name="bounds"))

@@ -12,11 +12,10 @@ from markupsafe import Markup
 from starlette.routing import Route
 
 from mintage.formats import catalogue
-from mintage.rules import MAX_INTEGER
+from mintage.rules import MAX_INTEGER, NamespaceRecord, PoolRecord
 from mintage.server.console.frame import caller, page, read, service_of, store_of
-from mintage.server.console.query import Query
+from mintage.server.console.query import Query, namespace_url, pool_url
 from mintage.server.console.table import Column, Table
-from mintage.server.console.urls import namespace_url, pool_url
 from mintage.server.core.health import DAY_S, Pace, days_left
 
 if TYPE_CHECKING:
@@ -25,7 +24,6 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
 
-    from mintage.rules import NamespaceRecord, PoolRecord
     from mintage.server.core.usage import Usage
     from mintage.store import Store
 
@@ -102,11 +100,9 @@ def namespace_ends(records: Iterable[NamespaceRecord], usage: Usage) -> list[Nam
         first = marks.get(each.name)
         rates = [usage.rate(each.high_water, mark) for mark in first] if first else [None, None]
         found.append(NamespaceEnd(each, rates[0], rates[1]))
-
-    def order(each: NamespaceEnd) -> tuple[bool, float, float]:
-        return each.record.retired, math.inf if each.days is None else each.days, -each.used
-
-    return sorted(found, key=order)
+    return sorted(
+        found, key=lambda each: (each.record.retired, math.inf if each.days is None else each.days, -each.used)
+    )
 
 
 def note_marks(records: Iterable[NamespaceRecord], usage: Usage) -> None:

@@ -5,15 +5,13 @@ from __future__ import annotations
 import asyncio
 import re
 from dataclasses import replace
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 from urllib.parse import quote
 
 from markupsafe import Markup
 from starlette.routing import Route
 
-from mintage.errors import CATALOGUE, RequestError
-from mintage.server.config.values import shown
+from mintage.errors import CATALOGUE
 from mintage.server.console.frame import caller, page, read, service_of
 from mintage.server.console.query import Query
 from mintage.server.console.table import Column, Table
@@ -71,23 +69,6 @@ def _without_key(event: Event) -> Event:
     return replace(event, actor="", text=_CLIENT.sub("", event.text))
 
 
-def _time(query: Query, name: str) -> datetime | None:
-    """Return a parameter that is a time in UTC: RFC 3339, or as a field of a form writes it.
-
-    :raises RequestError: ``request.malformed``.
-    """
-    given = query.text(name)
-    if not given:
-        return None
-    try:
-        found = datetime.fromisoformat(given)
-    except ValueError:
-        raise RequestError(
-            f"{name} {shown(given, 60)} is no time: write 2026-11-27T18:00Z", code="request.malformed"
-        ) from None
-    return found if found.tzinfo else found.replace(tzinfo=UTC)
-
-
 async def show_events(request: Request) -> Response:
     """Show the events, of one kind, actor, trace id or time if the URL has them.
 
@@ -101,7 +82,7 @@ async def show_events(request: Request) -> Response:
         found = [_without_key(each) for each in found if each.kind not in _SIGN_INS]
     kinds = sorted({each.kind for each in found})
     kind, actor, trace = query.text("kind"), query.text("actor"), query.text("trace")
-    since, until = _time(query, "since"), _time(query, "until")
+    since, until = query.time("since", None), query.time("until", None)
 
     def is_wanted(each: Event) -> bool:
         return (
@@ -112,31 +93,14 @@ async def show_events(request: Request) -> Response:
             and (until is None or each.at < until)
         )
 
-    table = Table(
-        query,
-        "Events",
-        COLUMNS,
-        list(filter(is_wanted, found)),
-        sort="-at",
-        empty="Nothing happened that these filters let through."
-        if any((kind, actor, trace, since, until))
-        else "Nothing happened yet.",
-        note="The service keeps the last thousand or so, until it ends.",
-    )
-    tables = [table]
+    is_filtered = any((kind, actor, trace, since, until))
+    empty = "Nothing happened that these filters let through." if is_filtered else "Nothing happened yet."
+    note = "The service keeps the last thousand or so, until it ends."
+    tables = [Table(query, "Events", COLUMNS, [*filter(is_wanted, found)], sort="-at", empty=empty, note=note)]
     if may_see_keys:
         counts = await read(request, "describe", "", refusals, service_of(request))
-        tables.append(
-            Table(
-                query,
-                "Refusals since the start, by code",
-                REFUSALS,
-                counts,
-                sort="-count",
-                name="refusals",
-                empty="No request was refused.",
-            )
-        )
+        title, empty = "Refusals since the start, by code", "No request was refused."
+        tables.append(Table(query, title, REFUSALS, counts, sort="-count", name="refusals", empty=empty))
     return await page(request, "events.html", title=TITLE, tables=tables, live=True, kinds=kinds)
 
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import os
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from starlette.routing import Route
 
@@ -28,16 +27,14 @@ if TYPE_CHECKING:
 TITLE, PATH = "Health", "/"
 
 
-@dataclass(frozen=True, slots=True)
-class Worker:
+class Worker(NamedTuple):
     """A process that serves."""
 
     pid: int
     started: datetime
 
 
-@dataclass(frozen=True, slots=True)
-class Levels:
+class Levels(NamedTuple):
     """The integers of each namespace, over all workers, at a moment."""
 
     at: datetime
@@ -80,11 +77,8 @@ def empty_at(before: Levels, now: Levels) -> tuple[str, datetime] | None:
     :returns: ``None`` if nobody takes integers.
     """
     seconds = (now.at - before.at).total_seconds()
-    found = []
-    for name, buffered in now.buffered.items():
-        taken = now.taken.get(name, 0.0) - before.taken.get(name, 0.0)
-        if taken > 0 and seconds > 0:
-            found.append((buffered / (taken / seconds), name))
+    taken = {name: now.taken.get(name, 0.0) - before.taken.get(name, 0.0) for name in now.buffered}
+    found = [(level * seconds / taken[name], name) for name, level in now.buffered.items() if taken[name] > 0]
     if not found:
         return None
     left_s, name = min(found)
@@ -126,7 +120,6 @@ async def health(request: Request) -> Response:
         "probe": probe,
         "findings": findings(service),
         "started": living[0].started,
-        "settings": service.settings,
         "empty": empty,
         "takeover": await asyncio.to_thread(last, request.app.state.events, "store taken over"),
         "buffered": sum(sequence.buffered for sequence in service.sequences().values()),

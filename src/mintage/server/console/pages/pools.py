@@ -3,37 +3,32 @@
 from __future__ import annotations
 
 import asyncio
-from bisect import bisect_left
 from functools import cached_property
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from markupsafe import Markup
-from starlette.responses import RedirectResponse
+from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
 from mintage.errors import RequestError
 from mintage.formats.catalogue import share_text
 from mintage.lease.holder import Holder
-from mintage.rules import LATEST_MS, MAX_NODES, NodeRecord, check_name, history_begin
+from mintage.rules import LATEST_MS, MAX_NODES, GrantRecord, NodeRecord, PoolRecord, check_name, history_begin
 from mintage.server.config.values import shown
 from mintage.server.console.frame import caller, page, read, service_of, store_of
 from mintage.server.console.node_map import STATES, NodeMap, node_map, state_of
 from mintage.server.console.pages.ends import COUNT_S, MOST, POOLS, count_numbers, pool_ends
-from mintage.server.console.query import Query
+from mintage.server.console.query import Query, malformed, pool_url
 from mintage.server.console.shared import LONG_PATIENCE_S
 from mintage.server.console.strip import Strip, Window, strip, whole_range, windows_of
 from mintage.server.console.table import Column, Table
-from mintage.server.console.urls import pool_url
-from mintage.store import PAGE
+from mintage.store import PAGE, Store
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from starlette.requests import Request
-    from starlette.responses import Response
 
-    from mintage.rules import GrantRecord, PoolRecord
-    from mintage.store import Store
 
 TITLE: Final = "Pools"
 PATH: Final = "/pools"
@@ -80,8 +75,7 @@ class PoolNodes(NamedTuple):
     def within(self, first: int, last: int) -> tuple[range, list[NodeRecord]]:
         """Return the part of the numbers ``first`` to ``last`` that was read, and its records."""
         stop = min(last + 1, self.size if self.stop is None else self.stop)
-        low, high = (bisect_left(self.records, each, key=lambda record: record.node) for each in (first, stop))
-        return range(first, stop), self.records[low:high]
+        return range(first, stop), [each for each in self.records if first <= each.node < stop]
 
 
 def read_nodes(store: Store, pool: str, first: int = 0, most: int = MOST_RECORDS) -> PoolNodes | None:
@@ -166,7 +160,7 @@ async def _pool(request: Request) -> Response:
     chosen = query.one_of("state", ("live", "all", *STATES), "live")
     found = await _nodes(request, name, first, last)
     if first >= found.size:
-        raise RequestError(f"first {first} is outside 0..{found.size - 1}", code="request.malformed")
+        raise malformed(f"first {first} is outside 0..{found.size - 1}")
     table, drawn, count = await asyncio.to_thread(_drawn, query, found, first, last, chosen)
     return await page(
         request,
@@ -263,7 +257,7 @@ async def _node(request: Request) -> Response:
     """Answer with the windows of a node number along time."""
     name, query = request.path_params["pool"], Query.of(request)
     check_name(name, "pool")
-    node = _node_of(request.path_params["node"])
+    node = node_of(request.path_params["node"])
     before_ms = query.integer("before", LATEST_MS, 0, LATEST_MS)
     found = await read(request, "describe", name, read_windows, store_of(request), name, node, before_ms)
     if found is None:
@@ -304,7 +298,11 @@ async def _node(request: Request) -> Response:
     )
 
 
-def _node_of(text: str) -> int:
+def node_of(text: str) -> int:
+    """Return a node number in a path.
+
+    :raises RequestError: ``request.path``: it is none.
+    """
     if not (text.isascii() and text.isdigit() and len(text) <= 14 and int(text) < MAX_NODES):
         raise RequestError(f"{shown(text, 40)} is not a node number", code="request.path")
     return int(text)

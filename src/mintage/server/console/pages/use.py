@@ -13,25 +13,24 @@ from mintage.errors import RequestError
 from mintage.rules import check_name
 from mintage.server.console.frame import caller, page, read, service_of, store_of
 from mintage.server.console.pages.ends import amount, days_in_words, namespace_ends, note_marks
-from mintage.server.console.pictures import sparkline
-from mintage.server.console.query import Query
+from mintage.server.console.query import Query, namespace_url
 from mintage.server.console.table import Column, Table
-from mintage.server.console.urls import namespace_url
-from mintage.server.core.usage import Used
+from mintage.server.core.usage import Usage, Used
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from starlette.requests import Request
     from starlette.responses import Response
 
-    from mintage.server.core.usage import Usage
 
 TITLE, PATH = "Use", "/use"
 OTHERS: Final = "all others"
 """The name of the series that had no room of their own."""
 PERIODS: Final = {"hour": "last hour in steps of five minutes", "day": "last day in steps of an hour"}
 _NOTHING: Final = Used()
+_WIDTH, _HEIGHT = 120, 24
+"""Of a sparkline, in pixels."""
 _KINDS: Final = {"integers": "Integers", "ids": "IDs"}
 
 
@@ -63,8 +62,22 @@ def rows(by: Literal[0, 1], **counts: Mapping[tuple[str, str], Used]) -> list[Ro
     for kind, each in counts.items():
         for series, used in each.items():
             row = found.setdefault(series[by], dict.fromkeys(counts, _NOTHING))
-            row[kind] = used if row[kind] is _NOTHING else row[kind].plus(used)
+            row[kind] = row[kind].plus(used)
     return sorted(starmap(Row, found.items()), key=lambda row: (-row.total("hour"), -row.total("day"), row.name))
+
+
+def sparkline(values: Sequence[int], label: str) -> Markup:
+    """Return a line of at least two counts over time, from the oldest to the newest, that begins at zero.
+
+    :param label: what the picture shows, for those who do not see it.
+    """
+    most, step = max(values) or 1, _WIDTH / (len(values) - 1)
+    line = "L".join(f"{at * step:.1f},{_HEIGHT - 1 - n / most * (_HEIGHT - 2):.1f}" for at, n in enumerate(values))
+    return Markup(
+        '<svg class="sparkline" role="img" aria-label="{}" width="{w}" height="{h}" viewBox="0 0 {w} {h}" '
+        'preserveAspectRatio="none"><path class="spark-area" d="M{d}L{w},{h}L0,{h}Z"/><path class="spark" d="M{d}"/>'
+        "</svg>"
+    ).format(label, w=_WIDTH, h=_HEIGHT, d=line)
 
 
 def _column(kind: str, period: str) -> Column:
@@ -96,20 +109,14 @@ def _may_see_keys(request: Request) -> bool:
 def _tables(query: Query, usage: Usage, *, has_keys: bool) -> list[Table]:
     """Return the tables of the page. Call it in a thread: it reads the counts of all workers."""
     integers, ids = usage.read("integers"), usage.read("ids")
-    nothing = "This service has {} in the last day."
-    tables = [
-        Table(
-            query, "Namespaces by integers", NAMESPACES, rows(0, integers=integers), name="namespaces",
-            empty=nothing.format("handed out no integers"),
-        ),
-        Table(
-            query, "Schemes by IDs", SCHEMES, rows(0, ids=ids), name="schemes", empty=nothing.format("minted no IDs")
-        ),
-    ]  # fmt: skip
-    if has_keys:
-        keys = rows(1, integers=integers, ids=ids)
-        tables.append(Table(query, "Keys by integers and IDs", KEYS, keys, name="keys"))
-    return tables
+    namespaces, schemes, keys = rows(0, integers=integers), rows(0, ids=ids), rows(1, integers=integers, ids=ids)
+    no_integers = "This service has handed out no integers in the last day."
+    no_ids = "This service has minted no IDs in the last day."
+    return [
+        Table(query, "Namespaces by integers", NAMESPACES, namespaces, name="namespaces", empty=no_integers),
+        Table(query, "Schemes by IDs", SCHEMES, schemes, name="schemes", empty=no_ids),
+        *([Table(query, "Keys by integers and IDs", KEYS, keys, name="keys")] if has_keys else []),
+    ]
 
 
 async def use(request: Request) -> Response:

@@ -12,9 +12,8 @@ from mintage.server.config.values import shown
 from mintage.server.console.bit_picture import BitPicture, bit_picture
 from mintage.server.console.frame import caller, page, read, store_of
 from mintage.server.console.pages.pools import HOLDER, STATE
-from mintage.server.console.query import Query
+from mintage.server.console.query import Query, pool_url
 from mintage.server.console.table import Column, Table
-from mintage.server.console.urls import pool_url
 from mintage.who import who
 
 if TYPE_CHECKING:

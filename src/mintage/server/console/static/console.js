@@ -25,7 +25,7 @@
       pause.setAttribute("aria-pressed", String(paused));
     }
   };
-  const answers = (yes) => { document.getElementById("offline").hidden = yes; };
+  const offline = (yes) => { document.getElementById("offline").hidden = !yes; };
 
   document.addEventListener("DOMContentLoaded", () => {
     const theme = document.getElementById("theme");
@@ -33,22 +33,7 @@
     theme.value = store.get("mintage-theme");
     theme.addEventListener("change", () => { store.set("mintage-theme", theme.value); paint(theme.value); });
     refresh();
-  });
-  document.addEventListener("click", (event) => {
-    if (event.target.closest("button.pause")) { paused = !paused; refresh(); }
-  });
-  // A tab that nobody sees asks for nothing, and what somebody types is not replaced.
-  const isTyping = (main) => main.contains(document.activeElement) && document.activeElement.matches("input, select")
-    || [...main.querySelectorAll("input")].some((each) => each.value !== each.defaultValue);
-  document.addEventListener("htmx:before:request", (event) => {
-    const main = event.target;
-    if (main.id === "main" && (paused || document.hidden || isTyping(main))) event.preventDefault();
-  });
-  document.addEventListener("htmx:after:request", () => answers(true));
-  document.addEventListener("htmx:error", () => answers(false));
-  document.addEventListener("htmx:after:swap", refresh);
-  // A text to copy gets a button. Without the clipboard, as on plain HTTP from another machine, it is selected.
-  document.addEventListener("DOMContentLoaded", () => {
+    // A text to copy gets a button. Without the clipboard, as on plain HTTP from another machine, it is selected.
     for (const text of document.querySelectorAll("code.copy")) {
       const button = Object.assign(document.createElement("button"), { type: "button", className: "quiet", textContent: "Copy" });
       button.addEventListener("click", async () => {
@@ -62,4 +47,17 @@
       text.after(" ", button);
     }
   });
+  document.addEventListener("click", (event) => {
+    if (event.target.closest("button.pause")) { paused = !paused; refresh(); }
+  });
+  // A tab that nobody sees asks for nothing, and what somebody types is not replaced.
+  const isTyping = (main) => main.contains(document.activeElement) && document.activeElement.matches("input, select")
+    || [...main.querySelectorAll("input")].some((each) => each.value !== each.defaultValue);
+  document.addEventListener("htmx:before:request", (event) => {
+    const main = event.target;
+    if (main.id === "main" && (paused || document.hidden || isTyping(main))) event.preventDefault();
+  });
+  document.addEventListener("htmx:after:request", () => offline(false));
+  document.addEventListener("htmx:error", () => offline(true));
+  document.addEventListener("htmx:after:swap", refresh);
 })();

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Final, TypedDict
+from typing import Annotated, TypedDict
 
 from msgspec import Meta
 
@@ -72,7 +72,6 @@ class Anatomies(TypedDict):
 @operation(
     "POST",
     "/v1/ids/{scheme}",
-    name="mint",
     right="mint",
     codes=(
         "field.range",
@@ -98,6 +97,3 @@ async def _inspect(ask: Ask, id: ID) -> Anatomies:
     ask.service.pace(ask.caller)
     found: list[AnatomyFacts] = [each.as_dict() for each in anatomy.inspect(id)]  # type: ignore[misc]
     return {"input": id, "anatomies": found}
-
-
-OPERATIONS: Final = (_mint, _inspect)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Final, TypedDict, cast
+from functools import partial
+from typing import Annotated, Any, Final, TypedDict, cast
 
 from msgspec import UNSET, Meta, UnsetType
 
@@ -10,6 +11,7 @@ from mintage.formats.catalogue import check_share
 from mintage.protocol.records import to_json
 from mintage.rules import (
     HISTORY_MS,
+    LATEST_MS,
     MAX_HISTORY_MS,
     MAX_INTEGER,
     MAX_NODES,
@@ -17,25 +19,18 @@ from mintage.rules import (
     MIN_SPAN_MS,
     SPAN_MS,
     Lease,
+    NodeRecord,
     check_nodes,
     check_span,
 )
 from mintage.server.http.v1.operation import Ask, Body, Header, Named, operation
-from mintage.server.http.v1.schemas import LATEST_MS, NAME, NAMED, Ms, PageLimit, matching, page
-
-if TYPE_CHECKING:
-    from mintage.rules import GrantRecord, NodeRecord, PoolRecord
-
+from mintage.server.http.v1.schemas import NAME, Ms, PageLimit, matching, members_of, page
 
 # --- parameters and bodies ------------------------------------------------------------------------------------------
 
 
 Pool = Annotated[str, Named("pool"), Meta(description="The pool.", examples=["sno"], extra_json_schema=NAME)]
-AfterPool = Annotated[
-    str,
-    Named("pool"),
-    Meta(description="List only pools that sort after this name.", examples=["sno"], extra_json_schema=NAME),
-]
+AfterPool = Annotated[Pool, Meta(description="List only pools that sort after this name.")]
 # The rules check the range of spans and node numbers, with their own errors.
 Span = Annotated[
     int,
@@ -58,28 +53,14 @@ Node = Annotated[
     int,
     Meta(ge=-MAX_INTEGER, le=MAX_INTEGER, description="The node number.", examples=[0], extra_json_schema=_NODE),
 ]
-AfterNode = Annotated[
-    int,
-    Meta(ge=0, le=MAX_NODES - 1, description="List only node numbers of `pool` above this one.", examples=[0]),
-]
 PastNode = Annotated[int, Meta(ge=0, le=MAX_NODES - 1, description="The node number.", examples=[0])]
+AfterNode = Annotated[PastNode, Meta(description="List only node numbers of `pool` above this one.")]
 BeforeMs = Annotated[
-    int,
-    Meta(
-        ge=0,
-        le=LATEST_MS,
-        description="List only windows that began at this time or before, in milliseconds since the Unix epoch.",
-        examples=[1763719200000],
-    ),
+    Ms,
+    Meta(description="List only windows that began at this time or before, in milliseconds since the Unix epoch."),
 ]
 UsedUntil = Annotated[
-    int,
-    Meta(
-        ge=0,
-        le=LATEST_MS,
-        description="The first time that was not minted in, in milliseconds since the Unix epoch.",
-        examples=[1763719200000],
-    ),
+    Ms, Meta(description="The first time that was not minted in, in milliseconds since the Unix epoch.")
 ]
 Token = Annotated[
     str,
@@ -256,8 +237,9 @@ class LeaseFacts(TypedDict):
     token: Annotated[str, Meta(description="Proves the right to extend it: keep it secret.", examples=["0f" * 16])]
 
 
-def _pool(record: PoolRecord) -> PoolFacts:
-    return cast("PoolFacts", to_json(record))
+_pool = partial(members_of, PoolFacts)
+_grant = partial(members_of, GrantFacts)
+_lease = partial(members_of, LeaseFacts)
 
 
 def _node(record: NodeRecord) -> NodeFacts:
@@ -267,24 +249,15 @@ def _node(record: NodeRecord) -> NodeFacts:
     return cast("NodeFacts", values)
 
 
-def _grant(record: GrantRecord) -> GrantFacts:
-    return cast("GrantFacts", to_json(record))
-
-
-def _lease(lease: Lease) -> LeaseFacts:
-    return {
-        "pool": lease.pool,
-        "node": lease.node,
-        "floor_ms": lease.floor_ms,
-        "until_ms": lease.until_ms,
-        "token": lease.token,
-    }
+def _given(body: Body) -> dict[str, Any]:
+    """Return the members of a body as arguments of the store's verb."""
+    return {name: each.as_range() if isinstance(each, Nodes) else each for name, each in body.given().items()}
 
 
 # --- operations -----------------------------------------------------------------------------------------------------
 
 
-@operation("GET", "/v1/pools", name="describe", right="describe", codes=(*NAMED, "field.range"), is_list=True)
+@operation("GET", "/v1/pools", right="describe", codes=("field.range",))
 async def _list_pools(ask: Ask, after: AfterPool = "", limit: PageLimit = 0) -> Pools:
     """List pools of node numbers, by name.
 
@@ -293,13 +266,7 @@ async def _list_pools(ask: Ask, after: AfterPool = "", limit: PageLimit = 0) -> 
     return {"pools": await page(ask, "", limit, _pool, ask.service.store.list_pools, after)}
 
 
-@operation(
-    "PUT",
-    "/v1/pools/{pool}",
-    name="create",
-    right="create",
-    codes=(*NAMED, "config.span", "config.node", "config.pool"),
-)
+@operation("PUT", "/v1/pools/{pool}", right="create", codes=("config.span", "config.node", "config.pool"))
 async def _put_pool(ask: Ask, pool: Pool, body: NewPool) -> PoolFacts:
     """Create a pool of node numbers if it does not exist.
 
@@ -313,41 +280,11 @@ async def _put_pool(ask: Ask, pool: Pool, body: NewPool) -> PoolFacts:
     window of a holder outside of it runs to its end. It is widened only with `wider_from_ms`: if processes of another
     store mint under those numbers at that time or later, IDs repeat.
     """
-    record = await ask.service.ask(
-        ask.caller,
-        "create",
-        pool,
-        ask.service.store.create_pool,
-        pool,
-        layout=body.layout,
-        span_ms=body.span_ms,
-        never_used=body.never_used,
-        history_ms=None if body.history_ms is UNSET else body.history_ms,
-        nodes=None if body.nodes is UNSET else body.nodes.as_range(),
-        wider_from_ms=None if body.wider_from_ms is UNSET else body.wider_from_ms,
-    )
-    return _pool(record)
+    create = ask.service.store.create_pool
+    return _pool(await ask.service.ask(ask.caller, "create", pool, create, pool, **_given(body)))
 
 
-@operation("GET", "/v1/leases", name="describe", right="describe", codes=(*NAMED, "field.range"), is_list=True)
-async def _list_leases(ask: Ask, pool: Pool = "", after: AfterNode = -1, limit: PageLimit = 0) -> Leases:
-    """List the node numbers of one pool or of all, with their holders.
-
-    The pages are those of one pool, and otherwise as those of `GET /v1/sequences`: the answer has the first `limit`
-    numbers of `pool` above `after`. Without `pool`, this needs the right `describe` for all names, `*`. Tokens are not
-    shown.
-    """
-    return {"leases": await page(ask, pool, limit, _node, ask.service.store.list_leases, pool or None, after)}
-
-
-@operation(
-    "GET",
-    "/v1/pools/{pool}/leases/{node}/grants",
-    name="describe",
-    right="describe",
-    codes=(*NAMED, "field.range"),
-    is_list=True,
-)
+@operation("GET", "/v1/pools/{pool}/leases/{node}/grants", right="describe", codes=("field.range",))
 async def _list_grants(
     ask: Ask, pool: Pool, node: PastNode, before_ms: BeforeMs = LATEST_MS, limit: PageLimit = 0
 ) -> Grants:
@@ -359,12 +296,22 @@ async def _list_grants(
     return {"grants": await page(ask, pool, limit, _grant, ask.service.store.list_grants, pool, node, before_ms)}
 
 
+@operation("GET", "/v1/leases", right="describe", codes=("field.range",))
+async def _list_leases(ask: Ask, pool: Pool = "", after: AfterNode = -1, limit: PageLimit = 0) -> Leases:
+    """List the node numbers of one pool or of all, with their holders.
+
+    The pages are those of one pool, and otherwise as those of `GET /v1/sequences`: the answer has the first `limit`
+    numbers of `pool` above `after`. Without `pool`, this needs the right `describe` for all names, `*`. Tokens are not
+    shown.
+    """
+    return {"leases": await page(ask, pool, limit, _node, ask.service.store.list_leases, pool or None, after)}
+
+
 @operation(
     "POST",
     "/v1/leases/{pool}",
-    name="lease",
     right="lease",
-    codes=(*NAMED, "field.range", "config.node", "config.span", "config.pool", "lease.none_free", "lease.clock"),
+    codes=("field.range", "config.node", "config.span", "config.pool", "lease.none_free", "lease.clock"),
     statuses=(201,),
 )
 async def _acquire(ask: Ask, pool: Pool, body: NewLease) -> LeaseFacts:
@@ -373,29 +320,11 @@ async def _acquire(ask: Ask, pool: Pool, body: NewLease) -> LeaseFacts:
     The holder may mint IDs of `node` whose times lie in `[floor_ms, until_ms)`, and no others. The first lease creates
     the pool.
     """
-    lease = await ask.service.ask(
-        ask.caller,
-        "lease",
-        pool,
-        ask.service.store.acquire,
-        pool,
-        nodes=body.nodes.as_range(),
-        layout=body.layout,
-        holder=body.holder,
-        now_ms=body.now_ms,
-        span_ms=body.span_ms,
-        never_used=body.never_used,
-    )
-    return _lease(lease)
+    acquire = ask.service.store.acquire
+    return _lease(await ask.service.ask(ask.caller, "lease", pool, acquire, pool, **_given(body)))
 
 
-@operation(
-    "PATCH",
-    "/v1/leases/{pool}/{node}",
-    name="lease",
-    right="lease",
-    codes=(*NAMED, "field.range", "lease.lost", "lease.clock"),
-)
+@operation("PATCH", "/v1/leases/{pool}/{node}", right="lease", codes=("field.range", "lease.lost", "lease.clock"))
 async def _extend(ask: Ask, pool: Pool, node: Node, lease_token: Token, body: HeldLease) -> LeaseFacts:
     """Extend a lease: its window ends a span from now, or later, but never earlier. Its token changes.
 
@@ -407,14 +336,7 @@ async def _extend(ask: Ask, pool: Pool, node: Node, lease_token: Token, body: He
     return _lease(await asked)
 
 
-@operation(
-    "DELETE",
-    "/v1/leases/{pool}/{node}",
-    name="lease",
-    right="lease",
-    codes=(*NAMED, "field.range", "lease.lost"),
-    statuses=(204,),
-)
+@operation("DELETE", "/v1/leases/{pool}/{node}", right="lease", codes=("field.range", "lease.lost"), statuses=(204,))
 async def _release(ask: Ask, pool: Pool, node: Node, lease_token: Token, used_until_ms: UsedUntil) -> None:
     """Release a lease; the next holder may start at `used_until_ms`."""
     held = Lease(pool, node, 0, 0, lease_token)
@@ -427,7 +349,7 @@ async def _release(ask: Ask, pool: Pool, node: Node, lease_token: Token, used_un
     "/v1/leases/{pool}/{node}:revoke",
     name="lease",
     right="admin",
-    codes=(*NAMED, "field.range", "lease.unknown"),
+    codes=("field.range", "lease.unknown"),
 )
 async def _revoke(ask: Ask, pool: Pool, node: Node) -> NodeFacts:
     """Revoke the lease of a node number, at the end of the holder's window.
@@ -435,6 +357,3 @@ async def _revoke(ask: Ask, pool: Pool, node: Node) -> NodeFacts:
     The holder mints to the end of its window and cannot extend it. No other holder gets the node number before that.
     """
     return _node(await ask.service.ask(ask.caller, "admin", pool, ask.service.store.revoke, pool, node))
-
-
-OPERATIONS: Final = (_list_pools, _put_pool, _list_grants, _list_leases, _acquire, _extend, _release, _revoke)

@@ -11,7 +11,7 @@ import inspect
 import re
 from contextlib import nullcontext
 from dataclasses import dataclass
-from functools import reduce
+from functools import partial, reduce
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar, get_args, get_type_hints
 from urllib.parse import parse_qsl
@@ -22,22 +22,24 @@ from starlette.responses import Response
 from mintage.errors import FieldError, MintError, RequestError
 from mintage.rules import check_name
 from mintage.server.config import values
-from mintage.server.config.keys import token_of
+from mintage.server.config.keys import Caller, token_of
 from mintage.server.core.logs import log_change
 from mintage.server.http.answers import Facts, MethodError, methods_of, read_body, read_json, write_json
-from mintage.server.loop.budget import INTEGER, RECORD
+from mintage.server.loop.budget import INTEGER, RECORD, Turns
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
 
     from starlette.requests import Request
 
-    from mintage.server.config.keys import Caller
     from mintage.server.core.service import Service
-    from mintage.server.loop.budget import Turns
 
 T = TypeVar("T")
 R = TypeVar("R")
+
+
+shown: Final = partial(values.shown, longest=60)
+"""Return the text of a value for a message."""
 
 
 # --- declarations -------------------------------------------------------------------------------------------------
@@ -45,6 +47,11 @@ R = TypeVar("R")
 
 class Body(msgspec.Struct, forbid_unknown_fields=True):
     """The schema of a body: these members and no others, of exactly these types."""
+
+    def given(self) -> dict[str, Any]:
+        """Return the members, without those that are ``UNSET``."""
+        members = {name: getattr(self, name) for name in self.__struct_fields__}
+        return {name: value for name, value in members.items() if value is not msgspec.UNSET}
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,8 +165,11 @@ class Operation:
     handler: Callable[..., Awaitable[Any]]
     parameters: tuple[Parameter, ...]
     answer: Any
-    is_list: bool
-    """True if its answer lists records of the store."""
+
+    @property
+    def is_list(self) -> bool:
+        """True if its answer lists records of the store."""
+        return any(each.name == "limit" for each in self.parameters)
 
     @property
     def is_change(self) -> bool:
@@ -259,19 +269,25 @@ def operation(
     method: str,
     path: str,
     *,
-    name: str,
     right: str = "",
+    name: str = "",
     codes: tuple[str, ...] = (),
     statuses: tuple[int, ...] = (200,),
-    is_list: bool = False,
 ) -> Callable[[Callable[..., Awaitable[Any]]], Operation]:
-    """Declare a handler as an operation. Parts of ``path`` in braces are parameters within one segment."""
+    """Declare a handler as an operation. Parts of ``path`` in braces are parameters within one segment.
+
+    :param name: by default the right.
+    :param codes: those of its errors, but ``config.name`` of an operation with a :class:`Named` parameter.
+    """
 
     def declare(handler: Callable[..., Awaitable[Any]]) -> Operation:
         forms = get_type_hints(handler, include_extras=True)
         arguments = list(inspect.signature(handler).parameters.values())[1:]
         parameters = tuple(_parameter(path, each.name, forms[each.name], each.default) for each in arguments)
-        return Operation(name, method, path, right, codes, statuses, handler, parameters, forms["return"], is_list)
+        notes = [note for each in parameters for note in getattr(each.form, "__metadata__", ())]
+        named = ("config.name",) if any(isinstance(each, Named) for each in notes) else ()
+        answer = forms["return"]
+        return Operation(name or right, method, path, right, (*named, *codes), statuses, handler, parameters, answer)
 
     return declare
 
@@ -359,8 +375,3 @@ def _refusal(parameter: Parameter, value: Any, error: msgspec.ValidationError) -
 
 LAST_CHARACTER: Final = r"(?!\n)"
 """The end of a pattern whose ``$`` must not match before a line feed, as it does in Python but not in JSON Schema."""
-
-
-def shown(value: object) -> str:
-    """Return the text of a value for a message: at most 60 characters of printable ASCII."""
-    return values.shown(value, 60)

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar, cast
 
 import msgspec
 
 from mintage.errors import FieldError
-from mintage.rules import MAX_COUNT
-from mintage.server.http.v1.operation import LAST_CHARACTER, Limit
+from mintage.rules import LATEST_MS, MAX_COUNT
+from mintage.server.http.v1.operation import LAST_CHARACTER, Ask, Limit
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from mintage.server.http.v1.operation import Ask
 
 T = TypeVar("T")
 F = TypeVar("F")
@@ -25,7 +24,6 @@ def matching(pattern: str, **more: Any) -> msgspec.Meta:
 
 
 NAME: Final = {"type": "string", "pattern": "^[A-Za-z0-9][A-Za-z0-9._:@-]{0,127}$"}
-LATEST_MS: Final = 2**53 - 1
 Count = Annotated[
     int,
     msgspec.Meta(ge=1, le=MAX_COUNT, description="How many, at most the service's `max_count`.", examples=[3]),
@@ -59,5 +57,6 @@ async def page(
     return await ask.each(records, facts)
 
 
-NAMED: Final = ("config.name",)
-"""The error codes of operations with a name in their path."""
+def members_of(facts: type[F], record: object) -> F:
+    """Return the members of an answer: the attributes of a record with their names."""
+    return cast("F", {name: getattr(record, name) for name in facts.__annotations__})

@@ -9,14 +9,10 @@ from msgspec import UNSET, Meta, UnsetType
 
 from mintage.errors import ConfigError, FieldError, RequestError
 from mintage.protocol.records import to_json
-from mintage.rules import LATEST_MS, MAX_COUNT, MAX_INTEGER, MAX_STRIDE, Segment
+from mintage.rules import LATEST_MS, MAX_COUNT, MAX_INTEGER, MAX_STRIDE, NamespaceRecord, Segment
 from mintage.server.http.v1.operation import Ask, Body, Limit, Named, operation, shown
-from mintage.server.http.v1.schemas import NAME, NAMED, Count, PageLimit, page
+from mintage.server.http.v1.schemas import NAME, Count, PageLimit, page
 from mintage.server.loop.budget import INTEGER
-
-if TYPE_CHECKING:
-    from mintage.rules import NamespaceRecord
-
 
 # --- parameters and bodies ------------------------------------------------------------------------------------------
 
@@ -28,11 +24,7 @@ Reserve = Annotated[
     Meta(ge=1, le=MAX_COUNT, description="How many, at most the service's `max_reserve`.", examples=[1000]),
     Limit("max_reserve"),
 ]
-After = Annotated[
-    str,
-    Named("namespace"),
-    Meta(description="List only namespaces that sort after this name.", examples=["orders"], extra_json_schema=NAME),
-]
+After = Annotated[Namespace, Meta(description="List only namespaces that sort after this name.")]
 # Requests have 64 bits as text or as a number, and :func:`_convert` makes both an int.
 if TYPE_CHECKING:
     Integer = int
@@ -119,11 +111,6 @@ class NewNamespace(Body):
         if self.floor is not UNSET and len(self.given()) > 1:
             raise ValueError("has floor and other members: a floor is raised alone")
 
-    def given(self) -> dict[str, int]:
-        """Return the members that the request has."""
-        members = {name: getattr(self, name) for name in self.__struct_fields__}
-        return {name: value for name, value in members.items() if value is not UNSET}
-
 
 _ORDINARY: Final = NewNamespace()
 _VERBS: Final = (":next", ":reserve", ":give-back")
@@ -204,7 +191,6 @@ def _namespace(record: NamespaceRecord) -> NamespaceFacts:
 # --- operations -----------------------------------------------------------------------------------------------------
 
 _COUNTED: Final = (
-    *NAMED,
     "field.range",
     "request.namespace",
     "request.namespaces",
@@ -213,7 +199,7 @@ _COUNTED: Final = (
 )
 
 
-@operation("POST", "/v1/sequences/{namespace}:next", name="next", right="next", codes=_COUNTED)
+@operation("POST", "/v1/sequences/{namespace}:next", right="next", codes=_COUNTED)
 async def _next(ask: Ask, namespace: Namespace, count: Count = 1) -> Integers:
     """Take the next integers of a namespace.
 
@@ -224,7 +210,7 @@ async def _next(ask: Ask, namespace: Namespace, count: Count = 1) -> Integers:
     return {"namespace": namespace, "ids": await ask.each(ids, str, INTEGER)}
 
 
-@operation("POST", "/v1/sequences/{namespace}:reserve", name="reserve", right="reserve", codes=_COUNTED)
+@operation("POST", "/v1/sequences/{namespace}:reserve", right="reserve", codes=_COUNTED)
 async def _reserve(ask: Ask, namespace: Namespace, count: Reserve = 1000) -> Reserved:
     """Reserve a segment in the store, for the client to hand out.
 
@@ -248,7 +234,7 @@ async def _reserve(ask: Ask, namespace: Namespace, count: Reserve = 1000) -> Res
     "/v1/sequences/{namespace}:give-back",
     name="give_back",
     right="reserve",
-    codes=(*NAMED, "field.range", "namespace.retired"),
+    codes=("field.range", "namespace.retired"),
 )
 async def _give_back(ask: Ask, namespace: Namespace, body: Tail) -> GivenBack:
     """Give back the unused tail of a segment.
@@ -260,7 +246,7 @@ async def _give_back(ask: Ask, namespace: Namespace, body: Tail) -> GivenBack:
     return {"taken_back": await ask.service.give_back(ask.caller, segment, body.first_unused)}
 
 
-@operation("GET", "/v1/sequences", name="describe", right="describe", codes=(*NAMED, "field.range"), is_list=True)
+@operation("GET", "/v1/sequences", right="describe", codes=("field.range",))
 async def _list_namespaces(ask: Ask, after: After = "", limit: PageLimit = 0) -> Namespaces:
     """List namespaces, by name.
 
@@ -272,7 +258,7 @@ async def _list_namespaces(ask: Ask, after: After = "", limit: PageLimit = 0) ->
     return {"sequences": await page(ask, "", limit, _namespace, ask.service.store.list_namespaces, after)}
 
 
-@operation("GET", "/v1/sequences:count", name="describe", right="describe")
+@operation("GET", "/v1/sequences:count", right="describe")
 async def _count_namespaces(ask: Ask) -> Counted:
     """Count the namespaces, retired ones included.
 
@@ -281,7 +267,7 @@ async def _count_namespaces(ask: Ask) -> Counted:
     return {"count": await ask.service.ask(ask.caller, "describe", "", ask.service.store.count_namespaces)}
 
 
-@operation("GET", "/v1/sequences/{namespace}", name="describe", right="describe", codes=(*NAMED, "request.namespace"))
+@operation("GET", "/v1/sequences/{namespace}", right="describe", codes=("request.namespace",))
 async def _find_namespace(ask: Ask, namespace: Namespace) -> NamespaceFacts:
     """Describe a namespace."""
     return _namespace(await ask.service.find_namespace(ask.caller, namespace))
@@ -290,9 +276,8 @@ async def _find_namespace(ask: Ask, namespace: Namespace) -> NamespaceFacts:
 @operation(
     "PUT",
     "/v1/sequences/{namespace}",
-    name="create",
     right="create",
-    codes=(*NAMED, "field.range", "config.namespace", "request.namespaces", "namespace.retired"),
+    codes=("field.range", "config.namespace", "request.namespaces", "namespace.retired"),
     statuses=(201, 200),
 )
 async def _put_namespace(
@@ -316,25 +301,12 @@ async def _put_namespace(
         )
     if body.floor is not UNSET:
         ask.status = 200
-        record = await ask.service.make(ask.caller, namespace, store.raise_floor, namespace, body.floor)
-        return _namespace(record)
-    record = await ask.service.make(
-        ask.caller,
-        namespace,
-        store.create_namespace,
-        namespace,
-        **body.given(),
-    )
-    return _namespace(record)
+        return _namespace(await ask.service.make(ask.caller, namespace, store.raise_floor, namespace, body.floor))
+    create = store.create_namespace
+    return _namespace(await ask.service.make(ask.caller, namespace, create, namespace, **body.given()))
 
 
-@operation(
-    "DELETE",
-    "/v1/sequences/{namespace}",
-    name="create",
-    right="create",
-    codes=(*NAMED, "request.namespaces"),
-)
+@operation("DELETE", "/v1/sequences/{namespace}", right="create", codes=("request.namespaces",))
 async def _retire(ask: Ask, namespace: Namespace) -> NamespaceFacts:
     """Retire a namespace for good.
 
@@ -344,15 +316,3 @@ async def _retire(ask: Ask, namespace: Namespace) -> NamespaceFacts:
     """
     record = await ask.service.make(ask.caller, namespace, ask.service.store.retire, namespace)
     return _namespace(record)
-
-
-OPERATIONS: Final = (
-    _next,
-    _reserve,
-    _give_back,
-    _list_namespaces,
-    _count_namespaces,
-    _find_namespace,
-    _put_namespace,
-    _retire,
-)

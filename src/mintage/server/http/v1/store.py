@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Final, TypedDict
+from typing import Annotated, TypedDict
 
 from msgspec import Meta
 
 from mintage.server.http.v1.operation import Ask, operation
+from mintage.server.http.v1.schemas import members_of
 
 
 class StoreFacts(TypedDict):
@@ -20,21 +21,10 @@ class StoreFacts(TypedDict):
     warnings: list[str]
 
 
-@operation("GET", "/v1/store", name="describe", right="describe")
+@operation("GET", "/v1/store", right="describe")
 async def _describe(ask: Ask) -> StoreFacts:
     """Describe the service's store.
 
     This needs the right `describe` for all names, `*`.
     """
-    found = await ask.service.ask(ask.caller, "describe", "", ask.service.store.describe)
-    return {
-        "url": found.url,
-        "promise": found.promise,
-        "server": found.server,
-        "identity": found.identity,
-        "now_ms": found.now_ms,
-        "warnings": list(found.warnings),
-    }
-
-
-OPERATIONS: Final = (_describe,)
+    return members_of(StoreFacts, await ask.service.ask(ask.caller, "describe", "", ask.service.store.describe))

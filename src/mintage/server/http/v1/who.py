@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Final, TypedDict, cast
+from typing import Annotated, TypedDict, cast
 
 from msgspec import Meta
 
@@ -58,7 +58,7 @@ class Findings(TypedDict):
 # --- operations -----------------------------------------------------------------------------------------------------
 
 
-@operation("GET", "/v1/who/{id}", name="describe", right="describe", codes=("parse.unknown",))
+@operation("GET", "/v1/who/{id}", right="describe", codes=("parse.unknown",))
 async def _who(ask: Ask, id: ID) -> Findings:
     """Find which process minted an ID, from the leases that the store knows.
 
@@ -68,6 +68,3 @@ async def _who(ask: Ask, id: ID) -> Findings:
 
     found = await ask.service.ask(ask.caller, "describe", "", who, id, ask.service.store)
     return {"input": id, "findings": [cast("FindingFacts", each.as_dict()) for each in found]}
-
-
-OPERATIONS: Final = (_who,)
