@@ -1,5 +1,7 @@
 """The SQL statements of a dialect, from its files ``dialects/*/statements.sql`` and ``dialects/*/NNN_*.sql``.
 
+``dialects/records.sql`` has those that all dialects share, ``dialects/servers.sql`` those of both database servers.
+
 A line ``-- name: get`` begins a statement; parameters are written ``:name``. A statement with ``{kind}`` is repeated
 for each kind of :data:`KINDS`, as ``get_pool``, ``get_node``, …, and has its ``{columns}``, ``{values}``,
 ``{changes}``, ``{key}``, ``{is_key}`` and ``{is_after}``; one with ``{counted}`` is repeated for the kinds of
@@ -42,7 +44,8 @@ OLDER: Final = "its tables are of an older version of mintage: the first verb th
 def statements(dialect: str, schema: str = "", version: int | None = None) -> dict[str, str]:
     """Return the statements of a dialect by name; with ``version``, those that read tables of that older version."""
     lacks = frozenset[str]() if version is None else lacking(dialect, version)
-    pieces = f"\n{_text(dialect, 'statements.sql', schema)}".split("\n-- name: ")[1:]
+    files = ("records.sql", *(() if dialect == "sqlite" else ("servers.sql",)), f"{dialect}/statements.sql")
+    pieces = [piece for file in files for piece in f"\n{_text(file, schema)}".split("\n-- name: ")[1:]]
     texts = {name: sql.strip().removesuffix(";") for name, _, sql in (piece.partition("\n") for piece in pieces)}
     identity = texts.pop("identity", "identity")
     identity = identity.rpartition("\n")[2] if version is None else "identity"
@@ -76,8 +79,8 @@ def driver_statements(dialect: str, schema: str = "", version: int | None = None
     return {name: parameter.sub(r"%(\1)s", sql.replace("%", "%%")) for name, sql in found.items()}
 
 
-def _text(dialect: str, file: str, schema: str) -> str:
-    with open(os.path.join(_FOLDER, dialect, file), encoding="utf-8") as opened:
+def _text(file: str, schema: str) -> str:
+    with open(os.path.join(_FOLDER, file), encoding="utf-8") as opened:
         return opened.read().replace("{schema}", schema)
 
 
@@ -190,7 +193,5 @@ class RowRecords:
 def migrations(dialect: str, schema: str = "") -> list[tuple[int, list[str]]]:
     """Return the migrations of a dialect's schema in order: the version of each, and its statements."""
     files = sorted(file for file in os.listdir(os.path.join(_FOLDER, dialect)) if file[:3].isdecimal())
-    return [
-        (int(file[:3]), [part.strip() for part in f"{_text(dialect, file, schema)}\n".split(";\n") if part.strip()])
-        for file in files
-    ]
+    texts = ((int(file[:3]), f"{_text(f'{dialect}/{file}', schema)}\n") for file in files)
+    return [(number, [part.strip() for part in text.split(";\n") if part.strip()]) for number, text in texts]

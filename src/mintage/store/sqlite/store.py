@@ -267,7 +267,7 @@ class Records(RowRecords):
 
     def get(self, kind: type[R], *key: str | int) -> R | None:
         """Return the record with this key, locked; ``None`` if there is none."""
-        found = self._find("get", kind, key)
+        found = self._find("get_unlocked", kind, key)  # the transaction has locked the file
         if isinstance(found, NamespaceRecord):
             self._namespaces[found.name] = found
         return found
