@@ -91,7 +91,7 @@ class Store(ABC):
         super().__init_subclass__(**kwargs)
         if cls.is_traced:
             trace_verbs(cls, Store.__abstractmethods__ - {"close"})
-        guard(cls)
+        guard(cls, Store)
 
     @abstractmethod
     def acquire(
