@@ -24,7 +24,7 @@ from mintage.protocol.records import columns, key_of, name_of, read
 from mintage.rules import MAX_COUNT, GrantRecord, NamespaceRecord, NodeRecord
 from mintage.store import LOST_HISTORY, Description
 from mintage.store.date import date_ms
-from mintage.store.ledger import ConflictError, Ledger, ServerIdentity
+from mintage.store.ledger import ConflictError, Ledger, ServerIdentity, Transaction
 from mintage.store.per_process import PerProcess
 
 if TYPE_CHECKING:
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 
     from mintage.protocol.records import R, Record
     from mintage.protocol.url import StoreUrl
-    from mintage.store.ledger import Transaction
 
 PORT: Final = 2379
 _NOT_ALLOWED: Final = (
@@ -110,9 +109,7 @@ class EtcdStore(Ledger):
                 "all its integers (mintage namespaces create NAME --start N), then run: etcdctl del "
                 f"{self._prefix}{INCARNATION}"
             )
-        return Description(
-            str(self.url), self.promise, f"etcd {version}", server.identity, server.now_ms, tuple(warnings)
-        )
+        return self._describe(server, f"etcd {version}", warnings)
 
     def close(self) -> None:
         """Close the connections of this process."""
@@ -263,10 +260,8 @@ class Connection:
         raise refused
 
 
-class Keys:
+class Keys(Transaction):
     """The keys of a transaction: the keys that it read, with their revisions, and the keys that it writes."""
-
-    is_new = False
 
     def __init__(self, connection: Connection, prefix: str) -> None:
         self._connection = connection
@@ -332,8 +327,6 @@ class Keys:
     def get(self, kind: type[R], *key: str | int) -> R | None:
         """Return the record with this key, locked; ``None`` if there is none."""
         return self._one(kind, self._range(self._key(kind, *key)))
-
-    get_unlocked = get
 
     def put(self, record: Record) -> None:
         """Write a record, new or not."""

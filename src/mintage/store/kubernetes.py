@@ -44,7 +44,7 @@ from mintage.rules import COOLDOWN_MS, MAX_COUNT, PRUNED, GrantRecord, NodeRecor
 from mintage.store import LOST_HISTORY, Description, new_token
 from mintage.store.date import date_ms
 from mintage.store.kubeconfig import access_of
-from mintage.store.ledger import ConflictError, Ledger, ServerIdentity
+from mintage.store.ledger import ConflictError, Ledger, ServerIdentity, Transaction
 from mintage.store.per_process import PerProcess
 
 if TYPE_CHECKING:
@@ -52,7 +52,6 @@ if TYPE_CHECKING:
 
     from mintage.protocol.records import R, Record
     from mintage.protocol.url import StoreUrl
-    from mintage.store.ledger import Transaction
 
 T = TypeVar("T")
 
@@ -143,8 +142,7 @@ class KubernetesStore(Ledger):
                 f"somebody deleted the Lease object {ANCHOR}, and perhaps others: they stay and work on, until "
                 f"their finalizer {FINALIZER} is removed; remove it only if nobody mints with this store again"
             )
-        place, shown = str(self.url), tuple(warnings)
-        return Description(place, self.promise, version, server.identity, server.now_ms, shown, is_new)
+        return self._describe(server, version, warnings, is_new=is_new)
 
     def close(self) -> None:
         """Close the connections of this process."""
@@ -316,7 +314,7 @@ class Connection:
         return answer
 
 
-class Objects:
+class Objects(Transaction):
     """The records of a transaction: those that it read, with their objects' versions, and those that it writes."""
 
     def __init__(self, connection: Connection, *, only_reads: bool = False) -> None:
@@ -329,7 +327,6 @@ class Objects:
         self._grants: dict[str, list[list[Any]]] = {}
         """The past grants of each node number that was read, the latest first."""
         self._written: dict[str, Record] = {}
-        self.is_new = False
         self.is_to_be_deleted = False
 
     def server(self) -> ServerIdentity:
@@ -357,8 +354,6 @@ class Objects:
         if kind is NodeRecord:
             self._numbers(key[0]).until_ms.pop(int(key[1]), None)
         return None
-
-    get_unlocked = get
 
     def _read(self, kind: type[R], name: str, found: dict[str, Any]) -> R:
         """Return the record of an object, and remember its version and past grants."""

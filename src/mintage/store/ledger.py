@@ -16,10 +16,10 @@ from mintage import rules
 from mintage.errors import ConfigError, LeaseError, MintError, StoreError
 from mintage.process import jitter
 from mintage.rules import LATEST_MS, MAX_COUNT, NamespaceRecord, NodeRecord, PoolRecord
-from mintage.store import Store, new_token
+from mintage.store import Description, Store, new_token
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
     from contextlib import AbstractContextManager
 
     from mintage.protocol.records import R, Record
@@ -45,6 +45,8 @@ class ServerIdentity:
     """The id of the server; a server that takes over has another one."""
     now_ms: int
     """The server's clock, in milliseconds since the Unix epoch."""
+    began_ms: int | None = None
+    """The time since which it may lack records that it had before; ``None`` if it lacks none."""
 
 
 class Transaction(Protocol):
@@ -53,7 +55,7 @@ class Transaction(Protocol):
     All writes take effect when the transaction ends, or none of them.
     """
 
-    is_new: bool
+    is_new: bool = False
     """True if there are no tables yet."""
 
     def server(self) -> ServerIdentity:
@@ -64,6 +66,7 @@ class Transaction(Protocol):
 
     def get_unlocked(self, kind: type[R], *key: str | int) -> R | None:
         """Return a record, without a lock in stores where a lock makes other transactions wait."""
+        return self.get(kind, *key)
 
     def put(self, record: Record) -> None:
         """Write a record, new or not."""
@@ -152,6 +155,23 @@ class Ledger(Store):
         # This has a frame of its own, which can be cleared.
         with begin() as transaction:
             return verb(transaction)
+
+    def _write(self, make: Callable[[Transaction], R]) -> R:
+        """Run a verb that writes one record, and return the record."""
+
+        def verb(t: Transaction) -> R:
+            record = make(t)
+            t.put(record)
+            return record
+
+        return self._run(verb)
+
+    def _describe(
+        self, server: ServerIdentity, product: str, warnings: Iterable[str] = (), *, is_new: bool = False
+    ) -> Description:
+        return Description(
+            str(self.url), self.promise, product, server.identity, server.now_ms, tuple(warnings), is_new
+        )
 
     def prepare(self) -> None:
         """Create the tables, or the file, if they are missing, as any verb does that writes."""
@@ -304,25 +324,23 @@ class Ledger(Store):
     def release(self, lease: Lease, *, used_until_ms: int) -> None:
         """End a lease."""
 
-        def verb(t: Transaction) -> None:
-            t.put(rules.release(t.get(NodeRecord, lease.pool, lease.node), lease, used_until_ms=used_until_ms))
+        def released(t: Transaction) -> NodeRecord:
+            return rules.release(t.get(NodeRecord, lease.pool, lease.node), lease, used_until_ms=used_until_ms)
 
-        self._run(verb)
+        self._write(released)
 
     def revoke(self, pool: str, node: int) -> NodeRecord:
         """Take a lease from its holder."""
 
-        def verb(t: Transaction) -> NodeRecord:
+        def revoked(t: Transaction) -> NodeRecord:
             record = t.get(NodeRecord, pool, node)
             if record is None:
                 raise LeaseError(
                     f"node {node} of pool {pool!r} was never leased: see mintage leases list", code="lease.unknown"
                 )
-            record = rules.revoke(record)
-            t.put(record)
-            return record
+            return rules.revoke(record)
 
-        return self._run(verb)
+        return self._write(revoked)
 
     def create_pool(
         self,
@@ -390,7 +408,7 @@ class Ledger(Store):
     ) -> NamespaceRecord:
         """Create a namespace of integers."""
 
-        def verb(t: Transaction) -> NamespaceRecord:
+        def created(t: Transaction) -> NamespaceRecord:
             known = t.get(NamespaceRecord, namespace)
             if known is not None:
                 rules.check_not_retired(known)
@@ -401,33 +419,19 @@ class Ledger(Store):
             if start is None:
                 self._check_new(t, namespace)
             server_id = t.server().identity
-            record = rules.create_namespace(
+            return rules.create_namespace(
                 namespace, server_id, start=start, maximum=maximum, stride=stride, offset=offset
             )
-            t.put(record)
-            return record
 
-        return self._run(verb)
+        return self._write(created)
 
     def raise_floor(self, namespace: str, value: int) -> NamespaceRecord:
         """Raise the smallest integer that a namespace may still hand out."""
-
-        def verb(t: Transaction) -> NamespaceRecord:
-            record = rules.raise_floor(self._namespace(t, namespace), value)
-            t.put(record)
-            return record
-
-        return self._run(verb)
+        return self._write(lambda t: rules.raise_floor(self._namespace(t, namespace), value))
 
     def retire(self, namespace: str) -> NamespaceRecord:
         """End a namespace for good."""
-
-        def verb(t: Transaction) -> NamespaceRecord:
-            record = rules.retire(self._namespace(t, namespace))
-            t.put(record)
-            return record
-
-        return self._run(verb)
+        return self._write(lambda t: rules.retire(self._namespace(t, namespace)))
 
     def _namespace(self, t: Transaction, name: str, *, is_implied: bool = False) -> NamespaceRecord:
         """Return the namespace after it has noted this server; create a missing namespace.

@@ -19,7 +19,7 @@ from mintage.protocol.records import KEYS, key_of
 from mintage.protocol.url import StoreUrl
 from mintage.rules import MAX_COUNT, PRUNED, GrantRecord, NamespaceRecord, NodeRecord
 from mintage.store import Description
-from mintage.store.ledger import Ledger, ServerIdentity
+from mintage.store.ledger import Ledger, ServerIdentity, Transaction
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -77,10 +77,8 @@ class MemoryStore(Ledger):
         """Do nothing: the records live as long as the process."""
 
 
-class Records:
+class Records(Transaction):
     """The records. A refused verb needs no rollback, as the rules refuse before the first write."""
-
-    is_new = False
 
     def __init__(self) -> None:
         self.epoch = generation()
@@ -98,8 +96,6 @@ class Records:
     def get(self, kind: type[R], *key: str | int) -> R | None:
         """Return the record with this key, locked; ``None`` if there is none."""
         return self.tables[kind].get(key)
-
-    get_unlocked = get
 
     def put(self, record: Record) -> None:
         """Write a record, new or not."""

@@ -391,9 +391,7 @@ class Database(Ledger):
             if self._is_volatile:
                 warnings.append("volatile=1: integers may repeat once this server has crashed")
             warnings += self._warnings(t)
-            return Description(
-                str(self.url), self.promise, product, server.identity, server.now_ms, tuple(warnings), t.is_new
-            )
+            return self._describe(server, product, warnings, is_new=t.is_new)
 
         described = self._read(verb)
         return replace(described, warnings=(*described.warnings, *self._grant_warnings()))

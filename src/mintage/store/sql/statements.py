@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, Final
 from mintage.errors import StoreError
 from mintage.protocol.records import ADDED, KEYS, columns, name_of, read
 from mintage.rules import LATEST_MS, MAX_COUNT, PRUNED, GrantRecord, NamespaceRecord, NodeRecord, PoolRecord
-from mintage.store.ledger import FORGOTTEN
+from mintage.store.ledger import FORGOTTEN, Transaction
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -126,11 +126,9 @@ def read_row(url: StoreUrl, kind: type[R], row: Sequence[Any]) -> R:
         ) from None
 
 
-class RowRecords:
+class RowRecords(Transaction):
     """The records in one transaction, which the statements of a dialect read."""
 
-    is_new = False
-    """True if there are no tables yet."""
     is_old = False
     """True if the tables are of an older version: reading verbs leave them as they are."""
     has_grants = True
