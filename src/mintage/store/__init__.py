@@ -31,6 +31,8 @@ __all__ = ["Description", "Forwarding", "Store", "all_or_nothing", "new_token", 
 
 PAGE: Final = 1_000
 """The number of records that :meth:`Store.each_namespace` and its counterparts ask for at a time."""
+LATEST_FLOOR_MS: Final = 10**14 - 1
+"""The latest start of a window in the key of a past grant, whose numbers have 14 digits."""
 LOST_HISTORY: Final = "history was lost"
 """The first words of the warning of a store that knows that it has lost records."""
 

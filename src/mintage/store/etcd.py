@@ -22,7 +22,7 @@ from mintage.errors import ConfigError, StoreError
 from mintage.protocol.options import AUTHORITIES, CERTIFICATE, CERTIFICATE_KEY, option, read_options, timeout
 from mintage.protocol.records import columns, key_of, name_of, read
 from mintage.rules import MAX_COUNT, GrantRecord, NamespaceRecord, NodeRecord
-from mintage.store import LOST_HISTORY, Description
+from mintage.store import LATEST_FLOOR_MS, LOST_HISTORY, PAGE, Description
 from mintage.store.date import date_ms
 from mintage.store.ledger import ConflictError, Ledger, ServerIdentity, Transaction
 from mintage.store.per_process import PerProcess
@@ -41,14 +41,10 @@ _NOT_ALLOWED: Final = (
     "user name not found",
     "invalid auth",
 )
-PAGE: Final = 1_000
-"""The number of records that a list requests at a time."""
 SHARED_S: Final = 3_600
 """The longest time in seconds for which past grants share one lease of etcd's."""
 MOST_LEASES: Final = 100
 """The most such leases that a process remembers."""
-LATEST_FLOOR_MS: Final = 10**14 - 1
-"""The latest start of a window in a key."""
 INCARNATION: Final = "incarnation"
 """The key, after the prefix, of a text that is part of the server's id. It changes when the cluster went back."""
 

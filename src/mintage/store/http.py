@@ -32,7 +32,7 @@ from mintage.protocol.calls import (
 )
 from mintage.protocol.members import AnswerError, Members
 from mintage.rules import LATEST_MS, GrantRecord, Lease, NodeRecord, PoolRecord
-from mintage.store import Description, Store
+from mintage.store import PAGE, Description, Store
 from mintage.store.per_process import PerProcess
 
 if TYPE_CHECKING:
@@ -48,8 +48,6 @@ T = TypeVar("T")
 
 LONGEST_LIST: Final = 2**26
 """The largest accepted list, in bytes."""
-LONGEST_PAGE: Final = 1_000
-"""The most namespaces that one request asks for."""
 _TOKEN: Final = r"[A-Za-z0-9._-]{1,64}"  # noqa: S105 - the form of one
 #: In seconds: longer than a segment usually lasts, and shorter than the service keeps an idle connection.
 _KEEP_S: Final = 60
@@ -407,7 +405,7 @@ class HttpStore(Store):
             return [_grant(Members(each), pool, node) for each in answer.members().all("grants")]
 
         found: list[GrantRecord] = []
-        while (asked := min(limit - len(found), LONGEST_PAGE)) > 0:
+        while (asked := min(limit - len(found), PAGE)) > 0:
             path, query = f"/v1/pools/{pool}/leases/{node}/grants", {"before_ms": before_ms, "limit": asked}
             page = self._ask(Call("GET", path, read, query=query, most_bytes=LONGEST_LIST))
             floors = [grant.floor_ms for grant in page]
@@ -512,7 +510,7 @@ class HttpStore(Store):
         found: list[T] = []
         is_last = False
         while not is_last:
-            asked = min(limit - len(found), LONGEST_PAGE)
+            asked = min(limit - len(found), PAGE)
             shown = {"after": after} if after not in {"", -1} else {}
             call = Call("GET", f"/v1/{what}", read_all, query=query | shown | {"limit": asked}, most_bytes=LONGEST_LIST)
             page = self._ask(call)

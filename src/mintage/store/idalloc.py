@@ -43,6 +43,7 @@ MARGIN: Final = 100_000
 
 _MYSQL: Final = ("mintage.store.sql.mysql", "mysql")
 _REDIS: Final = ("mintage.store.redis", "redis")
+_FIELD: Final = "lastAllocValue"
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,8 +135,8 @@ def read_idalloc_hashes(url: str, *, prefix: str = "idalloc:") -> dict[str, int]
     hashes = Hashes(parsed)
     try:
         return {
-            service: _last(parsed, service, hashes.hash(hashes.key("alloc_info", service)).get("lastAllocValue", ""))
-            for service in hashes.scan("alloc_info")
+            service: _last(parsed, service, hashes.ask(("HGET", hashes.key("alloc_info", service), _FIELD))[0] or "")
+            for service in sorted(set(hashes.names("alloc_info")))
         }
     finally:
         hashes.close()

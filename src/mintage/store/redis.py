@@ -32,7 +32,7 @@ from mintage.errors import ConfigError, LeaseError, StoreError
 from mintage.protocol.options import AUTHORITIES, CERTIFICATE, CERTIFICATE_KEY, option, read_options, timeout
 from mintage.protocol.records import columns, name_of, read
 from mintage.rules import LATEST_MS, GrantRecord, Lease, NamespaceRecord, NodeRecord, PoolRecord, Segment
-from mintage.store import PAGE, Description, Store, new_token
+from mintage.store import LATEST_FLOOR_MS, PAGE, Description, Store, new_token
 from mintage.store.per_process import PerProcess
 
 if TYPE_CHECKING:
@@ -43,8 +43,6 @@ if TYPE_CHECKING:
     from mintage.protocol.records import R
     from mintage.protocol.url import StoreUrl
 
-LATEST_FLOOR_MS: Final = 10**14 - 1
-"""The latest start of a window in a member, whose numbers have 14 digits."""
 PARTS: Final = {
     "describe": ("server", "describe"),
     "leases": ("server", "leases"),
@@ -306,15 +304,6 @@ class Scripts:
             for key in client.scan_iter(pattern, count=1000):
                 yield str(key).removeprefix(before).removesuffix(after)
 
-    def scan(self, kind: str) -> list[str]:
-        """Return the names of all pools or namespaces, sorted. It scans all keys of the server."""
-        return sorted(set(self.names(kind)))
-
-    def hash(self, key: str) -> dict[str, str]:
-        """Return the fields of a hash."""
-        with self._client() as client:
-            return dict(client.hscan_iter(key, count=1000))
-
     def ask(self, *commands: tuple[object, ...]) -> list[Any]:
         """Send commands at once, and return their answers. They are not atomic."""
         with self._client() as client, client.pipeline(transaction=False) as pipeline:
@@ -389,7 +378,6 @@ class RedisStore(Store):
 
     promise: ClassVar[str] = "shared"
     is_ascending = True
-    clock_limit_ms: int = rules.CLOCK_LIMIT_MS
 
     def __init__(self, url: StoreUrl) -> None:
         self.url = url
@@ -670,7 +658,7 @@ class RedisStore(Store):
 
     def get_namespace(self, namespace: str) -> NamespaceRecord | None:
         """Return the record of one namespace."""
-        fields = self._scripts.hash(self._scripts.key("namespace", namespace))
+        fields = self._scripts.ask(("HGETALL", self._scripts.key("namespace", namespace)))[0]
         return _namespace(namespace, fields) if fields else None
 
     def list_namespaces(self, after: str = "", limit: int = rules.MAX_COUNT) -> Sequence[NamespaceRecord]:
