@@ -94,7 +94,6 @@ class EtcdStore(Ledger):
         return _SEPARATOR in t.server().identity
 
     def describe(self) -> Description:
-        """Return the description of the store."""
         version = self._connection.get().ask("maintenance/status", {})[0].get("version")
         server = self._run(lambda t: t.server())
         warnings = []
@@ -108,7 +107,6 @@ class EtcdStore(Ledger):
         return self._describe(server, f"etcd {version}", warnings)
 
     def close(self) -> None:
-        """Close the connections of this process."""
         connection = self._connection.pop()
         if connection is not None:
             connection.client.close()
@@ -298,7 +296,6 @@ class Keys(Transaction):
         return self._ask("kv/range", body if stop is None else {**body, "range_end": _encoded(stop)})
 
     def server(self) -> ServerIdentity:
-        """Return the server of this transaction and its clock."""
         if self._server is None:
             key, identity = self._prefix + INCARNATION, ""
             self._read[key] = "0"
@@ -321,18 +318,15 @@ class Keys(Transaction):
         return None
 
     def get(self, kind: type[R], *key: str | int) -> R | None:
-        """Return the record with this key, locked; ``None`` if there is none."""
         return self._one(kind, self._range(self._key(kind, *key)))
 
     def put(self, record: Record) -> None:
-        """Write a record, new or not."""
         values = asdict(record)
         if isinstance(record, NodeRecord):
             values = {"order": f"{record.until_ms:019} {record.node:014}", **values}
         self._written[self._key(type(record), *key_of(record))] = json.dumps(values)
 
     def page(self, kind: type[R], *after: str | int, limit: int = MAX_COUNT) -> Sequence[R]:
-        """Return the first records of a kind whose keys sort after a key, at most ``limit``."""
         found: list[R] = []
         # A name that begins with another one sorts after it; a minus sorts before all numbers.
         first, stop, more = self._key(kind, *after) + "\0", _end(self._key(kind, *after[:-1], "")), True
@@ -357,7 +351,6 @@ class Keys(Transaction):
         return False
 
     def grants(self, pool: str, node: int, before_ms: int, limit: int) -> Sequence[GrantRecord]:
-        """Return the past grants of a node number with ``floor_ms`` at most ``before_ms``, the latest first."""
         found: list[GrantRecord] = []
         first, stop = self._key(GrantRecord, pool, node, ""), min(before_ms, LATEST_FLOOR_MS) + 1
         while len(found) < limit:
@@ -371,19 +364,15 @@ class Keys(Transaction):
         return found
 
     def count_namespaces(self) -> int:
-        """Return the number of namespaces."""
         first = self._key(NamespaceRecord, "")
         return int(self._range(first, _end(first), count_only=True).get("count", 0))
 
     def oldest(self, pool: str, nodes: range) -> NodeRecord | None:
-        """Return the record in ``nodes`` whose window ended first, locked."""
         # A record's value begins with its `until_ms` and its number, so that etcd can sort by value.
         first, stop = self._key(NodeRecord, pool, nodes.start), self._key(NodeRecord, pool, nodes.stop)
         return self._one(NodeRecord, self._range(first, stop, sort_target="VALUE", sort_order="ASCEND", limit=1))
 
     def unused(self, pool: str, nodes: range) -> int | None:
-        """Return the lowest of ``nodes`` without a record; ``None`` if all have one."""
-
         def used(count: int) -> int:
             first, stop = self._key(NodeRecord, pool, nodes.start), self._key(NodeRecord, pool, nodes.start + count)
             return int(self._range(first, stop, count_only=True).get("count", 0)) if count else 0

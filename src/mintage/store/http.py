@@ -275,8 +275,6 @@ class HttpStore(Store):
         span_ms: int,
         never_used: bool = False,
     ) -> Lease:
-        """Grant a node number of the pool."""
-
         def read(answer: Answer) -> Lease:
             lease = _lease(answer.members(), pool)
             latest_ms = max(lease.floor_ms, now_ms) + rules.longest_span(lease.node, span_ms)
@@ -296,8 +294,6 @@ class HttpStore(Store):
         return self._ask(Call("POST", f"/v1/leases/{pool}", read, body=body))
 
     def extend(self, lease: Lease, *, now_ms: int, next_token: str) -> Lease:
-        """Extend the window of a lease and replace its token."""
-
         def read(answer: Answer) -> Lease:
             longer = replace(_lease(answer.members(), lease.pool), previous=lease.token)
             is_same = (longer.node, longer.token) == (lease.node, next_token) and longer.floor_ms >= lease.floor_ms
@@ -317,7 +313,6 @@ class HttpStore(Store):
         return self._ask(Call("PATCH", _path(lease), read, body=body, token=lease.token))
 
     def release(self, lease: Lease, *, used_until_ms: int) -> None:
-        """End a lease."""
         # Every time of a window is within these limits, and the service refuses other values.
         used_until_ms = min(max(used_until_ms, 0), rules.LATEST_MS)
         call = Call(
@@ -332,7 +327,6 @@ class HttpStore(Store):
         self._ask(call)
 
     def revoke(self, pool: str, node: int) -> NodeRecord:
-        """Take a lease from its holder."""
         if not 0 <= node < rules.MAX_NODES:
             raise LeaseError(
                 f"node {node} of pool {pool!r} was never leased: see mintage leases list", code="lease.unknown"
@@ -357,8 +351,6 @@ class HttpStore(Store):
         nodes: range | None = None,
         wider_from_ms: int | None = None,
     ) -> PoolRecord:
-        """Create a pool if it does not exist."""
-
         def read(answer: Answer) -> PoolRecord:
             record = _pool(answer.members())
             if (record.name, record.layout) != (pool, layout):
@@ -381,26 +373,21 @@ class HttpStore(Store):
         return self._ask(Call("PUT", f"/v1/pools/{pool}", read, body=body, is_repeatable=is_repeatable))
 
     def list_pools(self, after: str = "", limit: int = rules.MAX_COUNT) -> Sequence[PoolRecord]:
-        """Return the records of a page of pools, by name."""
         return self._page("pools", _pool, "name", after, limit)
 
     def list_leases(
         self, pool: str | None = None, after: int = -1, limit: int = rules.MAX_COUNT
     ) -> Sequence[NodeRecord]:
-        """Return the records of a page of node numbers that were ever granted."""
         if pool is None:
             return list(islice(self.each_lease(), limit))
         return self._page("leases", _node, "node", after, limit, pool=pool)
 
     def get_pool(self, pool: str) -> PoolRecord | None:
-        """Return the record of one pool."""
         return next((each for each in self.each_pool() if each.name == pool), None)
 
     def list_grants(
         self, pool: str, node: int, before_ms: int = LATEST_MS, limit: int = rules.MAX_COUNT
     ) -> Sequence[GrantRecord]:
-        """Return the past grants of a node number, the latest first."""
-
         def read(answer: Answer) -> list[GrantRecord]:
             return [_grant(Members(each), pool, node) for each in answer.members().all("grants")]
 
@@ -453,7 +440,6 @@ class HttpStore(Store):
         stride: int = 1,
         offset: int = 0,
     ) -> NamespaceRecord:
-        """Create a namespace of integers."""
         rules.create_namespace(namespace, "", start=start, maximum=maximum, stride=stride, offset=offset)
         body: dict[str, object] = {"maximum": str(maximum), "stride": stride, "offset": offset}
         if start is not None:
@@ -462,12 +448,9 @@ class HttpStore(Store):
         return self._ask(self._put_namespace(namespace, body, is_repeatable=False))
 
     def raise_floor(self, namespace: str, value: int) -> NamespaceRecord:
-        """Raise the smallest integer that a namespace may still hand out."""
         return self._ask(self._put_namespace(namespace, {"floor": str(value)}, is_repeatable=True))
 
     def retire(self, namespace: str) -> NamespaceRecord:
-        """End a namespace for good."""
-
         def read(answer: Answer) -> NamespaceRecord:
             record = read_namespace(answer.members(), namespace)
             if not record.retired:
@@ -483,7 +466,6 @@ class HttpStore(Store):
         return Call("PUT", f"/v1/sequences/{namespace}", read, body=body, is_repeatable=is_repeatable)
 
     def get_namespace(self, namespace: str) -> NamespaceRecord | None:
-        """Return the record of one namespace."""
         try:
             return self._sender.ask(describe_namespace(namespace))
         except RequestError as error:
@@ -492,11 +474,9 @@ class HttpStore(Store):
             raise _refused(error) from error
 
     def list_namespaces(self, after: str = "", limit: int = rules.MAX_COUNT) -> Sequence[NamespaceRecord]:
-        """Return the records of a page of namespaces, by name."""
         return self._page("sequences", read_namespace, "name", after, limit)
 
     def count_namespaces(self) -> int:
-        """Return the number of namespaces."""
         return self._ask(
             Call("GET", "/v1/sequences:count", lambda answer: answer.members().number("count", 0, rules.MAX_COUNT))
         )
@@ -525,7 +505,6 @@ class HttpStore(Store):
     # --- the store itself -----------------------------------------------------------------------------------------
 
     def describe(self) -> Description:
-        """Return the description of the store."""
         found = self._ask(Call("GET", "/v1/store", self._description))
         self.promise = found.promise  # type: ignore[misc]
         return found
@@ -548,11 +527,9 @@ class HttpStore(Store):
         )
 
     def now_ms(self) -> int:
-        """Return the store's clock, in milliseconds since the Unix epoch."""
         return self._ask(Call("GET", "/v1/store", lambda answer: answer.members().number("now_ms", 0, rules.LATEST_MS)))
 
     def close(self) -> None:
-        """Close the connections of this process."""
         self._sender.close()
 
 

@@ -124,7 +124,6 @@ class KubernetesStore(Ledger):
         return _SEPARATOR in t.server().identity
 
     def describe(self) -> Description:
-        """Return the description of the store."""
         version = self._connection.get().version()
         server, is_new, is_to_be_deleted = self._read(
             lambda t: (t.server(), t.is_new, cast("Objects", t).is_to_be_deleted)
@@ -145,7 +144,6 @@ class KubernetesStore(Ledger):
         return self._describe(server, version, warnings, is_new=is_new)
 
     def close(self) -> None:
-        """Close the connections of this process."""
         connection = self._connection.pop()
         if connection is not None:
             connection.client.close()
@@ -330,7 +328,6 @@ class Objects(Transaction):
         self.is_to_be_deleted = False
 
     def server(self) -> ServerIdentity:
-        """Return the server of this transaction and its clock."""
         if self._server is None:
             found = self._connection.get(ANCHOR)
             if found is None and not self._only_reads:
@@ -366,11 +363,9 @@ class Objects(Transaction):
         return record
 
     def put(self, record: Record) -> None:
-        """Write a record, new or not."""
         self._written[object_name(type(record), *key_of(record))] = record
 
     def page(self, kind: type[R], *after: str | int, limit: int = MAX_COUNT) -> Sequence[R]:
-        """Return the first records of a kind whose keys sort after a key, at most ``limit``."""
         selector = f"mintage/kind={name_of(kind)}"
         if kind is NodeRecord:
             selector += f",mintage/pool={_shown(str(after[0]))}"
@@ -426,13 +421,11 @@ class Objects(Transaction):
         return False
 
     def grants(self, pool: str, node: int, before_ms: int, limit: int) -> Sequence[GrantRecord]:
-        """Return the past grants of a node number with ``floor_ms`` at most ``before_ms``, the latest first."""
         self.get(NodeRecord, pool, node)
         kept = self._grants.get(object_name(NodeRecord, pool, node), [])
         return [GrantRecord(pool, node, *each) for each in kept if each[0] <= before_ms][:limit]
 
     def count_namespaces(self) -> int:
-        """Return the number of namespaces."""
         return sum(1 for _ in self._connection.each("mintage/kind=namespace"))
 
     def commit(self) -> None:

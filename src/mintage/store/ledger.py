@@ -192,8 +192,6 @@ class Ledger(Store):
         span_ms: int,
         never_used: bool = False,
     ) -> Lease:
-        """Grant a node number of the pool."""
-
         def verb(t: Transaction) -> Lease:
             server = t.server()
             rules.check_clock(now_ms, server.now_ms, self.clock_limit_ms)
@@ -280,8 +278,6 @@ class Ledger(Store):
         return False
 
     def extend(self, lease: Lease, *, now_ms: int, next_token: str) -> Lease:
-        """Extend the window of a lease and replace its token."""
-
         def verb(t: Transaction) -> Lease:
             server = t.server()
             rules.check_clock(now_ms, server.now_ms, self.clock_limit_ms)
@@ -322,16 +318,12 @@ class Ledger(Store):
         return pool
 
     def release(self, lease: Lease, *, used_until_ms: int) -> None:
-        """End a lease."""
-
         def released(t: Transaction) -> NodeRecord:
             return rules.release(t.get(NodeRecord, lease.pool, lease.node), lease, used_until_ms=used_until_ms)
 
         self._write(released)
 
     def revoke(self, pool: str, node: int) -> NodeRecord:
-        """Take a lease from its holder."""
-
         def revoked(t: Transaction) -> NodeRecord:
             record = t.get(NodeRecord, pool, node)
             if record is None:
@@ -353,8 +345,6 @@ class Ledger(Store):
         nodes: range | None = None,
         wider_from_ms: int | None = None,
     ) -> PoolRecord:
-        """Create a pool if it does not exist."""
-
         def verb(t: Transaction) -> PoolRecord:
             return self._pool(
                 t,
@@ -406,8 +396,6 @@ class Ledger(Store):
         stride: int = 1,
         offset: int = 0,
     ) -> NamespaceRecord:
-        """Create a namespace of integers."""
-
         def created(t: Transaction) -> NamespaceRecord:
             known = t.get(NamespaceRecord, namespace)
             if known is not None:
@@ -426,11 +414,9 @@ class Ledger(Store):
         return self._write(created)
 
     def raise_floor(self, namespace: str, value: int) -> NamespaceRecord:
-        """Raise the smallest integer that a namespace may still hand out."""
         return self._write(lambda t: rules.raise_floor(self._namespace(t, namespace), value))
 
     def retire(self, namespace: str) -> NamespaceRecord:
-        """End a namespace for good."""
         return self._write(lambda t: rules.retire(self._namespace(t, namespace)))
 
     def _namespace(self, t: Transaction, name: str, *, is_implied: bool = False) -> NamespaceRecord:
@@ -459,14 +445,11 @@ class Ledger(Store):
             )
 
     def list_pools(self, after: str = "", limit: int = rules.MAX_COUNT) -> Sequence[PoolRecord]:
-        """Return the records of a page of pools, by name."""
         return self._read(lambda t: t.page(PoolRecord, after, limit=limit))
 
     def list_leases(
         self, pool: str | None = None, after: int = -1, limit: int = rules.MAX_COUNT
     ) -> Sequence[NodeRecord]:
-        """Return the records of a page of node numbers that were ever granted."""
-
         def verb(t: Transaction) -> list[NodeRecord]:
             found: list[NodeRecord] = []
             for name in [pool] if pool is not None else [each.name for each in t.page(PoolRecord, "")]:
@@ -477,27 +460,21 @@ class Ledger(Store):
         return self._read(verb)
 
     def get_pool(self, pool: str) -> PoolRecord | None:
-        """Return the record of one pool."""
         return self._read(lambda t: t.get_unlocked(PoolRecord, pool))
 
     def list_grants(
         self, pool: str, node: int, before_ms: int = LATEST_MS, limit: int = MAX_COUNT
     ) -> Sequence[GrantRecord]:
-        """Return the past grants of a node number, the latest first."""
         return self._read(lambda t: t.grants(pool, node, before_ms, limit))
 
     def get_namespace(self, namespace: str) -> NamespaceRecord | None:
-        """Return the record of one namespace."""
         return self._read(lambda t: t.get_unlocked(NamespaceRecord, namespace))
 
     def list_namespaces(self, after: str = "", limit: int = rules.MAX_COUNT) -> Sequence[NamespaceRecord]:
-        """Return the records of a page of namespaces, by name."""
         return self._read(lambda t: t.page(NamespaceRecord, after, limit=limit))
 
     def count_namespaces(self) -> int:
-        """Return the number of namespaces."""
         return self._read(lambda t: t.count_namespaces())
 
     def now_ms(self) -> int:
-        """Return the store's clock, in milliseconds since the Unix epoch."""
         return self._read(lambda t: t.server().now_ms)

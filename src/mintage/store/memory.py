@@ -70,7 +70,6 @@ class MemoryStore(Ledger):
             yield records
 
     def describe(self) -> Description:
-        """Return the description of the store."""
         return Description(str(self.url), self.promise, "memory", self._records.identity, self.now_ms())
 
     def close(self) -> None:
@@ -90,19 +89,15 @@ class Records(Transaction):
         """The ends of the past grants of each pool with their keys, as a heap; some of them may be gone."""
 
     def server(self) -> ServerIdentity:
-        """Return the server of this transaction and its clock."""
         return ServerIdentity(self.identity, self.clock())
 
     def get(self, kind: type[R], *key: str | int) -> R | None:
-        """Return the record with this key, locked; ``None`` if there is none."""
         return self.tables[kind].get(key)
 
     def put(self, record: Record) -> None:
-        """Write a record, new or not."""
         self.tables[type(record)][key_of(record)] = record
 
     def page(self, kind: type[R], *after: str | int, limit: int = MAX_COUNT) -> Sequence[R]:
-        """Return the first records of a kind whose keys sort after a key, at most ``limit``."""
         table = self.tables[kind]
         keys = (key for key in table if key[:-1] == after[:-1] and key > after)
         return [table[key] for key in heapq.nsmallest(limit, keys)]
@@ -115,7 +110,6 @@ class Records(Transaction):
         return [grant for grant in self.tables[GrantRecord].values() if grant.pool == pool]
 
     def keep_grant(self, grant: GrantRecord, ended_ms: int) -> None:
-        """Remove some past grants of a pool whose windows ended before a time, and write one."""
         ends = self._ends.setdefault(grant.pool, [])
         for _ in range(PRUNED):
             if not ends or ends[0][0] >= ended_ms:
@@ -135,21 +129,17 @@ class Records(Transaction):
         return False
 
     def grants(self, pool: str, node: int, before_ms: int, limit: int) -> Sequence[GrantRecord]:
-        """Return the past grants of a node number with ``floor_ms`` at most ``before_ms``, the latest first."""
         found = [each for each in self._grants(pool) if each.node == node and each.floor_ms <= before_ms]
         return heapq.nlargest(limit, found, key=lambda each: each.floor_ms)
 
     def count_namespaces(self) -> int:
-        """Return the number of namespaces."""
         return len(self.tables[NamespaceRecord])
 
     def oldest(self, pool: str, nodes: range) -> NodeRecord | None:
-        """Return the record in ``nodes`` whose window ended first, locked."""
         records = [record for record in self.page(NodeRecord, pool, -1) if record.node in nodes]
         return min(records, key=lambda record: (record.until_ms, record.node), default=None)
 
     def unused(self, pool: str, nodes: range) -> int | None:
-        """Return the lowest of ``nodes`` without a record; ``None`` if all have one."""
         used = [record.node for record in self.page(NodeRecord, pool, -1) if record.node in nodes]
         # All numbers before a gap are used, so a binary search finds the first gap.
         at = bisect.bisect_left(range(len(used)), 1, key=lambda at: used[at] - nodes.start - at)

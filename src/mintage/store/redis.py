@@ -420,7 +420,6 @@ class RedisStore(Store):
         span_ms: int,
         never_used: bool = False,
     ) -> Lease:
-        """Grant a node number of the pool."""
         seen = self._leases(
             "acquire",
             pool,
@@ -448,7 +447,6 @@ class RedisStore(Store):
         raise self._disagree("acquire")
 
     def extend(self, lease: Lease, *, now_ms: int, next_token: str) -> Lease:
-        """Extend the window of a lease and replace its token."""
         seen = self._leases(
             "extend",
             lease.pool,
@@ -477,14 +475,12 @@ class RedisStore(Store):
         raise self._disagree("extend")
 
     def release(self, lease: Lease, *, used_until_ms: int) -> None:
-        """End a lease."""
         seen = self._leases("release", lease.pool, node=lease.node, token=lease.token, used_until_ms=used_until_ms)
         if not seen.done:
             rules.release(seen.record, lease, used_until_ms=used_until_ms)
             raise self._disagree("release")
 
     def revoke(self, pool: str, node: int) -> NodeRecord:
-        """Take a lease from its holder."""
         record = self._leases("revoke", pool, node=node).record
         if record is None:
             raise LeaseError(
@@ -503,7 +499,6 @@ class RedisStore(Store):
         nodes: range | None = None,
         wider_from_ms: int | None = None,
     ) -> PoolRecord:
-        """Create a pool if it does not exist."""
         longest_ms = rules.create_pool(pool, layout, span_ms, "").span_ms
         asked = {} if history_ms is None else {"history_ms": history_ms}
         if nodes is not None:
@@ -523,13 +518,11 @@ class RedisStore(Store):
         raise self._disagree("create_pool")
 
     def list_pools(self, after: str = "", limit: int = rules.MAX_COUNT) -> Sequence[PoolRecord]:
-        """Return the records of a page of pools, by name."""
         return self._page("pool", after, limit, lambda name, text: _record(PoolRecord, text, name=name), "HGET", "pool")
 
     def list_leases(
         self, pool: str | None = None, after: int = -1, limit: int = rules.MAX_COUNT
     ) -> Sequence[NodeRecord]:
-        """Return the records of a page of node numbers that were ever granted."""
         if pool is None:
             return list(islice(self.each_lease(), limit))
         key, found = self._scripts.key("pool", pool), list[NodeRecord]()
@@ -554,14 +547,12 @@ class RedisStore(Store):
         return found
 
     def get_pool(self, pool: str) -> PoolRecord | None:
-        """Return the record of one pool."""
         text = self._scripts.ask(("HGET", self._scripts.key("pool", pool), "pool"))[0]
         return None if text is None else _record(PoolRecord, text, name=pool)
 
     def list_grants(
         self, pool: str, node: int, before_ms: int = LATEST_MS, limit: int = rules.MAX_COUNT
     ) -> Sequence[GrantRecord]:
-        """Return the past grants of a node number, the latest first."""
         key, found = self._scripts.key("pool", pool, ":grants"), list[GrantRecord]()
         # Behind the start of the window, a member has a space; the mark sorts behind it.
         last = f"[{node:014} {min(before_ms, LATEST_FLOOR_MS):014}!"
@@ -632,7 +623,6 @@ class RedisStore(Store):
         stride: int = 1,
         offset: int = 0,
     ) -> NamespaceRecord:
-        """Create a namespace of integers."""
         record = rules.create_namespace(namespace, "", start=start, maximum=maximum, stride=stride, offset=offset)
         seen = self._segments("create_namespace", namespace, record=_texts(record))
         record = _namespace(namespace, seen["record"])
@@ -644,7 +634,6 @@ class RedisStore(Store):
         return record
 
     def raise_floor(self, namespace: str, value: int) -> NamespaceRecord:
-        """Raise the smallest integer that a namespace may still hand out."""
         seen = self._segments("raise_floor", namespace, value=str(value))
         record = _namespace(namespace, seen["record"])
         if "done" not in seen:
@@ -653,20 +642,16 @@ class RedisStore(Store):
         return record
 
     def retire(self, namespace: str) -> NamespaceRecord:
-        """End a namespace for good."""
         return _namespace(namespace, self._segments("retire", namespace)["record"])
 
     def get_namespace(self, namespace: str) -> NamespaceRecord | None:
-        """Return the record of one namespace."""
         fields = self._scripts.ask(("HGETALL", self._scripts.key("namespace", namespace)))[0]
         return _namespace(namespace, fields) if fields else None
 
     def list_namespaces(self, after: str = "", limit: int = rules.MAX_COUNT) -> Sequence[NamespaceRecord]:
-        """Return the records of a page of namespaces, by name."""
         return self._page("namespace", after, limit, _namespace, "HGETALL")
 
     def count_namespaces(self) -> int:
-        """Return the number of namespaces."""
         return self._names["namespace"].count()
 
     # --- the server -----------------------------------------------------------------------------------------------
@@ -675,7 +660,6 @@ class RedisStore(Store):
         return self._scripts.run("describe", [self._scripts.key("server", "")], volatile=self._volatile)
 
     def describe(self) -> Description:
-        """Return the description of the store."""
         seen = self._server()
         warnings = []
         if self._volatile:
@@ -699,11 +683,9 @@ class RedisStore(Store):
         )
 
     def now_ms(self) -> int:
-        """Return the store's clock, in milliseconds since the Unix epoch."""
         return int(self._server()["now_ms"])
 
     def close(self) -> None:
-        """Close the connections of this process."""
         self._scripts.close()
 
     def _disagree(self, verb: str) -> StoreError:

@@ -379,8 +379,6 @@ class Database(Ledger):
         return bool(lost)
 
     def describe(self) -> Description:
-        """Return the description of the store."""
-
         def verb(t: Any) -> Description:
             [row] = t.rows("describe")
             product, warnings = self.about(row)
@@ -431,7 +429,6 @@ class Database(Ledger):
             )
 
     def close(self) -> None:
-        """Close the connections of this process."""
         connections = self._connections.pop()
         if connections is not None:
             connections.close()
@@ -478,22 +475,18 @@ class Records(RowRecords):
         return self._transaction.rows(self._sql[statement], values)
 
     def server(self) -> ServerIdentity:
-        """Return the server of this transaction and its clock."""
         return self._server
 
     def get(self, kind: type[R], *key: str | int) -> R | None:
-        """Return the record with this key, locked; ``None`` if there is none."""
         found = self._find("get", kind, key)
         if found is not None:
             self._locked.add((kind, *key))
         return found
 
     def get_unlocked(self, kind: type[R], *key: str | int) -> R | None:
-        """Return the record with this key without a lock; ``None`` if there is none."""
         return self._find("get_unlocked", kind, key)
 
     def put(self, record: Record) -> None:
-        """Write a record, new or not."""
         kind = type(record)
         key = (kind, *key_of(record))
         is_known = key in self._locked
@@ -505,7 +498,6 @@ class Records(RowRecords):
         self._locked.add(key)
 
     def oldest(self, pool: str, nodes: range) -> NodeRecord | None:
-        """Return the record in ``nodes`` whose window ended first, locked."""
         found = super().oldest(pool, nodes)
         # Its holder does not lock the pool, so the record may not be the oldest when this transaction has locked it.
         if found is not None and self.get(NodeRecord, pool, found.node) != found:

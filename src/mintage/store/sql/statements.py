@@ -149,22 +149,18 @@ class RowRecords(Transaction):
         return read_row(self._url, kind, found[0]) if found else None
 
     def page(self, kind: type[R], *after: str | int, limit: int = MAX_COUNT) -> Sequence[R]:
-        """Return the first records of a kind whose keys sort after a key, at most ``limit``."""
         values = dict(zip(KEYS[kind], after, strict=True))
         return self._read(kind, self.rows(f"page_{name_of(kind)}", limit=limit, **values))
 
     def keep_grant(self, grant: GrantRecord, ended_ms: int) -> None:
-        """Remove some past grants of a pool whose windows ended before a time, and write one."""
         self.rows("prune_grants", pool=grant.pool, ended_ms=ended_ms, most=PRUNED)
         self.rows("keep_grant", **asdict(grant))
 
     def forget_grants(self, pool: str) -> bool:
-        """Remove some past grants of a pool; return True if it may have more."""
         self.rows("prune_grants", pool=pool, ended_ms=LATEST_MS + 1, most=FORGOTTEN)
         return bool(self.rows("any_grant", pool=pool))
 
     def grants(self, pool: str, node: int, before_ms: int, limit: int) -> Sequence[GrantRecord]:
-        """Return the past grants of a node number with ``floor_ms`` at most ``before_ms``, the latest first."""
         if not self.has_grants:
             return ()
         return self._read(GrantRecord, self.rows("grants", pool=pool, node=node, before_ms=before_ms, limit=limit))
@@ -177,12 +173,10 @@ class RowRecords(Transaction):
         return int(rows[0][0]) if rows else 0
 
     def oldest(self, pool: str, nodes: range) -> NodeRecord | None:
-        """Return the record in ``nodes`` whose window ended first, locked."""
         found = self._read(NodeRecord, self.rows("oldest", pool=pool, first=nodes.start, stop=nodes.stop))
         return found[0] if found else None
 
     def unused(self, pool: str, nodes: range) -> int | None:
-        """Return the lowest of ``nodes`` without a record; ``None`` if all have one."""
         rows = self.rows("unused", pool=pool, first=nodes.start, stop=nodes.stop)
         return rows[0][0] if rows else None
 

@@ -196,8 +196,6 @@ class SqliteStore(Ledger):
         return refused
 
     def describe(self) -> Description:
-        """Return the description of the store."""
-
         def verb(t: Any) -> Description:
             warnings = (OLDER,) if t.is_old else ()
             return self._describe(t.server(), f"SQLite {sqlite3.sqlite_version}", warnings, is_new=t.is_new)
@@ -243,11 +241,9 @@ class Records(RowRecords):
         return self._connection.execute(self._sql[statement], values).fetchall()
 
     def server(self) -> ServerIdentity:
-        """Return the server of this transaction and its clock."""
         return ServerIdentity(self.incarnation.name, system_ns() // 1_000_000, self.incarnation.began_ms)
 
     def get(self, kind: type[R], *key: str | int) -> R | None:
-        """Return the record with this key, locked; ``None`` if there is none."""
         found = self._find("get_unlocked", kind, key)  # the transaction has locked the file
         if isinstance(found, NamespaceRecord):
             self._namespaces[found.name] = found
@@ -263,7 +259,6 @@ class Records(RowRecords):
             self.rows("put_namespace", **asdict(_skipped(namespace, count)))
 
     def put(self, record: Record) -> None:
-        """Write a record, new or not."""
         self.has_written = True
         if isinstance(record, NamespaceRecord):
             known = self._namespaces.get(record.name)
@@ -276,7 +271,6 @@ class Records(RowRecords):
         self.rows(f"put_{name_of(type(record))}", **asdict(record))
 
     def forget_grants(self, pool: str) -> bool:
-        """Remove some past grants of a pool; return True if it may have more."""
         self.has_written = True
         return super().forget_grants(pool)
 
