@@ -1,7 +1,26 @@
 """``http://`` uses the store of a service (``mintage serve``). It uses httpx.
 
 :mod:`mintage.protocol.calls` has the requests and reads the answers. This module has the store and two senders, one for
-threads and one for asyncio.
+threads and one for asyncio. The example starts a service, which needs the extra ``server``, on a free port:
+
+>>> import json, subprocess, sys
+>>> from contextlib import aclosing, closing
+>>> from mintage.protocol.url import StoreUrl
+>>> async def take(service: ServiceProtocol) -> list[range]:
+...     async with aclosing(AsyncSender(service)) as sender:
+...         segments = await asyncio.gather(*(sender.ask(reserve("orders", 10)) for _ in range(2)))
+...     return sorted((segment.as_range() for segment in segments), key=min)
+>>> options = "--http 127.0.0.1:0 --redis off --store memory:".split()
+>>> with subprocess.Popen([sys.executable, "-m", "mintage", "serve", *options], stderr=subprocess.PIPE) as process:
+...     try:
+...         service = ServiceProtocol(StoreUrl.parse("http://" + json.loads(process.stderr.readline())["http"]))
+...         with closing(Sender(service)) as sender:
+...             sender.ask(reserve("orders", 1000)).as_range()
+...         asyncio.run(take(service))
+...     finally:
+...         process.terminate()
+range(1, 1001)
+[range(1001, 1011), range(1011, 1021)]
 """
 
 from __future__ import annotations
@@ -18,7 +37,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, TypeVar
 import httpx
 
 from mintage import rules
-from mintage.errors import LeaseError, RequestError, StoreError
+from mintage.errors import RequestError, StoreError
 from mintage.protocol.calls import (
     Answer,
     Body,
@@ -69,23 +88,7 @@ class _Connections(NamedTuple):
 
 
 class Sender:
-    """A sender of requests for threads. Threads may share it; a forked child gets connections of its own.
-
-    The example starts a service, which needs the extra ``server``, on a free port:
-
-    >>> import json, subprocess, sys
-    >>> from contextlib import closing
-    >>> from mintage.protocol.url import StoreUrl
-    >>> options = "--http 127.0.0.1:0 --redis off --store memory:".split()
-    >>> with subprocess.Popen([sys.executable, "-m", "mintage", "serve", *options], stderr=subprocess.PIPE) as service:
-    ...     try:
-    ...         url = "http://" + json.loads(service.stderr.readline())["http"]
-    ...         with closing(Sender(ServiceProtocol(StoreUrl.parse(url)))) as sender:
-    ...             sender.ask(reserve("orders", 1000)).as_range()
-    ...     finally:
-    ...         service.terminate()
-    range(1, 1001)
-    """
+    """A sender of requests for threads. Threads may share it; a forked child gets connections of its own."""
 
     def __init__(self, service: ServiceProtocol) -> None:
         self._service = service
@@ -128,26 +131,7 @@ class Sender:
 
 
 class AsyncSender:
-    """A sender of requests for asyncio, within one event loop and one process.
-
-    The example starts a service, which needs the extra ``server``, on a free port:
-
-    >>> import asyncio, json, subprocess, sys
-    >>> from contextlib import aclosing
-    >>> from mintage.protocol.url import StoreUrl
-    >>> async def take(url: str) -> list[range]:
-    ...     async with aclosing(AsyncSender(ServiceProtocol(StoreUrl.parse(url)))) as sender:
-    ...         segments = await asyncio.gather(*(sender.ask(reserve("orders", 10)) for _ in range(2)))
-    ...     return sorted((segment.as_range() for segment in segments), key=min)
-    >>> options = "--http 127.0.0.1:0 --redis off --store memory:".split()
-    >>> with subprocess.Popen([sys.executable, "-m", "mintage", "serve", *options], stderr=subprocess.PIPE) as service:
-    ...     try:
-    ...         url = "http://" + json.loads(service.stderr.readline())["http"]
-    ...         asyncio.run(take(url))
-    ...     finally:
-    ...         service.terminate()
-    [range(1, 11), range(11, 21)]
-    """
+    """A sender of requests for asyncio, within one event loop and one process."""
 
     def __init__(self, service: ServiceProtocol) -> None:
         self._service = service
@@ -327,11 +311,6 @@ class HttpStore(Store):
         self._ask(call)
 
     def revoke(self, pool: str, node: int) -> NodeRecord:
-        if not 0 <= node < rules.MAX_NODES:
-            raise LeaseError(
-                f"node {node} of pool {pool!r} was never leased: see mintage leases list", code="lease.unknown"
-            )
-
         def read(answer: Answer) -> NodeRecord:
             record = _node(answer.members())
             if (record.pool, record.node) != (pool, node):
@@ -440,7 +419,6 @@ class HttpStore(Store):
         stride: int = 1,
         offset: int = 0,
     ) -> NamespaceRecord:
-        rules.create_namespace(namespace, "", start=start, maximum=maximum, stride=stride, offset=offset)
         body: dict[str, object] = {"maximum": str(maximum), "stride": stride, "offset": offset}
         if start is not None:
             body["start"] = str(start)
@@ -549,8 +527,7 @@ def _path(lease: Lease) -> str:
 
     :raises LeaseError: ``lease.lost``: no client can hold this lease.
     """
-    rules.check_name(lease.pool, "pool")
-    if not 0 <= lease.node < rules.MAX_NODES or not re.fullmatch(_TOKEN, lease.token):
+    if not re.fullmatch(_TOKEN, lease.token):
         rules.release(None, lease, used_until_ms=0)
     return f"/v1/leases/{lease.pool}/{lease.node}"
 

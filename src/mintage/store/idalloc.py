@@ -41,8 +41,6 @@ MARGIN: Final = 100_000
 """The distance from the last integer on record to the new floor: the product of idalloc's defaults of
 ``RedisBatchAllocNum`` and ``WriteDBEveryNVersion``. If you changed these settings, pass their product."""
 
-_MYSQL: Final = ("mintage.store.sql.mysql", "mysql")
-_REDIS: Final = ("mintage.store.redis", "redis")
 _FIELD: Final = "lastAllocValue"
 
 
@@ -85,7 +83,7 @@ def read_idalloc_table(url: str) -> dict[str, int]:
     parsed = StoreUrl.parse(url)
     if parsed.scheme not in {"mysql", "mariadb"}:
         raise ConfigError(f"idalloc keeps its table in mysql:, not in {parsed.scheme}:", code="config.store")
-    load_driver(*_MYSQL)
+    load_driver("mintage.store.sql.mysql", "mysql")
     from mintage.store.sql.base import MissingTableError
     from mintage.store.sql.mysql import MySqlStore
 
@@ -124,7 +122,7 @@ def read_idalloc_hashes(url: str, *, prefix: str = "idalloc:") -> dict[str, int]
         raise ConfigError(f"idalloc keeps its hashes in redis:, not in {parsed.scheme}:", code="config.store")
     if re.search(r"[*?\[\]\\]", prefix):
         raise ConfigError(f"prefix {prefix!r} has one of the signs * ? [ ] \\", code="config.name")
-    load_driver(*_REDIS)
+    load_driver("mintage.store.redis", "redis")
     from mintage.store.redis import Scripts
 
     class Hashes(Scripts):

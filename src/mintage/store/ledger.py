@@ -62,7 +62,7 @@ class Transaction(Protocol):
         """Return the server that this transaction runs on, and its clock."""
 
     def get(self, kind: type[R], *key: str | int) -> R | None:
-        """Return a record and lock it, so that the acquires of a pool are serialized."""
+        """Return a record and lock it, so that the acquires of a pool are serialized; ``None`` if there is none."""
 
     def get_unlocked(self, kind: type[R], *key: str | int) -> R | None:
         """Return a record, without a lock in stores where a lock makes other transactions wait."""
@@ -81,7 +81,7 @@ class Transaction(Protocol):
         """Return the record in ``nodes`` with the lowest ``until_ms``, and of those the lowest number; locked."""
 
     def unused(self, pool: str, nodes: range) -> int | None:
-        """Return the lowest of ``nodes`` without a record."""
+        """Return the lowest of ``nodes`` without a record; ``None`` if all have one."""
 
     def keep_grant(self, grant: GrantRecord, ended_ms: int) -> None:
         """Remove up to ``rules.PRUNED`` past grants of a pool whose windows ended before a time, and write one."""

@@ -464,7 +464,6 @@ class Records(RowRecords):
         """The least progress of the server after the commit; ``None`` if nothing was written."""
 
     def rows(self, statement: str, /, **values: object) -> Sequence[Any]:
-        """Execute a statement and return its rows."""
         if monotonic_s() > self._deadline:
             raise StoreError(
                 f"{self._url}: the server takes too long to answer: try again, or raise timeout_ms",

@@ -110,22 +110,6 @@ def _filled(sql: str, kind: type[Record], identity: str, lacks: frozenset[str]) 
     )
 
 
-def read_row(url: StoreUrl, kind: type[R], row: Sequence[Any]) -> R:
-    """Return the record of a row.
-
-    :raises StoreError: ``store.refused``: the row is not a valid record.
-    """
-    values = dict(zip(columns(kind), row, strict=True))
-    try:
-        return read(kind, values)
-    except ValueError as error:
-        key = " ".join(str(values[name])[:128] for name in KEYS[kind])
-        raise StoreError(
-            f"{url}: the row of {name_of(kind)} {key} is damaged: {error}: restore it from a backup",
-            code="store.refused",
-        ) from None
-
-
 class RowRecords(Transaction):
     """The records in one transaction, which the statements of a dialect read."""
 
@@ -142,11 +126,22 @@ class RowRecords(Transaction):
         raise NotImplementedError
 
     def _read(self, kind: type[R], rows: Sequence[Any]) -> list[R]:
-        return [read_row(self._url, kind, row) for row in rows]
+        found = []
+        for row in rows:
+            values = dict(zip(columns(kind), row, strict=True))
+            try:
+                found.append(read(kind, values))
+            except ValueError as error:
+                key = " ".join(str(values[name])[:128] for name in KEYS[kind])
+                raise StoreError(
+                    f"{self._url}: the row of {name_of(kind)} {key} is damaged: {error}: restore it from a backup",
+                    code="store.refused",
+                ) from None
+        return found
 
     def _find(self, statement: str, kind: type[R], key: tuple[str | int, ...]) -> R | None:
-        found = self.rows(f"{statement}_{name_of(kind)}", **dict(zip(KEYS[kind], key, strict=True)))
-        return read_row(self._url, kind, found[0]) if found else None
+        rows = self.rows(f"{statement}_{name_of(kind)}", **dict(zip(KEYS[kind], key, strict=True)))
+        return next(iter(self._read(kind, rows)), None)
 
     def page(self, kind: type[R], *after: str | int, limit: int = MAX_COUNT) -> Sequence[R]:
         values = dict(zip(KEYS[kind], after, strict=True))
@@ -173,8 +168,8 @@ class RowRecords(Transaction):
         return int(rows[0][0]) if rows else 0
 
     def oldest(self, pool: str, nodes: range) -> NodeRecord | None:
-        found = self._read(NodeRecord, self.rows("oldest", pool=pool, first=nodes.start, stop=nodes.stop))
-        return found[0] if found else None
+        rows = self.rows("oldest", pool=pool, first=nodes.start, stop=nodes.stop)
+        return next(iter(self._read(NodeRecord, rows)), None)
 
     def unused(self, pool: str, nodes: range) -> int | None:
         rows = self.rows("unused", pool=pool, first=nodes.start, stop=nodes.stop)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar
 
@@ -125,17 +125,14 @@ class SqliteStore(Ledger):
 
         :raises StoreError: ``store.unavailable``: another process holds the file, or this one may open no more.
         """
-        is_watched = False
-        try:
-            with watched(path, self._timeout_ms) as witness:
-                is_watched = True
-                yield witness
-        except OSError as error:
-            if is_watched:
-                raise
-            if isinstance(error, TimeoutError):
+        with ExitStack() as stack:
+            try:
+                witness = stack.enter_context(watched(path, self._timeout_ms))
+            except TimeoutError:
                 raise self._busy() from None
-            raise StoreError(f"{self.url}: {error}: try again", code="store.unavailable") from error
+            except OSError as error:
+                raise StoreError(f"{self.url}: {error}: try again", code="store.unavailable") from error
+            yield witness
 
     def _retried(self, step: Callable[[], T]) -> T:
         """Return what a step in opening the file returns; retry where access is denied.
@@ -237,7 +234,6 @@ class Records(RowRecords):
         self._namespaces: dict[str, NamespaceRecord] = {}
 
     def rows(self, statement: str, /, **values: object) -> Sequence[Any]:
-        """Execute a statement and return its rows."""
         return self._connection.execute(self._sql[statement], values).fetchall()
 
     def server(self) -> ServerIdentity:
@@ -293,7 +289,6 @@ class NoRecords(Records):
         self.incarnation = Incarnation("none", 0)
 
     def rows(self, statement: str, /, **values: object) -> Sequence[Any]:  # noqa: ARG002
-        """Return no rows."""
         return ()
 
 
