@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import inspect
-from functools import cache, wraps
+from functools import cache, partial, wraps
 from typing import TYPE_CHECKING, Any, Final
 
 from mintage import rules
@@ -36,10 +36,10 @@ _ARGUMENTS: Final[dict[str, tuple[Callable[..., None], tuple[Any, ...]]]] = {
     "lease": (rules.check_lease, ()),
     "next_token": (rules.check_token, ()),
     "used_until_ms": (rules.check_int, ("used_until_ms",)),
-    "count": (rules.check_count, ()),
+    "count": (rules.check_int, ("count", 1, rules.MAX_COUNT)),
     "segment": (rules.check_segment, ()),
     "first_unused": (rules.check_int, ("first_unused",)),
-    "value": (rules.check_value, ()),
+    "value": (rules.check_int, ("value", 0, rules.MAX_INTEGER)),
     "before_ms": (rules.check_int, ("before_ms", 0, LATEST_MS)),
     "limit": (rules.check_int, ("limit", 1, rules.MAX_COUNT)),
 }
@@ -68,14 +68,9 @@ def _create_namespace(namespace: str, **terms: Any) -> None:
     rules.create_namespace(namespace, "", **terms)
 
 
-def _list_pools(after: str = "", **_: Any) -> None:
+def _list_names(what: str, after: str = "", **_: Any) -> None:
     if after != "":
-        rules.check_name(after, "pool")
-
-
-def _list_namespaces(after: str = "", **_: Any) -> None:
-    if after != "":
-        rules.check_name(after, "namespace")
+        rules.check_name(after, what)
 
 
 def _list_leases(pool: str | None = None, after: int = -1, **_: Any) -> None:
@@ -92,8 +87,8 @@ _VERBS: Final[dict[str, Callable[..., None]]] = {
     "revoke": _revoke,
     "create_pool": _create_pool,
     "create_namespace": _create_namespace,
-    "list_pools": _list_pools,
-    "list_namespaces": _list_namespaces,
+    "list_pools": partial(_list_names, "pool"),
+    "list_namespaces": partial(_list_names, "namespace"),
     "list_leases": _list_leases,
     "list_grants": _list_grants,
 }

@@ -324,15 +324,7 @@ class Ledger(Store):
         self._write(released)
 
     def revoke(self, pool: str, node: int) -> NodeRecord:
-        def revoked(t: Transaction) -> NodeRecord:
-            record = t.get(NodeRecord, pool, node)
-            if record is None:
-                raise LeaseError(
-                    f"node {node} of pool {pool!r} was never leased: see mintage leases list", code="lease.unknown"
-                )
-            return rules.revoke(record)
-
-        return self._write(revoked)
+        return self._write(lambda t: rules.revoke(t.get(NodeRecord, pool, node), pool, node))
 
     def create_pool(
         self,

@@ -28,7 +28,7 @@ from redis.driver_info import DriverInfo
 from redis.retry import Retry
 
 from mintage import rules
-from mintage.errors import ConfigError, LeaseError, StoreError
+from mintage.errors import ConfigError, StoreError
 from mintage.protocol.options import AUTHORITIES, CERTIFICATE, CERTIFICATE_KEY, option, read_options, timeout
 from mintage.protocol.records import columns, name_of, read
 from mintage.rules import LATEST_MS, GrantRecord, Lease, NamespaceRecord, NodeRecord, PoolRecord, Segment
@@ -481,12 +481,7 @@ class RedisStore(Store):
             raise self._disagree("release")
 
     def revoke(self, pool: str, node: int) -> NodeRecord:
-        record = self._leases("revoke", pool, node=node).record
-        if record is None:
-            raise LeaseError(
-                f"node {node} of pool {pool!r} was never leased: see mintage leases list", code="lease.unknown"
-            )
-        return record
+        return rules.revoke(self._leases("revoke", pool, node=node).record, pool, node)
 
     def create_pool(
         self,
