@@ -167,7 +167,6 @@ class CachedStore(Forwarding):
         return replace(block, last=first_unused - block.stride)
 
     def give_back(self, segment: Segment, first_unused: int) -> bool:
-        """Take back the unused tail of the segment reserved last."""
         if first_unused not in segment.as_range():
             return False
         answer = self._ask(

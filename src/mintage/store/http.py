@@ -390,7 +390,6 @@ class HttpStore(Store):
         return self._ask(reserve(namespace, count))
 
     def give_back(self, segment: Segment, first_unused: int) -> bool:
-        """Take back the unused tail of the segment reserved last."""
         if first_unused not in segment.as_range():
             return False
         body = {

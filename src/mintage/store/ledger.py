@@ -366,8 +366,6 @@ class Ledger(Store):
         return self._run(verb)
 
     def give_back(self, segment: Segment, first_unused: int) -> bool:
-        """Take back the unused tail of the segment reserved last."""
-
         def verb(t: Transaction) -> bool:
             record = t.get(NamespaceRecord, segment.namespace)
             taken = rules.give_back(record, segment, first_unused) if record is not None else None

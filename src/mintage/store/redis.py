@@ -594,7 +594,6 @@ class RedisStore(Store):
         raise self._disagree("reserve")
 
     def give_back(self, segment: Segment, first_unused: int) -> bool:
-        """Take back the unused tail of the segment reserved last."""
         if first_unused not in segment.as_range():
             return False
         seen = self._segments(
