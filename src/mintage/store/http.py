@@ -422,10 +422,10 @@ class HttpStore(Store):
         if start is not None:
             body["start"] = str(start)
         # A retry would find the namespace.
-        return self._ask(self._put_namespace(namespace, body, is_repeatable=False))
+        return self._ask(replace(describe_namespace(namespace), method="PUT", body=body, is_repeatable=False))
 
     def raise_floor(self, namespace: str, value: int) -> NamespaceRecord:
-        return self._ask(self._put_namespace(namespace, {"floor": str(value)}, is_repeatable=True))
+        return self._ask(replace(describe_namespace(namespace), method="PUT", body={"floor": str(value)}))
 
     def retire(self, namespace: str) -> NamespaceRecord:
         def read(answer: Answer) -> NamespaceRecord:
@@ -435,12 +435,6 @@ class HttpStore(Store):
             return record
 
         return self._ask(Call("DELETE", f"/v1/sequences/{namespace}", read))
-
-    def _put_namespace(self, namespace: str, body: dict[str, object], *, is_repeatable: bool) -> Call[NamespaceRecord]:
-        def read(answer: Answer) -> NamespaceRecord:
-            return read_namespace(answer.members(), namespace)
-
-        return Call("PUT", f"/v1/sequences/{namespace}", read, body=body, is_repeatable=is_repeatable)
 
     def get_namespace(self, namespace: str) -> NamespaceRecord | None:
         try:

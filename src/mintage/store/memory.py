@@ -52,8 +52,7 @@ class MemoryStore(Ledger):
                 f"{url} is a store of this process alone, and this process {child}: it and its siblings mint equal "
                 "IDs. Name a store that they share, such as sqlite:///ids.db or postgresql://..."
             )
-        named = _named.setdefault(self.url.path, Records()) if url is not None else Records()
-        self._records = named
+        self._records = _named.setdefault(self.url.path, Records()) if url is not None else Records()
         self._clock = clock or (lambda: system_ns() // 1_000_000)
 
     @contextmanager
