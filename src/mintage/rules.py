@@ -778,8 +778,15 @@ def release(record: NodeRecord | None, lease: Lease, *, used_until_ms: int) -> N
     return replace(record, until_ms=until_ms, token=None)
 
 
-def revoke(record: NodeRecord) -> NodeRecord:
-    """Return the record without its token: nobody can extend the window, and the number comes free when it ends."""
+def revoke(record: NodeRecord | None, pool: str, node: int) -> NodeRecord:
+    """Return the record without its token: nobody can extend the window, and the number comes free when it ends.
+
+    :raises LeaseError: ``lease.unknown``: the node number has no record.
+    """
+    if record is None:
+        raise LeaseError(
+            f"node {node} of pool {pool!r} was never leased: see mintage leases list", code="lease.unknown"
+        )
     return replace(record, token=None)
 
 

@@ -18,8 +18,8 @@ import pytest
 
 from mintage.errors import ConfigError, LeaseError, StoreError
 from mintage.rules import GAP, HISTORY_MS
-from mintage.store import new_token, open_store
-from mintage.store.etcd import PAGE, SHARED_S
+from mintage.store import PAGE, new_token, open_store
+from mintage.store.etcd import SHARED_S
 from tests.helpers.outcomes import code_of, eventually
 from tests.helpers.sql_servers import refusal_text
 from tests.helpers.stores import acquire

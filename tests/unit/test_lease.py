@@ -612,7 +612,7 @@ def test_only_release_moves_an_end_back_and_never_below_the_floor(until: int, no
     lease = record.as_lease()
     extended = extend(record, lease, identity="here", now_ms=now, store_now_ms=now)
     assert extended.until_ms == max(until, now + SPAN)
-    assert revoke(record).until_ms == until
+    assert revoke(record, "p", 0).until_ms == until
     released = release(record, lease, used_until_ms=wanted)
     assert record.floor_ms <= released.until_ms <= until
     assert released.until_ms in {record.floor_ms, until, wanted}
@@ -633,7 +633,7 @@ def test_only_the_token_of_the_last_grant_counts(record: NodeRecord | None) -> N
 
 
 def test_lease_without_a_token_proves_nothing() -> None:
-    record = revoke(node(NOW + 1))
+    record = revoke(node(NOW + 1), "p", 0)
     lease = record.as_lease()
     assert code_of(lambda: extend(record, lease, identity="here", now_ms=NOW, store_now_ms=NOW)) == "lease.lost"
     assert code_of(lambda: release(record, lease, used_until_ms=NOW)) == "lease.lost"

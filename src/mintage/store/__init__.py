@@ -31,6 +31,8 @@ __all__ = ["Description", "Forwarding", "Store", "all_or_nothing", "new_token", 
 
 PAGE: Final = 1_000
 """The number of records that :meth:`Store.each_namespace` and its counterparts ask for at a time."""
+LATEST_FLOOR_MS: Final = 10**14 - 1
+"""The latest start of a window in the key of a past grant, whose numbers have 14 digits."""
 LOST_HISTORY: Final = "history was lost"
 """The first words of the warning of a store that knows that it has lost records."""
 
@@ -91,7 +93,7 @@ class Store(ABC):
         super().__init_subclass__(**kwargs)
         if cls.is_traced:
             trace_verbs(cls, Store.__abstractmethods__ - {"close"})
-        guard(cls)
+        guard(cls, Store)
 
     @abstractmethod
     def acquire(
@@ -435,23 +437,17 @@ class Forwarding(Store):
         self.inner.close()
 
 
+REDIS_KINDS: Final = ("redis", "rediss", "redis+sentinel", "redis+cluster", "valkey", "unix")
+"""The kinds of stores in Redis, which may also be a cache."""
 STORE_KINDS: Final[dict[str, tuple[str, str, str | None]]] = {
     "memory": ("mintage.store.memory", "MemoryStore", None),
     "sqlite": ("mintage.store.sqlite.store", "SqliteStore", None),
-    "mysql": ("mintage.store.sql.mysql", "MySqlStore", "mysql"),
-    "mariadb": ("mintage.store.sql.mysql", "MySqlStore", "mysql"),
+    **dict.fromkeys(("mysql", "mariadb"), ("mintage.store.sql.mysql", "MySqlStore", "mysql")),
     "postgresql": ("mintage.store.sql.postgresql", "PostgreSqlStore", "postgresql"),
-    "redis": ("mintage.store.redis", "RedisStore", "redis"),
-    "rediss": ("mintage.store.redis", "RedisStore", "redis"),
-    "redis+sentinel": ("mintage.store.redis", "RedisStore", "redis"),
-    "redis+cluster": ("mintage.store.redis", "RedisStore", "redis"),
-    "valkey": ("mintage.store.redis", "RedisStore", "redis"),
-    "unix": ("mintage.store.redis", "RedisStore", "redis"),
-    "etcd": ("mintage.store.etcd", "EtcdStore", "etcd"),
-    "etcds": ("mintage.store.etcd", "EtcdStore", "etcd"),
+    **dict.fromkeys(REDIS_KINDS, ("mintage.store.redis", "RedisStore", "redis")),
+    **dict.fromkeys(("etcd", "etcds"), ("mintage.store.etcd", "EtcdStore", "etcd")),
     "kubernetes": ("mintage.store.kubernetes", "KubernetesStore", "kubernetes"),
-    "http": ("mintage.store.http", "HttpStore", "client"),
-    "https": ("mintage.store.http", "HttpStore", "client"),
+    **dict.fromkeys(("http", "https"), ("mintage.store.http", "HttpStore", "client")),
 }
 """The module, the class and the extra with the driver, for each scheme of a URL."""
 DATABASES: Final = ("mysql", "mariadb", "postgresql", "sqlite")
@@ -507,7 +503,7 @@ def _open_pair(url: StoreUrl, cache: StoreUrl) -> Store:
         raise ConfigError(
             f"a store of kind {url.scheme} has no cache; use one of {', '.join(DATABASES)}", code="config.store"
         )
-    if STORE_KINDS.get(cache.scheme) != STORE_KINDS["redis"]:
+    if cache.scheme not in REDIS_KINDS:
         raise ConfigError(f"a store of kind {cache.scheme} cannot be a cache; use redis", code="config.store")
     _, _, extra = STORE_KINDS[cache.scheme]
     cached: Any = load_driver("mintage.store.cached", extra)

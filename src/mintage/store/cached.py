@@ -167,7 +167,6 @@ class CachedStore(Forwarding):
         return replace(block, last=first_unused - block.stride)
 
     def give_back(self, segment: Segment, first_unused: int) -> bool:
-        """Take back the unused tail of the segment reserved last."""
         if first_unused not in segment.as_range():
             return False
         answer = self._ask(
@@ -184,7 +183,6 @@ class CachedStore(Forwarding):
         return answer is Reply.DONE
 
     def raise_floor(self, namespace: str, value: int) -> NamespaceRecord:
-        """Raise the smallest integer that a namespace may still hand out."""
         record = self.inner.raise_floor(namespace, value)
         database_id = self._identify_database()
         try:
@@ -198,7 +196,6 @@ class CachedStore(Forwarding):
         return record
 
     def retire(self, namespace: str) -> NamespaceRecord:
-        """End a namespace for good."""
         record = self.inner.retire(namespace)
         database_id = self._identify_database()
         try:
@@ -247,7 +244,6 @@ class CachedStore(Forwarding):
     # --- verbs of the database alone --------------------------------------------------------------------------------
 
     def describe(self) -> Description:
-        """Return the description of the store."""
         database = self.inner.describe()
         server, warnings = database.server, database.warnings
         try:
@@ -257,7 +253,6 @@ class CachedStore(Forwarding):
         return replace(database, url=str(self.url), server=server, warnings=warnings)
 
     def close(self) -> None:
-        """Close the connections of this process."""
         self.inner.close()
         self._cache.close()
 

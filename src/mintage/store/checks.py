@@ -5,7 +5,8 @@
 
 from __future__ import annotations
 
-from functools import wraps
+import inspect
+from functools import cache, partial, wraps
 from typing import TYPE_CHECKING, Any, Final
 
 from mintage import rules
@@ -15,39 +16,37 @@ from mintage.rules import LATEST_MS
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from mintage.rules import Lease, Segment
-
-
-def _acquire(
-    pool: str, *, nodes: range, layout: str, holder: str, now_ms: int, span_ms: int, never_used: bool = False
-) -> None:
-    rules.check_name(pool, "pool")
-    rules.check_nodes(nodes)
-    rules.check_text(layout, "layout", 1, 500)
-    rules.check_text(holder, "holder", 0, 200)
-    rules.check_int(now_ms, "now_ms", 0, LATEST_MS)
-    rules.check_span(span_ms)
-    _check_flag(never_used, "never_used")
-
 
 def _check_flag(value: bool, what: str) -> None:
     if not isinstance(value, bool):
         raise ArgumentError(f"{what} is {type(value).__name__}, not bool", code="argument.type")
 
 
-def _extend(lease: Lease, *, now_ms: int, next_token: str) -> None:
-    rules.check_lease(lease)
-    rules.check_int(now_ms, "now_ms", 0, LATEST_MS)
-    rules.check_token(next_token)
-
-
-def _release(lease: Lease, *, used_until_ms: int) -> None:
-    rules.check_lease(lease)
-    rules.check_int(used_until_ms, "used_until_ms")
+_ARGUMENTS: Final[dict[str, tuple[Callable[..., None], tuple[Any, ...]]]] = {
+    "pool": (rules.check_name, ("pool",)),
+    "namespace": (rules.check_name, ("namespace",)),
+    "nodes": (rules.check_nodes, ()),
+    "layout": (rules.check_text, ("layout", 1, 500)),
+    "holder": (rules.check_text, ("holder", 0, 200)),
+    "now_ms": (rules.check_int, ("now_ms", 0, LATEST_MS)),
+    "span_ms": (rules.check_span, ()),
+    "never_used": (_check_flag, ("never_used",)),
+    "history_ms": (rules.check_int, ("history_ms", 0, rules.MAX_HISTORY_MS)),
+    "wider_from_ms": (rules.check_int, ("wider_from_ms", 0, LATEST_MS)),
+    "lease": (rules.check_lease, ()),
+    "next_token": (rules.check_token, ()),
+    "used_until_ms": (rules.check_int, ("used_until_ms",)),
+    "count": (rules.check_int, ("count", 1, rules.MAX_COUNT)),
+    "segment": (rules.check_segment, ()),
+    "first_unused": (rules.check_int, ("first_unused",)),
+    "value": (rules.check_int, ("value", 0, rules.MAX_INTEGER)),
+    "before_ms": (rules.check_int, ("before_ms", 0, LATEST_MS)),
+    "limit": (rules.check_int, ("limit", 1, rules.MAX_COUNT)),
+}
+"""The check of a parameter by its name, with its arguments after the value. ``None`` passes if it is the default."""
 
 
 def _revoke(pool: str, node: int) -> None:
-    rules.check_name(pool, "pool")
     rules.check_int(node, "node")
     if not 0 <= node < rules.MAX_NODES:
         raise LeaseError(
@@ -57,128 +56,65 @@ def _revoke(pool: str, node: int) -> None:
         )
 
 
-def _create_pool(
-    pool: str,
-    *,
-    layout: str,
-    span_ms: int = rules.SPAN_MS,
-    never_used: bool = False,
-    history_ms: int | None = None,
-    nodes: range | None = None,
-    wider_from_ms: int | None = None,
-) -> None:
-    rules.check_name(pool, "pool")
-    rules.check_text(layout, "layout", 1, 500)
-    rules.check_span(span_ms)
-    _check_flag(never_used, "never_used")
-    if history_ms is not None:
-        rules.check_int(history_ms, "history_ms", 0, rules.MAX_HISTORY_MS)
-    if nodes is not None:
-        rules.check_nodes(nodes)
-    if wider_from_ms is not None:
-        rules.check_int(wider_from_ms, "wider_from_ms", 0, LATEST_MS)
-        if nodes is None:
-            raise ConfigError(
-                f"wider_from_ms {wider_from_ms} is given without nodes: give the whole share as well",
-                code="config.node",
-            )
+def _create_pool(nodes: range | None = None, wider_from_ms: int | None = None, **_: Any) -> None:
+    if wider_from_ms is not None and nodes is None:
+        raise ConfigError(
+            f"wider_from_ms {wider_from_ms} is given without nodes: give the whole share as well",
+            code="config.node",
+        )
 
 
-def _reserve(namespace: str, count: int) -> None:
-    rules.check_name(namespace, "namespace")
-    rules.check_count(count)
+def _create_namespace(namespace: str, **terms: Any) -> None:
+    rules.create_namespace(namespace, "", **terms)
 
 
-def _give_back(segment: Segment, first_unused: int) -> None:
-    rules.check_segment(segment)
-    rules.check_int(first_unused, "first_unused")
+def _list_names(what: str, after: str = "", **_: Any) -> None:
+    if after != "":
+        rules.check_name(after, what)
 
 
-def _create_namespace(
-    namespace: str, *, start: int | None = None, maximum: int = rules.MAX_INTEGER, stride: int = 1, offset: int = 0
-) -> None:
-    rules.check_name(namespace, "namespace")
-    rules.create_namespace(namespace, "", start=start, maximum=maximum, stride=stride, offset=offset)
-
-
-def _raise_floor(namespace: str, value: int) -> None:
-    rules.check_name(namespace, "namespace")
-    rules.check_value(value)
-
-
-def _retire(namespace: str) -> None:
-    rules.check_name(namespace, "namespace")
-
-
-def _list_pools(after: str = "", limit: int = rules.MAX_COUNT) -> None:
-    _check_page(after, limit, "pool")
-
-
-def _list_leases(pool: str | None = None, after: int = -1, limit: int = rules.MAX_COUNT) -> None:
-    if pool is not None:
-        rules.check_name(pool, "pool")
+def _list_leases(pool: str | None = None, after: int = -1, **_: Any) -> None:
     rules.check_int(after, "after", -1, rules.MAX_NODES - 1)
-    rules.check_int(limit, "limit", 1, rules.MAX_COUNT)
     if pool is None and after >= 0:
         raise FieldError(f"after {after} is a node number of no pool: name the pool as well", code="field.range")
 
 
-def _get_pool(pool: str) -> None:
-    rules.check_name(pool, "pool")
-
-
-def _list_grants(pool: str, node: int, before_ms: int = LATEST_MS, limit: int = rules.MAX_COUNT) -> None:
-    rules.check_name(pool, "pool")
+def _list_grants(node: int, **_: Any) -> None:
     rules.check_int(node, "node", 0, rules.MAX_NODES - 1)
-    rules.check_int(before_ms, "before_ms", 0, LATEST_MS)
-    rules.check_int(limit, "limit", 1, rules.MAX_COUNT)
 
 
-def _get_namespace(namespace: str) -> None:
-    rules.check_name(namespace, "namespace")
-
-
-def _list_namespaces(after: str = "", limit: int = rules.MAX_COUNT) -> None:
-    _check_page(after, limit, "namespace")
-
-
-def _check_page(after: str, limit: int, what: str) -> None:
-    if after != "":
-        rules.check_name(after, what)
-    rules.check_int(limit, "limit", 1, rules.MAX_COUNT)
-
-
-_CHECKS: Final[dict[str, Callable[..., None]]] = {
-    "acquire": _acquire,
-    "extend": _extend,
-    "release": _release,
+_VERBS: Final[dict[str, Callable[..., None]]] = {
     "revoke": _revoke,
     "create_pool": _create_pool,
-    "reserve": _reserve,
-    "give_back": _give_back,
     "create_namespace": _create_namespace,
-    "raise_floor": _raise_floor,
-    "retire": _retire,
-    "list_pools": _list_pools,
+    "list_pools": partial(_list_names, "pool"),
+    "list_namespaces": partial(_list_names, "namespace"),
     "list_leases": _list_leases,
     "list_grants": _list_grants,
-    "get_pool": _get_pool,
-    "get_namespace": _get_namespace,
-    "list_namespaces": _list_namespaces,
 }
+"""The check of a verb's other parameters, and of those that depend on each other."""
 
 
-def guard(store: type[Any]) -> None:
-    """Wrap the verbs that a class defines with the checks of their arguments."""
-    for name, check in _CHECKS.items():
-        if name in vars(store):
-            setattr(store, name, _guarded(vars(store)[name], check))
+def guard(store: type[Any], verbs: type[Any]) -> None:
+    """Wrap the verbs that a class defines with the checks of their arguments, as the class ``verbs`` declares them."""
+    for name in verbs.__abstractmethods__ & vars(store).keys():
+        setattr(store, name, _guarded(vars(store)[name], vars(verbs)[name]))
 
 
-def _guarded(verb: Callable[..., Any], check: Callable[..., None]) -> Callable[..., Any]:
+_signature: Final = cache(inspect.signature)
+
+
+def _guarded(verb: Callable[..., Any], declared: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(verb)
     def checked(self: Any, *args: Any, **kwargs: Any) -> Any:
-        check(*args, **kwargs)
+        signature = _signature(declared)
+        _, *given = signature.bind(self, *args, **kwargs).arguments.items()
+        for name, value in given:
+            if name in _ARGUMENTS and not (value is None and signature.parameters[name].default is None):
+                check, limits = _ARGUMENTS[name]
+                check(value, *limits)
+        if declared.__name__ in _VERBS:
+            _VERBS[declared.__name__](**dict(given))
         return verb(self, *args, **kwargs)
 
     return checked

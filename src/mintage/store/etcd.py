@@ -22,9 +22,9 @@ from mintage.errors import ConfigError, StoreError
 from mintage.protocol.options import AUTHORITIES, CERTIFICATE, CERTIFICATE_KEY, option, read_options, timeout
 from mintage.protocol.records import columns, key_of, name_of, read
 from mintage.rules import MAX_COUNT, GrantRecord, NamespaceRecord, NodeRecord
-from mintage.store import LOST_HISTORY, Description
+from mintage.store import LATEST_FLOOR_MS, LOST_HISTORY, PAGE, Description
 from mintage.store.date import date_ms
-from mintage.store.ledger import ConflictError, Ledger, ServerIdentity
+from mintage.store.ledger import ConflictError, Ledger, ServerIdentity, Transaction
 from mintage.store.per_process import PerProcess
 
 if TYPE_CHECKING:
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 
     from mintage.protocol.records import R, Record
     from mintage.protocol.url import StoreUrl
-    from mintage.store.ledger import Transaction
 
 PORT: Final = 2379
 _NOT_ALLOWED: Final = (
@@ -42,14 +41,10 @@ _NOT_ALLOWED: Final = (
     "user name not found",
     "invalid auth",
 )
-PAGE: Final = 1_000
-"""The number of records that a list requests at a time."""
 SHARED_S: Final = 3_600
 """The longest time in seconds for which past grants share one lease of etcd's."""
 MOST_LEASES: Final = 100
 """The most such leases that a process remembers."""
-LATEST_FLOOR_MS: Final = 10**14 - 1
-"""The latest start of a window in a key."""
 INCARNATION: Final = "incarnation"
 """The key, after the prefix, of a text that is part of the server's id. It changes when the cluster went back."""
 
@@ -99,7 +94,6 @@ class EtcdStore(Ledger):
         return _SEPARATOR in t.server().identity
 
     def describe(self) -> Description:
-        """Return the description of the store."""
         version = self._connection.get().ask("maintenance/status", {})[0].get("version")
         server = self._run(lambda t: t.server())
         warnings = []
@@ -110,12 +104,9 @@ class EtcdStore(Ledger):
                 "all its integers (mintage namespaces create NAME --start N), then run: etcdctl del "
                 f"{self._prefix}{INCARNATION}"
             )
-        return Description(
-            str(self.url), self.promise, f"etcd {version}", server.identity, server.now_ms, tuple(warnings)
-        )
+        return self._describe(server, f"etcd {version}", warnings)
 
     def close(self) -> None:
-        """Close the connections of this process."""
         connection = self._connection.pop()
         if connection is not None:
             connection.client.close()
@@ -263,10 +254,8 @@ class Connection:
         raise refused
 
 
-class Keys:
+class Keys(Transaction):
     """The keys of a transaction: the keys that it read, with their revisions, and the keys that it writes."""
-
-    is_new = False
 
     def __init__(self, connection: Connection, prefix: str) -> None:
         self._connection = connection
@@ -307,7 +296,6 @@ class Keys:
         return self._ask("kv/range", body if stop is None else {**body, "range_end": _encoded(stop)})
 
     def server(self) -> ServerIdentity:
-        """Return the server of this transaction and its clock."""
         if self._server is None:
             key, identity = self._prefix + INCARNATION, ""
             self._read[key] = "0"
@@ -330,20 +318,15 @@ class Keys:
         return None
 
     def get(self, kind: type[R], *key: str | int) -> R | None:
-        """Return the record with this key, locked; ``None`` if there is none."""
         return self._one(kind, self._range(self._key(kind, *key)))
 
-    get_unlocked = get
-
     def put(self, record: Record) -> None:
-        """Write a record, new or not."""
         values = asdict(record)
         if isinstance(record, NodeRecord):
             values = {"order": f"{record.until_ms:019} {record.node:014}", **values}
         self._written[self._key(type(record), *key_of(record))] = json.dumps(values)
 
     def page(self, kind: type[R], *after: str | int, limit: int = MAX_COUNT) -> Sequence[R]:
-        """Return the first records of a kind whose keys sort after a key, at most ``limit``."""
         found: list[R] = []
         # A name that begins with another one sorts after it; a minus sorts before all numbers.
         first, stop, more = self._key(kind, *after) + "\0", _end(self._key(kind, *after[:-1], "")), True
@@ -368,7 +351,6 @@ class Keys:
         return False
 
     def grants(self, pool: str, node: int, before_ms: int, limit: int) -> Sequence[GrantRecord]:
-        """Return the past grants of a node number with ``floor_ms`` at most ``before_ms``, the latest first."""
         found: list[GrantRecord] = []
         first, stop = self._key(GrantRecord, pool, node, ""), min(before_ms, LATEST_FLOOR_MS) + 1
         while len(found) < limit:
@@ -382,19 +364,15 @@ class Keys:
         return found
 
     def count_namespaces(self) -> int:
-        """Return the number of namespaces."""
         first = self._key(NamespaceRecord, "")
         return int(self._range(first, _end(first), count_only=True).get("count", 0))
 
     def oldest(self, pool: str, nodes: range) -> NodeRecord | None:
-        """Return the record in ``nodes`` whose window ended first, locked."""
         # A record's value begins with its `until_ms` and its number, so that etcd can sort by value.
         first, stop = self._key(NodeRecord, pool, nodes.start), self._key(NodeRecord, pool, nodes.stop)
         return self._one(NodeRecord, self._range(first, stop, sort_target="VALUE", sort_order="ASCEND", limit=1))
 
     def unused(self, pool: str, nodes: range) -> int | None:
-        """Return the lowest of ``nodes`` without a record; ``None`` if all have one."""
-
         def used(count: int) -> int:
             first, stop = self._key(NodeRecord, pool, nodes.start), self._key(NodeRecord, pool, nodes.start + count)
             return int(self._range(first, stop, count_only=True).get("count", 0)) if count else 0

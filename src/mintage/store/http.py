@@ -1,7 +1,26 @@
 """``http://`` uses the store of a service (``mintage serve``). It uses httpx.
 
 :mod:`mintage.protocol.calls` has the requests and reads the answers. This module has the store and two senders, one for
-threads and one for asyncio.
+threads and one for asyncio. The example starts a service, which needs the extra ``server``, on a free port:
+
+>>> import json, subprocess, sys
+>>> from contextlib import aclosing, closing
+>>> from mintage.protocol.url import StoreUrl
+>>> async def take(service: ServiceProtocol) -> list[range]:
+...     async with aclosing(AsyncSender(service)) as sender:
+...         segments = await asyncio.gather(*(sender.ask(reserve("orders", 10)) for _ in range(2)))
+...     return sorted((segment.as_range() for segment in segments), key=min)
+>>> options = "--http 127.0.0.1:0 --redis off --store memory:".split()
+>>> with subprocess.Popen([sys.executable, "-m", "mintage", "serve", *options], stderr=subprocess.PIPE) as process:
+...     try:
+...         service = ServiceProtocol(StoreUrl.parse("http://" + json.loads(process.stderr.readline())["http"]))
+...         with closing(Sender(service)) as sender:
+...             sender.ask(reserve("orders", 1000)).as_range()
+...         asyncio.run(take(service))
+...     finally:
+...         process.terminate()
+range(1, 1001)
+[range(1001, 1011), range(1011, 1021)]
 """
 
 from __future__ import annotations
@@ -18,7 +37,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, TypeVar
 import httpx
 
 from mintage import rules
-from mintage.errors import LeaseError, RequestError, StoreError
+from mintage.errors import RequestError, StoreError
 from mintage.protocol.calls import (
     Answer,
     Body,
@@ -32,7 +51,7 @@ from mintage.protocol.calls import (
 )
 from mintage.protocol.members import AnswerError, Members
 from mintage.rules import LATEST_MS, GrantRecord, Lease, NodeRecord, PoolRecord
-from mintage.store import Description, Store
+from mintage.store import PAGE, Description, Store
 from mintage.store.per_process import PerProcess
 
 if TYPE_CHECKING:
@@ -48,8 +67,6 @@ T = TypeVar("T")
 
 LONGEST_LIST: Final = 2**26
 """The largest accepted list, in bytes."""
-LONGEST_PAGE: Final = 1_000
-"""The most namespaces that one request asks for."""
 _TOKEN: Final = r"[A-Za-z0-9._-]{1,64}"  # noqa: S105 - the form of one
 #: In seconds: longer than a segment usually lasts, and shorter than the service keeps an idle connection.
 _KEEP_S: Final = 60
@@ -71,23 +88,7 @@ class _Connections(NamedTuple):
 
 
 class Sender:
-    """A sender of requests for threads. Threads may share it; a forked child gets connections of its own.
-
-    The example starts a service, which needs the extra ``server``, on a free port:
-
-    >>> import json, subprocess, sys
-    >>> from contextlib import closing
-    >>> from mintage.protocol.url import StoreUrl
-    >>> options = "--http 127.0.0.1:0 --redis off --store memory:".split()
-    >>> with subprocess.Popen([sys.executable, "-m", "mintage", "serve", *options], stderr=subprocess.PIPE) as service:
-    ...     try:
-    ...         url = "http://" + json.loads(service.stderr.readline())["http"]
-    ...         with closing(Sender(ServiceProtocol(StoreUrl.parse(url)))) as sender:
-    ...             sender.ask(reserve("orders", 1000)).as_range()
-    ...     finally:
-    ...         service.terminate()
-    range(1, 1001)
-    """
+    """A sender of requests for threads. Threads may share it; a forked child gets connections of its own."""
 
     def __init__(self, service: ServiceProtocol) -> None:
         self._service = service
@@ -130,26 +131,7 @@ class Sender:
 
 
 class AsyncSender:
-    """A sender of requests for asyncio, within one event loop and one process.
-
-    The example starts a service, which needs the extra ``server``, on a free port:
-
-    >>> import asyncio, json, subprocess, sys
-    >>> from contextlib import aclosing
-    >>> from mintage.protocol.url import StoreUrl
-    >>> async def take(url: str) -> list[range]:
-    ...     async with aclosing(AsyncSender(ServiceProtocol(StoreUrl.parse(url)))) as sender:
-    ...         segments = await asyncio.gather(*(sender.ask(reserve("orders", 10)) for _ in range(2)))
-    ...     return sorted((segment.as_range() for segment in segments), key=min)
-    >>> options = "--http 127.0.0.1:0 --redis off --store memory:".split()
-    >>> with subprocess.Popen([sys.executable, "-m", "mintage", "serve", *options], stderr=subprocess.PIPE) as service:
-    ...     try:
-    ...         url = "http://" + json.loads(service.stderr.readline())["http"]
-    ...         asyncio.run(take(url))
-    ...     finally:
-    ...         service.terminate()
-    [range(1, 11), range(11, 21)]
-    """
+    """A sender of requests for asyncio, within one event loop and one process."""
 
     def __init__(self, service: ServiceProtocol) -> None:
         self._service = service
@@ -277,8 +259,6 @@ class HttpStore(Store):
         span_ms: int,
         never_used: bool = False,
     ) -> Lease:
-        """Grant a node number of the pool."""
-
         def read(answer: Answer) -> Lease:
             lease = _lease(answer.members(), pool)
             latest_ms = max(lease.floor_ms, now_ms) + rules.longest_span(lease.node, span_ms)
@@ -298,8 +278,6 @@ class HttpStore(Store):
         return self._ask(Call("POST", f"/v1/leases/{pool}", read, body=body))
 
     def extend(self, lease: Lease, *, now_ms: int, next_token: str) -> Lease:
-        """Extend the window of a lease and replace its token."""
-
         def read(answer: Answer) -> Lease:
             longer = replace(_lease(answer.members(), lease.pool), previous=lease.token)
             is_same = (longer.node, longer.token) == (lease.node, next_token) and longer.floor_ms >= lease.floor_ms
@@ -319,7 +297,6 @@ class HttpStore(Store):
         return self._ask(Call("PATCH", _path(lease), read, body=body, token=lease.token))
 
     def release(self, lease: Lease, *, used_until_ms: int) -> None:
-        """End a lease."""
         # Every time of a window is within these limits, and the service refuses other values.
         used_until_ms = min(max(used_until_ms, 0), rules.LATEST_MS)
         call = Call(
@@ -334,12 +311,6 @@ class HttpStore(Store):
         self._ask(call)
 
     def revoke(self, pool: str, node: int) -> NodeRecord:
-        """Take a lease from its holder."""
-        if not 0 <= node < rules.MAX_NODES:
-            raise LeaseError(
-                f"node {node} of pool {pool!r} was never leased: see mintage leases list", code="lease.unknown"
-            )
-
         def read(answer: Answer) -> NodeRecord:
             record = _node(answer.members())
             if (record.pool, record.node) != (pool, node):
@@ -359,8 +330,6 @@ class HttpStore(Store):
         nodes: range | None = None,
         wider_from_ms: int | None = None,
     ) -> PoolRecord:
-        """Create a pool if it does not exist."""
-
         def read(answer: Answer) -> PoolRecord:
             record = _pool(answer.members())
             if (record.name, record.layout) != (pool, layout):
@@ -383,31 +352,26 @@ class HttpStore(Store):
         return self._ask(Call("PUT", f"/v1/pools/{pool}", read, body=body, is_repeatable=is_repeatable))
 
     def list_pools(self, after: str = "", limit: int = rules.MAX_COUNT) -> Sequence[PoolRecord]:
-        """Return the records of a page of pools, by name."""
         return self._page("pools", _pool, "name", after, limit)
 
     def list_leases(
         self, pool: str | None = None, after: int = -1, limit: int = rules.MAX_COUNT
     ) -> Sequence[NodeRecord]:
-        """Return the records of a page of node numbers that were ever granted."""
         if pool is None:
             return list(islice(self.each_lease(), limit))
         return self._page("leases", _node, "node", after, limit, pool=pool)
 
     def get_pool(self, pool: str) -> PoolRecord | None:
-        """Return the record of one pool."""
         return next((each for each in self.each_pool() if each.name == pool), None)
 
     def list_grants(
         self, pool: str, node: int, before_ms: int = LATEST_MS, limit: int = rules.MAX_COUNT
     ) -> Sequence[GrantRecord]:
-        """Return the past grants of a node number, the latest first."""
-
         def read(answer: Answer) -> list[GrantRecord]:
             return [_grant(Members(each), pool, node) for each in answer.members().all("grants")]
 
         found: list[GrantRecord] = []
-        while (asked := min(limit - len(found), LONGEST_PAGE)) > 0:
+        while (asked := min(limit - len(found), PAGE)) > 0:
             path, query = f"/v1/pools/{pool}/leases/{node}/grants", {"before_ms": before_ms, "limit": asked}
             page = self._ask(Call("GET", path, read, query=query, most_bytes=LONGEST_LIST))
             floors = [grant.floor_ms for grant in page]
@@ -426,7 +390,6 @@ class HttpStore(Store):
         return self._ask(reserve(namespace, count))
 
     def give_back(self, segment: Segment, first_unused: int) -> bool:
-        """Take back the unused tail of the segment reserved last."""
         if first_unused not in segment.as_range():
             return False
         body = {
@@ -455,21 +418,16 @@ class HttpStore(Store):
         stride: int = 1,
         offset: int = 0,
     ) -> NamespaceRecord:
-        """Create a namespace of integers."""
-        rules.create_namespace(namespace, "", start=start, maximum=maximum, stride=stride, offset=offset)
         body: dict[str, object] = {"maximum": str(maximum), "stride": stride, "offset": offset}
         if start is not None:
             body["start"] = str(start)
         # A retry would find the namespace.
-        return self._ask(self._put_namespace(namespace, body, is_repeatable=False))
+        return self._ask(replace(describe_namespace(namespace), method="PUT", body=body, is_repeatable=False))
 
     def raise_floor(self, namespace: str, value: int) -> NamespaceRecord:
-        """Raise the smallest integer that a namespace may still hand out."""
-        return self._ask(self._put_namespace(namespace, {"floor": str(value)}, is_repeatable=True))
+        return self._ask(replace(describe_namespace(namespace), method="PUT", body={"floor": str(value)}))
 
     def retire(self, namespace: str) -> NamespaceRecord:
-        """End a namespace for good."""
-
         def read(answer: Answer) -> NamespaceRecord:
             record = read_namespace(answer.members(), namespace)
             if not record.retired:
@@ -478,14 +436,7 @@ class HttpStore(Store):
 
         return self._ask(Call("DELETE", f"/v1/sequences/{namespace}", read))
 
-    def _put_namespace(self, namespace: str, body: dict[str, object], *, is_repeatable: bool) -> Call[NamespaceRecord]:
-        def read(answer: Answer) -> NamespaceRecord:
-            return read_namespace(answer.members(), namespace)
-
-        return Call("PUT", f"/v1/sequences/{namespace}", read, body=body, is_repeatable=is_repeatable)
-
     def get_namespace(self, namespace: str) -> NamespaceRecord | None:
-        """Return the record of one namespace."""
         try:
             return self._sender.ask(describe_namespace(namespace))
         except RequestError as error:
@@ -494,11 +445,9 @@ class HttpStore(Store):
             raise _refused(error) from error
 
     def list_namespaces(self, after: str = "", limit: int = rules.MAX_COUNT) -> Sequence[NamespaceRecord]:
-        """Return the records of a page of namespaces, by name."""
         return self._page("sequences", read_namespace, "name", after, limit)
 
     def count_namespaces(self) -> int:
-        """Return the number of namespaces."""
         return self._ask(
             Call("GET", "/v1/sequences:count", lambda answer: answer.members().number("count", 0, rules.MAX_COUNT))
         )
@@ -512,7 +461,7 @@ class HttpStore(Store):
         found: list[T] = []
         is_last = False
         while not is_last:
-            asked = min(limit - len(found), LONGEST_PAGE)
+            asked = min(limit - len(found), PAGE)
             shown = {"after": after} if after not in {"", -1} else {}
             call = Call("GET", f"/v1/{what}", read_all, query=query | shown | {"limit": asked}, most_bytes=LONGEST_LIST)
             page = self._ask(call)
@@ -527,7 +476,6 @@ class HttpStore(Store):
     # --- the store itself -----------------------------------------------------------------------------------------
 
     def describe(self) -> Description:
-        """Return the description of the store."""
         found = self._ask(Call("GET", "/v1/store", self._description))
         self.promise = found.promise  # type: ignore[misc]
         return found
@@ -550,11 +498,9 @@ class HttpStore(Store):
         )
 
     def now_ms(self) -> int:
-        """Return the store's clock, in milliseconds since the Unix epoch."""
         return self._ask(Call("GET", "/v1/store", lambda answer: answer.members().number("now_ms", 0, rules.LATEST_MS)))
 
     def close(self) -> None:
-        """Close the connections of this process."""
         self._sender.close()
 
 
@@ -574,8 +520,7 @@ def _path(lease: Lease) -> str:
 
     :raises LeaseError: ``lease.lost``: no client can hold this lease.
     """
-    rules.check_name(lease.pool, "pool")
-    if not 0 <= lease.node < rules.MAX_NODES or not re.fullmatch(_TOKEN, lease.token):
+    if not re.fullmatch(_TOKEN, lease.token):
         rules.release(None, lease, used_until_ms=0)
     return f"/v1/leases/{lease.pool}/{lease.node}"
 

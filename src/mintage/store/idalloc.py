@@ -41,8 +41,7 @@ MARGIN: Final = 100_000
 """The distance from the last integer on record to the new floor: the product of idalloc's defaults of
 ``RedisBatchAllocNum`` and ``WriteDBEveryNVersion``. If you changed these settings, pass their product."""
 
-_MYSQL: Final = ("mintage.store.sql.mysql", "mysql")
-_REDIS: Final = ("mintage.store.redis", "redis")
+_FIELD: Final = "lastAllocValue"
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +83,7 @@ def read_idalloc_table(url: str) -> dict[str, int]:
     parsed = StoreUrl.parse(url)
     if parsed.scheme not in {"mysql", "mariadb"}:
         raise ConfigError(f"idalloc keeps its table in mysql:, not in {parsed.scheme}:", code="config.store")
-    load_driver(*_MYSQL)
+    load_driver("mintage.store.sql.mysql", "mysql")
     from mintage.store.sql.base import MissingTableError
     from mintage.store.sql.mysql import MySqlStore
 
@@ -123,7 +122,7 @@ def read_idalloc_hashes(url: str, *, prefix: str = "idalloc:") -> dict[str, int]
         raise ConfigError(f"idalloc keeps its hashes in redis:, not in {parsed.scheme}:", code="config.store")
     if re.search(r"[*?\[\]\\]", prefix):
         raise ConfigError(f"prefix {prefix!r} has one of the signs * ? [ ] \\", code="config.name")
-    load_driver(*_REDIS)
+    load_driver("mintage.store.redis", "redis")
     from mintage.store.redis import Scripts
 
     class Hashes(Scripts):
@@ -134,8 +133,8 @@ def read_idalloc_hashes(url: str, *, prefix: str = "idalloc:") -> dict[str, int]
     hashes = Hashes(parsed)
     try:
         return {
-            service: _last(parsed, service, hashes.hash(hashes.key("alloc_info", service)).get("lastAllocValue", ""))
-            for service in hashes.scan("alloc_info")
+            service: _last(parsed, service, hashes.ask(("HGET", hashes.key("alloc_info", service), _FIELD))[0] or "")
+            for service in sorted(set(hashes.names("alloc_info")))
         }
     finally:
         hashes.close()

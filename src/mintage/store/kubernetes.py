@@ -44,7 +44,7 @@ from mintage.rules import COOLDOWN_MS, MAX_COUNT, PRUNED, GrantRecord, NodeRecor
 from mintage.store import LOST_HISTORY, Description, new_token
 from mintage.store.date import date_ms
 from mintage.store.kubeconfig import access_of
-from mintage.store.ledger import ConflictError, Ledger, ServerIdentity
+from mintage.store.ledger import ConflictError, Ledger, ServerIdentity, Transaction
 from mintage.store.per_process import PerProcess
 
 if TYPE_CHECKING:
@@ -52,7 +52,6 @@ if TYPE_CHECKING:
 
     from mintage.protocol.records import R, Record
     from mintage.protocol.url import StoreUrl
-    from mintage.store.ledger import Transaction
 
 T = TypeVar("T")
 
@@ -125,7 +124,6 @@ class KubernetesStore(Ledger):
         return _SEPARATOR in t.server().identity
 
     def describe(self) -> Description:
-        """Return the description of the store."""
         version = self._connection.get().version()
         server, is_new, is_to_be_deleted = self._read(
             lambda t: (t.server(), t.is_new, cast("Objects", t).is_to_be_deleted)
@@ -143,11 +141,9 @@ class KubernetesStore(Ledger):
                 f"somebody deleted the Lease object {ANCHOR}, and perhaps others: they stay and work on, until "
                 f"their finalizer {FINALIZER} is removed; remove it only if nobody mints with this store again"
             )
-        place, shown = str(self.url), tuple(warnings)
-        return Description(place, self.promise, version, server.identity, server.now_ms, shown, is_new)
+        return self._describe(server, version, warnings, is_new=is_new)
 
     def close(self) -> None:
-        """Close the connections of this process."""
         connection = self._connection.pop()
         if connection is not None:
             connection.client.close()
@@ -318,7 +314,7 @@ class Connection:
         return answer
 
 
-class Objects:
+class Objects(Transaction):
     """The records of a transaction: those that it read, with their objects' versions, and those that it writes."""
 
     def __init__(self, connection: Connection, *, only_reads: bool = False) -> None:
@@ -331,11 +327,9 @@ class Objects:
         self._grants: dict[str, list[list[Any]]] = {}
         """The past grants of each node number that was read, the latest first."""
         self._written: dict[str, Record] = {}
-        self.is_new = False
         self.is_to_be_deleted = False
 
     def server(self) -> ServerIdentity:
-        """Return the server of this transaction and its clock."""
         if self._server is None:
             found = self._connection.get(ANCHOR)
             if found is None and not self._only_reads:
@@ -360,8 +354,6 @@ class Objects:
             self._numbers(key[0]).until_ms.pop(int(key[1]), None)
         return None
 
-    get_unlocked = get
-
     def _read(self, kind: type[R], name: str, found: dict[str, Any]) -> R:
         """Return the record of an object, and remember its version and past grants."""
         record, self._grants[name] = _record(kind, name, found)
@@ -373,11 +365,9 @@ class Objects:
         return record
 
     def put(self, record: Record) -> None:
-        """Write a record, new or not."""
         self._written[object_name(type(record), *key_of(record))] = record
 
     def page(self, kind: type[R], *after: str | int, limit: int = MAX_COUNT) -> Sequence[R]:
-        """Return the first records of a kind whose keys sort after a key, at most ``limit``."""
         selector = f"mintage/kind={name_of(kind)}"
         if kind is NodeRecord:
             selector += f",mintage/pool={_shown(str(after[0]))}"
@@ -433,13 +423,11 @@ class Objects:
         return False
 
     def grants(self, pool: str, node: int, before_ms: int, limit: int) -> Sequence[GrantRecord]:
-        """Return the past grants of a node number with ``floor_ms`` at most ``before_ms``, the latest first."""
         self.get(NodeRecord, pool, node)
         kept = self._grants.get(object_name(NodeRecord, pool, node), [])
         return [GrantRecord(pool, node, *each) for each in kept if each[0] <= before_ms][:limit]
 
     def count_namespaces(self) -> int:
-        """Return the number of namespaces."""
         return sum(1 for _ in self._connection.each("mintage/kind=namespace"))
 
     def commit(self) -> None:

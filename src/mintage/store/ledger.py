@@ -16,10 +16,10 @@ from mintage import rules
 from mintage.errors import ConfigError, LeaseError, MintError, StoreError
 from mintage.process import jitter
 from mintage.rules import LATEST_MS, MAX_COUNT, NamespaceRecord, NodeRecord, PoolRecord
-from mintage.store import Store, new_token
+from mintage.store import Description, Store, new_token
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
     from contextlib import AbstractContextManager
 
     from mintage.protocol.records import R, Record
@@ -45,6 +45,8 @@ class ServerIdentity:
     """The id of the server; a server that takes over has another one."""
     now_ms: int
     """The server's clock, in milliseconds since the Unix epoch."""
+    began_ms: int | None = None
+    """The time since which it may lack records that it had before; ``None`` if it lacks none."""
 
 
 class Transaction(Protocol):
@@ -53,17 +55,18 @@ class Transaction(Protocol):
     All writes take effect when the transaction ends, or none of them.
     """
 
-    is_new: bool
+    is_new: bool = False
     """True if there are no tables yet."""
 
     def server(self) -> ServerIdentity:
         """Return the server that this transaction runs on, and its clock."""
 
     def get(self, kind: type[R], *key: str | int) -> R | None:
-        """Return a record and lock it, so that the acquires of a pool are serialized."""
+        """Return a record and lock it, so that the acquires of a pool are serialized; ``None`` if there is none."""
 
     def get_unlocked(self, kind: type[R], *key: str | int) -> R | None:
         """Return a record, without a lock in stores where a lock makes other transactions wait."""
+        return self.get(kind, *key)
 
     def put(self, record: Record) -> None:
         """Write a record, new or not."""
@@ -78,7 +81,7 @@ class Transaction(Protocol):
         """Return the record in ``nodes`` with the lowest ``until_ms``, and of those the lowest number; locked."""
 
     def unused(self, pool: str, nodes: range) -> int | None:
-        """Return the lowest of ``nodes`` without a record."""
+        """Return the lowest of ``nodes`` without a record; ``None`` if all have one."""
 
     def keep_grant(self, grant: GrantRecord, ended_ms: int) -> None:
         """Remove up to ``rules.PRUNED`` past grants of a pool whose windows ended before a time, and write one."""
@@ -153,6 +156,23 @@ class Ledger(Store):
         with begin() as transaction:
             return verb(transaction)
 
+    def _write(self, make: Callable[[Transaction], R]) -> R:
+        """Run a verb that writes one record, and return the record."""
+
+        def verb(t: Transaction) -> R:
+            record = make(t)
+            t.put(record)
+            return record
+
+        return self._run(verb)
+
+    def _describe(
+        self, server: ServerIdentity, product: str, warnings: Iterable[str] = (), *, is_new: bool = False
+    ) -> Description:
+        return Description(
+            str(self.url), self.promise, product, server.identity, server.now_ms, tuple(warnings), is_new
+        )
+
     def prepare(self) -> None:
         """Create the tables, or the file, if they are missing, as any verb does that writes."""
         self._run(lambda _: None)
@@ -172,8 +192,6 @@ class Ledger(Store):
         span_ms: int,
         never_used: bool = False,
     ) -> Lease:
-        """Grant a node number of the pool."""
-
         def verb(t: Transaction) -> Lease:
             server = t.server()
             rules.check_clock(now_ms, server.now_ms, self.clock_limit_ms)
@@ -260,8 +278,6 @@ class Ledger(Store):
         return False
 
     def extend(self, lease: Lease, *, now_ms: int, next_token: str) -> Lease:
-        """Extend the window of a lease and replace its token."""
-
         def verb(t: Transaction) -> Lease:
             server = t.server()
             rules.check_clock(now_ms, server.now_ms, self.clock_limit_ms)
@@ -302,27 +318,13 @@ class Ledger(Store):
         return pool
 
     def release(self, lease: Lease, *, used_until_ms: int) -> None:
-        """End a lease."""
+        def released(t: Transaction) -> NodeRecord:
+            return rules.release(t.get(NodeRecord, lease.pool, lease.node), lease, used_until_ms=used_until_ms)
 
-        def verb(t: Transaction) -> None:
-            t.put(rules.release(t.get(NodeRecord, lease.pool, lease.node), lease, used_until_ms=used_until_ms))
-
-        self._run(verb)
+        self._write(released)
 
     def revoke(self, pool: str, node: int) -> NodeRecord:
-        """Take a lease from its holder."""
-
-        def verb(t: Transaction) -> NodeRecord:
-            record = t.get(NodeRecord, pool, node)
-            if record is None:
-                raise LeaseError(
-                    f"node {node} of pool {pool!r} was never leased: see mintage leases list", code="lease.unknown"
-                )
-            record = rules.revoke(record)
-            t.put(record)
-            return record
-
-        return self._run(verb)
+        return self._write(lambda t: rules.revoke(t.get(NodeRecord, pool, node), pool, node))
 
     def create_pool(
         self,
@@ -335,8 +337,6 @@ class Ledger(Store):
         nodes: range | None = None,
         wider_from_ms: int | None = None,
     ) -> PoolRecord:
-        """Create a pool if it does not exist."""
-
         def verb(t: Transaction) -> PoolRecord:
             return self._pool(
                 t,
@@ -366,8 +366,6 @@ class Ledger(Store):
         return self._run(verb)
 
     def give_back(self, segment: Segment, first_unused: int) -> bool:
-        """Take back the unused tail of the segment reserved last."""
-
         def verb(t: Transaction) -> bool:
             record = t.get(NamespaceRecord, segment.namespace)
             taken = rules.give_back(record, segment, first_unused) if record is not None else None
@@ -388,9 +386,7 @@ class Ledger(Store):
         stride: int = 1,
         offset: int = 0,
     ) -> NamespaceRecord:
-        """Create a namespace of integers."""
-
-        def verb(t: Transaction) -> NamespaceRecord:
+        def created(t: Transaction) -> NamespaceRecord:
             known = t.get(NamespaceRecord, namespace)
             if known is not None:
                 rules.check_not_retired(known)
@@ -401,33 +397,17 @@ class Ledger(Store):
             if start is None:
                 self._check_new(t, namespace)
             server_id = t.server().identity
-            record = rules.create_namespace(
+            return rules.create_namespace(
                 namespace, server_id, start=start, maximum=maximum, stride=stride, offset=offset
             )
-            t.put(record)
-            return record
 
-        return self._run(verb)
+        return self._write(created)
 
     def raise_floor(self, namespace: str, value: int) -> NamespaceRecord:
-        """Raise the smallest integer that a namespace may still hand out."""
-
-        def verb(t: Transaction) -> NamespaceRecord:
-            record = rules.raise_floor(self._namespace(t, namespace), value)
-            t.put(record)
-            return record
-
-        return self._run(verb)
+        return self._write(lambda t: rules.raise_floor(self._namespace(t, namespace), value))
 
     def retire(self, namespace: str) -> NamespaceRecord:
-        """End a namespace for good."""
-
-        def verb(t: Transaction) -> NamespaceRecord:
-            record = rules.retire(self._namespace(t, namespace))
-            t.put(record)
-            return record
-
-        return self._run(verb)
+        return self._write(lambda t: rules.retire(self._namespace(t, namespace)))
 
     def _namespace(self, t: Transaction, name: str, *, is_implied: bool = False) -> NamespaceRecord:
         """Return the namespace after it has noted this server; create a missing namespace.
@@ -455,14 +435,11 @@ class Ledger(Store):
             )
 
     def list_pools(self, after: str = "", limit: int = rules.MAX_COUNT) -> Sequence[PoolRecord]:
-        """Return the records of a page of pools, by name."""
         return self._read(lambda t: t.page(PoolRecord, after, limit=limit))
 
     def list_leases(
         self, pool: str | None = None, after: int = -1, limit: int = rules.MAX_COUNT
     ) -> Sequence[NodeRecord]:
-        """Return the records of a page of node numbers that were ever granted."""
-
         def verb(t: Transaction) -> list[NodeRecord]:
             found: list[NodeRecord] = []
             for name in [pool] if pool is not None else [each.name for each in t.page(PoolRecord, "")]:
@@ -473,27 +450,21 @@ class Ledger(Store):
         return self._read(verb)
 
     def get_pool(self, pool: str) -> PoolRecord | None:
-        """Return the record of one pool."""
         return self._read(lambda t: t.get_unlocked(PoolRecord, pool))
 
     def list_grants(
         self, pool: str, node: int, before_ms: int = LATEST_MS, limit: int = MAX_COUNT
     ) -> Sequence[GrantRecord]:
-        """Return the past grants of a node number, the latest first."""
         return self._read(lambda t: t.grants(pool, node, before_ms, limit))
 
     def get_namespace(self, namespace: str) -> NamespaceRecord | None:
-        """Return the record of one namespace."""
         return self._read(lambda t: t.get_unlocked(NamespaceRecord, namespace))
 
     def list_namespaces(self, after: str = "", limit: int = rules.MAX_COUNT) -> Sequence[NamespaceRecord]:
-        """Return the records of a page of namespaces, by name."""
         return self._read(lambda t: t.page(NamespaceRecord, after, limit=limit))
 
     def count_namespaces(self) -> int:
-        """Return the number of namespaces."""
         return self._read(lambda t: t.count_namespaces())
 
     def now_ms(self) -> int:
-        """Return the store's clock, in milliseconds since the Unix epoch."""
         return self._read(lambda t: t.server().now_ms)

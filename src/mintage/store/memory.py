@@ -19,7 +19,7 @@ from mintage.protocol.records import KEYS, key_of
 from mintage.protocol.url import StoreUrl
 from mintage.rules import MAX_COUNT, PRUNED, GrantRecord, NamespaceRecord, NodeRecord
 from mintage.store import Description
-from mintage.store.ledger import Ledger, ServerIdentity
+from mintage.store.ledger import Ledger, ServerIdentity, Transaction
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -52,8 +52,7 @@ class MemoryStore(Ledger):
                 f"{url} is a store of this process alone, and this process {child}: it and its siblings mint equal "
                 "IDs. Name a store that they share, such as sqlite:///ids.db or postgresql://..."
             )
-        named = _named.setdefault(self.url.path, Records()) if url is not None else Records()
-        self._records = named
+        self._records = _named.setdefault(self.url.path, Records()) if url is not None else Records()
         self._clock = clock or (lambda: system_ns() // 1_000_000)
 
     @contextmanager
@@ -70,17 +69,14 @@ class MemoryStore(Ledger):
             yield records
 
     def describe(self) -> Description:
-        """Return the description of the store."""
         return Description(str(self.url), self.promise, "memory", self._records.identity, self.now_ms())
 
     def close(self) -> None:
         """Do nothing: the records live as long as the process."""
 
 
-class Records:
+class Records(Transaction):
     """The records. A refused verb needs no rollback, as the rules refuse before the first write."""
-
-    is_new = False
 
     def __init__(self) -> None:
         self.epoch = generation()
@@ -92,21 +88,15 @@ class Records:
         """The ends of the past grants of each pool with their keys, as a heap; some of them may be gone."""
 
     def server(self) -> ServerIdentity:
-        """Return the server of this transaction and its clock."""
         return ServerIdentity(self.identity, self.clock())
 
     def get(self, kind: type[R], *key: str | int) -> R | None:
-        """Return the record with this key, locked; ``None`` if there is none."""
         return self.tables[kind].get(key)
 
-    get_unlocked = get
-
     def put(self, record: Record) -> None:
-        """Write a record, new or not."""
         self.tables[type(record)][key_of(record)] = record
 
     def page(self, kind: type[R], *after: str | int, limit: int = MAX_COUNT) -> Sequence[R]:
-        """Return the first records of a kind whose keys sort after a key, at most ``limit``."""
         table = self.tables[kind]
         keys = (key for key in table if key[:-1] == after[:-1] and key > after)
         return [table[key] for key in heapq.nsmallest(limit, keys)]
@@ -119,7 +109,6 @@ class Records:
         return [grant for grant in self.tables[GrantRecord].values() if grant.pool == pool]
 
     def keep_grant(self, grant: GrantRecord, ended_ms: int) -> None:
-        """Remove some past grants of a pool whose windows ended before a time, and write one."""
         ends = self._ends.setdefault(grant.pool, [])
         for _ in range(PRUNED):
             if not ends or ends[0][0] >= ended_ms:
@@ -139,21 +128,17 @@ class Records:
         return False
 
     def grants(self, pool: str, node: int, before_ms: int, limit: int) -> Sequence[GrantRecord]:
-        """Return the past grants of a node number with ``floor_ms`` at most ``before_ms``, the latest first."""
         found = [each for each in self._grants(pool) if each.node == node and each.floor_ms <= before_ms]
         return heapq.nlargest(limit, found, key=lambda each: each.floor_ms)
 
     def count_namespaces(self) -> int:
-        """Return the number of namespaces."""
         return len(self.tables[NamespaceRecord])
 
     def oldest(self, pool: str, nodes: range) -> NodeRecord | None:
-        """Return the record in ``nodes`` whose window ended first, locked."""
         records = [record for record in self.page(NodeRecord, pool, -1) if record.node in nodes]
         return min(records, key=lambda record: (record.until_ms, record.node), default=None)
 
     def unused(self, pool: str, nodes: range) -> int | None:
-        """Return the lowest of ``nodes`` without a record; ``None`` if all have one."""
         used = [record.node for record in self.page(NodeRecord, pool, -1) if record.node in nodes]
         # All numbers before a gap are used, so a binary search finds the first gap.
         at = bisect.bisect_left(range(len(used)), 1, key=lambda at: used[at] - nodes.start - at)

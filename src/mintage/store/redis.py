@@ -28,11 +28,11 @@ from redis.driver_info import DriverInfo
 from redis.retry import Retry
 
 from mintage import rules
-from mintage.errors import ConfigError, LeaseError, StoreError
+from mintage.errors import ConfigError, StoreError
 from mintage.protocol.options import AUTHORITIES, CERTIFICATE, CERTIFICATE_KEY, option, read_options, timeout
 from mintage.protocol.records import columns, name_of, read
 from mintage.rules import LATEST_MS, GrantRecord, Lease, NamespaceRecord, NodeRecord, PoolRecord, Segment
-from mintage.store import PAGE, Description, Store, new_token
+from mintage.store import LATEST_FLOOR_MS, PAGE, Description, Store, new_token
 from mintage.store.per_process import PerProcess
 
 if TYPE_CHECKING:
@@ -43,8 +43,6 @@ if TYPE_CHECKING:
     from mintage.protocol.records import R
     from mintage.protocol.url import StoreUrl
 
-LATEST_FLOOR_MS: Final = 10**14 - 1
-"""The latest start of a window in a member, whose numbers have 14 digits."""
 PARTS: Final = {
     "describe": ("server", "describe"),
     "leases": ("server", "leases"),
@@ -306,15 +304,6 @@ class Scripts:
             for key in client.scan_iter(pattern, count=1000):
                 yield str(key).removeprefix(before).removesuffix(after)
 
-    def scan(self, kind: str) -> list[str]:
-        """Return the names of all pools or namespaces, sorted. It scans all keys of the server."""
-        return sorted(set(self.names(kind)))
-
-    def hash(self, key: str) -> dict[str, str]:
-        """Return the fields of a hash."""
-        with self._client() as client:
-            return dict(client.hscan_iter(key, count=1000))
-
     def ask(self, *commands: tuple[object, ...]) -> list[Any]:
         """Send commands at once, and return their answers. They are not atomic."""
         with self._client() as client, client.pipeline(transaction=False) as pipeline:
@@ -389,7 +378,6 @@ class RedisStore(Store):
 
     promise: ClassVar[str] = "shared"
     is_ascending = True
-    clock_limit_ms: int = rules.CLOCK_LIMIT_MS
 
     def __init__(self, url: StoreUrl) -> None:
         self.url = url
@@ -432,7 +420,6 @@ class RedisStore(Store):
         span_ms: int,
         never_used: bool = False,
     ) -> Lease:
-        """Grant a node number of the pool."""
         seen = self._leases(
             "acquire",
             pool,
@@ -460,7 +447,6 @@ class RedisStore(Store):
         raise self._disagree("acquire")
 
     def extend(self, lease: Lease, *, now_ms: int, next_token: str) -> Lease:
-        """Extend the window of a lease and replace its token."""
         seen = self._leases(
             "extend",
             lease.pool,
@@ -489,20 +475,13 @@ class RedisStore(Store):
         raise self._disagree("extend")
 
     def release(self, lease: Lease, *, used_until_ms: int) -> None:
-        """End a lease."""
         seen = self._leases("release", lease.pool, node=lease.node, token=lease.token, used_until_ms=used_until_ms)
         if not seen.done:
             rules.release(seen.record, lease, used_until_ms=used_until_ms)
             raise self._disagree("release")
 
     def revoke(self, pool: str, node: int) -> NodeRecord:
-        """Take a lease from its holder."""
-        record = self._leases("revoke", pool, node=node).record
-        if record is None:
-            raise LeaseError(
-                f"node {node} of pool {pool!r} was never leased: see mintage leases list", code="lease.unknown"
-            )
-        return record
+        return rules.revoke(self._leases("revoke", pool, node=node).record, pool, node)
 
     def create_pool(
         self,
@@ -515,7 +494,6 @@ class RedisStore(Store):
         nodes: range | None = None,
         wider_from_ms: int | None = None,
     ) -> PoolRecord:
-        """Create a pool if it does not exist."""
         longest_ms = rules.create_pool(pool, layout, span_ms, "").span_ms
         asked = {} if history_ms is None else {"history_ms": history_ms}
         if nodes is not None:
@@ -535,13 +513,11 @@ class RedisStore(Store):
         raise self._disagree("create_pool")
 
     def list_pools(self, after: str = "", limit: int = rules.MAX_COUNT) -> Sequence[PoolRecord]:
-        """Return the records of a page of pools, by name."""
         return self._page("pool", after, limit, lambda name, text: _record(PoolRecord, text, name=name), "HGET", "pool")
 
     def list_leases(
         self, pool: str | None = None, after: int = -1, limit: int = rules.MAX_COUNT
     ) -> Sequence[NodeRecord]:
-        """Return the records of a page of node numbers that were ever granted."""
         if pool is None:
             return list(islice(self.each_lease(), limit))
         key, found = self._scripts.key("pool", pool), list[NodeRecord]()
@@ -566,14 +542,12 @@ class RedisStore(Store):
         return found
 
     def get_pool(self, pool: str) -> PoolRecord | None:
-        """Return the record of one pool."""
         text = self._scripts.ask(("HGET", self._scripts.key("pool", pool), "pool"))[0]
         return None if text is None else _record(PoolRecord, text, name=pool)
 
     def list_grants(
         self, pool: str, node: int, before_ms: int = LATEST_MS, limit: int = rules.MAX_COUNT
     ) -> Sequence[GrantRecord]:
-        """Return the past grants of a node number, the latest first."""
         key, found = self._scripts.key("pool", pool, ":grants"), list[GrantRecord]()
         # Behind the start of the window, a member has a space; the mark sorts behind it.
         last = f"[{node:014} {min(before_ms, LATEST_FLOOR_MS):014}!"
@@ -620,7 +594,6 @@ class RedisStore(Store):
         raise self._disagree("reserve")
 
     def give_back(self, segment: Segment, first_unused: int) -> bool:
-        """Take back the unused tail of the segment reserved last."""
         if first_unused not in segment.as_range():
             return False
         seen = self._segments(
@@ -644,7 +617,6 @@ class RedisStore(Store):
         stride: int = 1,
         offset: int = 0,
     ) -> NamespaceRecord:
-        """Create a namespace of integers."""
         record = rules.create_namespace(namespace, "", start=start, maximum=maximum, stride=stride, offset=offset)
         seen = self._segments("create_namespace", namespace, record=_texts(record))
         record = _namespace(namespace, seen["record"])
@@ -656,7 +628,6 @@ class RedisStore(Store):
         return record
 
     def raise_floor(self, namespace: str, value: int) -> NamespaceRecord:
-        """Raise the smallest integer that a namespace may still hand out."""
         seen = self._segments("raise_floor", namespace, value=str(value))
         record = _namespace(namespace, seen["record"])
         if "done" not in seen:
@@ -665,20 +636,16 @@ class RedisStore(Store):
         return record
 
     def retire(self, namespace: str) -> NamespaceRecord:
-        """End a namespace for good."""
         return _namespace(namespace, self._segments("retire", namespace)["record"])
 
     def get_namespace(self, namespace: str) -> NamespaceRecord | None:
-        """Return the record of one namespace."""
-        fields = self._scripts.hash(self._scripts.key("namespace", namespace))
+        fields = self._scripts.ask(("HGETALL", self._scripts.key("namespace", namespace)))[0]
         return _namespace(namespace, fields) if fields else None
 
     def list_namespaces(self, after: str = "", limit: int = rules.MAX_COUNT) -> Sequence[NamespaceRecord]:
-        """Return the records of a page of namespaces, by name."""
         return self._page("namespace", after, limit, _namespace, "HGETALL")
 
     def count_namespaces(self) -> int:
-        """Return the number of namespaces."""
         return self._names["namespace"].count()
 
     # --- the server -----------------------------------------------------------------------------------------------
@@ -687,7 +654,6 @@ class RedisStore(Store):
         return self._scripts.run("describe", [self._scripts.key("server", "")], volatile=self._volatile)
 
     def describe(self) -> Description:
-        """Return the description of the store."""
         seen = self._server()
         warnings = []
         if self._volatile:
@@ -711,11 +677,9 @@ class RedisStore(Store):
         )
 
     def now_ms(self) -> int:
-        """Return the store's clock, in milliseconds since the Unix epoch."""
         return int(self._server()["now_ms"])
 
     def close(self) -> None:
-        """Close the connections of this process."""
         self._scripts.close()
 
     def _disagree(self, verb: str) -> StoreError:

@@ -379,8 +379,6 @@ class Database(Ledger):
         return bool(lost)
 
     def describe(self) -> Description:
-        """Return the description of the store."""
-
         def verb(t: Any) -> Description:
             [row] = t.rows("describe")
             product, warnings = self.about(row)
@@ -391,9 +389,7 @@ class Database(Ledger):
             if self._is_volatile:
                 warnings.append("volatile=1: integers may repeat once this server has crashed")
             warnings += self._warnings(t)
-            return Description(
-                str(self.url), self.promise, product, server.identity, server.now_ms, tuple(warnings), t.is_new
-            )
+            return self._describe(server, product, warnings, is_new=t.is_new)
 
         described = self._read(verb)
         return replace(described, warnings=(*described.warnings, *self._grant_warnings()))
@@ -433,7 +429,6 @@ class Database(Ledger):
             )
 
     def close(self) -> None:
-        """Close the connections of this process."""
         connections = self._connections.pop()
         if connections is not None:
             connections.close()
@@ -469,7 +464,6 @@ class Records(RowRecords):
         """The least progress of the server after the commit; ``None`` if nothing was written."""
 
     def rows(self, statement: str, /, **values: object) -> Sequence[Any]:
-        """Execute a statement and return its rows."""
         if monotonic_s() > self._deadline:
             raise StoreError(
                 f"{self._url}: the server takes too long to answer: try again, or raise timeout_ms",
@@ -480,22 +474,18 @@ class Records(RowRecords):
         return self._transaction.rows(self._sql[statement], values)
 
     def server(self) -> ServerIdentity:
-        """Return the server of this transaction and its clock."""
         return self._server
 
     def get(self, kind: type[R], *key: str | int) -> R | None:
-        """Return the record with this key, locked; ``None`` if there is none."""
         found = self._find("get", kind, key)
         if found is not None:
             self._locked.add((kind, *key))
         return found
 
     def get_unlocked(self, kind: type[R], *key: str | int) -> R | None:
-        """Return the record with this key without a lock; ``None`` if there is none."""
         return self._find("get_unlocked", kind, key)
 
     def put(self, record: Record) -> None:
-        """Write a record, new or not."""
         kind = type(record)
         key = (kind, *key_of(record))
         is_known = key in self._locked
@@ -507,7 +497,6 @@ class Records(RowRecords):
         self._locked.add(key)
 
     def oldest(self, pool: str, nodes: range) -> NodeRecord | None:
-        """Return the record in ``nodes`` whose window ended first, locked."""
         found = super().oldest(pool, nodes)
         # Its holder does not lock the pool, so the record may not be the oldest when this transaction has locked it.
         if found is not None and self.get(NodeRecord, pool, found.node) != found:

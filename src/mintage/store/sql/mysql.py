@@ -130,7 +130,6 @@ class MySqlStore(Database):
         return {"ssl": {"verify_mode": False, "check_hostname": False}} if self._ssl_mode == "REQUIRED" else {}
 
     def connect(self) -> Any:
-        """Return a new connection of the driver."""
         # A client that stops within a transaction must not block the others: MariaDB ends the transaction, and MySQL
         # the connection, before clients that wait for the same record lose their leases. The strict mode makes the
         # server refuse values that do not fit a column; its default may cut them.
@@ -194,11 +193,9 @@ class MySqlStore(Database):
         return min(timeout_s or self._seconds, self._timeout_ms / 1000)
 
     def is_usable(self, connection: Any) -> bool:
-        """Return False if the server or the network has closed a connection."""
         return bool(connection.open)
 
     def code(self, error: Any) -> str:
-        """Return the server's code for an error of the driver."""
         number = error.args[0] if error.args else 0
         if "CERTIFICATE_VERIFY_FAILED" in str(error):
             return "2026"
@@ -209,7 +206,6 @@ class MySqlStore(Database):
         return str(number) if is_servers else ""
 
     def kind(self, code: str) -> type[Exception]:
-        """Return the class of errors that a code belongs to."""
         # A deadlock, a duplicate key, a row that changed since it was read, a row that another server of a group wrote.
         if code in {"1213", "1062", "1020", "3101"}:
             return ConflictError
@@ -250,7 +246,6 @@ class MySqlStore(Database):
         return str(row[0])
 
     def about(self, row: Any) -> tuple[str, list[str]]:
-        """Return product and version, and warnings."""
         version, flush, binary_log, sync, others, is_apart = row
         warnings = []
         if flush != 1:

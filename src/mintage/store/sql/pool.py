@@ -41,7 +41,7 @@ class Connections:
         wait_s: float,
     ) -> None:
         self._connect = connect
-        self._is_usable = is_usable
+        self.is_usable = is_usable
         self.refusals = refusals
         self._kept = kept
         self._wait_s = wait_s
@@ -68,10 +68,6 @@ class Connections:
             turn.end()
             raise
 
-    def is_usable(self, connection: Any) -> bool:
-        """Return False if the server or the network has closed a connection."""
-        return self._is_usable(connection)
-
     def give_back(self, connection: Any) -> None:
         """Keep a connection for the next transaction, or close it if there are enough."""
         if self._is_closed or len(self._idle) >= self._kept:
@@ -84,7 +80,7 @@ class Connections:
 
         If the server has closed it, the idle ones are suspect too, so close them as well.
         """
-        is_lost = not self._is_usable(connection)
+        is_lost = not self.is_usable(connection)
         _close(connection)
         if is_lost:
             self.close_idle()

@@ -113,7 +113,6 @@ class PostgreSqlStore(Database):
         self._options = options
 
     def connect(self) -> Any:
-        """Return a new connection of the driver."""
         url, options = self.url, self._options
         own: dict[str, Any] = {
             "host": url.socket or url.host,
@@ -133,7 +132,6 @@ class PostgreSqlStore(Database):
         return connection
 
     def is_usable(self, connection: Any) -> bool:
-        """Return False if the server or the network has closed a connection."""
         return not connection.closed
 
     def find_schema(self) -> None:
@@ -180,7 +178,6 @@ class PostgreSqlStore(Database):
         self._schema = schema  # last, as an exception at any instruction may leave the remainder to the next call
 
     def make_schema(self, transaction: DriverTransaction) -> None:
-        """Create the schema that the tables belong to, if it is missing."""
         if self._is_implied:
             # Somebody may have created tables since, or moved those of this store.
             found = self._one_of(transaction.rows(self._sql["schemas"], {}))
@@ -223,11 +220,9 @@ class PostgreSqlStore(Database):
             raise
 
     def bound(self, connection: Any, deadline: float) -> None:
-        """Set the time at which the connection gives up."""
         connection.deadline = deadline
 
     def code(self, error: Any) -> str:
-        """Return the server's code for an error of the driver."""
         if error.sqlstate is not None:
             return str(error.sqlstate)
         if not isinstance(error, self._driver.OperationalError):
@@ -241,7 +236,6 @@ class PostgreSqlStore(Database):
         return "28000" if any(words in text for words in self._REFUSALS) else ""
 
     def kind(self, code: str) -> type[Exception]:
-        """Return the class of errors that a code belongs to."""
         if code in {"40001", "40P01", "23505"}:  # serialization failure, deadlock, duplicate key
             return ConflictError
         if code == "42P01":
@@ -251,7 +245,6 @@ class PostgreSqlStore(Database):
         return TimeoutError if is_away else StoreError
 
     def about(self, row: Any) -> tuple[str, list[str]]:
-        """Return product and version, and warnings."""
         version, first, *settings = row
         warnings = [
             f"{name} is off: a crash of the machine loses or damages reservations; set it to on"

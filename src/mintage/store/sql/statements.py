@@ -1,5 +1,7 @@
 """The SQL statements of a dialect, from its files ``dialects/*/statements.sql`` and ``dialects/*/NNN_*.sql``.
 
+``dialects/records.sql`` has those that all dialects share, ``dialects/servers.sql`` those of both database servers.
+
 A line ``-- name: get`` begins a statement; parameters are written ``:name``. A statement with ``{kind}`` is repeated
 for each kind of :data:`KINDS`, as ``get_pool``, ``get_node``, …, and has its ``{columns}``, ``{values}``,
 ``{changes}``, ``{key}``, ``{is_key}`` and ``{is_after}``; one with ``{counted}`` is repeated for the kinds of
@@ -20,7 +22,7 @@ from typing import TYPE_CHECKING, Any, Final
 from mintage.errors import StoreError
 from mintage.protocol.records import ADDED, KEYS, columns, name_of, read
 from mintage.rules import LATEST_MS, MAX_COUNT, PRUNED, GrantRecord, NamespaceRecord, NodeRecord, PoolRecord
-from mintage.store.ledger import FORGOTTEN
+from mintage.store.ledger import FORGOTTEN, Transaction
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -42,7 +44,8 @@ OLDER: Final = "its tables are of an older version of mintage: the first verb th
 def statements(dialect: str, schema: str = "", version: int | None = None) -> dict[str, str]:
     """Return the statements of a dialect by name; with ``version``, those that read tables of that older version."""
     lacks = frozenset[str]() if version is None else lacking(dialect, version)
-    pieces = f"\n{_text(dialect, 'statements.sql', schema)}".split("\n-- name: ")[1:]
+    files = ("records.sql", *(() if dialect == "sqlite" else ("servers.sql",)), f"{dialect}/statements.sql")
+    pieces = [piece for file in files for piece in f"\n{_text(file, schema)}".split("\n-- name: ")[1:]]
     texts = {name: sql.strip().removesuffix(";") for name, _, sql in (piece.partition("\n") for piece in pieces)}
     identity = texts.pop("identity", "identity")
     identity = identity.rpartition("\n")[2] if version is None else "identity"
@@ -76,8 +79,8 @@ def driver_statements(dialect: str, schema: str = "", version: int | None = None
     return {name: parameter.sub(r"%(\1)s", sql.replace("%", "%%")) for name, sql in found.items()}
 
 
-def _text(dialect: str, file: str, schema: str) -> str:
-    with open(os.path.join(_FOLDER, dialect, file), encoding="utf-8") as opened:
+def _text(file: str, schema: str) -> str:
+    with open(os.path.join(_FOLDER, file), encoding="utf-8") as opened:
         return opened.read().replace("{schema}", schema)
 
 
@@ -107,27 +110,9 @@ def _filled(sql: str, kind: type[Record], identity: str, lacks: frozenset[str]) 
     )
 
 
-def read_row(url: StoreUrl, kind: type[R], row: Sequence[Any]) -> R:
-    """Return the record of a row.
-
-    :raises StoreError: ``store.refused``: the row is not a valid record.
-    """
-    values = dict(zip(columns(kind), row, strict=True))
-    try:
-        return read(kind, values)
-    except ValueError as error:
-        key = " ".join(str(values[name])[:128] for name in KEYS[kind])
-        raise StoreError(
-            f"{url}: the row of {name_of(kind)} {key} is damaged: {error}: restore it from a backup",
-            code="store.refused",
-        ) from None
-
-
-class RowRecords:
+class RowRecords(Transaction):
     """The records in one transaction, which the statements of a dialect read."""
 
-    is_new = False
-    """True if there are no tables yet."""
     is_old = False
     """True if the tables are of an older version: reading verbs leave them as they are."""
     has_grants = True
@@ -141,29 +126,36 @@ class RowRecords:
         raise NotImplementedError
 
     def _read(self, kind: type[R], rows: Sequence[Any]) -> list[R]:
-        return [read_row(self._url, kind, row) for row in rows]
+        found = []
+        for row in rows:
+            values = dict(zip(columns(kind), row, strict=True))
+            try:
+                found.append(read(kind, values))
+            except ValueError as error:
+                key = " ".join(str(values[name])[:128] for name in KEYS[kind])
+                raise StoreError(
+                    f"{self._url}: the row of {name_of(kind)} {key} is damaged: {error}: restore it from a backup",
+                    code="store.refused",
+                ) from None
+        return found
 
     def _find(self, statement: str, kind: type[R], key: tuple[str | int, ...]) -> R | None:
-        found = self.rows(f"{statement}_{name_of(kind)}", **dict(zip(KEYS[kind], key, strict=True)))
-        return read_row(self._url, kind, found[0]) if found else None
+        rows = self.rows(f"{statement}_{name_of(kind)}", **dict(zip(KEYS[kind], key, strict=True)))
+        return next(iter(self._read(kind, rows)), None)
 
     def page(self, kind: type[R], *after: str | int, limit: int = MAX_COUNT) -> Sequence[R]:
-        """Return the first records of a kind whose keys sort after a key, at most ``limit``."""
         values = dict(zip(KEYS[kind], after, strict=True))
         return self._read(kind, self.rows(f"page_{name_of(kind)}", limit=limit, **values))
 
     def keep_grant(self, grant: GrantRecord, ended_ms: int) -> None:
-        """Remove some past grants of a pool whose windows ended before a time, and write one."""
         self.rows("prune_grants", pool=grant.pool, ended_ms=ended_ms, most=PRUNED)
         self.rows("keep_grant", **asdict(grant))
 
     def forget_grants(self, pool: str) -> bool:
-        """Remove some past grants of a pool; return True if it may have more."""
         self.rows("prune_grants", pool=pool, ended_ms=LATEST_MS + 1, most=FORGOTTEN)
         return bool(self.rows("any_grant", pool=pool))
 
     def grants(self, pool: str, node: int, before_ms: int, limit: int) -> Sequence[GrantRecord]:
-        """Return the past grants of a node number with ``floor_ms`` at most ``before_ms``, the latest first."""
         if not self.has_grants:
             return ()
         return self._read(GrantRecord, self.rows("grants", pool=pool, node=node, before_ms=before_ms, limit=limit))
@@ -176,12 +168,10 @@ class RowRecords:
         return int(rows[0][0]) if rows else 0
 
     def oldest(self, pool: str, nodes: range) -> NodeRecord | None:
-        """Return the record in ``nodes`` whose window ended first, locked."""
-        found = self._read(NodeRecord, self.rows("oldest", pool=pool, first=nodes.start, stop=nodes.stop))
-        return found[0] if found else None
+        rows = self.rows("oldest", pool=pool, first=nodes.start, stop=nodes.stop)
+        return next(iter(self._read(NodeRecord, rows)), None)
 
     def unused(self, pool: str, nodes: range) -> int | None:
-        """Return the lowest of ``nodes`` without a record; ``None`` if all have one."""
         rows = self.rows("unused", pool=pool, first=nodes.start, stop=nodes.stop)
         return rows[0][0] if rows else None
 
@@ -190,7 +180,5 @@ class RowRecords:
 def migrations(dialect: str, schema: str = "") -> list[tuple[int, list[str]]]:
     """Return the migrations of a dialect's schema in order: the version of each, and its statements."""
     files = sorted(file for file in os.listdir(os.path.join(_FOLDER, dialect)) if file[:3].isdecimal())
-    return [
-        (int(file[:3]), [part.strip() for part in f"{_text(dialect, file, schema)}\n".split(";\n") if part.strip()])
-        for file in files
-    ]
+    texts = ((int(file[:3]), f"{_text(f'{dialect}/{file}', schema)}\n") for file in files)
+    return [(number, [part.strip() for part in text.split(";\n") if part.strip()]) for number, text in texts]

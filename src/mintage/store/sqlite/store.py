@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar
 
@@ -16,7 +16,6 @@ from mintage.process.forks import fork_lock
 from mintage.protocol.options import read_options, timeout
 from mintage.protocol.records import name_of
 from mintage.rules import NamespaceRecord
-from mintage.store import Description
 from mintage.store.ledger import ConflictError, Ledger, ServerIdentity
 from mintage.store.sql.statements import OLDER, RowRecords, lacking, statements
 from mintage.store.sqlite.file import (
@@ -39,6 +38,7 @@ if TYPE_CHECKING:
     from mintage.protocol.records import R, Record
     from mintage.protocol.url import StoreUrl
     from mintage.rules import PoolRecord
+    from mintage.store import Description
     from mintage.store.sqlite.marks import Witness
 
     T = TypeVar("T")
@@ -125,17 +125,14 @@ class SqliteStore(Ledger):
 
         :raises StoreError: ``store.unavailable``: another process holds the file, or this one may open no more.
         """
-        is_watched = False
-        try:
-            with watched(path, self._timeout_ms) as witness:
-                is_watched = True
-                yield witness
-        except OSError as error:
-            if is_watched:
-                raise
-            if isinstance(error, TimeoutError):
+        with ExitStack() as stack:
+            try:
+                witness = stack.enter_context(watched(path, self._timeout_ms))
+            except TimeoutError:
                 raise self._busy() from None
-            raise StoreError(f"{self.url}: {error}: try again", code="store.unavailable") from error
+            except OSError as error:
+                raise StoreError(f"{self.url}: {error}: try again", code="store.unavailable") from error
+            yield witness
 
     def _retried(self, step: Callable[[], T]) -> T:
         """Return what a step in opening the file returns; retry where access is denied.
@@ -196,19 +193,9 @@ class SqliteStore(Ledger):
         return refused
 
     def describe(self) -> Description:
-        """Return the description of the store."""
-
         def verb(t: Any) -> Description:
-            server = t.server()
-            return Description(
-                str(self.url),
-                self.promise,
-                f"SQLite {sqlite3.sqlite_version}",
-                server.identity,
-                server.now_ms,
-                (OLDER,) if t.is_old else (),
-                t.is_new,
-            )
+            warnings = (OLDER,) if t.is_old else ()
+            return self._describe(t.server(), f"SQLite {sqlite3.sqlite_version}", warnings, is_new=t.is_new)
 
         return self._read(verb)
 
@@ -216,28 +203,17 @@ class SqliteStore(Ledger):
         """Do nothing, as the file is open during verbs only."""
 
     def _namespace(self, t: Any, name: str, *, is_implied: bool = False) -> NamespaceRecord:
-        return self._admitted(t, super()._namespace(t, name, is_implied=is_implied))
-
-    def _admitted(self, records: Records, namespace: NamespaceRecord) -> NamespaceRecord:
-        """Return the namespace; a namespace that is not in the file skips the integers that the file may have lost."""
-        return namespace if records.has(namespace) else _skipped(namespace, records.incarnation.lost)
+        namespace = super()._namespace(t, name, is_implied=is_implied)
+        # A namespace that is not in the file skips the integers that the file may have lost.
+        return namespace if t.has(namespace) else _skipped(namespace, t.incarnation.lost)
 
     def _new_pool(self, name: str, layout: str, span_ms: int, server: ServerIdentity) -> PoolRecord:
         # The file may have lost this pool, so its windows may be in use.
-        began_ms = server.began_ms if isinstance(server, FileServer) else None
-        if began_ms is None:
+        if server.began_ms is None:
             return super()._new_pool(name, layout, span_ms, server)
         # After the quarantine, too, nobody knows which of its numbers were used.
-        end_ms = rules.end_of_quarantine(began_ms, max(span_ms, rules.SPAN_MS), self.clock_limit_ms)
+        end_ms = rules.end_of_quarantine(server.began_ms, max(span_ms, rules.SPAN_MS), self.clock_limit_ms)
         return rules.create_pool(name, layout, span_ms, server.identity, quarantine_until_ms=end_ms)
-
-
-@dataclass(frozen=True, slots=True)
-class FileServer(ServerIdentity):
-    """The file in its role as the server of a transaction."""
-
-    began_ms: int | None = None
-    """The start of its incarnation in milliseconds; ``None`` if the file lacks nothing since."""
 
 
 class Records(RowRecords):
@@ -258,21 +234,16 @@ class Records(RowRecords):
         self._namespaces: dict[str, NamespaceRecord] = {}
 
     def rows(self, statement: str, /, **values: object) -> Sequence[Any]:
-        """Execute a statement and return its rows."""
         return self._connection.execute(self._sql[statement], values).fetchall()
 
     def server(self) -> ServerIdentity:
-        """Return the server of this transaction and its clock."""
-        return FileServer(self.incarnation.name, system_ns() // 1_000_000, self.incarnation.began_ms)
+        return ServerIdentity(self.incarnation.name, system_ns() // 1_000_000, self.incarnation.began_ms)
 
     def get(self, kind: type[R], *key: str | int) -> R | None:
-        """Return the record with this key, locked; ``None`` if there is none."""
-        found = self._find("get", kind, key)
+        found = self._find("get_unlocked", kind, key)  # the transaction has locked the file
         if isinstance(found, NamespaceRecord):
             self._namespaces[found.name] = found
         return found
-
-    get_unlocked = get
 
     def has(self, namespace: NamespaceRecord) -> bool:
         """Return True if the file had the namespace when this transaction read it."""
@@ -284,7 +255,6 @@ class Records(RowRecords):
             self.rows("put_namespace", **asdict(_skipped(namespace, count)))
 
     def put(self, record: Record) -> None:
-        """Write a record, new or not."""
         self.has_written = True
         if isinstance(record, NamespaceRecord):
             known = self._namespaces.get(record.name)
@@ -297,7 +267,6 @@ class Records(RowRecords):
         self.rows(f"put_{name_of(type(record))}", **asdict(record))
 
     def forget_grants(self, pool: str) -> bool:
-        """Remove some past grants of a pool; return True if it may have more."""
         self.has_written = True
         return super().forget_grants(pool)
 
@@ -320,7 +289,6 @@ class NoRecords(Records):
         self.incarnation = Incarnation("none", 0)
 
     def rows(self, statement: str, /, **values: object) -> Sequence[Any]:  # noqa: ARG002
-        """Return no rows."""
         return ()
 
 

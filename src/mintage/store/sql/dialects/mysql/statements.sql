@@ -122,20 +122,6 @@ SELECT
   ),
   @@GLOBAL.innodb_flush_log_at_trx_commit = 0;
 
--- name: may_write
--- It changes nothing, but the server checks the rights of the account.
-UPDATE mintage_pool, mintage_node, mintage_namespace
-SET mintage_pool.span_ms = 0, mintage_node.span_ms = 0, mintage_namespace.largest = 0 WHERE 1 = 0;
-
--- name: may_add_pools
-INSERT INTO mintage_pool SELECT * FROM mintage_pool WHERE 1 = 0;
-
--- name: may_add_nodes
-INSERT INTO mintage_node SELECT * FROM mintage_node WHERE 1 = 0;
-
--- name: may_add_namespaces
-INSERT INTO mintage_namespace SELECT * FROM mintage_namespace WHERE 1 = 0;
-
 -- name: describe
 SELECT
   VERSION(), @@GLOBAL.innodb_flush_log_at_trx_commit, @@GLOBAL.log_bin, @@GLOBAL.sync_binlog,
@@ -183,12 +169,6 @@ CREATE TABLE IF NOT EXISTS mintage_grant (
 -- ALTER TABLE changes the id of the server: rows that the server wrote under the old one are still its own.
 UPDATE mintage_{kind} SET identity = :after WHERE identity = :before;
 
--- name: schema
-SELECT COALESCE(MAX(version), 0) FROM mintage_schema;
-
--- name: insert_schema
-INSERT INTO mintage_schema (version) VALUES (:version);
-
 -- name: has_history
 SELECT COUNT(*) FROM information_schema.tables WHERE table_schema = DATABASE() AND table_name = 'mintage_existed';
 
@@ -200,74 +180,14 @@ SELECT 'mintage made tables here: if they are gone, so is what they remembered' 
 -- name: lose_history
 INSERT IGNORE INTO mintage_name VALUES ('pool', '', 0), ('namespace', '', 0);
 
--- name: accept_history
-DELETE FROM mintage_name;
-UPDATE mintage_schema SET
-  pools = (SELECT COUNT(*) FROM mintage_pool),
-  namespaces = (SELECT COUNT(*) FROM mintage_namespace)
-WHERE version = 1;
-INSERT INTO mintage_name
-SELECT 'pool', name, pools FROM mintage_pool, mintage_schema WHERE version = 1
-UNION ALL
-SELECT 'namespace', name, namespaces FROM mintage_namespace, mintage_schema WHERE version = 1;
-
--- name: may_count
-UPDATE mintage_schema SET pools = 0 WHERE 1 = 0;
-
--- name: may_add_names
-INSERT INTO mintage_name SELECT * FROM mintage_name WHERE 1 = 0;
-
 -- name: may_keep_grants
 INSERT INTO mintage_grant SELECT * FROM mintage_grant WHERE 1 = 0 ON DUPLICATE KEY UPDATE until_ms = 0;
-
--- name: may_remove_grants
-DELETE FROM mintage_grant WHERE 1 = 0;
-
--- name: count
--- The newest name has the number of them, so a counter of an older dump goes on above it.
-UPDATE mintage_schema
-SET {counted}s = 1 + GREATEST({counted}s, COALESCE((SELECT MAX(ordinal) FROM mintage_name WHERE kind = '{counted}'), 0))
-WHERE version = 1 AND NOT EXISTS (SELECT 1 FROM mintage_name WHERE kind = '{counted}' AND name = :name);
 
 -- name: keep_name
 INSERT IGNORE INTO mintage_name SELECT '{counted}', :name, {counted}s FROM mintage_schema WHERE version = 1;
 
--- name: has_lost
--- The record of this name, which another transaction may have created since this one looked for it; or names as well, of
--- which the last one has the highest number.
-SELECT
-  EXISTS (
-    SELECT 1 FROM mintage_name AS known
-    WHERE kind = '{counted}' AND name IN (:name, '')
-    AND NOT EXISTS (SELECT 1 FROM mintage_{counted} AS used WHERE used.name = known.name)
-  )
-  OR {counted}s > COALESCE((SELECT MAX(ordinal) FROM mintage_name WHERE kind = '{counted}'), 0)
-FROM mintage_schema WHERE version = 1;
-
--- name: has_lost_any
--- The 100 newest names only: a service describes its store every 2 seconds, and a store may have a million names.
-SELECT
-  EXISTS (SELECT 1 FROM mintage_name WHERE kind = '{counted}' AND name = '')
-  OR {counted}s > COALESCE((SELECT MAX(ordinal) FROM mintage_name WHERE kind = '{counted}'), 0)
-  OR EXISTS (
-    SELECT 1 FROM (
-      SELECT name FROM mintage_name WHERE kind = '{counted}' ORDER BY ordinal DESC LIMIT 100
-    ) AS newest
-    WHERE (SELECT used.name FROM mintage_{counted} AS used WHERE used.name = newest.name) IS NULL
-  )
-FROM mintage_schema WHERE version = 1;
-
 -- name: renew
 UPDATE mintage_life SET name = :life WHERE life = 1;
-
--- name: get
-SELECT {record} FROM mintage_{kind} WHERE {is_key} FOR UPDATE;
-
--- name: get_unlocked
-SELECT {record} FROM mintage_{kind} WHERE {is_key};
-
--- name: page
-SELECT {record} FROM mintage_{kind} WHERE {is_after} ORDER BY {key} LIMIT :limit;
 
 -- name: insert
 INSERT INTO mintage_{kind} ({columns}) VALUES ({values});
@@ -281,38 +201,3 @@ ON DUPLICATE KEY UPDATE until_ms = :until_ms, since_ms = :since_ms, holder = :ho
 
 -- name: prune_grants
 DELETE FROM mintage_grant WHERE pool = :pool AND until_ms < :ended_ms ORDER BY until_ms LIMIT :most;
-
--- name: any_grant
-SELECT 1 FROM mintage_grant WHERE pool = :pool ORDER BY until_ms LIMIT 1;
-
--- name: grants
-SELECT {grant}
-FROM mintage_grant WHERE pool = :pool AND node = :node AND floor_ms <= :before_ms
-ORDER BY floor_ms DESC LIMIT :limit;
-
--- name: count_namespaces
-SELECT GREATEST(namespaces, COALESCE((SELECT MAX(ordinal) FROM mintage_name WHERE kind = 'namespace'), 0))
-FROM mintage_schema WHERE version = 1;
-
--- name: oldest
-SELECT {node}
-FROM mintage_node WHERE pool = :pool AND node >= :first AND node < :stop
-ORDER BY until_ms, node LIMIT 1;
-
--- name: unused
--- The number after the used ones of the range if they leave no gap, which is quick to see; else the first gap.
-SELECT CASE
-  WHEN COALESCE(lowest, :stop) > :first THEN CAST(:first AS SIGNED)
-  WHEN highest - lowest + 1 = used THEN NULLIF(highest + 1, :stop)
-  ELSE (
-    SELECT one.node + 1
-    FROM mintage_node AS one
-    WHERE one.pool = :pool AND one.node >= :first AND one.node < :stop - 1
-      AND NOT EXISTS (SELECT 1 FROM mintage_node AS after WHERE after.pool = one.pool AND after.node = one.node + 1)
-    ORDER BY one.node LIMIT 1
-  )
-END
-FROM (
-  SELECT COUNT(*) AS used, MIN(node) AS lowest, MAX(node) AS highest
-  FROM mintage_node WHERE pool = :pool AND node >= :first AND node < :stop
-) AS known;

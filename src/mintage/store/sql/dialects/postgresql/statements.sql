@@ -83,25 +83,6 @@ ORDER BY nspname;
 SELECT
   current_setting('server_version'), current_schema(), current_setting('fsync'), current_setting('full_page_writes');
 
--- name: may_write
--- It changes nothing, but the server checks the rights of the account.
-UPDATE {schema}mintage_pool SET span_ms = 0 WHERE false;
-
--- name: may_write_nodes
-UPDATE {schema}mintage_node SET span_ms = 0 WHERE false;
-
--- name: may_write_namespaces
-UPDATE {schema}mintage_namespace SET largest = 0 WHERE false;
-
--- name: may_add_pools
-INSERT INTO {schema}mintage_pool SELECT * FROM {schema}mintage_pool WHERE false;
-
--- name: may_add_nodes
-INSERT INTO {schema}mintage_node SELECT * FROM {schema}mintage_node WHERE false;
-
--- name: may_add_namespaces
-INSERT INTO {schema}mintage_namespace SELECT * FROM {schema}mintage_namespace WHERE false;
-
 -- name: lock_schema
 -- "mintage" in ASCII. The lock ends with the transaction.
 SELECT 1, set_config('statement_timeout', :timeout, true), pg_advisory_xact_lock(x'6d696e74616765'::bigint);
@@ -124,12 +105,6 @@ CREATE TABLE IF NOT EXISTS {schema}mintage_grant (
 -- name: create_grant_index
 CREATE INDEX IF NOT EXISTS mintage_grant_until ON {schema}mintage_grant (pool, until_ms);
 
--- name: schema
-SELECT COALESCE(MAX(version), 0) FROM {schema}mintage_schema;
-
--- name: insert_schema
-INSERT INTO {schema}mintage_schema (version) VALUES (:version);
-
 -- name: has_history
 SELECT to_regclass('{schema}mintage_existed') IS NOT NULL;
 
@@ -141,64 +116,13 @@ AS note;
 -- name: lose_history
 INSERT INTO {schema}mintage_name VALUES ('pool', '', 0), ('namespace', '', 0) ON CONFLICT DO NOTHING;
 
--- name: accept_history
-DELETE FROM {schema}mintage_name;
-UPDATE {schema}mintage_schema SET
-  pools = (SELECT COUNT(*) FROM {schema}mintage_pool),
-  namespaces = (SELECT COUNT(*) FROM {schema}mintage_namespace)
-WHERE version = 1;
-INSERT INTO {schema}mintage_name
-SELECT 'pool', name, pools FROM {schema}mintage_pool, {schema}mintage_schema WHERE version = 1
-UNION ALL
-SELECT 'namespace', name, namespaces FROM {schema}mintage_namespace, {schema}mintage_schema WHERE version = 1;
-
--- name: may_count
-UPDATE {schema}mintage_schema SET pools = 0 WHERE false;
-
--- name: may_add_names
-INSERT INTO {schema}mintage_name SELECT * FROM {schema}mintage_name WHERE false;
-
 -- name: may_keep_grants
 INSERT INTO {schema}mintage_grant SELECT * FROM {schema}mintage_grant WHERE false
 ON CONFLICT (pool, node, floor_ms) DO UPDATE SET until_ms = 0;
 
--- name: may_remove_grants
-DELETE FROM {schema}mintage_grant WHERE false;
-
--- name: count
--- The newest name has the number of them, so a counter of an older dump goes on above it.
-UPDATE {schema}mintage_schema
-SET {counted}s = 1 + GREATEST({counted}s, COALESCE((SELECT MAX(ordinal) FROM {schema}mintage_name WHERE kind = '{counted}'), 0))
-WHERE version = 1 AND NOT EXISTS (SELECT FROM {schema}mintage_name WHERE kind = '{counted}' AND name = :name);
-
 -- name: keep_name
 INSERT INTO {schema}mintage_name SELECT '{counted}', CAST(:name AS TEXT), {counted}s FROM {schema}mintage_schema WHERE version = 1
 ON CONFLICT DO NOTHING;
-
--- name: has_lost
--- The record of this name, which another transaction may have created since this one looked for it; or names as well, of
--- which the last one has the highest number.
-SELECT
-  EXISTS (
-    SELECT FROM {schema}mintage_name AS known
-    WHERE kind = '{counted}' AND name IN (:name, '')
-    AND NOT EXISTS (SELECT FROM {schema}mintage_{counted} AS used WHERE used.name = known.name)
-  )
-  OR {counted}s > COALESCE((SELECT MAX(ordinal) FROM {schema}mintage_name WHERE kind = '{counted}'), 0)
-FROM {schema}mintage_schema WHERE version = 1;
-
--- name: has_lost_any
--- The 100 newest names only: a service describes its store every 2 seconds, and a store may have a million names.
-SELECT
-  EXISTS (SELECT FROM {schema}mintage_name WHERE kind = '{counted}' AND name = '')
-  OR {counted}s > COALESCE((SELECT MAX(ordinal) FROM {schema}mintage_name WHERE kind = '{counted}'), 0)
-  OR EXISTS (
-    SELECT FROM (
-      SELECT name FROM {schema}mintage_name WHERE kind = '{counted}' ORDER BY ordinal DESC LIMIT 100
-    ) AS newest
-    WHERE (SELECT used.name FROM {schema}mintage_{counted} AS used WHERE used.name = newest.name) IS NULL
-  )
-FROM {schema}mintage_schema WHERE version = 1;
 
 -- name: renew
 UPDATE {schema}mintage_schema SET life = :life WHERE version = 1;
@@ -209,15 +133,6 @@ SELECT {identity} = 'loaded' FROM {schema}mintage_node WHERE pool = :pool ORDER 
 
 -- name: adopt
 UPDATE {schema}mintage_node SET xact = txid_current() WHERE pool = :pool AND {identity} = 'loaded';
-
--- name: get
-SELECT {record} FROM {schema}mintage_{kind} WHERE {is_key} FOR UPDATE;
-
--- name: get_unlocked
-SELECT {record} FROM {schema}mintage_{kind} WHERE {is_key};
-
--- name: page
-SELECT {record} FROM {schema}mintage_{kind} WHERE {is_after} ORDER BY {key} LIMIT :limit;
 
 -- name: insert
 INSERT INTO {schema}mintage_{kind} ({columns}, xact) VALUES ({values}, txid_current()) RETURNING xact;
@@ -234,39 +149,3 @@ DELETE FROM {schema}mintage_grant WHERE ctid = ANY (ARRAY(
   SELECT ctid FROM {schema}mintage_grant
   WHERE pool = :pool AND until_ms < :ended_ms ORDER BY until_ms LIMIT :most
 ));
-
--- name: any_grant
-SELECT 1 FROM {schema}mintage_grant WHERE pool = :pool ORDER BY until_ms LIMIT 1;
-
--- name: grants
-SELECT {grant}
-FROM {schema}mintage_grant WHERE pool = :pool AND node = :node AND floor_ms <= :before_ms
-ORDER BY floor_ms DESC LIMIT :limit;
-
--- name: count_namespaces
-SELECT GREATEST(namespaces, COALESCE((SELECT MAX(ordinal) FROM {schema}mintage_name WHERE kind = 'namespace'), 0))
-FROM {schema}mintage_schema WHERE version = 1;
-
--- name: oldest
-SELECT {node}
-FROM {schema}mintage_node WHERE pool = :pool AND node >= :first AND node < :stop
-ORDER BY until_ms, node LIMIT 1;
-
--- name: unused
--- The number after the used ones of the range if they leave no gap, which is quick to see; else the first gap.
-SELECT CASE
-  WHEN COALESCE(lowest, :stop) > :first THEN CAST(:first AS BIGINT)
-  WHEN highest - lowest + 1 = used THEN NULLIF(highest + 1, :stop)
-  ELSE (
-    SELECT one.node + 1
-    FROM {schema}mintage_node AS one
-    WHERE one.pool = :pool AND one.node >= :first AND one.node < :stop - 1
-      AND NOT EXISTS (SELECT 1 FROM {schema}mintage_node AS after WHERE after.pool = one.pool AND after.node =
-      one.node + 1)
-    ORDER BY one.node LIMIT 1
-  )
-END
-FROM (
-  SELECT COUNT(*) AS used, MIN(node) AS lowest, MAX(node) AS highest
-  FROM {schema}mintage_node WHERE pool = :pool AND node >= :first AND node < :stop
-) AS known;
