@@ -21,6 +21,7 @@ from mintage.errors import ArgumentError, ConfigError
 from mintage.lease import registry, snapshots
 from mintage.lease.holder import holder
 from mintage.lease.lease_client import LeaseClient
+from mintage.lease.registry import numbers
 from mintage.lease.registry.locks import LockedNode
 from mintage.lease.segment_client import SegmentClient
 from mintage.process.forks import fork_lock
@@ -123,16 +124,16 @@ class NodePlan(ABC):
         """Return the numbers to lease where the user chose none."""
 
     @abstractmethod
-    def _leased_by_registry(self, numbers: range) -> Sequence[range]:
+    def _leased_by_registry(self, asked: range) -> Sequence[range]:
         """Return the parts of a range that the registry leases."""
 
-    def _leasable(self, numbers: Sequence[range]) -> Sequence[range]:
+    def _leasable(self, asked: Sequence[range]) -> Sequence[range]:
         if not self.is_local:
-            return numbers
-        found = [part for each in numbers for part in self._leased_by_registry(each)]
+            return asked
+        found = [part for each in asked for part in self._leased_by_registry(each)]
         if not found:
             raise ConfigError(
-                f"node numbers {rules.nodes_text(numbers)} are for processes that cannot write this machine's "
+                f"node numbers {rules.nodes_text(asked)} are for processes that cannot write this machine's "
                 "registry, which leases none of them: choose others, or name a store that is not the registry",
                 code="config.node",
             )
@@ -144,13 +145,13 @@ class LayoutNodes(NodePlan):
 
     def lockable(self) -> range:
         """Return the node numbers that are reserved for locks."""
-        return registry.locked(self.size)
+        return numbers.locked(self.size)
 
     def _any(self) -> Sequence[range]:
-        return registry.blocks(self.size) if self.is_local else [range(self.size)]
+        return numbers.blocks(self.size) if self.is_local else [range(self.size)]
 
-    def _leased_by_registry(self, numbers: range) -> Sequence[range]:
-        return registry.unlocked(numbers, self.size)
+    def _leased_by_registry(self, asked: range) -> Sequence[range]:
+        return numbers.unlocked(asked, self.size)
 
 
 @dataclass(frozen=True)
@@ -172,17 +173,17 @@ class LocalityNodes(NodePlan):
 
     def lockable(self) -> range:
         """Return the node numbers that are reserved for locks, under the id of this process."""
-        return registry.locked_fragments(locality_node(os.getpid(), _mac()))
+        return numbers.locked_fragments(locality_node(os.getpid(), _mac()))
 
     def _any(self) -> Sequence[range]:
         own = self._own()
         if self.is_local:
-            return registry.fragments(own)
+            return numbers.fragments(own)
         # The last is for a pool whose share has no number of this process's id.
-        return [range(own, own + 1), registry.all_fragments(own), range(self.size)]
+        return [range(own, own + 1), numbers.all_fragments(own), range(self.size)]
 
-    def _leased_by_registry(self, numbers: range) -> Sequence[range]:
-        return registry.unlocked_fragments(numbers)
+    def _leased_by_registry(self, asked: range) -> Sequence[range]:
+        return numbers.unlocked_fragments(asked)
 
     def _own(self) -> int:
         """Return this process's own number: its id modulo 65536 above the MAC fragment."""
