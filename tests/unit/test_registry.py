@@ -201,7 +201,6 @@ def patient(store: Trying) -> LeaseClient:
         never_used=False,
         span_ms=10_000,
         moves=True,
-        holder=lambda: "me",
         clock=time.time_ns,
         patience_ms=120_000,
     )

@@ -7,11 +7,10 @@ public interface does not include this module.
 from __future__ import annotations
 
 import os
-from abc import ABC, abstractmethod
 from collections.abc import Collection
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 from weakref import ref
 
 from mintage import rules
@@ -19,7 +18,6 @@ from mintage._core import system_ns
 from mintage._core.formats import locality_node, read_pool_layout
 from mintage.errors import ArgumentError, ConfigError
 from mintage.lease import registry, snapshots
-from mintage.lease.holder import holder
 from mintage.lease.lease_client import LeaseClient
 from mintage.lease.registry import numbers
 from mintage.lease.registry.locks import LockedNode
@@ -31,7 +29,8 @@ from mintage.store import Store, open_store
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from mintage.lease.lease_client import Window
+LeaseHandle: TypeAlias = LeaseClient | LockedNode
+"""The lease of a generator, of which the extension calls ``window``, ``grow``, ``release`` and ``abandon``."""
 
 #: For the machine-local registry: other processes lock it for as long as one write to the disk takes.
 _PATIENCE_MS: Final = 30_000
@@ -81,25 +80,9 @@ def registry_store() -> Store:
     return _open(registry.url())
 
 
-class LeaseHandle(Protocol):
-    """The lease of a generator as the extension uses it: a :class:`LeaseClient` or a :class:`registry.LockedNode`."""
-
-    def window(self, max_wait_ms: int, /) -> Window:
-        """Return a window that the generator's clock is not at the end of."""
-
-    def grow(self, until_ms: int, max_wait_ms: int, /) -> None:
-        """Wait for a window that ends later than ``until_ms``."""
-
-    def release(self, used_until_ms: int, /) -> None:
-        """End the lease of a generator that was closed; the next holder may start at ``used_until_ms``."""
-
-    def abandon(self, used_until_ms: int, /) -> None:
-        """End the lease of a generator that was collected without being closed."""
-
-
 @dataclass(frozen=True)
-class NodePlan(ABC):
-    """The node numbers that a generator may have, in the order to try them."""
+class NodePlan:
+    """The node numbers of a layout that a generator may have, in the order to try them."""
 
     size: int
     """The number of node numbers of the layout."""
@@ -115,17 +98,17 @@ class NodePlan(ABC):
         """
         return self._any() if self.chosen is None else self._leasable(self.chosen)
 
-    @abstractmethod
     def lockable(self) -> range:
         """Return the numbers to hold by a lock, where this process cannot write the registry."""
+        return numbers.locked(self.size)
 
-    @abstractmethod
     def _any(self) -> Sequence[range]:
         """Return the numbers to lease where the user chose none."""
+        return numbers.blocks(self.size) if self.is_local else [range(self.size)]
 
-    @abstractmethod
     def _leased_by_registry(self, asked: range) -> Sequence[range]:
         """Return the parts of a range that the registry leases."""
+        return numbers.unlocked(asked, self.size)
 
     def _leasable(self, asked: Sequence[range]) -> Sequence[range]:
         if not self.is_local:
@@ -140,20 +123,6 @@ class NodePlan(ABC):
         return found
 
 
-class LayoutNodes(NodePlan):
-    """The node numbers of a layout, which all mean the same."""
-
-    def lockable(self) -> range:
-        """Return the node numbers that are reserved for locks."""
-        return numbers.locked(self.size)
-
-    def _any(self) -> Sequence[range]:
-        return numbers.blocks(self.size) if self.is_local else [range(self.size)]
-
-    def _leased_by_registry(self, asked: range) -> Sequence[range]:
-        return numbers.unlocked(asked, self.size)
-
-
 @dataclass(frozen=True)
 class LocalityNodes(NodePlan):
     """The node numbers of locality, which tell where an ID was minted: a process id above a MAC fragment.
@@ -161,7 +130,7 @@ class LocalityNodes(NodePlan):
     Where another process has the same number, another fragment tells them apart.
     """
 
-    mac: int | None = None
+    mac: int | None
     """The MAC fragment that the user chose."""
 
     def candidates(self) -> Sequence[range]:
@@ -244,7 +213,6 @@ class LeaseRequest:
             never_used=bool(self.never_used),
             span_ms=span_ms,
             moves=moves,
-            holder=holder,
             # Do not use time.time_ns: a test that moves that clock must not move the lease.
             clock=self.clock or system_ns,
             patience_ms=_PATIENCE_MS if is_local else 0,
@@ -286,7 +254,7 @@ class LeaseRequest:
         chosen = _nodes(self.nodes, size) if self.node is None else [range(self.node, self.node + self.choices)]
         if self.scheme == "locality":
             return LocalityNodes(size, chosen, is_local, self.own_mac)
-        return LayoutNodes(size, chosen, is_local)
+        return NodePlan(size, chosen, is_local)
 
 
 def lease_client(**arguments: Any) -> LeaseHandle:
