@@ -287,11 +287,11 @@ class LeaseClient(Task):
 
         A store that is away does not matter: the window ends by itself.
         """
-        keeper = self._attach()
+        keeper = self.attach()
         with keeper.hold():
             self.closed = True
             # At the end of the process the keeper waits for all requests at once.
-            if not keeper.wait_for(self, monotonic_s() if keeper.has_ended() else None):
+            if not keeper.wait_for(self, monotonic_s() if keeper.is_ending else None):
                 # The keeper does it after its present request.
                 keeper.abandoned.append(partial(self.release, used_until_ms))
                 return
@@ -316,10 +316,6 @@ class LeaseClient(Task):
         self._used_until_ms = used_until_ms
         if self._lease is not None and self.keeper is not None:
             self.keeper.abandoned.append(partial(self.release, used_until_ms))
-
-    def close(self) -> None:
-        """Let the lease expire: how much of it was used is unknown here."""
-        self.closed = True
 
 
 def _soonest(choices: Sequence[range], refusals: Sequence[MintError]) -> MintError:

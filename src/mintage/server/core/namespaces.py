@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Final
 
 from mintage import Sequence
 from mintage._core.lane import Bucket
-from mintage.errors import GenerationError, MintError, RequestError, StoreError
-from mintage.lease.keeper import LONGEST_PAUSE_S
+from mintage.errors import GenerationError, MintError, RequestError
+from mintage.lease.keeper import unavailable
 from mintage.server.core.threads import Shared, within
 
 if TYPE_CHECKING:
@@ -121,10 +121,8 @@ class ServedNamespace:
         if failure is not None and (is_late or failure.code != "store.unavailable"):
             raise self._explain(failure, want, in_row=in_row)
         if is_late:
-            raise StoreError(
-                f"{self._store.url}: no answer in the {self._settings.max_wait_ms} ms of max_wait_ms: try again",
-                code="store.unavailable",
-                retry_after_ms=round(LONGEST_PAUSE_S * 1000),
+            raise unavailable(
+                f"{self._store.url}: no answer in the {self._settings.max_wait_ms} ms of max_wait_ms: try again"
             )
 
     def _request(self, answered: asyncio.Future[None], want: int, *, in_row: bool) -> GenerationError | None:
