@@ -29,7 +29,7 @@ from mintage.formats.kinds import KINDS, NAMES
 from mintage.protocol.calls import Answer, Call, ServiceProtocol, closed, describe_namespace, reserve
 from mintage.protocol.members import AnswerError
 from mintage.protocol.url import StoreUrl
-from mintage.rules import NamespaceRecord, Segment, check_count, check_name
+from mintage.rules import MAX_COUNT, NamespaceRecord, Segment, check_int, check_name
 from mintage.store import load_driver
 
 if TYPE_CHECKING:
@@ -402,7 +402,7 @@ def _most_bytes(count: int) -> int:
 def _check(count: int) -> None:
     if type(count) is not int:
         raise ArgumentError(f"count must be int, not {type(count).__name__}", code="argument.type")
-    check_count(count)
+    check_int(count, "count", 1, MAX_COUNT)
 
 
 def _next(namespace: str, count: int) -> Call[list[int]]:

@@ -86,7 +86,7 @@ def _create_pool(
 
 def _reserve(namespace: str, count: int) -> None:
     rules.check_name(namespace, "namespace")
-    rules.check_count(count)
+    rules.check_int(count, "count", 1, rules.MAX_COUNT)
 
 
 def _give_back(segment: Segment, first_unused: int) -> None:
@@ -103,7 +103,7 @@ def _create_namespace(
 
 def _raise_floor(namespace: str, value: int) -> None:
     rules.check_name(namespace, "namespace")
-    rules.check_value(value)
+    rules.check_int(value, "value", 0, rules.MAX_INTEGER)
 
 
 def _retire(namespace: str) -> None:
