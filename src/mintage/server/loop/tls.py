@@ -16,13 +16,12 @@ import structlog
 
 from mintage.errors import ConfigError
 from mintage.server.loop.accept import Server
-from mintage.server.loop.limits import ConnectionLimit
+from mintage.server.loop.limits import Connection, ConnectionLimit
 
 if TYPE_CHECKING:
     import socket
     from collections.abc import Callable, Iterator
 
-    from mintage.server.loop.limits import Connection
     from mintage.server.loop.spread import Share
 
 #: The service warns of a certificate with fewer days left.
@@ -116,8 +115,11 @@ class TlsServer(Server):
         Handshake(self._connections, self._make).begin(connection, self._context, self._timeout_s)
 
 
-class Handshake(asyncio.Protocol):
-    """The protocol of a connection during its handshake; the interface's own protocol then replaces it."""
+class Handshake(Connection):
+    """The protocol of a connection during its handshake, which has a time-out of its own.
+
+    The interface's own protocol then replaces it.
+    """
 
     def __init__(self, connections: set[Connection], make: Callable[[], asyncio.Protocol]) -> None:
         self._connections = connections
@@ -145,23 +147,6 @@ class Handshake(asyncio.Protocol):
         protocol = self._make()
         transport.set_protocol(protocol)
         protocol.connection_made(transport)
-
-    silent_s = 0.0
-    """Always 0, as a handshake has a time-out of its own."""
-
-    # --- as any connection ----------------------------------------------------------------------------------------
-
-    def check_timeouts(self, request_timeout_s: float, idle_timeout_s: float) -> None:
-        """Do nothing: the handshake has a time-out of its own."""
-
-    def finish(self) -> bool:
-        """End the handshake and return True: the client sent no request yet."""
-        self.abort()
-        return True
-
-    def close(self) -> None:
-        """End the handshake."""
-        self.abort()
 
     def abort(self) -> None:
         """End the handshake."""
