@@ -74,29 +74,6 @@ class ServedNamespace:
         """Return how many integers can be taken without asking the store."""
         return self._lane.segment_client(self.name).buffered()
 
-    def take(self, count: int) -> list[int]:
-        """Take at most ``count`` of the buffered integers."""
-        return self._lane.take(self.name, count)
-
-    def take_in_row(self, count: int) -> range | None:
-        """Take ``count`` integers in a row from the current segment; ``None`` if it has too few of them."""
-        return self._lane.row(self.name, count)
-
-    def has_next(self) -> bool:
-        """Return True if a next segment is buffered behind the current one."""
-        return self._lane.has_next(self.name)
-
-    def reserve_in_row(self, count: int) -> range:
-        """Reserve ``count`` integers in a row in the store. It blocks, so call it in a thread.
-
-        :raises MintError: as the store's verbs.
-        """
-        return self._lane.segment_client(self.name).reserve(count).as_range()
-
-    def note_last(self, integer: int) -> None:
-        """Record an integer that was handed out, for :meth:`Lane.last`."""
-        self._lane.note(self.name, integer)
-
     async def refill(self, want: int, deadline: float, *, in_row: bool = False) -> None:
         """Wait for the keeper's next attempt to fetch a segment.
 
@@ -114,7 +91,7 @@ class ServedNamespace:
         if failure is None:
             with suppress(TimeoutError):
                 await asyncio.wait_for(asyncio.shield(answered), max(0.0, deadline - loop.time()))
-            if self.has_next() if in_row else self.buffered() >= want:
+            if self._lane.has_next(self.name) if in_row else self.buffered() >= want:
                 return
             failure = self._lane.segment_client(self.name).refusal()
         is_late = loop.time() >= deadline
@@ -252,15 +229,8 @@ class Namespaces:
         is_known = served is not None and served.is_stored
         return is_known or await self._threads.run(self._store.get_namespace, name) is not None
 
-    async def _recount(self) -> None:
-        """Let the store count its namespaces. All requests wait for one count.
-
-        :raises RequestError: ``request.busy``.
-        :raises MintError: as :meth:`Store.count_namespaces`.
-        """
-        await self._counting.run("", self._ask_count)
-
-    async def _ask_count(self) -> None:
+    async def _count_stored(self) -> None:
+        """Let the store count its namespaces."""
         # The store may count a namespace that is being created, so wait for these: all new ones wait for this count.
         with suppress(TimeoutError):
             await asyncio.wait_for(self._is_idle.wait(), self._settings.max_wait_ms / 1000)
@@ -285,7 +255,7 @@ class Namespaces:
                 f"there is no namespace {name!r}, and auto_create is off: create it first", code="request.namespace"
             )
         if is_missing and time.monotonic() >= self._count_until_s:
-            await self._recount()
+            await self._counting.run("", self._count_stored)  # all requests wait for one count
             is_missing = not await self.exist(name)  # another request may have made it
         if not is_missing:
             yield

@@ -57,7 +57,7 @@ async def work(
 ) -> None:
     """Serve until a signal, or the parent process, stops the service."""
     import_all()
-    from mintage.server.core.health import every
+    from mintage.server.core.health import check_passing, every
     from mintage.server.core.service import Service
     from mintage.server.process.heap import TRIM_INTERVAL_S, Heap
 
@@ -88,7 +88,7 @@ async def work(
     await asyncio.sleep(0)
     servers = listen(service, listeners, shares)
     await probing
-    service.probe.check()
+    check_passing(service.probe.failure)
     tasks = [
         asyncio.create_task(service.probe.run()),
         asyncio.create_task(every(1.0, partial(_gather, service))),
@@ -105,7 +105,7 @@ async def work(
     await drain(service, servers, hurry)
     for task in tasks:
         task.cancel()
-    service.metrics.gather(service)
+    service.gather()
     await give_all_back(service)
     stop_exporters()
     _log.info("stopped", pid=os.getpid())
@@ -137,7 +137,7 @@ def listen(service: Service, listeners: Listeners, shares: Mapping[str, Share] |
 
 async def _gather(service: Service) -> None:
     """Update the metrics, as another worker may be scraped."""
-    service.metrics.gather(service)
+    service.gather()
 
 
 async def _check_timeouts(service: Service) -> None:
