@@ -104,22 +104,22 @@ class ConnectionLimit:
     """
 
     def __init__(self, connections: set[Connection], most: int, silence_s: float) -> None:
-        self._connections = connections
+        self.connections = connections
         self._most = most
         self._silence_s = silence_s
         self._again_s = 0.0
 
     def try_admit(self) -> bool:
         """Return True if one more connection may be open, having closed the most silent ones if need be."""
-        if len(self._connections) < self._most:
+        if len(self.connections) < self._most:
             return True
         now_s = time.monotonic()
         if now_s < self._again_s:
             return False
-        silent = [each for each in self._connections if each.silent_s > self._silence_s]
+        silent = [each for each in self.connections if each.silent_s > self._silence_s]
         # It closes several at once, and searches again only after a second: a search takes a while.
         for each in sorted(silent, key=attrgetter("silent_s"))[-max(1, self._most // 32) :]:
-            self._connections.discard(each)
+            self.connections.discard(each)
             each.abort()
         if not silent:
             self._again_s = now_s + 1.0

@@ -16,12 +16,13 @@ import structlog
 
 from mintage.errors import ConfigError
 from mintage.server.loop.accept import Server
-from mintage.server.loop.limits import Connection, ConnectionLimit
+from mintage.server.loop.limits import Connection
 
 if TYPE_CHECKING:
     import socket
     from collections.abc import Callable, Iterator
 
+    from mintage.server.loop.limits import ConnectionLimit
     from mintage.server.loop.spread import Share
 
 #: The service warns of a certificate with fewer days left.
@@ -84,9 +85,9 @@ def _as_config_error(what: str) -> Iterator[None]:
 
 
 class TlsServer(Server):
-    """A server with TLS: at most ``most`` connections are open, half open ones among them.
+    """A server with TLS.
 
-    :param connections: the connections of the interface.
+    :param limit: the limit on the connections of the interface, to which half open ones count.
     :param timeout_s: the time limit of a handshake, in seconds.
     """
 
@@ -96,14 +97,12 @@ class TlsServer(Server):
         make: Callable[[], asyncio.Protocol],
         workers: int,
         share: Share | None,
-        connections: set[Connection],
-        most: int,
+        limit: ConnectionLimit,
         context: ssl.SSLContext,
         timeout_s: float,
     ) -> None:
         super().__init__(listener, make, workers, share)
-        self._connections = connections
-        self._limit = ConnectionLimit(connections, most, timeout_s)
+        self._limit = limit
         self._context = context
         self._timeout_s = timeout_s
 
@@ -112,7 +111,7 @@ class TlsServer(Server):
             # No refusal is sent: it would need a handshake, which is the work to save.
             connection.close()
             return
-        Handshake(self._connections, self._make).begin(connection, self._context, self._timeout_s)
+        Handshake(self._limit.connections, self._make).begin(connection, self._context, self._timeout_s)
 
 
 class Handshake(Connection):

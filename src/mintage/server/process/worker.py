@@ -124,14 +124,14 @@ def listen(service: Service, listeners: Listeners, shares: Mapping[str, Share] |
     }
     settings = service.settings
     context = tls.server_context(settings.tls_cert, settings.tls_key, settings.tls_client_ca)
-    most, timeout_s = settings.max_connections, settings.request_timeout_ms / 1000
+    timeout_s = settings.request_timeout_ms / 1000
     servers: list[Server] = []
     for name, listener in listeners.bound().items():
         how = listener, makers[name], settings.workers, shares[name] if shares else None
         if context is None:
             servers.append(Server(*how))
         else:
-            servers.append(tls.TlsServer(*how, service.connections[name], most, context, timeout_s))
+            servers.append(tls.TlsServer(*how, service.connection_limits[name], context, timeout_s))
     return servers
 
 
