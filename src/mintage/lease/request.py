@@ -60,9 +60,7 @@ def choose_store(store: object) -> Store | None:
     """
     if isinstance(store, Store):
         return store
-    if store is None:
-        store = os.environ.get("MINTAGE_STORE") or None
-    if store is None:
+    if store is None and not (store := os.environ.get("MINTAGE_STORE")):
         return None
     store = url_text(store)
     if not isinstance(store, str):

@@ -96,7 +96,10 @@ class ServedNamespace:
             failure = self._lane.segment_client(self.name).refusal()
         is_late = loop.time() >= deadline
         if failure is not None and (is_late or failure.code != "store.unavailable"):
-            raise self._explain(failure, want, in_row=in_row)
+            if failure.code == "namespace.exhausted" and not in_row and (left := self.buffered()):
+                message = f"namespace {self.name!r} has {left} integers left, not {want}"
+                raise GenerationError(message, code=failure.code)
+            raise failure
         if is_late:
             raise unavailable(
                 f"{self._store.url}: no answer in the {self._settings.max_wait_ms} ms of max_wait_ms: try again"
@@ -124,12 +127,6 @@ class ServedNamespace:
             settle()
             return error
         return None
-
-    def _explain(self, failure: MintError, want: int, *, in_row: bool) -> MintError:
-        left = self.buffered()
-        if failure.code != "namespace.exhausted" or not left or in_row:
-            return failure
-        return GenerationError(f"namespace {self.name!r} has {left} integers left, not {want}", code=failure.code)
 
     def lend(self, caller: str, segment: Segment) -> None:
         """Record a segment that a caller hands out by itself."""
@@ -260,7 +257,13 @@ class Namespaces:
         if not is_missing:
             yield
             return
-        self._check_limit(name, "is not made by its first use" if is_implied else "is not made")
+        recent = self._created | self._creating.keys()
+        taken, limit = self._count + len(recent), self._settings.max_namespaces
+        if name not in recent and taken >= limit:
+            refused = "is not made by its first use" if is_implied else "is not made"
+            raise RequestError(
+                f"namespace {name!r} {refused}: there are {taken}, the limit is {limit}", code="request.namespaces"
+            )
         self._is_idle.clear()
         self._creating[name] += 1
         may_exist = True
@@ -287,15 +290,3 @@ class Namespaces:
             return False
         self._created.add(name)
         return True
-
-    def _check_limit(self, name: str, refused: str) -> None:
-        """Refuse to create a namespace beyond the limit.
-
-        :raises RequestError: ``request.namespaces``.
-        """
-        recent = self._created | self._creating.keys()
-        taken, limit = self._count + len(recent), self._settings.max_namespaces
-        if name not in recent and taken >= limit:
-            raise RequestError(
-                f"namespace {name!r} {refused}: there are {taken}, the limit is {limit}", code="request.namespaces"
-            )
