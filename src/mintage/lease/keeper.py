@@ -46,7 +46,6 @@ from mintage.process.restore import RestoreDetector, Verdict
 from mintage.telemetry import call_within, current_context
 
 if TYPE_CHECKING:
-    import logging
     from collections.abc import Callable
 
     from opentelemetry.context import Context
@@ -711,17 +710,10 @@ _RESTORED: Final = {
 def say(what: str, error: BaseException | None = None) -> None:
     """Log a warning, or an error with its traceback. A log handler that fails stops nothing."""
     with suppress(Exception):
-        if error is None:
-            _log().warning("mintage: %s", what)
-        else:
-            _log().error("mintage: %s", what, exc_info=error)
+        import logging  # only when it is needed: an import breaks while another thread forks
 
-
-def _log() -> logging.Logger:
-    # Import it only when it is needed: an import breaks while another thread forks.
-    import logging
-
-    return logging.getLogger("mintage")
+        level = logging.WARNING if error is None else logging.ERROR
+        logging.getLogger("mintage").log(level, "mintage: %s", what, exc_info=error)
 
 
 _keepers: dict[int, Keeper] = {}
