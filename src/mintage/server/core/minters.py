@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from mintage.errors import FieldError, RequestError, StoreError
 from mintage.formats import catalogue
-from mintage.formats.kinds import KINDS, NAMES
+from mintage.formats.kinds import KINDS
 from mintage.rules import MAX_INTEGER, check_int
 from mintage.server.core.threads import Shared, Threads, within
 
@@ -58,16 +58,6 @@ class Minters:
         """Return, by scheme, the last time that its layout can hold; ``None`` if it has no such limit."""
         chosen = catalogue.of_layout(self._settings.layout)
         return {each.name: (chosen if each.layout else each.format).ends for each in KINDS.values()}
-
-    def check_scheme(self, scheme: str) -> None:
-        """Refuse a scheme that does not exist.
-
-        :raises RequestError: ``request.malformed``.
-        """
-        if scheme not in KINDS:
-            raise RequestError(
-                f"scheme {scheme!r:.60} does not exist: use one of {', '.join(NAMES)}", code="request.malformed"
-            )
 
     async def mint(self, scheme: str, count: int, meta: int, key: str) -> list[str]:
         """Mint ``count`` IDs of a scheme that exists, for the key with that name.

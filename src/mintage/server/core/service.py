@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Final, ParamSpec, TypeVar
 
 from mintage._core.lane import Lane
 from mintage.errors import MintError, RequestError, StoreError
+from mintage.formats.kinds import KINDS, NAMES
 from mintage.rules import MAX_INTEGER, NamespaceRecord, Segment, check_int, check_name
 from mintage.server.config.keys import Caller, Keys
 from mintage.server.core.health import StoreProbe
@@ -267,7 +268,10 @@ class Service:
         :raises StoreError: as a generator's ``new``.
         :raises GenerationError: as a generator's ``new``.
         """
-        self.minters.check_scheme(scheme)
+        if scheme not in KINDS:
+            raise RequestError(
+                f"scheme {scheme!r:.60} does not exist: use one of {', '.join(NAMES)}", code="request.malformed"
+            )
         self._admit(caller, "mint", scheme)
         return await self.minters.mint(scheme, count, meta, caller.name)
 
