@@ -16,7 +16,6 @@ from mintage import sno
 from mintage._core import monotonic_s
 from mintage.errors import MintError
 from mintage.lease import keeper
-from mintage.lease.holder import holder
 from mintage.lease.lease_client import LeaseClient
 from mintage.rules import Lease
 from mintage.store import Store, open_store
@@ -89,7 +88,6 @@ def _member(store: Store) -> LeaseClient:
         never_used=False,
         span_ms=30_000,
         moves=True,
-        holder=holder,
         clock=time.time_ns,
     )
 

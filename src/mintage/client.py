@@ -28,7 +28,7 @@ from mintage.formats.kinds import KINDS, NAMES
 from mintage.protocol.calls import Answer, Call, ServiceProtocol, closed, describe_namespace, reserve
 from mintage.protocol.members import AnswerError
 from mintage.protocol.url import StoreUrl
-from mintage.rules import NamespaceRecord, Segment, check_count, check_name
+from mintage.rules import MAX_COUNT, NamespaceRecord, Segment, check_int, check_name
 from mintage.store import load_driver
 
 if TYPE_CHECKING:
@@ -373,7 +373,7 @@ def _most_bytes(count: int) -> int:
 
 def _next(namespace: str, count: int) -> Call[list[int]]:
     check_name(namespace, "namespace")
-    check_count(count)
+    check_int(count, "count", 1, MAX_COUNT)
 
     def read(answer: Answer) -> list[int]:
         ids = answer.members().integers("ids", count)
@@ -392,7 +392,7 @@ def _next(namespace: str, count: int) -> Call[list[int]]:
 
 
 def _reserve(namespace: str, count: int) -> Call[Segment]:
-    check_count(count)
+    check_int(count, "count", 1, MAX_COUNT)
     return reserve(namespace, count)
 
 
@@ -402,7 +402,7 @@ def _mint(scheme: str, count: int, meta: int) -> Call[list[Any]]:
         raise RequestError(
             f"scheme {scheme!r:.60} does not exist: use one of {', '.join(NAMES)}", code="request.malformed"
         )
-    check_count(count)
+    check_int(count, "count", 1, MAX_COUNT)
 
     def read(answer: Answer) -> list[Any]:
         try:

@@ -433,22 +433,6 @@ def check_span(span_ms: int) -> None:
         raise ConfigError(f"span_ms {_shown(span_ms)} is outside {MIN_SPAN_MS}..{MAX_SPAN_MS}", code="config.span")
 
 
-def check_count(count: int) -> None:
-    """Check that ``count`` is 1 to 2^31 - 1.
-
-    :raises FieldError: ``field.range``.
-    """
-    check_int(count, "count", 1, MAX_COUNT)
-
-
-def check_value(value: int) -> None:
-    """Check that ``value`` is 0 to 2^63 - 1.
-
-    :raises FieldError: ``field.range``.
-    """
-    check_int(value, "value", 0, MAX_INTEGER)
-
-
 def check_token(token: str) -> None:
     """Check that the next token of a lease is 1 to 64 letters, digits and ``. _ -``.
 

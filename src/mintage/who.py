@@ -22,6 +22,7 @@ from mintage.formats.catalogue import FORMATS, LAYOUTS, Format, known_pool_layou
 from mintage.formats.values import integer_of
 from mintage.lease import registry
 from mintage.lease.holder import Holder
+from mintage.lease.registry.numbers import locked, locked_fragments
 from mintage.lease.request import choose_store
 
 if TYPE_CHECKING:
@@ -180,7 +181,7 @@ class _Layout:
 
     def is_locked(self, node: int) -> bool:
         """Return True if the registry of a machine leaves a node number to locks."""
-        return node in (registry.locked_fragments(node) if self.text == "locality" else registry.locked(self.nodes))
+        return node in (locked_fragments(node) if self.text == "locality" else locked(self.nodes))
 
     def numbers(self, anatomies: list[Anatomy], integer: int | None) -> Iterator[tuple[int, str, str]]:
         """Yield the readings of a value as an ID of this layout: its bits, its text, and the reasons."""

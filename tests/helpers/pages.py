@@ -26,7 +26,7 @@ def with_keys(service: Any, /, has_keys: bool = True, **rights: Collection[str])
     """Configure callers by their names; each has these rights to all names."""
     callers = {name: Caller(name, {"*": granted}) for name, granted in rights.items()}
 
-    def caller(key: str | bytes | None) -> Caller:
+    def find(key: str | bytes | None) -> Caller:
         if not has_keys:
             return Caller.anybody()
         name = key.decode() if isinstance(key, bytes) else key
@@ -34,7 +34,7 @@ def with_keys(service: Any, /, has_keys: bool = True, **rights: Collection[str])
             raise RequestError("who?", code="request.key")
         return callers[name]
 
-    service.caller = caller
+    service.keys = SimpleNamespace(find=find)
     service.settings = SimpleNamespace(has_keys=has_keys, layout=snowflake.TWITTER, fallback="none")
 
 

@@ -7,7 +7,7 @@ bin=$PWD/.venv/bin
 rules=$PWD/tests/mutants
 place=$PWD/.cache/lines
 mkdir -p "$place"
-for part in ${*:-integers.lua blocks.lua segments.lua leases.lua keeper.py segment_client.py lease_client.py place.py numbers.py locks.py}; do
+for part in ${*:-integers.lua blocks.lua segments.lua leases.lua keeper.py segment_client.py lease_client.py __init__.py numbers.py locks.py}; do
   copy=$place/$part
   rm -rf "$copy"
   mkdir -p "$copy/mutants"
@@ -17,7 +17,7 @@ for part in ${*:-integers.lua blocks.lua segments.lua leases.lua keeper.py segme
       file=$copy/src/mintage/store/lua/$part check=--noCheck limit_s=900
       tests="tests/contract/test_redis.py tests/contract/every_store -k 'redis and not redis_'"
       ;;
-    place.py | numbers.py | locks.py)
+    __init__.py | numbers.py | locks.py)
       file=$copy/src/mintage/lease/registry/$part check='' limit_s=120
       tests=tests/unit/test_registry.py
       ;;

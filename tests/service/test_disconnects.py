@@ -106,7 +106,7 @@ def test_unfinished_handshake_counts_against_the_connection_limit(tmp_path: Path
                     assert await asyncio.wait_for(loop.sock_recv(each, 10), PATIENCE_S) == b""
                 cut += 1
             assert (len(held), cut) == (5, 15)
-            service.service.metrics.gather(service.service)
+            service.service.gather()
             rate = service.service.metrics.registry.get_sample_value("mintage_connections", {"interface": interface})
             assert rate == 5
             for each in connections:

@@ -83,8 +83,8 @@ async def turns() -> AsyncIterator[int]:
 
 def answered(service: Here, counter: str = "mintage_requests_total") -> float:
     """Return the number of requests answered, by the lane or by Python, or the sum of another counter."""
+    service.service.gather()
     metrics = service.service.metrics
-    metrics.gather(service.service)
     samples = (each for metric in metrics.registry.collect() for each in metric.samples)
     return sum(each.value for each in samples if each.name == counter)
 
@@ -230,7 +230,7 @@ def test_turn_writes_few_records_of_a_list_of_namespaces(monkeypatch: pytest.Mon
 def test_mint_of_one_does_not_wait_for_the_lists_of_others() -> None:
     async def test() -> None:
         async with here() as service:
-            mint = partial(service.service.mint, service.service.caller(None), "ulid")
+            mint = partial(service.service.mint, service.service.keys.find(None), "ulid")
             lists = [asyncio.create_task(mint(10_000)) for _ in range(10)]
             await asyncio.sleep(0)
             assert len(await asyncio.wait_for(mint(1), PATIENCE_S)) == 1

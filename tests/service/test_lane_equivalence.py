@@ -143,7 +143,7 @@ class Way:
         service = Service(self._settings, MemoryStore())
         try:
             # From now on the lane can answer.
-            await service.next(service.caller(None), "orders", 1)
+            await service.next(service.keys.find(None), "orders", 1)
             protocol, wire = HttpProtocol(service, create_app(service)), Wire()
             protocol.connection_made(wire)
             async with asyncio.timeout(PATIENCE_S):

@@ -242,7 +242,7 @@ def cases(folder: Path) -> dict[str, Case]:
         """Run without a named registry or one of the machine."""
         os.environ.pop("MINTAGE_HOME", None)
         os.environ["HOME"] = str(folder / "user")
-        registry.place.MACHINE = str(folder / "none")  # type: ignore[misc]
+        registry.MACHINE = str(folder / "none")  # type: ignore[misc]
 
     def open_to_a_group() -> None:
         alone()
@@ -251,7 +251,7 @@ def cases(folder: Path) -> dict[str, Case]:
             import_module(module)
         migrations("sqlite")
         machine = folder / "machine"
-        registry.place.MACHINE = str(machine)  # type: ignore[misc]
+        registry.MACHINE = str(machine)  # type: ignore[misc]
         machine.mkdir()
         os.chown(machine, 0, GROUP)
         machine.chmod(0o2770)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -16,9 +15,6 @@ from mintage.server.core.usage import Usage, Used
 from mintage.store.memory import MemoryStore
 from tests.helpers.clocks import StandingClock
 from tests.helpers.stores import acquire
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 NOW = datetime(2026, 11, 27, tzinfo=UTC)
 DAY_S = 86_400
@@ -32,10 +28,8 @@ def clock() -> StandingClock:
 
 
 @pytest.fixture
-def usage(clock: StandingClock) -> Iterator[Usage]:
-    made = Usage(clock=clock)
-    yield made
-    made.close()
+def usage(clock: StandingClock) -> Usage:
+    return Usage(clock=clock)
 
 
 # --- namespaces ---------------------------------------------------------------------------------------------------

@@ -165,14 +165,14 @@ def served(ask: Callable[[Service], Awaitable[object]], *options: str) -> object
 
 async def ask_twice(service: Service) -> None:
     for _ in range(2):
-        await service.next(service.caller(None), "orders", 1)
+        await service.next(service.keys.find(None), "orders", 1)
 
 
 def find_an_unknown_key() -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "service.toml"
         path.write_text(f'[keys.one]\nhash = "{digest(new_key())}"\nrights = {{ "*" = ["next"] }}\n')
-        served(lambda service: service.next(service.caller(new_key()), "orders", 1), "--config", str(path))
+        served(lambda service: service.next(service.keys.find(new_key()), "orders", 1), "--config", str(path))
 
 
 RAISES: dict[str, Callable[[], object]] = {
@@ -220,9 +220,9 @@ RAISES: dict[str, Callable[[], object]] = {
     "store.schema": open_a_file_of_a_newer_mintage,
     "config.setting": lambda: Settings.load(["--workers", "0"]),
     "config.insecure": lambda: Settings.load(["--http", "0.0.0.0:8080"]),
-    "request.malformed": lambda: served(lambda service: service.mint(service.caller(None), "typeid", 1)),
+    "request.malformed": lambda: served(lambda service: service.mint(service.keys.find(None), "typeid", 1)),
     "request.key": find_an_unknown_key,
-    "request.rights": lambda: served(lambda service: service.ask(service.caller(None), "admin", "", list)),
+    "request.rights": lambda: served(lambda service: service.ask(service.keys.find(None), "admin", "", list)),
     "request.namespace": lambda: served(ask_twice, "--no-auto-create"),
     "request.namespaces": lambda: served(ask_twice, "--max-namespaces", "0"),
     "request.rate": lambda: served(ask_twice, "--rate", "1"),

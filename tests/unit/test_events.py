@@ -20,7 +20,7 @@ from mintage.rules import Lease
 from mintage.server.config.settings import Settings
 from mintage.server.core import journal as journals
 from mintage.server.core import logs
-from mintage.server.core.events import Event, EventHandler, Refusals, events, journal
+from mintage.server.core.events import Event, EventHandler, Kept, Refusals, events
 from mintage.server.core.journal import DIRECTORY, LONGEST_BYTES, MOST_RECORDS, Journal
 
 if TYPE_CHECKING:
@@ -161,18 +161,18 @@ def test_events_are_kept_whatever_the_level_of_the_log(log: Any, capsys: pytest.
     log.warning("store away", code="store.unavailable")
     log.info("refused", code="request.rights")
     logging.getLogger("mintage").warning("mintage: a lease was lost")
-    assert [(each.kind, each.actor, each.trace_id) for each in events(journal())] == [
+    assert [(each.kind, each.actor, each.trace_id) for each in events(Kept())] == [
         ("mintage: a lease was lost", "", ""),
         ("store away", "", ""),
         ("changed", "ops", "t1"),
     ]
-    assert "path: /v1/pools/sno" in events(journal())[-1].text
+    assert "path: /v1/pools/sno" in events(Kept())[-1].text
     assert capsys.readouterr().err == ""
 
 
 def test_event_has_no_secret_and_is_short(log: Any) -> None:
     log.warning("store away", reason="redis://:secret@host refused mint_0123456789abcdef0123 " + "x" * 9999)
-    (event,) = events(journal())
+    (event,) = events(Kept())
     assert "secret@" not in event.text
     assert "0123456789abcdef" not in event.text
     assert len(event.text) < 400
@@ -181,7 +181,7 @@ def test_event_has_no_secret_and_is_short(log: Any) -> None:
 @pytest.mark.parametrize("letter", ["\U0001f600", "\x01", '"', "\udcff"])
 def test_event_of_long_texts_in_any_alphabet_is_kept(log: Any, letter: str) -> None:
     log.error("failed", interface="http", path="/" + letter * 199, **{f"fact{at}": letter * 200 for at in range(20)})
-    (event,) = events(journal())
+    (event,) = events(Kept())
     assert (event.kind, event.text[:15]) == ("failed", "interface: http")
 
 
@@ -192,7 +192,7 @@ def test_wrong_record_of_a_library_raises_nothing_into_it(
     shared: None, words: tuple[Any, ...], kinds: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     EventHandler(str).handle(logging.LogRecord("library", logging.WARNING, "", 1, words[0], words[1:], None))
-    assert [each.kind for each in events(journal())] == kinds
+    assert [each.kind for each in events(Kept())] == kinds
     assert ("Logging error" in capsys.readouterr().err) == (not kinds)
 
 
@@ -201,7 +201,7 @@ def test_what_all_workers_log_is_one_event(log: Any, monkeypatch: pytest.MonkeyP
         with monkeypatch.context() as worker:
             worker.setattr(os, "getpid", lambda pid=pid: pid)
             log.warning("store away", code="store.unavailable", reason=f"port {pid} is closed")
-    (event,) = events(journal())
+    (event,) = events(Kept())
     assert event.pids == (11, 12, 13)
 
 
@@ -211,19 +211,19 @@ def test_actions_under_one_trace_id_stay_two_events(log: Any, monkeypatch: pytes
         with monkeypatch.context() as worker:
             worker.setattr(os, "getpid", lambda pid=pid: pid)
             log.info("changed", key=key, path=path, trace_id="chosen")
-    assert [(each.actor, each.text, each.pids) for each in events(journal())[::-1]] == [
+    assert [(each.actor, each.text, each.pids) for each in events(Kept())[::-1]] == [
         (key, f"path: {path}", (pid,)) for pid, (key, path) in enumerate(changes, 11)
     ]
 
 
 def test_nothing_else_pushes_out_what_operators_did(log: Any) -> None:
     log.info("changed", path="/v1/pools/sno")
-    kept = journal()
+    kept = Kept()
     (changed,) = kept.read()
     for _ in range(3 * MOST_RECORDS):
         for kind in ("failed", "signed in"):
             kept.append(changed | {"at": changed["at"] + 1, "kind": kind, "facts": {"path": "x" * 250}})
-    assert events(journal())[-1].kind == "changed"
+    assert events(Kept())[-1].kind == "changed"
 
 
 def test_refusal_of_the_store_is_an_event_once_a_minute(log: Any) -> None:
@@ -233,8 +233,8 @@ def test_refusal_of_the_store_is_an_event_once_a_minute(log: Any) -> None:
         refusals.log(lost, Lease("sno", 7, 0, 1, "token"))
         refusals.log(busy, "sno")
     refusals.log(lost, Lease("sno", 8, 0, 1, "token"))
-    assert [each.kind for each in events(journal())] == ["lease lost"] * 3
-    assert "token" not in events(journal())[0].text
+    assert [each.kind for each in events(Kept())] == ["lease lost"] * 3
+    assert "token" not in events(Kept())[0].text
 
 
 def test_ten_refusals_of_a_kind_are_logged_a_minute(log: Any) -> None:
@@ -244,13 +244,13 @@ def test_ten_refusals_of_a_kind_are_logged_a_minute(log: Any) -> None:
     for node in range(1_100):
         refusals.log(lost, Lease("sno", node, 0, 1, "token"))
     refusals.log(full, "sno")
-    assert [each.kind for each in events(journal())] == ["no node number free"] + ["lease lost"] * 10
+    assert [each.kind for each in events(Kept())] == ["no node number free"] + ["lease lost"] * 10
     now_s = 60.0
     refusals.log(lost, Lease("sno", 1, 0, 1, "token"))
-    assert "left_out: 1090" in events(journal())[0].text
+    assert "left_out: 1090" in events(Kept())[0].text
 
 
 def test_worker_that_logs_twice_has_two_events(log: Any) -> None:
     for _ in range(2):
         log.warning("store away", code="store.unavailable")
-    assert [type(each) for each in events(journal())] == [Event, Event]
+    assert [type(each) for each in events(Kept())] == [Event, Event]

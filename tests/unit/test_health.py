@@ -20,7 +20,7 @@ import uvloop
 from mintage.errors import CATALOGUE, ConfigError, MintError, RequestError, StoreError
 from mintage.rules import NamespaceRecord, Segment
 from mintage.server.core import health, profile
-from mintage.server.core.health import Pace, StoreProbe, days_left, is_ready, next_pace
+from mintage.server.core.health import Pace, StoreProbe, check_passing, days_left, is_ready, next_pace
 from mintage.server.core.metrics import Metrics
 from mintage.store.memory import MemoryStore
 from tests.helpers.pages import answer, bearer, client, with_keys
@@ -43,11 +43,9 @@ def make(store: Any = None, **held: int) -> Any:
         store=store or MemoryStore(),
         metrics=Metrics(),
         draining=False,
-        lane=SimpleNamespace(counts=list),
         sequences=lambda: {name: SimpleNamespace(buffered=level) for name, level in held.items()},
         ended=set,
-        generators=dict,
-        connections={},
+        gather=lambda: None,
     )
     with_keys(service, has_keys=False)
     service.probe = watch(service)
@@ -211,10 +209,10 @@ def test_permanent_store_error_is_refused_at_startup(store: MemoryStore, refused
     service = make(store)
     watched(service, StoreProbe.probe)
     if refused is None:
-        service.probe.check()
+        check_passing(service.probe.failure)
         return
     with pytest.raises(ConfigError) as caught:
-        service.probe.check()
+        check_passing(service.probe.failure)
     assert (caught.value.code, CATALOGUE[refused].exit) == (refused, 78)
 
 

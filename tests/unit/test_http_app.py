@@ -521,7 +521,7 @@ def test_layout_with_few_ids_delays_no_other_request() -> None:
         assert problem(ask("POST", "/v1/ids/snowflake?count=21")) == (400, "field.range")
 
         async def at_once() -> list[int]:
-            caller = ask.service.caller(None)
+            caller = ask.service.keys.find(None)
             minted = [asyncio.ensure_future(ask.service.mint(caller, "snowflake", 8)) for _ in range(40)]
             await asyncio.sleep(0)
             assert len(await ask.service.segment(caller, "orders", 5)) == 5

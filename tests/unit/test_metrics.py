@@ -23,7 +23,7 @@ from tests.helpers.pages import answer, with_keys
 from tests.servers.server import until
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
 
 ROOT = Path(__file__).parents[2]
 INSTALLED = str(Path(mintage.__file__).parents[1])
@@ -58,17 +58,17 @@ class Lane:
 def service(
     *rows: tuple[str, str, int, int],
     sequences: Mapping[str, Any] | None = None,
-    generators: Mapping[str, Any] | None = None,
+    schemes: Collection[str] = (),
     connections: Mapping[str, Any] | None = None,
     draining: bool = False,
-) -> Any:
-    return SimpleNamespace(
-        lane=Lane(*rows),
-        sequences=lambda: sequences or {},
-        generators=lambda: generators or {},
-        connections=connections or {},
-        draining=draining,
-    )
+) -> dict[str, Any]:
+    return {
+        "lane": Lane(*rows),
+        "sequences": sequences or {},
+        "schemes": schemes,
+        "connections": connections or {},
+        "draining": draining,
+    }
 
 
 # --- counts of requests -------------------------------------------------------------------------------------------
@@ -110,8 +110,8 @@ def test_integers_ids_and_the_last_resort_add_up() -> None:
 
 def test_counters_have_the_name_of_the_key_if_there_are_keys() -> None:
     metrics, it = Metrics(has_keys=True), service(("orders", "next", 2, 20))
-    it.lane.key = "shop"
-    metrics.gather(it)
+    it["lane"].key = "shop"
+    metrics.gather(**it)
     metrics.request("http", "mint", "ok", 0.1, key="shop")
     metrics.ids("sno", 5, "shop")
     metrics.request("http", "other", "request.key")
@@ -127,10 +127,10 @@ def test_counters_have_the_name_of_the_key_if_there_are_keys() -> None:
 
 def test_fast_path_is_counted_once_however_often_it_is_gathered() -> None:
     metrics, it = Metrics(), service(("orders", "alloc", 2, 200), ("orders", "incrby", 1, 50))
-    metrics.gather(it)
-    metrics.gather(it)
-    it.lane.rows = [("orders", "alloc", 5, 500), ("orders", "incrby", 1, 50), ("users", "next", 1, 1)]
-    metrics.gather(it)
+    metrics.gather(**it)
+    metrics.gather(**it)
+    it["lane"].rows = [("orders", "alloc", 5, 500), ("orders", "incrby", 1, 50), ("users", "next", 1, 1)]
+    metrics.gather(**it)
     found = samples(metrics)
     assert found['mintage_requests_total{code="ok",interface="http",operation="alloc"}'] == 5
     assert found['mintage_requests_total{code="ok",interface="redis",operation="incrby"}'] == 1
@@ -140,11 +140,11 @@ def test_fast_path_is_counted_once_however_often_it_is_gathered() -> None:
 
 def test_counts_survive_closing_and_reopening_a_namespace() -> None:
     metrics, it = Metrics(), service(("orders", "incr", 10, 10), ("users", "incr", 4, 4))
-    metrics.gather(it)
-    it.lane.rows = [("orders", "incr", 3, 3)]
-    metrics.gather(it)
-    it.lane.rows = [("orders", "incr", 5, 5), ("users", "incr", 9, 9)]
-    metrics.gather(it)
+    metrics.gather(**it)
+    it["lane"].rows = [("orders", "incr", 3, 3)]
+    metrics.gather(**it)
+    it["lane"].rows = [("orders", "incr", 5, 5), ("users", "incr", 9, 9)]
+    metrics.gather(**it)
     found = samples(metrics)
     assert found['mintage_integers_total{namespace="orders"}'] == 15
     assert found['mintage_integers_total{namespace="users"}'] == 13
@@ -157,15 +157,15 @@ def test_gauge_shows_the_buffer_of_a_sequence_until_it_closes() -> None:
         orders.next()
         # The next segment comes by itself, at a time of its own.
         until(lambda: orders.buffered == 1999, "both segments are there")
-        metrics.gather(service(sequences={"orders": orders}))
+        metrics.gather(**service(sequences={"orders": orders}))
         assert samples(metrics)['mintage_buffered_integers{namespace="orders"}'] == 1999
-    metrics.gather(service())
+    metrics.gather(**service())
     assert samples(metrics)['mintage_buffered_integers{namespace="orders"}'] == 0
 
 
 def test_gauges_show_the_current_state() -> None:
     metrics = Metrics()
-    metrics.gather(service(generators={"sno": 1}, connections={"http": {1, 2}, "redis": set()}, draining=True))
+    metrics.gather(**service(schemes=["sno"], connections={"http": {1, 2}, "redis": set()}, draining=True))
     found = samples(metrics)
     assert found['mintage_leases{scheme="sno"}'] == 1
     assert found['mintage_leases{scheme="snowflake"}'] == found['mintage_leases{scheme="locality"}'] == 0
@@ -253,13 +253,13 @@ from mintage.server.core.metrics import Metrics
 metrics = Metrics()
 held, up, days = (int(word) for word in sys.argv[1:])
 metrics.request("http", "reserve", "ok", 0.1)
-metrics.gather(SimpleNamespace(
+metrics.gather(
     lane=SimpleNamespace(counts=lambda: [("orders", "", "incr", 10, 10)]),
-    sequences=lambda: {"orders": SimpleNamespace(buffered=held)},
-    generators=lambda: {"sno": 1},
+    sequences={"orders": SimpleNamespace(buffered=held)},
+    schemes=["sno"],
     connections={"redis": {1, 2}},
     draining=False,
-))
+)
 metrics.store_up.set(up)
 metrics.clock_offset.set(up)
 metrics.namespace_days.labels("orders").set(days)
@@ -323,8 +323,7 @@ def test_counters_of_workers_add_up_and_gauges_of_dead_ones_vanish(tmp_path: Pat
 
 def test_metrics_are_current_prometheus_text() -> None:
     metrics = Metrics()
-    it = service(("orders", "incr", 1, 1))
-    it.metrics = metrics
+    it = SimpleNamespace(metrics=metrics, gather=lambda: metrics.gather(**service(("orders", "incr", 1, 1))))
     with_keys(it, has_keys=False)
     response = answer(it, "/metrics")
     assert response.status_code == 200
@@ -333,8 +332,7 @@ def test_metrics_are_current_prometheus_text() -> None:
 
 
 def test_metrics_need_their_right() -> None:
-    it = service()
-    it.metrics = Metrics()
+    it = SimpleNamespace(metrics=Metrics(), gather=lambda: None)
     with_keys(it, scraper=["metrics"], other=["next"])
     assert answer(it, "/metrics", key="scraper").status_code == 200
     assert answer(it, "/metrics", key="other").text == "request.rights"

@@ -176,7 +176,7 @@ def test_busy_registry_is_waited_for_and_then_reported(place: Path, monkeypatch:
         assert code_of(generator.new) == "store.unavailable"
         connection.execute("ROLLBACK")
         monkeypatch.undo()
-        assert snowflake.DEFAULT.parse(snowflake.Generator().new()).node in registry.leased(1024)
+        assert snowflake.DEFAULT.parse(snowflake.Generator().new()).node in registry.numbers.leased(1024)
 
 
 class Trying(MemoryStore):
@@ -201,7 +201,6 @@ def patient(store: Trying) -> LeaseClient:
         never_used=False,
         span_ms=10_000,
         moves=True,
-        holder=lambda: "me",
         clock=time.time_ns,
         patience_ms=120_000,
     )
@@ -400,12 +399,12 @@ def test_requested_numbers_are_leased_or_refused(nowhere: Path) -> None:
 def test_layout_with_few_node_numbers_reserves_none_for_locks(nowhere: Path) -> None:
     few = snowflake.Layout("time:41 node:2 sequence:20", epoch_ms=0)
     assert code_of(snowflake.Generator(layout=few).new) == "store.refused"
-    assert registry.leased(4) == range(4)
+    assert registry.numbers.leased(4) == range(4)
     # Every mintage on the host splits them alike.
-    assert registry.leased(1024) == range(896)
-    assert (registry.leased(8), registry.locked(8)) == (range(7), range(7, 8))
-    assert (registry.leased(65_536), registry.locked(65_536)) == (range(57_344), range(57_344, 65_536))
-    assert registry.locked(1024) == range(896, 1024)
+    assert registry.numbers.leased(1024) == range(896)
+    assert (registry.numbers.leased(8), registry.numbers.locked(8)) == (range(7), range(7, 8))
+    assert (registry.numbers.leased(65_536), registry.numbers.locked(65_536)) == (range(57_344), range(57_344, 65_536))
+    assert registry.numbers.locked(1024) == range(896, 1024)
 
 
 @pytest.mark.parametrize("store", [None, "registry"])
@@ -432,7 +431,7 @@ def test_numbers_reserved_for_locks_are_excluded_from_a_choice(place: Path) -> N
     holders = [snowflake.Generator(layout=tiny, nodes=range(5, 8)) for _ in range(3)]
     assert {tiny.parse(each.new()).node for each in holders[:2]} == {5, 6}
     assert code_of(snowflake.Generator(layout=tiny, nodes=range(5, 8), max_wait_ms=0).new) == "lease.none_free"
-    assert registry.unlocked_fragments(range(2**28 - 2**20 - 1, 3 << 28)) == [
+    assert registry.numbers.unlocked_fragments(range(2**28 - 2**20 - 1, 3 << 28)) == [
         range(2**28 - 2**20 - 1, 2**28 - 2**20),
         range(1 << 28, (2 << 28) - 2**20),
         range(2 << 28, (3 << 28) - 2**20),
@@ -448,16 +447,16 @@ def test_chosen_numbers_of_another_store_are_all_leased(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("size", [1, 7, 8, 31, 32, 33, 64, 1024, 65_536, 2**44])
 def test_every_number_of_a_layout_is_either_leased_or_locked(size: int) -> None:
-    leased, locked = registry.leased(size), registry.locked(size)
+    leased, locked = registry.numbers.leased(size), registry.numbers.locked(size)
     assert (leased.start, leased.stop, locked.stop) == (0, locked.start, size)
-    assert all(block.stop <= leased.stop for block in registry.blocks(size))
-    assert registry.blocks(size)[-1] == leased
+    assert all(block.stop <= leased.stop for block in registry.numbers.blocks(size))
+    assert registry.numbers.blocks(size)[-1] == leased
 
 
 @pytest.mark.parametrize("size", [64, 1024, 65_536, 2**44])
 def test_registry_prefers_its_own_number_and_then_its_block(size: int) -> None:
-    own, block, _ = registry.blocks(size)
-    assert (len(own), len(block), block.start % registry.BLOCK) == (1, registry.BLOCK, 0)
+    own, block, _ = registry.numbers.blocks(size)
+    assert (len(own), len(block), block.start % registry.numbers.BLOCK) == (1, registry.numbers.BLOCK, 0)
     assert own.start in block
 
 
@@ -483,10 +482,10 @@ def test_registry_named_by_its_url_leases_as_by_default(place: Path) -> None:
 
 def test_locality_keeps_its_pid_and_reserves_fragments_for_locks(pool: str) -> None:
     own = 4711 << 28 | 12345
-    assert registry.fragments(own) == [range(own, own + 1), range(4711 << 28, (4712 << 28) - 2**20)]
-    assert registry.locked_fragments(own) == range((4712 << 28) - 2**20, 4712 << 28)
+    assert registry.numbers.fragments(own) == [range(own, own + 1), range(4711 << 28, (4712 << 28) - 2**20)]
+    assert registry.numbers.locked_fragments(own) == range((4712 << 28) - 2**20, 4712 << 28)
     # A host whose own fragment is one of those leases another.
-    assert registry.fragments((4712 << 28) - 1) == [range(4711 << 28, (4712 << 28) - 2**20)]
+    assert registry.numbers.fragments((4712 << 28) - 1) == [range(4711 << 28, (4712 << 28) - 2**20)]
 
 
 @pytest.mark.parametrize("make", [sno.Generator, snowflake.Generator, locality.Generator])
@@ -499,10 +498,10 @@ def test_generator_without_a_registry_mints_under_a_locked_number(make: Any, now
         assert {each.filename for each in caught} == {__file__}
         if make is locality.Generator:
             nodes = [each.pid << 28 | int(each.mac.replace("-", ""), 16) for each in ids]
-            assert all(node in registry.locked_fragments(os.getpid() % 65536 << 28) for node in nodes)
+            assert all(node in registry.numbers.locked_fragments(os.getpid() % 65536 << 28) for node in nodes)
         else:
             nodes = [each.partition if make is sno.Generator else snowflake.DEFAULT.parse(each).node for each in ids]
-            assert all(node in registry.locked(65_536 if make is sno.Generator else 1024) for node in nodes)
+            assert all(node in registry.numbers.locked(65_536 if make is sno.Generator else 1024) for node in nodes)
         assert nodes[0] != nodes[1]
 
 
@@ -665,7 +664,7 @@ def test_random_number_without_any_lock_is_warned_of(pool: str, monkeypatch: pyt
     with pytest.warns(UniquenessWarning, match="drawn at random from 128"):
         drawn = {locked_node(pool).window(0)[1] for _ in range(64)}
     assert len(drawn) > 8
-    assert drawn <= set(registry.locked(1024))
+    assert drawn <= set(registry.numbers.locked(1024))
 
 
 def test_warning_raised_as_an_error_leaves_nothing_locked(pool: str) -> None:
@@ -735,8 +734,8 @@ def test_restored_process_and_its_children_choose_other_numbers() -> None:
 
     def starts() -> list[int]:
         return [
-            registry.blocks(65_536)[0].start,
-            registry.fragments(origin)[0].start,
+            registry.numbers.blocks(65_536)[0].start,
+            registry.numbers.fragments(origin)[0].start,
             registry.numbers._preferred_index(8192),
         ]
 
@@ -867,7 +866,7 @@ def test_later_process_repeats_nothing_of_an_earlier_one(
     minted += in_child(lambda: mint(later_ms, 20_000))
     assert len(set(minted)) == 40_000
     assert len({layout.parse(each).node for each in minted}) == 2
-    only = LockedNode(pool, lambda: range(registry.locked(16)[0], 16))
+    only = LockedNode(pool, lambda: range(registry.numbers.locked(16)[0], 16))
     monkeypatch.setattr(registry.locks, "system_ns", ManualClock(later_ms * MS))
     assert code_of(lambda: window_of(only)) == "lease.none_free"
 
@@ -1204,7 +1203,7 @@ def no_machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Remove the registry of the machine and the variables that name another."""
     monkeypatch.delenv("MINTAGE_HOME")
     monkeypatch.delenv("XDG_STATE_HOME", raising=False)
-    monkeypatch.setattr(registry.place, "MACHINE", str(tmp_path / "none"))
+    monkeypatch.setattr(registry, "MACHINE", str(tmp_path / "none"))
 
 
 @pytest.mark.usefixtures("no_machine")
@@ -1278,19 +1277,19 @@ def test_process_that_can_import_nothing_more_mints_on() -> None:
 
 def test_host_without_a_machine_id_has_a_registry(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("mintage.platform.machine._content", lambda _: b"")
-    before = registry.host_id()
+    before = registry.numbers.host_id()
     monkeypatch.setattr("mintage.platform.machine.host_name", lambda: "another")
-    assert registry.host_id() != before
+    assert registry.numbers.host_id() != before
 
 
 def test_each_user_and_each_directory_begins_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
-    found = {registry.host_id()}
+    found = {registry.numbers.host_id()}
     monkeypatch.setattr(os, "geteuid", lambda: 4_000_000)
-    found.add(registry.host_id())
+    found.add(registry.numbers.host_id())
     monkeypatch.setenv("MINTAGE_HOME", "/somewhere/else")
-    found.add(registry.host_id())
+    found.add(registry.numbers.host_id())
     monkeypatch.setattr("mintage.platform.machine.host_name", lambda: "another")
-    found.add(registry.host_id())
+    found.add(registry.numbers.host_id())
     assert len(found) == 4
 
 
@@ -1307,7 +1306,7 @@ def machine(monkeypatch: pytest.MonkeyPatch, shared: Path) -> Path:
     made.chmod(0o2770)
     monkeypatch.delenv("MINTAGE_HOME")
     monkeypatch.setenv("XDG_STATE_HOME", str(shared / "state"))
-    monkeypatch.setattr(registry.place, "MACHINE", str(made))
+    monkeypatch.setattr(registry, "MACHINE", str(made))
     return made
 
 
@@ -1338,7 +1337,7 @@ def test_users_of_one_machine_lease_from_its_registry(machine: Path) -> None:
 @as_root
 def test_integers_begin_again_in_the_registry_of_a_machine(machine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patch:
-        patch.setattr(registry.place, "MACHINE", str(machine / "none"))
+        patch.setattr(registry, "MACHINE", str(machine / "none"))
         assert Sequence("orders").next() == 1
     assert in_child(lambda: Sequence("orders").next()) == 1
 

@@ -7,7 +7,6 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -16,9 +15,6 @@ from mintage.server.core import usage
 from mintage.server.core.metrics import Metrics
 from mintage.server.core.usage import DAY_POINTS, HOUR_POINTS, Mark, Usage, Used
 from tests.helpers.clocks import StandingClock
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 NOON_S = 1_800_014_400
 """A whole hour, in seconds since the Unix epoch."""
@@ -31,10 +27,8 @@ def clock() -> StandingClock:
 
 
 @pytest.fixture
-def counts(clock: StandingClock) -> Iterator[Usage]:
-    made = Usage(clock=clock)
-    yield made
-    made.close()
+def counts(clock: StandingClock) -> Usage:
+    return Usage(clock=clock)
 
 
 def orders(found: Usage) -> Used:
@@ -129,7 +123,7 @@ def test_file_that_is_being_created_is_left_out(tmp_path: Path, clock: StandingC
 
 
 def test_file_has_all_its_room_before_the_first_count(tmp_path: Path, clock: StandingClock) -> None:
-    Usage(str(tmp_path), clock).close()
+    Usage(str(tmp_path), clock)
     found = (tmp_path / "usage-0").stat()
     assert found.st_blocks * 512 >= found.st_size == usage._BYTES
 
@@ -192,7 +186,7 @@ def test_room_is_found_again_by_a_successor(
         first.add("integers", f"old{at}", 1)
     clock.now_s += 86_400 + 3_600
     first.add("integers", "new", 1)
-    first.close()
+    del first
     second = Usage(str(tmp_path), clock)
     for at in range(7):
         second.add("integers", f"newer{at}", 1)

@@ -335,7 +335,7 @@ def test_time_before_1970_is_of_no_holder(store: MemoryStore) -> None:
 def test_number_of_a_locked_file_has_no_history(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MINTAGE_HOME", str(tmp_path))
     monkeypatch.delenv("MINTAGE_STORE", raising=False)
-    locked = snowflake.Generator(registry.locked(1024)[0], clock=ManualClock(NOW_MS * MS)).new()
+    locked = snowflake.Generator(registry.numbers.locked(1024)[0], clock=ManualClock(NOW_MS * MS)).new()
     for _ in range(2):
         found = who(locked)[0]
         assert found.state == "forgotten"

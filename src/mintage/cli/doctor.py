@@ -90,7 +90,7 @@ def doctor(args: argparse.Namespace) -> int:
 
 
 def _examine(args: argparse.Namespace, store: Store) -> list[Finding]:
-    from mintage.lease import registry
+    from mintage.lease.registry import numbers
 
     # Read everything first: a store that fails half-way has one finding, its error.
     description = store.describe()
@@ -102,7 +102,7 @@ def _examine(args: argparse.Namespace, store: Store) -> list[Finding]:
     namespaces = store.list_namespaces("", MOST_NAMESPACES + 1)
     now_ms = (before + after) // 2_000_000
     _, place = source(args)
-    blocks = registry.blocks if place == REGISTRY else lambda size: [range(size)]
+    blocks = numbers.blocks if place == REGISTRY else lambda size: [range(size)]
     return [
         *_store(place, store, description),
         clock_of(store, now_ms - store_now_ms, (after - before) // 2_000_000),
@@ -116,12 +116,11 @@ def _examine(args: argparse.Namespace, store: Store) -> list[Finding]:
 
 def _locks(args: argparse.Namespace) -> list[Finding]:
     """Return the findings where locks hold the node numbers, as the registry cannot be written; else none."""
-    from mintage.lease import registry
+    from mintage.lease.registry import ADVICE, can_be_made, shown_home
     from mintage.lease.registry.locks import BY_FILE, may_lock_files
-    from mintage.lease.registry.place import ADVICE, shown_home
 
     with advised(MintError):
-        if args.store is not None or os.environ.get("MINTAGE_STORE") or registry.can_be_made():
+        if args.store is not None or os.environ.get("MINTAGE_STORE") or can_be_made():
             return []
     why = f"mintage cannot write its registry in {shown_home()}"
     if may_lock_files():

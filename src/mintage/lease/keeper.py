@@ -11,7 +11,7 @@ State that threads share, and its locks:
 - The table of keepers (:func:`current`) has no lock, as a forked child could inherit a locked one. A child finds no
   keeper of its own there and makes one.
 - The state of tasks and of their keeper: under :attr:`Keeper.condition`. A task belongs to one generation of its
-  process. Code that uses a task attaches it first (:meth:`Task._attach`): in a later generation that empties the task,
+  process. Code that uses a task attaches it first (:meth:`Task.attach`): in a later generation that empties the task,
   and then writes the generation. A process that was restored from a snapshot empties all tasks at once
   (:meth:`Keeper.start_over`). A thread whose request to the store is older than that drops the answer.
 - Every wait has a deadline: a thread that cannot acquire the condition gets an error (:meth:`Keeper.hold`). Threads
@@ -46,7 +46,6 @@ from mintage.process.restore import RestoreDetector, Verdict
 from mintage.telemetry import call_within, current_context
 
 if TYPE_CHECKING:
-    import logging
     from collections.abc import Callable
 
     from opentelemetry.context import Context
@@ -72,12 +71,15 @@ _IDLE_S: Final = 3600.0
 _PRUNED_AT: Final = 64
 
 
+def unavailable(text: str) -> StoreError:
+    """Return the error ``store.unavailable`` with the time after which the keeper asks again at the latest."""
+    return StoreError(text, code="store.unavailable", retry_after_ms=round(LONGEST_PAUSE_S * 1000))
+
+
 def _stuck() -> Never:
-    raise StoreError(
+    raise unavailable(
         f"a thread of this process has been stuck for {LOCK_S:.0f} s in a clock or a callback that mintage called, or "
-        "runs no longer: have these return at once",
-        code="store.unavailable",
-        retry_after_ms=round(LONGEST_PAUSE_S * 1000),
+        "runs no longer: have these return at once"
     )
 
 
@@ -130,11 +132,7 @@ class Task(ABC):
     def end(self) -> None:  # noqa: B027 - most tasks have nothing to stop
         """Stop minting, as the process ends."""
 
-    @abstractmethod
-    def close(self) -> None:
-        """Give the lease or the segments back."""
-
-    def _attach(self) -> Keeper:
+    def attach(self) -> Keeper:
         """Attach this task to the keeper of this process, and return that."""
         keeper = current()
         with keeper.hold():
@@ -168,7 +166,7 @@ class Task(ABC):
         patience_s = max(0, patience_ms - max_wait_ms) / 1000
         while True:
             here = Generation.current()
-            keeper = self._attach()
+            keeper = self.attach()
             with keeper.hold():
                 if keeper.inline or max(keeper.pause_s(self.store), keeper.pause_s(self)) <= 0:
                     self.failure = None
@@ -193,26 +191,22 @@ class Task(ABC):
         left, failure = own + patience_s, self.failure
         if failure is not None and (left <= 0 or not _is_transient(failure, own)):
             raise as_fresh_error(failure, keeper.pause_s(self.store))
-        if keeper.has_ended():
+        if keeper.is_ending:
             raise GenerationError(
                 "this process ends, and its leases were released: mint before that, or start another",
                 code="generator.closed",
             )
         if keeper.is_own_thread():
-            raise StoreError(
+            raise unavailable(
                 f"{self.store.url}: a log handler, a callback or a __del__ asked for an ID in the thread that asks the "
-                "store, which cannot wait for itself: mint in another thread",
-                code="store.unavailable",
-                retry_after_ms=round(LONGEST_PAUSE_S * 1000),
+                "store, which cannot wait for itself: mint in another thread"
             )
         self.wanted = True
         keeper.announce(self)
         if left <= 0 and not keeper.inline:
             keeper.wake()
-            raise StoreError(
-                f"{self.store.url}: no answer in {max_wait_ms} ms: try again, or allow a longer max_wait_ms",
-                code="store.unavailable",
-                retry_after_ms=round(LONGEST_PAUSE_S * 1000),
+            raise unavailable(
+                f"{self.store.url}: no answer in {max_wait_ms} ms: try again, or allow a longer max_wait_ms"
             )
         keeper.attend(left)
 
@@ -291,7 +285,7 @@ class Keeper:
         """Which thread is at work on it, or was last."""
         self._backs: list[Callable[[], None]] = []
         """Calls that give back the leases of generators which were closed while the process ends."""
-        self._is_ending = False
+        self.is_ending = False
         """True if the process ends: nothing is leased or reserved any more, and all is given back."""
         self._closing = False
         self.detector = RestoreDetector()
@@ -343,11 +337,7 @@ class Keeper:
                 try:
                     self._thread.start()
                 except RuntimeError as error:
-                    raise StoreError(
-                        f"no thread can be started to ask the store: {error}",
-                        code="store.unavailable",
-                        retry_after_ms=round(LONGEST_PAUSE_S * 1000),
-                    ) from error
+                    raise unavailable(f"no thread can be started to ask the store: {error}") from error
             self._work.notify_all()
 
     def attend(self, timeout_s: float) -> None:
@@ -374,10 +364,6 @@ class Keeper:
         task.context = current_context()
         if not self.inline:
             self._announced.append(ref(task))
-
-    def has_ended(self) -> bool:
-        """Return True once the process gives everything back for good."""
-        return self._is_ending
 
     def is_own_thread(self) -> bool:
         """Return True in the keeper's own thread, which must never wait for the keeper."""
@@ -414,7 +400,7 @@ class Keeper:
 
     def _pick(self) -> Task | None:
         """Return a task to be done now, under the condition."""
-        if self._is_ending:
+        if self.is_ending:
             return None
         while self._announced:
             task = self._announced.popleft()()
@@ -434,7 +420,7 @@ class Keeper:
 
     def _idle_s(self) -> float:
         """Return in how many seconds to look at a task again."""
-        return self._queue[0][0] - monotonic_s() if self._queue and not self._is_ending else _IDLE_S
+        return self._queue[0][0] - monotonic_s() if self._queue and not self.is_ending else _IDLE_S
 
     def _put(self, task: Task, at_s: float) -> None:
         """Look at a task again at a time of the monotonic clock, or before it."""
@@ -472,9 +458,6 @@ class Keeper:
                 alive.append(task)
         return alive
 
-    def _has_resources(self) -> bool:
-        return any(task.has_resources() for task in self._kept())
-
     def _try_to_check(self) -> None:
         try:
             self.check_restored()
@@ -491,7 +474,7 @@ class Keeper:
         # Release the condition first: the check asks the kernel, and no caller may wait for that.
         verdict = self.detector.check()
         with self.hold():
-            self._is_holding = self._has_resources()
+            self._is_holding = any(task.has_resources() for task in self._kept())
             if verdict is Verdict.SAME or not self._is_holding:
                 return
             self.start_over(is_sure=verdict is Verdict.RESTORED)
@@ -660,7 +643,7 @@ class Keeper:
 
     def give_back(self, back: Callable[[], None]) -> None:
         """Give a lease back by this call; while the process ends, leave the call to :meth:`close`."""
-        if self._is_ending:
+        if self.is_ending:
             self._backs.append(back)
             return
         with suppress(Exception), fork_lock():
@@ -700,7 +683,7 @@ class Keeper:
         """Give everything back, within two seconds, and end the thread. Nothing is leased or reserved any more."""
         deadline = monotonic_s() + SHUTDOWN_TIMEOUT_S
         with self.hold():
-            self._is_ending = True
+            self.is_ending = True
             tasks = self._kept()
         # A closed generator refuses at once, so that no daemon thread is in the middle of asking when Python ends.
         for task in tasks:
@@ -727,17 +710,10 @@ _RESTORED: Final = {
 def say(what: str, error: BaseException | None = None) -> None:
     """Log a warning, or an error with its traceback. A log handler that fails stops nothing."""
     with suppress(Exception):
-        if error is None:
-            _log().warning("mintage: %s", what)
-        else:
-            _log().error("mintage: %s", what, exc_info=error)
+        import logging  # only when it is needed: an import breaks while another thread forks
 
-
-def _log() -> logging.Logger:
-    # Import it only when it is needed: an import breaks while another thread forks.
-    import logging
-
-    return logging.getLogger("mintage")
+        level = logging.WARNING if error is None else logging.ERROR
+        logging.getLogger("mintage").log(level, "mintage: %s", what, exc_info=error)
 
 
 _keepers: dict[int, Keeper] = {}

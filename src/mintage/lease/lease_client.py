@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from mintage._core import monotonic_s
 from mintage.errors import ConfigError, LeaseError, MintError, StoreError
+from mintage.lease.holder import holder
 from mintage.lease.keeper import Task
 from mintage.rules import MAX_INTEGER, Lease, merge_ranges, nodes_text
 from mintage.store import new_token
@@ -30,7 +31,7 @@ CLOCK_EVIDENCE_MAX_AGE_S: Final = 1.0
 MIN_GROWTH_MS: Final = 100
 
 
-# It has 16 attributes of its own: ten are the arguments of its requests, which never change.
+# It has 15 attributes of its own: nine are the arguments of its requests, which never change.
 class LeaseClient(Task):
     """The lease of one generator, and its next one where it moves.
 
@@ -48,7 +49,6 @@ class LeaseClient(Task):
         never_used: bool,
         span_ms: int,
         moves: bool,
-        holder: Callable[[], str],
         clock: Callable[[], int],
         patience_ms: int = 0,
     ) -> None:
@@ -60,7 +60,6 @@ class LeaseClient(Task):
         self._layout = layout
         self._asked_ms = self._span_ms = span_ms
         self._moves = moves
-        self._holder = holder
         self._clock = clock
         self.generator: Callable[[], Any] | None = None
         """A weak reference to the generator that mints under the lease."""
@@ -195,7 +194,7 @@ class LeaseClient(Task):
                         self._pool,
                         nodes=nodes,
                         layout=self._layout,
-                        holder=self._holder(),
+                        holder=holder(),
                         now_ms=now_ms,
                         span_ms=self._asked_ms,
                         never_used=self.never_used,
@@ -288,11 +287,11 @@ class LeaseClient(Task):
 
         A store that is away does not matter: the window ends by itself.
         """
-        keeper = self._attach()
+        keeper = self.attach()
         with keeper.hold():
             self.closed = True
             # At the end of the process the keeper waits for all requests at once.
-            if not keeper.wait_for(self, monotonic_s() if keeper.has_ended() else None):
+            if not keeper.wait_for(self, monotonic_s() if keeper.is_ending else None):
                 # The keeper does it after its present request.
                 keeper.abandoned.append(partial(self.release, used_until_ms))
                 return
@@ -317,10 +316,6 @@ class LeaseClient(Task):
         self._used_until_ms = used_until_ms
         if self._lease is not None and self.keeper is not None:
             self.keeper.abandoned.append(partial(self.release, used_until_ms))
-
-    def close(self) -> None:
-        """Let the lease expire: how much of it was used is unknown here."""
-        self.closed = True
 
 
 def _soonest(choices: Sequence[range], refusals: Sequence[MintError]) -> MintError:

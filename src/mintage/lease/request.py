@@ -7,11 +7,10 @@ public interface does not include this module.
 from __future__ import annotations
 
 import os
-from abc import ABC, abstractmethod
 from collections.abc import Collection
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 from weakref import ref
 
 from mintage import rules
@@ -19,8 +18,8 @@ from mintage._core import system_ns
 from mintage._core.formats import locality_node, read_pool_layout
 from mintage.errors import ArgumentError, ConfigError
 from mintage.lease import registry, snapshots
-from mintage.lease.holder import holder
 from mintage.lease.lease_client import LeaseClient
+from mintage.lease.registry import numbers
 from mintage.lease.registry.locks import LockedNode
 from mintage.lease.segment_client import SegmentClient
 from mintage.process.forks import fork_lock
@@ -30,7 +29,8 @@ from mintage.store import Store, open_store
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from mintage.lease.lease_client import Window
+LeaseHandle: TypeAlias = LeaseClient | LockedNode
+"""The lease of a generator, of which the extension calls ``window``, ``grow``, ``release`` and ``abandon``."""
 
 #: For the machine-local registry: other processes lock it for as long as one write to the disk takes.
 _PATIENCE_MS: Final = 30_000
@@ -60,9 +60,7 @@ def choose_store(store: object) -> Store | None:
     """
     if isinstance(store, Store):
         return store
-    if store is None:
-        store = os.environ.get("MINTAGE_STORE") or None
-    if store is None:
+    if store is None and not (store := os.environ.get("MINTAGE_STORE")):
         return None
     store = url_text(store)
     if not isinstance(store, str):
@@ -80,25 +78,9 @@ def registry_store() -> Store:
     return _open(registry.url())
 
 
-class LeaseHandle(Protocol):
-    """The lease of a generator as the extension uses it: a :class:`LeaseClient` or a :class:`registry.LockedNode`."""
-
-    def window(self, max_wait_ms: int, /) -> Window:
-        """Return a window that the generator's clock is not at the end of."""
-
-    def grow(self, until_ms: int, max_wait_ms: int, /) -> None:
-        """Wait for a window that ends later than ``until_ms``."""
-
-    def release(self, used_until_ms: int, /) -> None:
-        """End the lease of a generator that was closed; the next holder may start at ``used_until_ms``."""
-
-    def abandon(self, used_until_ms: int, /) -> None:
-        """End the lease of a generator that was collected without being closed."""
-
-
 @dataclass(frozen=True)
-class NodePlan(ABC):
-    """The node numbers that a generator may have, in the order to try them."""
+class NodePlan:
+    """The node numbers of a layout that a generator may have, in the order to try them."""
 
     size: int
     """The number of node numbers of the layout."""
@@ -114,43 +96,29 @@ class NodePlan(ABC):
         """
         return self._any() if self.chosen is None else self._leasable(self.chosen)
 
-    @abstractmethod
     def lockable(self) -> range:
         """Return the numbers to hold by a lock, where this process cannot write the registry."""
+        return numbers.locked(self.size)
 
-    @abstractmethod
     def _any(self) -> Sequence[range]:
         """Return the numbers to lease where the user chose none."""
+        return numbers.blocks(self.size) if self.is_local else [range(self.size)]
 
-    @abstractmethod
-    def _leased_by_registry(self, numbers: range) -> Sequence[range]:
+    def _leased_by_registry(self, asked: range) -> Sequence[range]:
         """Return the parts of a range that the registry leases."""
+        return numbers.unlocked(asked, self.size)
 
-    def _leasable(self, numbers: Sequence[range]) -> Sequence[range]:
+    def _leasable(self, asked: Sequence[range]) -> Sequence[range]:
         if not self.is_local:
-            return numbers
-        found = [part for each in numbers for part in self._leased_by_registry(each)]
+            return asked
+        found = [part for each in asked for part in self._leased_by_registry(each)]
         if not found:
             raise ConfigError(
-                f"node numbers {rules.nodes_text(numbers)} are for processes that cannot write this machine's "
+                f"node numbers {rules.nodes_text(asked)} are for processes that cannot write this machine's "
                 "registry, which leases none of them: choose others, or name a store that is not the registry",
                 code="config.node",
             )
         return found
-
-
-class LayoutNodes(NodePlan):
-    """The node numbers of a layout, which all mean the same."""
-
-    def lockable(self) -> range:
-        """Return the node numbers that are reserved for locks."""
-        return registry.locked(self.size)
-
-    def _any(self) -> Sequence[range]:
-        return registry.blocks(self.size) if self.is_local else [range(self.size)]
-
-    def _leased_by_registry(self, numbers: range) -> Sequence[range]:
-        return registry.unlocked(numbers, self.size)
 
 
 @dataclass(frozen=True)
@@ -160,7 +128,7 @@ class LocalityNodes(NodePlan):
     Where another process has the same number, another fragment tells them apart.
     """
 
-    mac: int | None = None
+    mac: int | None
     """The MAC fragment that the user chose."""
 
     def candidates(self) -> Sequence[range]:
@@ -172,17 +140,17 @@ class LocalityNodes(NodePlan):
 
     def lockable(self) -> range:
         """Return the node numbers that are reserved for locks, under the id of this process."""
-        return registry.locked_fragments(locality_node(os.getpid(), _mac()))
+        return numbers.locked_fragments(locality_node(os.getpid(), _mac()))
 
     def _any(self) -> Sequence[range]:
         own = self._own()
         if self.is_local:
-            return registry.fragments(own)
+            return numbers.fragments(own)
         # The last is for a pool whose share has no number of this process's id.
-        return [range(own, own + 1), registry.all_fragments(own), range(self.size)]
+        return [range(own, own + 1), numbers.all_fragments(own), range(self.size)]
 
-    def _leased_by_registry(self, numbers: range) -> Sequence[range]:
-        return registry.unlocked_fragments(numbers)
+    def _leased_by_registry(self, asked: range) -> Sequence[range]:
+        return numbers.unlocked_fragments(asked)
 
     def _own(self) -> int:
         """Return this process's own number: its id modulo 65536 above the MAC fragment."""
@@ -243,7 +211,6 @@ class LeaseRequest:
             never_used=bool(self.never_used),
             span_ms=span_ms,
             moves=moves,
-            holder=holder,
             # Do not use time.time_ns: a test that moves that clock must not move the lease.
             clock=self.clock or system_ns,
             patience_ms=_PATIENCE_MS if is_local else 0,
@@ -285,7 +252,7 @@ class LeaseRequest:
         chosen = _nodes(self.nodes, size) if self.node is None else [range(self.node, self.node + self.choices)]
         if self.scheme == "locality":
             return LocalityNodes(size, chosen, is_local, self.own_mac)
-        return LayoutNodes(size, chosen, is_local)
+        return NodePlan(size, chosen, is_local)
 
 
 def lease_client(**arguments: Any) -> LeaseHandle:

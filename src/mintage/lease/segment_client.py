@@ -76,13 +76,9 @@ class SegmentClient(Task):
         self._used_up: GenerationError | None = None
         self._callbacks: list[Callable[[], None]] = []
 
-    def attach(self) -> None:
-        """Empty the buffer if it belongs to an earlier generation of this process."""
-        self._attach()
-
     def advanced(self) -> None:
         """Fetch another segment, as the next one has become the current one."""
-        keeper = self._attach()
+        keeper = self.attach()
         now = monotonic_s()
         with keeper.hold():
             if self._began_s is not None and len(self._sizes) > 1:
@@ -112,7 +108,7 @@ class SegmentClient(Task):
 
         :raises GenerationError: ``namespace.exhausted``, ``generator.closed``.
         """
-        keeper = self._attach()
+        keeper = self.attach()
         with keeper.hold():
             self._check_open()
             if self._buffer.has_next() if in_row else self._level() >= want:
@@ -130,7 +126,7 @@ class SegmentClient(Task):
 
     def buffered(self) -> int:
         """Return the number of integers that can be taken without the store."""
-        keeper = self._attach()
+        keeper = self.attach()
         with keeper.hold():
             return self._level()
 
@@ -144,7 +140,7 @@ class SegmentClient(Task):
 
     def refusal(self) -> MintError | None:
         """Return the error of the last attempt, as a copy for the caller; ``None`` if it succeeded."""
-        keeper = self._attach()
+        keeper = self.attach()
         with keeper.hold():
             return None if self.failure is None else as_fresh_error(self.failure, keeper.pause_s(self.store))
 
@@ -283,7 +279,7 @@ class SegmentClient(Task):
         :raises GenerationError: ``namespace.exhausted``: fewer are left; they are given back.
         """
         while True:
-            self._attach()
+            self.attach()
             self._check_open()
             resets = self.resets
             with fork_lock():
@@ -368,7 +364,7 @@ class SegmentClient(Task):
 
         A store that is away does not matter: the tail is skipped.
         """
-        keeper = self._attach()
+        keeper = self.attach()
         with keeper.hold():
             if self.closed:
                 return

@@ -13,11 +13,7 @@ from mintage._core import fork_generation, generation
 
 @dataclass(frozen=True, slots=True)
 class Generation:
-    """The generation in which an object was created.
-
-    >>> Generation.current().is_current()
-    True
-    """
+    """The generation in which an object was created."""
 
     number: int
     """The number of the generation. It grows at each fork and restore of this process and of its ancestors."""

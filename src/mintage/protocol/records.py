@@ -107,9 +107,5 @@ def _read(name: str, value: Any, kind: str, limits: range | None, is_optional: b
             value = int(value)
         if type(value) is int and value in limits:
             return value
-    what = {"str": "text", "bool": "true or false"}.get(kind) or f"a whole number in {_shown(LIMITS[kind])}"
+    what = f"a whole number in {limits[0]}..{limits[-1]}" if limits else {"str": "text", "bool": "true or false"}[kind]
     raise ValueError(f"{name} is {'missing' if value is None else f'{value!r:.40}'}, not {what}")
-
-
-def _shown(limits: range) -> str:
-    return f"{limits[0]}..{limits[-1]}"

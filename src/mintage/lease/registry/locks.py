@@ -15,8 +15,8 @@ from mintage import rules
 from mintage._core import generation, kernel_random, monotonic_s, sha3_256, system_ns
 from mintage.errors import GenerationError, LeaseError, UniquenessWarning
 from mintage.lease.lease_client import MIN_GROWTH_MS
+from mintage.lease.registry import ADVICE, TRANSIENT_ERRNOS, as_unavailable, shown_home, warn
 from mintage.lease.registry.numbers import first_index, is_restored, restore_state
-from mintage.lease.registry.place import ADVICE, TRANSIENT_ERRNOS, as_unavailable, shown_home, warn
 from mintage.platform import files
 from mintage.process.forks import fork_lock
 
@@ -113,14 +113,6 @@ class LockedNode:
     written before use; the next holder begins there. So neither the end of the process nor its clock can make two
     windows overlap. A generator at the end of its window extends it in its own thread, in a few microseconds, without
     the keeper.
-
-    >>> import warnings
-    >>> lease = LockedNode("example", lambda: range(896, 1024))
-    >>> with warnings.catch_warnings(action="ignore"):  # it warns that other hosts do not see its locks
-    ...     node = lease.window(0)[1]
-    >>> 896 <= node < 1024
-    True
-    >>> lease.release(0)
     """
 
     def __init__(
@@ -419,7 +411,7 @@ def _flocked(folder: str, name: str) -> int:
     :raises BlockingIOError: another process has the lock; or the file cannot be opened, so its time is unknown.
     """
     path = os.path.join(files.create_own_directory(folder), f"{name}.lock")
-    file = _open(path) or _create(path) or _open(path)
+    file = _open(path) or files.create_filled(path, _record(0), kernel_random(8).hex()) or _open(path)
     if file is None:
         raise BlockingIOError(errno.EWOULDBLOCK, "it comes and goes", path)
     try:
@@ -440,11 +432,6 @@ def _open(path: str) -> int | None:
         if error.errno in TRANSIENT_ERRNOS:
             raise
         raise BlockingIOError(error.errno, "its time cannot be read", path) from error
-
-
-def _create(path: str) -> int | None:
-    """Create the file of a number with a time in it at once; ``None`` if another process has created it."""
-    return files.create_filled(path, _record(0), kernel_random(8).hex())
 
 
 def _record(until_ms: int) -> bytes:

@@ -1,4 +1,7 @@
-"""The split of node numbers between the registry and the locks, and the order in which a process tries them."""
+"""The split of node numbers between the registry and the locks, and the order in which a process tries them.
+
+A new process tries the first number of its block, then the rest of the block, then all numbers that are leased.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from mintage._core import generation, kernel_random, sha3_256, start_generation
 from mintage._core.formats import MAC_FRAGMENTS
-from mintage.lease.registry.place import shown_home
+from mintage.lease.registry import shown_home
 from mintage.platform import files, machine
 from mintage.process.restore import RestoreDetector, Verdict
 
@@ -24,11 +27,7 @@ LOCKED_FRAGMENTS: Final = 2**20
 
 
 def host_id() -> bytes:
-    """Return the id of this registry: a hash of host, user and directory.
-
-    >>> len(host_id())
-    32
-    """
+    """Return the id of this registry: a hash of host, user and directory."""
     where = shown_home()
     try:
         found = os.stat(where)

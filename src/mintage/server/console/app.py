@@ -22,7 +22,7 @@ from mintage.server.console.pages import actions, advisor, ends, events, health,
 from mintage.server.console.query import Query
 from mintage.server.console.session import Sessions
 from mintage.server.console.shared import Reads
-from mintage.server.core.events import journal
+from mintage.server.core.events import Kept
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -63,7 +63,7 @@ def create_app(service: Service) -> ASGIApp:
     app.state.service = service
     app.state.sessions = Sessions()
     app.state.reads = Reads(service)
-    app.state.events = journal()
+    app.state.events = Kept()
     app.state.wrong_keys = Bucket(_WRONG_KEYS_A_SECOND, 4 * _WRONG_KEYS_A_SECOND)
     return app
 
@@ -129,7 +129,7 @@ async def _take_key(request: Request) -> Response:
     fields = await posted(request, "key", "next")
     goal = _goal(fields["next"])
     try:
-        caller = service.caller(fields["key"].strip())
+        caller = service.keys.find(fields["key"].strip())
     except RequestError as error:
         # A key that is right does not wait for wrong ones, so nobody can lock others out.
         if wait_ms := request.app.state.wrong_keys.take():

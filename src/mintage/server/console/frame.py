@@ -71,10 +71,10 @@ def caller(request: Request) -> Caller:
     service, facts = service_of(request), request.state.facts
     if not service.settings.has_keys:
         _check_near(request)
-        return service.caller(None)
+        return service.keys.find(None)
     key = token_of(request.scope["headers"])
     if key is not None:
-        found = service.caller(key)
+        found = service.keys.find(key)
     else:
         sessions: Sessions = request.app.state.sessions
         found = service.keys.named(sessions.of(request).key)

@@ -56,7 +56,7 @@ def floor(name: str, record: NamespaceRecord | None, value: int) -> Review:
     :raises FieldError: ``field.range``.
     :raises GenerationError: ``namespace.retired``.
     """
-    rules.check_value(value)
+    rules.check_int(value, "value", 0, rules.MAX_INTEGER)
     before = record or rules.create_namespace(name, "")
     after = rules.raise_floor(before, value)
     skipped = (after.high_water - before.high_water) // before.stride

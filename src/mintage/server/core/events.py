@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Final
@@ -104,7 +104,7 @@ class EventHandler(logging.Handler):
                 more[str(name)] = self._clean(value)
                 if len(line_of(kept)) > LONGEST_BYTES:
                     more.popitem()
-        journal().append(kept)
+        Kept().append(kept)
 
     def _clean(self, value: object) -> str:
         return self._masked(str(value)).encode(errors="replace")[:_LONGEST_TEXT_BYTES].decode(errors="ignore")
@@ -159,11 +159,6 @@ class Kept:
         return [each for one in self._journals.values() for each in one.read()]
 
 
-def journal() -> Kept:
-    """Return the records of the events of this service."""
-    return Kept()
-
-
 def last(kept: Kept, kind: str) -> datetime | None:
     """Return the time of the last event of a kind."""
     return max((datetime.fromtimestamp(each["at"], UTC) for each in kept.read() if each["kind"] == kind), default=None)
@@ -186,13 +181,10 @@ def events(kept: Kept) -> list[Event]:
         facts = each["facts"] | {_BY_WORKER.get(event.kind, ""): None}
         same = (event.kind, event.actor, event.trace_id, *facts.items())
         at = latest.get(same)
-        if at is not None and event.pids[0] not in found[at].pids:
+        if at is not None and each["pid"] not in found[at].pids:
             before = found[at]
             if (event.at - before.at).total_seconds() < SAME_S:
-                found[at] = Event(
-                    before.at, before.kind, before.level, before.text, before.actor, before.trace_id,
-                    (*before.pids, *event.pids),
-                )  # fmt: skip
+                found[at] = replace(before, pids=(*before.pids, each["pid"]))
                 continue
         latest[same] = len(found)
         found.append(event)

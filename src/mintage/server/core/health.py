@@ -172,13 +172,6 @@ class StoreProbe:
         """True if the store does not answer; False if it answers or refuses."""
         return self.failure is not None and self.failure.code == "store.unavailable"
 
-    def check(self) -> None:
-        """Raise an error if the store refuses for a reason that only its operator can remove.
-
-        :raises ConfigError: ``config.setting``, or the store's own reason.
-        """
-        check_passing(self.failure)
-
     async def survey(self, now_s: float | None = None) -> None:
         """Update the gauges of all layouts, and of at most 1,000 namespaces that this worker serves.
 

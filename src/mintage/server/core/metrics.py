@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import sys
 import time
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, disable_created_metrics
 
@@ -24,6 +24,7 @@ from mintage.telemetry import describe_store
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
+    from mintage import Sequence
     from mintage._core.lane import Lane
     from mintage.server.core.otlp import Instruments
 
@@ -37,36 +38,6 @@ SECONDS: Final = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.
 
 # The creation times of series tell nothing here, and would double the page.
 disable_created_metrics()  # type: ignore[no-untyped-call]
-
-
-class Level(Protocol):
-    """The buffer of a namespace."""
-
-    @property
-    def buffered(self) -> int:
-        """The number of buffered integers."""
-
-
-class Inventory(Protocol):
-    """The parts of a service that the metrics read."""
-
-    @property
-    def lane(self) -> Lane:
-        """The lane, which counts the requests of the hot path."""
-
-    @property
-    def connections(self) -> Mapping[str, Collection[object]]:
-        """The open connections, by interface."""
-
-    @property
-    def draining(self) -> bool:
-        """True if the service stops."""
-
-    def sequences(self) -> Mapping[str, Level]:
-        """Return the levels of the open namespaces, by name."""
-
-    def generators(self) -> Collection[str]:
-        """Return the schemes whose node numbers are leased."""
 
 
 # It has 19 attributes: one a metric.
@@ -176,20 +147,18 @@ class Metrics:
         self._fallback.labels(namespace).inc(n)
 
     def verb(self, store: Store, verb: str, seconds: float, code: str) -> None:
-        """Record the time that a verb of the store took, in seconds.
+        """Record the time that a verb of the store took, in seconds, and count it if it raised.
 
         :param code: ``"ok"``, or the code of the error.
         """
+        if code != "ok":
+            self._failures.labels(verb, code).inc()
         self._store_seconds.labels(verb).observe(seconds)
         if self._instruments is not None:
             attributes = describe_store(store) | {"db.operation.name": verb}
             if code != "ok":
                 attributes["error.type"] = code
             self._instruments.verbs.record(seconds, attributes)
-
-    def failure(self, verb: str, code: str) -> None:
-        """Count a verb of the store that raised."""
-        self._failures.labels(verb, code).inc()
 
     def answer(self, seconds: float, attributes: Mapping[str, str | int]) -> None:
         """Record an HTTP request beyond the hot path for OpenTelemetry, under the names of its conventions."""
@@ -203,14 +172,24 @@ class Metrics:
 
             self._instruments = Instruments(self.registry, SECONDS)
 
-    def gather(self, inventory: Inventory) -> None:
+    def gather(
+        self,
+        lane: Lane,
+        sequences: Mapping[str, Sequence],
+        schemes: Collection[str],
+        connections: Mapping[str, Collection[object]],
+        *,
+        draining: bool,
+    ) -> None:
         """Add the counts of the hot path since the last call, and set the gauges.
 
+        :param schemes: the schemes whose node numbers are leased.
+        :param connections: the open connections, by interface.
         A namespace that is closed and opened again counts from 0 in the lane, so call this before closing one. Never
         call it from two threads.
         """
         seen: dict[tuple[str, str, str], tuple[int, int]] = {}
-        for namespace, key, operation, requests, integers in inventory.lane.counts():
+        for namespace, key, operation, requests, integers in lane.counts():
             before = self._seen.get((namespace, key, operation), (0, 0))
             if requests < before[0] or integers < before[1]:
                 before = (0, 0)
@@ -221,19 +200,18 @@ class Metrics:
                 self.integers(namespace, integers - before[1], key)
         self._seen = seen
 
-        levels = {namespace: sequence.buffered for namespace, sequence in inventory.sequences().items()}
+        levels = {namespace: sequence.buffered for namespace, sequence in sequences.items()}
         # A series in files that workers share cannot be removed.
         for namespace in self._open - levels.keys():
             self._buffered.labels(namespace).set(0)
         self._open |= levels.keys()
         for namespace, level in levels.items():
             self._buffered.labels(namespace).set(level)
-        generators = inventory.generators()
         for scheme in NAMES:
-            self._leases.labels(scheme).set(scheme in generators)
-        for interface, connections in inventory.connections.items():
-            self._connections.labels(interface).set(len(connections))
-        self._draining.set(inventory.draining)
+            self._leases.labels(scheme).set(scheme in schemes)
+        for interface, opened in connections.items():
+            self._connections.labels(interface).set(len(opened))
+        self._draining.set(draining)
 
     def render(self) -> tuple[bytes, str]:
         """Return the text of all workers' metrics, and its content type."""
@@ -301,13 +279,10 @@ class Metered(Forwarding):
             return super().forward(verb, *args, **kwargs)
         except MintError as error:
             code = error.code
-            self.metrics.failure(verb, error.code)
             self._refusals.log(error, args[0] if args else "")
             raise
         except Exception:
-            code = "store.refused"
-            # The keeper reports it with the same code.
-            self.metrics.failure(verb, "store.refused")
+            code = "store.refused"  # as the keeper reports it
             raise
         finally:
             self.metrics.verb(self, verb, time.perf_counter() - began, code)

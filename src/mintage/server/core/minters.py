@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Final
 
 from mintage.errors import FieldError, RequestError, StoreError
 from mintage.formats import catalogue
-from mintage.formats.kinds import KINDS, NAMES
-from mintage.rules import MAX_INTEGER
+from mintage.formats.kinds import KINDS
+from mintage.rules import MAX_INTEGER, check_int
 from mintage.server.core.threads import Shared, Threads, within
 
 if TYPE_CHECKING:
@@ -38,7 +38,8 @@ class Minters:
         # Apart from the threads of the store: minting in a layout with few IDs blocks a thread, of which each scheme
         # needs one at most.
         self._threads = Threads(len(KINDS), "mintage-mint")
-        self._generators: dict[str, Generator] = {}
+        self.generators: dict[str, Generator] = {}
+        """The generators that have minted so far, by scheme."""
         self._opening: Shared[None] = Shared()
         self._minting: Counter[str] = Counter()
         """By scheme, the number of IDs that are being minted."""
@@ -54,23 +55,9 @@ class Minters:
         """By scheme, the most IDs that may be minted at a time; schemes without a layout have no such limit."""
 
     def ends(self) -> dict[str, datetime | None]:
-        """Return, by scheme, the last time that its layout can hold."""
+        """Return, by scheme, the last time that its layout can hold; ``None`` if it has no such limit."""
         chosen = catalogue.of_layout(self._settings.layout)
         return {each.name: (chosen if each.layout else each.format).ends for each in KINDS.values()}
-
-    def generators(self) -> dict[str, Generator]:
-        """Return the generators that have minted so far, by scheme."""
-        return dict(self._generators)
-
-    def check_scheme(self, scheme: str) -> None:
-        """Refuse a scheme that does not exist.
-
-        :raises RequestError: ``request.malformed``.
-        """
-        if scheme not in KINDS:
-            raise RequestError(
-                f"scheme {scheme!r:.60} does not exist: use one of {', '.join(NAMES)}", code="request.malformed"
-            )
 
     async def mint(self, scheme: str, count: int, meta: int, key: str) -> list[str]:
         """Mint ``count`` IDs of a scheme that exists, for the key with that name.
@@ -78,9 +65,7 @@ class Minters:
         :raises MintError: as :meth:`Service.mint`.
         """
         most = self._most.get(scheme, MAX_INTEGER)
-        limit = min(self._settings.max_count, most)
-        if not 1 <= count <= limit:
-            raise FieldError(f"count {count} is outside 1..{limit}", code="field.range")
+        check_int(count, "count", 1, min(self._settings.max_count, most))
         if self._minting[scheme] and self._minting[scheme] + count > most:
             raise RequestError(
                 f"{self._minting[scheme]} IDs of {scheme} are being minted already; its layout has {most} a second: "
@@ -95,7 +80,7 @@ class Minters:
         self._minting[scheme] += count
         came_s = time.monotonic()
         try:
-            if scheme not in self._generators:
+            if scheme not in self.generators:
                 deadline = asyncio.get_running_loop().time() + self._settings.max_wait_ms / 1000
                 async with within(deadline):
                     await self._opening.run(scheme, partial(self._threads.run, self._make, scheme))
@@ -125,7 +110,7 @@ class Minters:
         return ids
 
     def _mint(self, scheme: str, count: int, meta: int) -> list[str]:
-        return list(map(str, KINDS[scheme].mint(self._generators[scheme], count, meta)))
+        return list(map(str, KINDS[scheme].mint(self.generators[scheme], count, meta)))
 
     def _make(self, scheme: str) -> None:
         """Make the generator of a scheme, and lease its node number."""
@@ -155,7 +140,7 @@ class Minters:
         except BaseException:
             generator.close()
             raise
-        self._generators[scheme] = generator
+        self.generators[scheme] = generator
 
     def close(self) -> None:
         """Mint no more; the caller closes the generators."""

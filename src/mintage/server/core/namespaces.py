@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Final
 
 from mintage import Sequence
 from mintage._core.lane import Bucket
-from mintage.errors import GenerationError, MintError, RequestError, StoreError
-from mintage.lease.keeper import LONGEST_PAUSE_S
+from mintage.errors import GenerationError, MintError, RequestError
+from mintage.lease.keeper import unavailable
 from mintage.server.core.threads import Shared, within
 
 if TYPE_CHECKING:
@@ -74,29 +74,6 @@ class ServedNamespace:
         """Return how many integers can be taken without asking the store."""
         return self._lane.segment_client(self.name).buffered()
 
-    def take(self, count: int) -> list[int]:
-        """Take at most ``count`` of the buffered integers."""
-        return self._lane.take(self.name, count)
-
-    def take_in_row(self, count: int) -> range | None:
-        """Take ``count`` integers in a row from the current segment; ``None`` if it has too few of them."""
-        return self._lane.row(self.name, count)
-
-    def has_next(self) -> bool:
-        """Return True if a next segment is buffered behind the current one."""
-        return self._lane.has_next(self.name)
-
-    def reserve_in_row(self, count: int) -> range:
-        """Reserve ``count`` integers in a row in the store. It blocks, so call it in a thread.
-
-        :raises MintError: as the store's verbs.
-        """
-        return self._lane.segment_client(self.name).reserve(count).as_range()
-
-    def note_last(self, integer: int) -> None:
-        """Record an integer that was handed out, for :meth:`Lane.last`."""
-        self._lane.note(self.name, integer)
-
     async def refill(self, want: int, deadline: float, *, in_row: bool = False) -> None:
         """Wait for the keeper's next attempt to fetch a segment.
 
@@ -114,17 +91,18 @@ class ServedNamespace:
         if failure is None:
             with suppress(TimeoutError):
                 await asyncio.wait_for(asyncio.shield(answered), max(0.0, deadline - loop.time()))
-            if self.has_next() if in_row else self.buffered() >= want:
+            if self._lane.has_next(self.name) if in_row else self.buffered() >= want:
                 return
             failure = self._lane.segment_client(self.name).refusal()
         is_late = loop.time() >= deadline
         if failure is not None and (is_late or failure.code != "store.unavailable"):
-            raise self._explain(failure, want, in_row=in_row)
+            if failure.code == "namespace.exhausted" and not in_row and (left := self.buffered()):
+                message = f"namespace {self.name!r} has {left} integers left, not {want}"
+                raise GenerationError(message, code=failure.code)
+            raise failure
         if is_late:
-            raise StoreError(
-                f"{self._store.url}: no answer in the {self._settings.max_wait_ms} ms of max_wait_ms: try again",
-                code="store.unavailable",
-                retry_after_ms=round(LONGEST_PAUSE_S * 1000),
+            raise unavailable(
+                f"{self._store.url}: no answer in the {self._settings.max_wait_ms} ms of max_wait_ms: try again"
             )
 
     def _request(self, answered: asyncio.Future[None], want: int, *, in_row: bool) -> GenerationError | None:
@@ -149,12 +127,6 @@ class ServedNamespace:
             settle()
             return error
         return None
-
-    def _explain(self, failure: MintError, want: int, *, in_row: bool) -> MintError:
-        left = self.buffered()
-        if failure.code != "namespace.exhausted" or not left or in_row:
-            return failure
-        return GenerationError(f"namespace {self.name!r} has {left} integers left, not {want}", code=failure.code)
 
     def lend(self, caller: str, segment: Segment) -> None:
         """Record a segment that a caller hands out by itself."""
@@ -254,15 +226,8 @@ class Namespaces:
         is_known = served is not None and served.is_stored
         return is_known or await self._threads.run(self._store.get_namespace, name) is not None
 
-    async def _recount(self) -> None:
-        """Let the store count its namespaces. All requests wait for one count.
-
-        :raises RequestError: ``request.busy``.
-        :raises MintError: as :meth:`Store.count_namespaces`.
-        """
-        await self._counting.run("", self._ask_count)
-
-    async def _ask_count(self) -> None:
+    async def _count_stored(self) -> None:
+        """Let the store count its namespaces."""
         # The store may count a namespace that is being created, so wait for these: all new ones wait for this count.
         with suppress(TimeoutError):
             await asyncio.wait_for(self._is_idle.wait(), self._settings.max_wait_ms / 1000)
@@ -287,12 +252,18 @@ class Namespaces:
                 f"there is no namespace {name!r}, and auto_create is off: create it first", code="request.namespace"
             )
         if is_missing and time.monotonic() >= self._count_until_s:
-            await self._recount()
+            await self._counting.run("", self._count_stored)  # all requests wait for one count
             is_missing = not await self.exist(name)  # another request may have made it
         if not is_missing:
             yield
             return
-        self._check_limit(name, "is not made by its first use" if is_implied else "is not made")
+        recent = self._created | self._creating.keys()
+        taken, limit = self._count + len(recent), self._settings.max_namespaces
+        if name not in recent and taken >= limit:
+            refused = "is not made by its first use" if is_implied else "is not made"
+            raise RequestError(
+                f"namespace {name!r} {refused}: there are {taken}, the limit is {limit}", code="request.namespaces"
+            )
         self._is_idle.clear()
         self._creating[name] += 1
         may_exist = True
@@ -319,15 +290,3 @@ class Namespaces:
             return False
         self._created.add(name)
         return True
-
-    def _check_limit(self, name: str, refused: str) -> None:
-        """Refuse to create a namespace beyond the limit.
-
-        :raises RequestError: ``request.namespaces``.
-        """
-        recent = self._created | self._creating.keys()
-        taken, limit = self._count + len(recent), self._settings.max_namespaces
-        if name not in recent and taken >= limit:
-            raise RequestError(
-                f"namespace {name!r} {refused}: there are {taken}, the limit is {limit}", code="request.namespaces"
-            )

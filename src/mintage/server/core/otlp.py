@@ -70,25 +70,21 @@ def start() -> Callable[[], None]:
     """
     signals = _wanted()
     if not signals or telemetry.find() is not None:
-        return _stop_nothing
+        return lambda: None
     for variable in ("OTEL_EXPORTER_OTLP_PROTOCOL", *(f"OTEL_EXPORTER_OTLP_{signal}_PROTOCOL" for signal in signals)):
         if (protocol := os.environ.get(variable, "http/protobuf")) != "http/protobuf":
             log.warning("telemetry off", reason=f"{variable} is {protocol[:40]!r}: use http/protobuf")
-            return _stop_nothing
+            return lambda: None
     try:
         return _start(signals)
     except ImportError as error:
         log.warning("telemetry off", reason=f"{_ENDPOINT} needs the package {error.name}: {install_line('otel-sdk')}")
-        return _stop_nothing
+        return lambda: None
     except ValueError as error:
         raise ConfigError(
             f"a variable of OpenTelemetry is malformed: {error}: correct it, or set OTEL_SDK_DISABLED to true",
             code="config.setting",
         ) from error
-
-
-def _stop_nothing() -> None:
-    """Do nothing: there are no exporters."""
 
 
 def _start(signals: list[str]) -> Callable[[], None]:

@@ -15,8 +15,9 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING, Final, ParamSpec, TypeVar
 
 from mintage._core.lane import Lane
-from mintage.errors import FieldError, MintError, RequestError, StoreError
-from mintage.rules import MAX_INTEGER, NamespaceRecord, Segment, check_name
+from mintage.errors import MintError, RequestError, StoreError
+from mintage.formats.kinds import KINDS, NAMES
+from mintage.rules import MAX_INTEGER, NamespaceRecord, Segment, check_int, check_name
 from mintage.server.config.keys import Caller, Keys
 from mintage.server.core.health import StoreProbe
 from mintage.server.core.journal import Journal
@@ -30,7 +31,6 @@ from mintage.server.loop.limits import ConnectionLimit
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Mapping
-    from datetime import datetime
 
     from mintage import Sequence
     from mintage._core.lane import Bucket
@@ -79,21 +79,14 @@ class Service:
         self.connection_limits = {
             name: ConnectionLimit(each, most, silence_s) for name, each in self.connections.items()
         }
-        self._minters = Minters(settings, self.store, self.metrics)
+        self.minters = Minters(settings, self.store, self.metrics)
         self.turns = Turns()
         self._threads = Threads(_THREADS, "mintage-store")
         self._listing = asyncio.Lock()
         self._namespaces = Namespaces(settings, self.store, self.lane, self._threads)
-        self.probe = StoreProbe(self.store, self.metrics, self._minters.ends(), self._namespaces.names)
+        self.probe = StoreProbe(self.store, self.metrics, self.minters.ends(), self._namespaces.names)
 
     # --- callers ------------------------------------------------------------------------------------------------
-
-    def caller(self, key: str | bytes | None) -> Caller:
-        """Return the caller that a key belongs to.
-
-        :raises RequestError: ``request.key``.
-        """
-        return self.keys.find(key)
 
     def _pace(self, bucket: Bucket | None, what: str) -> None:
         wait_ms = bucket.take() if bucket is not None else 0
@@ -133,11 +126,11 @@ class Service:
             while (left := count - len(taken)) > 0:
                 # It takes none before enough are buffered: a refused request would lose those that it took.
                 if served.buffered() >= left:
-                    taken += served.take(left)
+                    taken += self.lane.take(namespace, left)
                 else:
                     await served.refill(left, deadline)
                     await self.turns.acquire(left * INTEGER)
-            served.note_last(max(taken))
+            self.lane.note(namespace, max(taken))
         except StoreError as error:
             taken += self._last_resort(namespace, count - len(taken), error)
         self.metrics.integers(namespace, count, caller.name)
@@ -150,16 +143,17 @@ class Service:
         """
         deadline = self._deadline()
         served = await self._enter(caller, namespace, count, deadline)
-        while (row := served.take_in_row(count)) is None:
-            if served.has_next():
+        while (row := self.lane.row(namespace, count)) is None:
+            if self.lane.has_next(namespace):
                 # The next segment is too short as well, and must be handed out first.
                 # If it comes too late, its integers are a gap.
                 async with within(deadline):
-                    row = await self._threads.run(served.reserve_in_row, count)
+                    segment = await self._threads.run(self.lane.segment_client(namespace).reserve, count)
+                row = segment.as_range()
                 break
             # A segment for many such rows, so that each of them does not need a write in the store.
             await served.refill(count * 8, deadline, in_row=True)
-        served.note_last(row[-1])
+        self.lane.note(namespace, row[-1])
         self.metrics.integers(namespace, count, caller.name)
         return row
 
@@ -170,7 +164,7 @@ class Service:
         """
         check_name(namespace, "namespace")
         self._admit(caller, "reserve", namespace)
-        self._check_count(count, self.settings.max_reserve)
+        check_int(count, "count", 1, self.settings.max_reserve)
         async with within(self._deadline()), self._namespaces.creating(namespace, is_implied=True):
             segment = await self._threads.run(self.store.reserve, namespace, count)
         self._namespaces.serve(namespace).lend(caller.name, segment)
@@ -223,14 +217,10 @@ class Service:
         """
         check_name(namespace, "namespace")
         self._admit(caller, "next", namespace)
-        self._check_count(count, self.settings.max_count)
+        check_int(count, "count", 1, self.settings.max_count)
         served = await self._namespaces.open(namespace, deadline)
         self._pace(served.bucket, f"namespace {namespace!r}")
         return served
-
-    def _check_count(self, count: int, most: int) -> None:
-        if not 1 <= count <= most:
-            raise FieldError(f"count {count} is outside 1..{most}", code="field.range")
 
     async def make(self, caller: Caller, namespace: str, verb: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Call a verb of the store that creates a namespace that does not exist. It needs the right ``create``.
@@ -250,10 +240,10 @@ class Service:
         if self.settings.fallback != "random" or error.code != "store.unavailable":
             raise error
         buffered: list[int] = []
-        if (served := self._namespaces.find_open(namespace)) is not None:
-            buffered = served.take(count)
+        if self._namespaces.find_open(namespace) is not None:
+            buffered = self.lane.take(namespace, count)
             if buffered:
-                served.note_last(max(buffered))
+                self.lane.note(namespace, max(buffered))
         elif self._namespaces.may_assume(namespace):
             self._pace(self._namespaces.serve(namespace).bucket, f"namespace {namespace!r}")
         else:
@@ -278,9 +268,12 @@ class Service:
         :raises StoreError: as a generator's ``new``.
         :raises GenerationError: as a generator's ``new``.
         """
-        self._minters.check_scheme(scheme)
+        if scheme not in KINDS:
+            raise RequestError(
+                f"scheme {scheme!r:.60} does not exist: use one of {', '.join(NAMES)}", code="request.malformed"
+            )
         self._admit(caller, "mint", scheme)
-        return await self._minters.mint(scheme, count, meta, caller.name)
+        return await self.minters.mint(scheme, count, meta, caller.name)
 
     # --- the store's verbs --------------------------------------------------------------------------------------
 
@@ -336,13 +329,11 @@ class Service:
         """Return the names of the open namespaces of which the store reserves no more integers."""
         return {name for name in self.sequences() if self.lane.segment_client(name).has_ended()}
 
-    def generators(self) -> dict[str, Generator]:
-        """Return the generators that have minted so far, by scheme."""
-        return self._minters.generators()
-
-    def layout_ends(self) -> dict[str, datetime | None]:
-        """Return, by scheme, the last time that its layout can hold; ``None`` if it has no such limit."""
-        return self._minters.ends()
+    def gather(self) -> None:
+        """Bring the metrics up to date."""
+        self.metrics.gather(
+            self.lane, self.sequences(), self.minters.generators, self.connections, draining=self.draining
+        )
 
     def open_connections(self) -> list[Connection]:
         """Return the open connections of all interfaces."""
@@ -350,11 +341,11 @@ class Service:
 
     async def close(self) -> None:
         """Release leases and give back the tails of segments, as far as the store answers."""
-        owners: list[Sequence | Generator] = [*self.sequences().values(), *self._minters.generators().values()]
+        owners: list[Sequence | Generator] = [*self.sequences().values(), *self.minters.generators.values()]
         closing = [self._threads.run(owner.close) for owner in owners]
         for failure in await asyncio.gather(*closing, return_exceptions=True):
             if isinstance(failure, BaseException) and not isinstance(failure, MintError):
                 raise failure
         await self._threads.run(self.store.close)
         self._threads.close()
-        self._minters.close()
+        self.minters.close()

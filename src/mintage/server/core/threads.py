@@ -9,7 +9,7 @@ from contextvars import copy_context
 from typing import TYPE_CHECKING, Any, Final, Generic, ParamSpec, TypeVar, cast
 
 from mintage.errors import RequestError, StoreError
-from mintage.lease.keeper import LONGEST_PAUSE_S
+from mintage.lease.keeper import LONGEST_PAUSE_S, unavailable
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Coroutine
@@ -19,7 +19,6 @@ T = TypeVar("T")
 
 #: The most calls that may wait for a thread; further ones are refused.
 _MOST_WAITING: Final = 4096
-_RETRY_AFTER_MS: Final = round(LONGEST_PAUSE_S * 1000)
 
 
 class Threads:
@@ -57,7 +56,7 @@ class Threads:
             return cast("T", await asyncio.shield(called))
         except StoreError as error:
             if error.code == "store.unavailable" and error.retry_after_ms is None:
-                error.retry_after_ms = _RETRY_AFTER_MS
+                error.retry_after_ms = round(LONGEST_PAUSE_S * 1000)
             raise
         finally:
             is_over = True
@@ -106,8 +105,4 @@ async def within(deadline: float) -> AsyncIterator[None]:
     except TimeoutError as error:
         if not limit.expired():
             raise
-        raise StoreError(
-            "the store has not answered in the time of max_wait_ms: try again",
-            code="store.unavailable",
-            retry_after_ms=_RETRY_AFTER_MS,
-        ) from error
+        raise unavailable("the store has not answered in the time of max_wait_ms: try again") from error

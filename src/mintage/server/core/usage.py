@@ -15,12 +15,15 @@ from contextlib import suppress
 from itertools import count
 from operator import add
 from struct import Struct
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
 
 from mintage.platform import files
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
+
+    Period: TypeAlias = tuple[Iterable[tuple[int, int]], range]
+    """The times and values of the points of a period, the oldest first, and the times that are in the period."""
 
 MINUTES_5_S: Final = 300
 HOUR_S: Final = 3_600
@@ -39,7 +42,7 @@ _CELLS: Final = HOUR_POINTS + DAY_POINTS
 # A kind, a namespace of at most 128 characters and a key of at most 64, with spaces between them.
 _TITLE_BYTES: Final = 208
 _WORDS: Final = _TITLE_BYTES // 8
-"""The words of 8 bytes before the cells of a slot: first the period or time of each value, then the values."""
+"""The words of 8 bytes before the cells of a slot: first the time at which each value began, then the values."""
 _SLOT_WORDS: Final = _WORDS + 2 * _CELLS
 _ROW: Final = Struct(f"{2 * _CELLS}q")
 _NUMBER: Final = Struct("q")
@@ -100,28 +103,25 @@ class Usage:
         at = self._find(f"{kind} {name} {key}", _KEPT)
         if at is None and (at := self._find(f"{kind}  ", 0)) is None:
             return
-        words, now_s, first = self._words, int(self._clock()), at + _WORDS
-        for seconds, points in _PERIODS:
-            period = now_s // seconds
-            here = first + period % points
-            if words[here] != period:
-                words[here + _CELLS] = 0
-                words[here] = period
-            words[here + _CELLS] += n
-            first += points
+        self._note(at, 0, n)
 
     def mark(self, namespace: str, high_water: int) -> None:
         """Note the high-water mark of a namespace, of which the first one of each period is kept."""
         # Counts come first: a store may have more namespaces than this service hands out integers of.
         at = self._find(f"mark {namespace} ", SLOTS // 2)
-        if at is None:
-            return
+        if at is not None:
+            self._note(at, high_water, 0)
+
+    def _note(self, at: int, value: int, more: int) -> None:
+        """Begin the present points of a slot with a value if they are new, and add ``more`` to them."""
         words, now_s, first = self._words, int(self._clock()), at + _WORDS
         for seconds, points in _PERIODS:
             here = first + now_s // seconds % points
             if words[here] // seconds != now_s // seconds:
-                words[here + _CELLS] = high_water
+                # In this order, as another process may be reading.
+                words[here + _CELLS] = value
                 words[here] = now_s
+            words[here + _CELLS] += more
             first += points
 
     def read(self, kind: Literal["integers", "ids"], name: str = "") -> dict[tuple[str, str], Used]:
@@ -129,17 +129,9 @@ class Usage:
 
         :param name: read only those of this name.
         """
-        beginning = f"{kind} {name} " if name else f"{kind} "
-        now_s = int(self._clock())
-        wanted = tuple(period for seconds, points in _PERIODS for period in _periods(now_s, seconds, points))
-        turn_hour, turn_day = ((now_s // seconds + 1) % points for seconds, points in _PERIODS)
         found: dict[tuple[str, str], Used] = {}
-        for series, row in self._each(beginning):
-            values = row[_CELLS:]
-            if row[:_CELLS] != wanted:
-                values = tuple(n if at == want else 0 for at, n, want in zip(row, values, wanted, strict=False))
-            hour, day = values[:HOUR_POINTS], values[HOUR_POINTS:]
-            used = Used(hour[turn_hour:] + hour[:turn_hour], day[turn_day:] + day[:turn_day])
+        for series, periods in self._each(f"{kind} {name} " if name else f"{kind} ", int(self._clock())):
+            used = Used(*(tuple(n if at in recent else 0 for at, n in points) for points, recent in periods))
             before = found.get(series)
             found[series] = used if before is None else before.plus(used)
         return found
@@ -152,17 +144,14 @@ class Usage:
         now_s = int(self._clock())
         if now_s - self._read_s < _MARKS_S:
             return self._marks
-        turn_hour, turn_day = ((now_s // seconds + 1) % points for seconds, points in _PERIODS)
-        hours = [(turn_hour + at) % HOUR_POINTS for at in range(HOUR_POINTS)]
-        days = [HOUR_POINTS + (turn_day + at) % DAY_POINTS for at in range(DAY_POINTS)]
         found: dict[str, tuple[Mark, Mark]] = {}
-        for (name, _), row in self._each("mark "):
-            first = _first(row, hours, now_s - HOUR_S, now_s)
-            if first is None:
-                continue
-            firsts = first, _first(row, days, now_s - DAY_POINTS * HOUR_S, now_s) or first
-            before = found.get(name, firsts)
-            found[name] = min(firsts[0], before[0]), min(firsts[1], before[1])
+        for (name, _), periods in self._each("mark ", now_s):
+            hour, day = (
+                next((Mark(*point) for point in points if point[0] in recent), None) for points, recent in periods
+            )
+            if hour is not None and day is not None:
+                before = found.get(name, (hour, day))
+                found[name] = min(hour, before[0]), min(day, before[1])
         self._read_s, self._marks = now_s, found
         return found
 
@@ -170,11 +159,6 @@ class Usage:
         """Return by how much a high-water mark moves a second; ``None`` within the first half minute."""
         seconds = self._clock() - since.at_s
         return max(0, high_water - since.high_water) / seconds if seconds >= MIN_OBSERVED_S else None
-
-    def close(self) -> None:
-        """Count no more. The counts of a file stay in it."""
-        self._words.release()
-        self._memory.close()
 
     # --- slots ------------------------------------------------------------------------------------------------------
 
@@ -201,21 +185,18 @@ class Usage:
             return
         self._swept_s = now_s
         for title, at in list(self._slots.items()):
-            last_s = max(self._words[at + _WORDS + HOUR_POINTS : at + _WORDS + _CELLS]) * (
-                1 if title.startswith("mark ") else HOUR_S
-            )
-            if last_s < now_s - DAY_POINTS * HOUR_S:
+            if max(self._words[at + _WORDS + HOUR_POINTS : at + _WORDS + _CELLS]) < now_s - DAY_POINTS * HOUR_S:
                 del self._slots[title]
                 self._memory[at * 8 : at * 8 + _TITLE_BYTES] = bytes(_TITLE_BYTES)
                 self._freed.append(at)
 
-    def _each(self, beginning: str) -> Iterator[tuple[tuple[str, str], tuple[int, ...]]]:
-        """Yield name and key, and the cells, of all series whose titles begin so, of all workers."""
+    def _each(self, beginning: str, now_s: int) -> Iterator[tuple[tuple[str, str], list[Period]]]:
+        """Yield name and key, and the points of the last hour and day, of all series whose titles begin so."""
         for content in self._contents():
             (used,) = _NUMBER.unpack_from(content)
             for at, title in _slots(content, used, beginning):
                 name, _, key = title.partition(" ")[2].partition(" ")
-                yield (name, key), _ROW.unpack_from(content, (at + _WORDS) * 8)
+                yield (name, key), _points(_ROW.unpack_from(content, (at + _WORDS) * 8), now_s)
 
     def _contents(self) -> Iterator[mmap.mmap]:
         if self._directory is None:
@@ -278,12 +259,13 @@ def _slots(content: mmap.mmap, used: int, beginning: str = "") -> Iterator[tuple
             yield at, content[at * 8 : at * 8 + _TITLE_BYTES].rstrip(b"\0").decode("ascii", "replace")
 
 
-def _periods(now_s: int, seconds: int, points: int) -> list[int]:
-    """Return the periods of the last points, each at its place in the cells."""
-    last = now_s // seconds
-    return [last - (last - at) % points for at in range(points)]
-
-
-def _first(row: tuple[int, ...], cells: Iterable[int], after_s: int, until_s: int) -> Mark | None:
-    """Return the first mark in these cells, the oldest first, that was noted after a time."""
-    return next((Mark(row[at], row[at + _CELLS]) for at in cells if after_s < row[at] <= until_s), None)
+def _points(row: tuple[int, ...], now_s: int) -> list[Period]:
+    found: list[Period] = []
+    first = 0
+    for seconds, points in _PERIODS:
+        end = now_s // seconds + 1
+        turn, last = first + end % points, first + points
+        times, values = (row[turn + at : last + at] + row[first + at : turn + at] for at in (0, _CELLS))
+        found.append((zip(times, values, strict=True), range((end - points) * seconds, end * seconds)))
+        first = last
+    return found

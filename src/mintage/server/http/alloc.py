@@ -33,7 +33,7 @@ async def _alloc(request: Request) -> Response:
     """Take the next integers of a namespace."""
     service, facts = request.app.state.service, request.state.facts
     facts.operation, facts.form = "alloc", _refused
-    caller = service.caller(token_of(request.scope["headers"]))
+    caller = service.keys.find(token_of(request.scope["headers"]))
     facts.caller = caller.name
     namespace, count = read(await read_body(request, service.settings.max_request_bytes))
     return _enveloped(facts, 0, "OK", {"ids": await service.next(caller, namespace, count)}, 200)

@@ -77,8 +77,8 @@ async def _readyz(request: Request) -> Response:
 async def _metrics(request: Request) -> Response:
     """Return the metrics, which need the right ``metrics``."""
     service: Service = request.app.state.service
-    service.caller(token_of(request.scope["headers"])).check("metrics", "")
-    service.metrics.gather(service)
+    service.keys.find(token_of(request.scope["headers"])).check("metrics", "")
+    service.gather()
     # In a thread, as the text of a thousand namespaces would delay other requests.
     text, content_type = await asyncio.to_thread(service.metrics.render)
     return Response(text, media_type=content_type, headers=_fresh(request))
@@ -90,7 +90,7 @@ async def _profile(request: Request) -> Response:
     Without keys nobody has that right, as a profile shows paths of the machine.
     """
     service: Service = request.app.state.service
-    caller = service.caller(token_of(request.scope["headers"]))
+    caller = service.keys.find(token_of(request.scope["headers"]))
     if not service.settings.has_keys:
         raise RequestError(
             "a profile needs a key with the right admin, and this service has no keys: configure one, see "

@@ -201,7 +201,7 @@ class HttpProtocol(ClientProtocol):
         if key is None:
             return
         try:
-            caller = self._service.caller(key)
+            caller = self._service.keys.find(key)
         except RequestError:
             return  # the application refuses it, in the form of the interface
         if caller.may("next", namespace):

@@ -41,8 +41,6 @@ HIGH_WATER: Final = 16 * 1024
 class Turns:
     """The budget of a turn, and the connections that wait for a later one."""
 
-    __slots__ = ("_is_counting", "_left", "_waiting", "is_spent")
-
     def __init__(self) -> None:
         self.is_spent = False
         """True if this turn has used up its budget: data that is read now must wait."""

@@ -5,33 +5,38 @@ from __future__ import annotations
 import asyncio
 import time
 from abc import ABC, abstractmethod
-from typing import Protocol
+from operator import attrgetter
 
 
-class Connection(Protocol):
-    """A client's connection, of any interface."""
+class Connection(asyncio.Protocol, ABC):
+    """A client's connection, of any interface. A subclass that reads requests overrides all methods."""
 
     @property
     def silent_s(self) -> float:
         """The seconds since the last request; 0 if a request has begun or is being answered."""
+        return 0
 
     def check_timeouts(self, request_timeout_s: float, idle_timeout_s: float) -> None:
         """Close the connection if the client takes too long. The service calls this once a second."""
 
     def finish(self) -> bool:
         """Close the connection if it was silent since the last call, and return True if so."""
+        self.abort()
+        return True
 
     def close(self) -> None:
         """Close the connection after sending all written data."""
+        self.abort()
 
+    @abstractmethod
     def abort(self) -> None:
         """Close the connection now."""
 
 
-class ClientProtocol(asyncio.Protocol, ABC):
+class ClientProtocol(Connection):
     """The part of an interface's protocol that limits how long a client may be silent, send a request or read.
 
-    It is a :class:`Connection`. The interface says what the connection waits for.
+    The interface says what the connection waits for.
     """
 
     _transport: asyncio.Transport
@@ -99,27 +104,23 @@ class ConnectionLimit:
     """
 
     def __init__(self, connections: set[Connection], most: int, silence_s: float) -> None:
-        self._connections = connections
+        self.connections = connections
         self._most = most
         self._silence_s = silence_s
         self._again_s = 0.0
 
     def try_admit(self) -> bool:
         """Return True if one more connection may be open, having closed the most silent ones if need be."""
-        if len(self._connections) < self._most:
+        if len(self.connections) < self._most:
             return True
         now_s = time.monotonic()
         if now_s < self._again_s:
             return False
-        silent = sorted((each for each in self._connections if each.silent_s > self._silence_s), key=_silence)
+        silent = [each for each in self.connections if each.silent_s > self._silence_s]
         # It closes several at once, and searches again only after a second: a search takes a while.
-        for each in silent[-max(1, self._most // 32) :]:
-            self._connections.discard(each)
+        for each in sorted(silent, key=attrgetter("silent_s"))[-max(1, self._most // 32) :]:
+            self.connections.discard(each)
             each.abort()
         if not silent:
             self._again_s = now_s + 1.0
         return bool(silent)
-
-
-def _silence(connection: Connection) -> float:
-    return connection.silent_s

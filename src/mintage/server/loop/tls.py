@@ -16,13 +16,13 @@ import structlog
 
 from mintage.errors import ConfigError
 from mintage.server.loop.accept import Server
-from mintage.server.loop.limits import ConnectionLimit
+from mintage.server.loop.limits import Connection
 
 if TYPE_CHECKING:
     import socket
     from collections.abc import Callable, Iterator
 
-    from mintage.server.loop.limits import Connection
+    from mintage.server.loop.limits import ConnectionLimit
     from mintage.server.loop.spread import Share
 
 #: The service warns of a certificate with fewer days left.
@@ -85,9 +85,9 @@ def _as_config_error(what: str) -> Iterator[None]:
 
 
 class TlsServer(Server):
-    """A server with TLS: at most ``most`` connections are open, half open ones among them.
+    """A server with TLS.
 
-    :param connections: the connections of the interface.
+    :param limit: the limit on the connections of the interface, to which half open ones count.
     :param timeout_s: the time limit of a handshake, in seconds.
     """
 
@@ -97,14 +97,12 @@ class TlsServer(Server):
         make: Callable[[], asyncio.Protocol],
         workers: int,
         share: Share | None,
-        connections: set[Connection],
-        most: int,
+        limit: ConnectionLimit,
         context: ssl.SSLContext,
         timeout_s: float,
     ) -> None:
         super().__init__(listener, make, workers, share)
-        self._connections = connections
-        self._limit = ConnectionLimit(connections, most, timeout_s)
+        self._limit = limit
         self._context = context
         self._timeout_s = timeout_s
 
@@ -113,11 +111,14 @@ class TlsServer(Server):
             # No refusal is sent: it would need a handshake, which is the work to save.
             connection.close()
             return
-        Handshake(self._connections, self._make).begin(connection, self._context, self._timeout_s)
+        Handshake(self._limit.connections, self._make).begin(connection, self._context, self._timeout_s)
 
 
-class Handshake(asyncio.Protocol):
-    """The protocol of a connection during its handshake; the interface's own protocol then replaces it."""
+class Handshake(Connection):
+    """The protocol of a connection during its handshake, which has a time-out of its own.
+
+    The interface's own protocol then replaces it.
+    """
 
     def __init__(self, connections: set[Connection], make: Callable[[], asyncio.Protocol]) -> None:
         self._connections = connections
@@ -145,23 +146,6 @@ class Handshake(asyncio.Protocol):
         protocol = self._make()
         transport.set_protocol(protocol)
         protocol.connection_made(transport)
-
-    silent_s = 0.0
-    """Always 0, as a handshake has a time-out of its own."""
-
-    # --- as any connection ----------------------------------------------------------------------------------------
-
-    def check_timeouts(self, request_timeout_s: float, idle_timeout_s: float) -> None:
-        """Do nothing: the handshake has a time-out of its own."""
-
-    def finish(self) -> bool:
-        """End the handshake and return True: the client sent no request yet."""
-        self.abort()
-        return True
-
-    def close(self) -> None:
-        """End the handshake."""
-        self.abort()
 
     def abort(self) -> None:
         """End the handshake."""

@@ -63,7 +63,7 @@ async def work(
 ) -> None:
     """Serve until a signal, or the parent process, stops the service."""
     import_all()
-    from mintage.server.core.health import every
+    from mintage.server.core.health import check_passing, every
     from mintage.server.core.service import Service
 
     loop = asyncio.get_running_loop()
@@ -93,7 +93,7 @@ async def work(
     await asyncio.sleep(0)
     servers = listen(service, listeners, shares)
     await probing
-    service.probe.check()
+    check_passing(service.probe.failure)
     tasks = [
         asyncio.create_task(service.probe.run()),
         asyncio.create_task(every(1.0, partial(_gather, service))),
@@ -110,7 +110,7 @@ async def work(
     await drain(service, servers, hurry)
     for task in tasks:
         task.cancel()
-    service.metrics.gather(service)
+    service.gather()
     await give_all_back(service)
     stop_exporters()
     _log.info("stopped", pid=os.getpid())
@@ -131,14 +131,14 @@ def listen(
     }
     settings = service.settings
     context = tls.server_context(settings.tls_cert, settings.tls_key, settings.tls_client_ca)
-    most, timeout_s = settings.max_connections, settings.request_timeout_ms / 1000
+    timeout_s = settings.request_timeout_ms / 1000
     servers: list[Server] = []
     for name, listener in listeners.items():
         how = listener, makers[name], settings.workers, shares[name] if shares else None
         if context is None:
             servers.append(Server(*how))
         else:
-            servers.append(tls.TlsServer(*how, service.connections[name], most, context, timeout_s))
+            servers.append(tls.TlsServer(*how, service.connection_limits[name], context, timeout_s))
     return servers
 
 
@@ -169,7 +169,7 @@ class _Heap:
 
 async def _gather(service: Service) -> None:
     """Update the metrics, as another worker may be scraped."""
-    service.metrics.gather(service)
+    service.gather()
 
 
 async def _check_timeouts(service: Service) -> None:

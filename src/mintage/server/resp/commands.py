@@ -14,7 +14,7 @@ from mintage import __version__
 from mintage._core.lane import MOST_WORDS
 from mintage.errors import FieldError, MintError, RequestError
 from mintage.server.loop.budget import INTEGER
-from mintage.server.resp.replies import ArrayHead, Encoded, ProtocolError, Reply, encode, encode_error
+from mintage.server.resp.replies import Encoded, ProtocolError, Reply, encode, encode_error
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -48,8 +48,6 @@ class Command:
 
 class _Transaction:
     """The commands since MULTI, as bytes."""
-
-    __slots__ = ("commands", "count", "is_aborted")
 
     def __init__(self) -> None:
         self.commands = bytearray()
@@ -88,7 +86,7 @@ class Client:
         self._service = service
         self._session = session
         self._version = 2
-        self._caller: Caller | None = None if service.settings.has_keys else service.caller(None)
+        self._caller: Caller | None = None if service.settings.has_keys else service.keys.find(None)
         self._name = b""
         self._number = next(_numbers)
         self._transaction: _Transaction | None = None
@@ -173,7 +171,7 @@ class Client:
         self._caller = None
         self._session.admit(all=False)
         try:
-            self._caller = caller = self._service.caller(key)
+            self._caller = caller = self._service.keys.find(key)
         except RequestError as error:
             raise ProtocolError(str(error), code=error.code, prefix="WRONGPASS") from None
         self._session.admit(all=False, key=caller.name, bucket=caller.bucket)
@@ -304,7 +302,7 @@ class Client:
             message = "Transaction discarded because of previous errors."
             raise ProtocolError(message, code="request.malformed", prefix="EXECABORT")
         self._session.replay(bytes(transaction.commands))
-        return ArrayHead(transaction.count)
+        return Encoded(b"*%d\r\n" % transaction.count)  # the replies to the commands are its elements
 
     def discard(self, _: list[bytes]) -> Reply:
         """Drop the queued commands."""
@@ -378,14 +376,11 @@ def _parse_int(word: bytes, what: str) -> int:
     return int(word)
 
 
-def _arity(command: Command) -> int:
-    return command.least if command.least == command.most else -command.least
-
-
 def _row(name: bytes, command: Command) -> Reply:
     """Return the row of ``COMMAND`` for a command, with the ten elements of Redis 7."""
+    arity = command.least if command.least == command.most else -command.least
     # Its name, words, flags, places of keys (the first, the last, the step), categories, tips, keys and subcommands.
-    return [name.lower(), _arity(command), [], 0, 0, 0, [], [], [], []]
+    return [name.lower(), arity, [], 0, 0, 0, [], [], [], []]
 
 
 def _operation(words: list[bytes]) -> str:

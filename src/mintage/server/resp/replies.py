@@ -15,20 +15,13 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class ArrayHead:
-    """The beginning of an array; the replies to the next commands are its elements."""
-
-    length: int
-
-
-@dataclass(frozen=True, slots=True)
 class Encoded:
-    """A reply that is encoded already, as a long one."""
+    """A reply that is encoded already: a long one, or the beginning of one."""
 
     data: bytes
 
 
-Reply = bytes | int | None | str | ArrayHead | Encoded | list["Reply"] | dict[str, "Reply"]
+Reply = bytes | int | None | str | Encoded | list["Reply"] | dict[str, "Reply"]
 """The reply to a command: str is a status, None is RESP's null."""
 
 
@@ -51,8 +44,6 @@ def encode(reply: Reply, version: int) -> bytes:
             return b":%d\r\n" % reply
         case bytes():
             return b"$%d\r\n%s\r\n" % (len(reply), reply)
-        case ArrayHead():
-            return b"*%d\r\n" % reply.length
         case Encoded():
             return reply.data
         case dict():

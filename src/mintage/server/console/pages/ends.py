@@ -309,7 +309,7 @@ async def ends(request: Request) -> Response:
     records = await read(request, "describe", "", store.list_namespaces, "", MOST)
     pools = await read(request, "describe", "", store.list_pools, "", MOST)
     numbers = await read(request, "describe", "", count_numbers, store, fresh_s=COUNT_S)
-    layouts = service.layout_ends()
+    layouts = service.minters.ends()
     found = await asyncio.to_thread(namespace_ends, records, service.metrics.usage)
     note_marks(records, service.metrics.usage)
     full = await asyncio.to_thread(pool_ends, pools, numbers)

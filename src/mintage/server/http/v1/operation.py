@@ -194,7 +194,7 @@ class Operation:
         service: Service = request.app.state.service
         facts: Facts = request.state.facts
         facts.operation = self.name
-        caller = service.caller(token_of(request.scope["headers"]))
+        caller = service.keys.find(token_of(request.scope["headers"]))
         facts.caller = caller.name
         given = self._given(request)
         body = await read_body(request, service.settings.max_request_bytes)
