@@ -16,8 +16,8 @@ from mintage import sno
 from mintage._core import monotonic_s
 from mintage.errors import MintError
 from mintage.lease import keeper
-from mintage.lease.holder import holder
 from mintage.lease.lease_client import LeaseClient
+from mintage.process.holder import holder
 from mintage.rules import Lease
 from mintage.store import Store, open_store
 

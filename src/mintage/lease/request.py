@@ -19,11 +19,11 @@ from mintage._core import system_ns
 from mintage._core.formats import locality_node, read_pool_layout
 from mintage.errors import ArgumentError, ConfigError
 from mintage.lease import registry, snapshots
-from mintage.lease.holder import holder
 from mintage.lease.lease_client import LeaseClient
 from mintage.lease.registry.locks import LockedNode
 from mintage.lease.segment_client import SegmentClient
 from mintage.process.forks import fork_lock
+from mintage.process.holder import holder
 from mintage.protocol.url import url_text
 from mintage.store import Store, open_store
 
