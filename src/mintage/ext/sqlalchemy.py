@@ -85,7 +85,8 @@ T = TypeVar("T")
 _MYSQL: Final = ("mysql", "mariadb")
 _UUID_BYTES: Final = 16
 _TABLES: Final = frozenset(
-    f"mintage_{name}" for name in ("schema", "pool", "node", "grant", "namespace", "name", "count", "life", "existed")
+    f"mintage_{name}"
+    for name in ("schema", "pool", "node", "grant", "namespace", "run", "name", "count", "life", "existed")
 )
 """The tables and the view that a store creates in its database, of any kind of store."""
 

@@ -84,9 +84,11 @@ def _create_pool(
             )
 
 
-def _reserve(namespace: str, count: int) -> None:
+def _reserve(namespace: str, count: int, *, holder: str | None = None) -> None:
     rules.check_name(namespace, "namespace")
     rules.check_count(count)
+    if holder is not None:
+        rules.check_text(holder, "holder", 0, 200)
 
 
 def _give_back(segment: Segment, first_unused: int) -> None:
@@ -138,6 +140,12 @@ def _get_namespace(namespace: str) -> None:
     rules.check_name(namespace, "namespace")
 
 
+def _list_runs(namespace: str, before: int = rules.MAX_INTEGER, limit: int = rules.MAX_COUNT) -> None:
+    rules.check_name(namespace, "namespace")
+    rules.check_int(before, "before", 0, rules.MAX_INTEGER)
+    rules.check_int(limit, "limit", 1, rules.MAX_COUNT)
+
+
 def _list_namespaces(after: str = "", limit: int = rules.MAX_COUNT) -> None:
     _check_page(after, limit, "namespace")
 
@@ -164,6 +172,7 @@ _CHECKS: Final[dict[str, Callable[..., None]]] = {
     "list_grants": _list_grants,
     "get_pool": _get_pool,
     "get_namespace": _get_namespace,
+    "list_runs": _list_runs,
     "list_namespaces": _list_namespaces,
 }
 

@@ -124,6 +124,17 @@ CREATE TABLE IF NOT EXISTS {schema}mintage_grant (
 -- name: create_grant_index
 CREATE INDEX IF NOT EXISTS mintage_grant_until ON {schema}mintage_grant (pool, until_ms);
 
+-- name: create_run
+CREATE TABLE IF NOT EXISTS {schema}mintage_run (
+  namespace TEXT COLLATE "C",
+  first BIGINT,
+  last BIGINT NOT NULL,
+  holder TEXT NOT NULL,
+  since_ms BIGINT NOT NULL,
+  until_ms BIGINT NOT NULL,
+  PRIMARY KEY (namespace, first)
+);
+
 -- name: schema
 SELECT COALESCE(MAX(version), 0) FROM {schema}mintage_schema;
 
@@ -164,6 +175,13 @@ ON CONFLICT (pool, node, floor_ms) DO UPDATE SET until_ms = 0;
 
 -- name: may_remove_grants
 DELETE FROM {schema}mintage_grant WHERE false;
+
+-- name: may_keep_runs
+INSERT INTO {schema}mintage_run SELECT * FROM {schema}mintage_run WHERE false
+ON CONFLICT (namespace, first) DO UPDATE SET until_ms = 0;
+
+-- name: may_remove_runs
+DELETE FROM {schema}mintage_run WHERE false;
 
 -- name: count
 -- The newest name has the number of them, so a counter of an older dump goes on above it.
@@ -242,6 +260,24 @@ SELECT 1 FROM {schema}mintage_grant WHERE pool = :pool ORDER BY until_ms LIMIT 1
 SELECT {grant}
 FROM {schema}mintage_grant WHERE pool = :pool AND node = :node AND floor_ms <= :before_ms
 ORDER BY floor_ms DESC LIMIT :limit;
+
+-- name: keep_run
+-- One statement, as each is a round trip. The runs of the lowest integers are the oldest.
+WITH pruned AS (
+  DELETE FROM {schema}mintage_run WHERE namespace = :namespace AND until_ms < :ended_ms AND first <= (
+    SELECT MAX(first) FROM (
+      SELECT first FROM {schema}mintage_run WHERE namespace = :namespace ORDER BY first LIMIT :most
+    ) AS lowest
+  ) AND first <> :first
+)
+INSERT INTO {schema}mintage_run ({run}) VALUES ({run_values})
+ON CONFLICT (namespace, first) DO UPDATE
+SET last = :last, holder = :holder, since_ms = :since_ms, until_ms = :until_ms;
+
+-- name: runs
+SELECT {run}
+FROM {schema}mintage_run WHERE namespace = :namespace AND first <= :highest
+ORDER BY first DESC LIMIT :limit;
 
 -- name: count_namespaces
 SELECT GREATEST(namespaces, COALESCE((SELECT MAX(ordinal) FROM {schema}mintage_name WHERE kind = 'namespace'), 0))

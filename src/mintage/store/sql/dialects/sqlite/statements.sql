@@ -51,6 +51,22 @@ SELECT {grant}
 FROM mintage_grant WHERE pool = :pool AND node = :node AND floor_ms <= :before_ms
 ORDER BY floor_ms DESC LIMIT :limit;
 
+-- name: keep_run
+INSERT OR REPLACE INTO mintage_run ({run}) VALUES ({run_values});
+
+-- name: prune_runs
+-- Those of the lowest integers are the oldest.
+DELETE FROM mintage_run WHERE namespace = :namespace AND until_ms < :ended_ms AND first <= (
+  SELECT max(first) FROM (
+    SELECT first FROM mintage_run WHERE namespace = :namespace ORDER BY first LIMIT :most
+  ) AS lowest
+);
+
+-- name: runs
+SELECT {run}
+FROM mintage_run WHERE namespace = :namespace AND first <= :highest
+ORDER BY first DESC LIMIT :limit;
+
 -- name: incarnations
 SELECT name, serial, moved, lost, began_ms, place, created_ns FROM mintage_life ORDER BY serial;
 
