@@ -411,7 +411,7 @@ OPERATIONS: Final = (
     _list_namespaces,
     _count_namespaces,
     _find_namespace,
-    _list_runs,
     _put_namespace,
     _retire,
+    _list_runs,
 )
