@@ -15,7 +15,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from statistics import fmean, median
 
-from benchmarks.fleet.grow import LAYOUT, POOL, fill
+from benchmarks.fleet.crew import LAYOUT, POOL
+from benchmarks.fleet.grow import fill
 from benchmarks.fleet.run import cpu_s
 from benchmarks.servers import Measured, Mintage, bench
 from benchmarks.service import Client, increments, posts

@@ -45,7 +45,7 @@ HISTORY_MS: Final = 604_800_000
 MAX_HISTORY_MS: Final = 315_360_000_000
 """The longest such time: 3,650 days."""
 PRUNED: Final = 10
-"""The most past grants that one grant removes."""
+"""The most past grants that one grant removes, and the most past runs that one reservation removes."""
 GAP: Final = 10
 """The factor of the largest count ever reserved at once: so many integers a namespace skips after the server
 changed."""
@@ -271,6 +271,44 @@ class NamespaceRecord:
     """The serial before the last reservation: as a rule, the serial of the reservation before that."""
     retired: bool = False
     """True if the namespace was ended for good: its name never starts again."""
+    start: Integer = 0
+    """Its first integer; 0 also if an older version created it."""
+    run_holder: str = ""
+    """The holder of the current run, as text for people; empty if its client told none. A run is a series of
+    reservations by one holder without a gap and without another holder between them."""
+    run_first: Integer = 0
+    """The first integer of the current run."""
+    run_last: HighWater = 0
+    """Its last integer; below the first if all of it was taken back."""
+    run_since_ms: Ms = 0
+    """The store's clock at the first reservation of the current run; 0 if there is no run yet."""
+    run_until_ms: Ms = 0
+    """The store's clock at its last reservation."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunRecord:
+    """A past run of a namespace: reservations by one holder. The current run is in the :class:`NamespaceRecord`.
+
+    >>> from mintage.store import open_store
+    >>> store = open_store("memory:RunRecord")
+    >>> for holder in ("host 1", "host 1", "host 2"):
+    ...     segment = store.reserve("orders", 10, holder=holder)
+    >>> [(run.holder, run.first, run.last) for run in store.list_runs("orders")]
+    [('host 1', 1, 20)]
+    """
+
+    namespace: str
+    first: Integer
+    """The first integer of the run."""
+    last: HighWater
+    """Its last integer; below the first if all of it was taken back. A later run may begin below it."""
+    holder: str
+    """The holder, as text for people; empty if its client told none."""
+    since_ms: Ms
+    """The store's clock at the first reservation of the run."""
+    until_ms: Ms
+    """The store's clock at its last reservation."""
 
 
 # --- checks of arguments ----------------------------------------------------------------------------------------
@@ -842,7 +880,7 @@ def create_namespace(
     first = start + (offset - start) % stride
     if first > maximum:
         raise FieldError(f"maximum {maximum} is below the first integer {first}", code="field.range")
-    return NamespaceRecord(name, first - stride, maximum, stride, 0, server_id)
+    return NamespaceRecord(name, first - stride, maximum, stride, 0, server_id, start=first)
 
 
 def note_server_of_namespace(namespace: NamespaceRecord, server_id: str) -> NamespaceRecord:
@@ -954,3 +992,47 @@ def give_back(namespace: NamespaceRecord, segment: Segment, first_unused: int) -
         return None
     before = 0 if segment.serial == namespace.serial_before else namespace.serial_before
     return replace(namespace, high_water=high_water, serial=namespace.serial + 1, serial_before=before)
+
+
+# --- the history of a namespace -----------------------------------------------------------------------------------
+
+
+def note_run(
+    namespace: NamespaceRecord, segment: Segment, holder: str, store_now_ms: int
+) -> tuple[NamespaceRecord, RunRecord | None]:
+    """Return the namespace after its run has noted a reservation, and the past run to keep, if another one begins.
+
+    ``namespace`` is the record that :func:`reserve` returned with the segment. No rule of uniqueness reads a run.
+    """
+    first, before_ms = namespace.run_first, namespace.run_since_ms
+    goes_on = holder == namespace.run_holder and segment.first == namespace.run_last + namespace.stride
+    past = None
+    if not (before_ms and goes_on):
+        # A run that was taken back as a whole stays, unless the next one replaces it: it hides what lies below it.
+        if before_ms and first != segment.first:
+            past = RunRecord(
+                namespace.name, first, namespace.run_last, namespace.run_holder, before_ms, namespace.run_until_ms
+            )
+        first, before_ms = segment.first, store_now_ms
+    return replace(
+        namespace,
+        run_holder=holder,
+        run_first=first,
+        run_last=segment.last,
+        run_since_ms=before_ms,
+        run_until_ms=max(before_ms, store_now_ms),
+    ), past
+
+
+def shorten_run(namespace: NamespaceRecord) -> NamespaceRecord:
+    """Return the namespace after its run has noted a tail that :func:`give_back` took back.
+
+    The tail may reach below the current run, into past ones. Then the current one is empty, and begins at the next
+    integer.
+    """
+    following = namespace.high_water + namespace.stride
+    return replace(
+        namespace,
+        run_first=min(namespace.run_first, following),
+        run_last=min(namespace.run_last, namespace.high_water),
+    )

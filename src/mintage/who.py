@@ -1,4 +1,4 @@
-"""Find the process that minted an ID, in the records of a store.
+"""Find the process that minted an ID, or that reserved an integer, in the records of a store.
 
 A generator with a lease writes a node number and a time into each ID. The store knows who had the number at that time:
 its record has the last holder, and the history of grants has those before. So the answer needs no log of IDs.
@@ -31,10 +31,10 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from mintage.formats.anatomy import Anatomy
-    from mintage.rules import GrantRecord, NodeRecord, PoolRecord
+    from mintage.rules import GrantRecord, NamespaceRecord, NodeRecord, PoolRecord, RunRecord
     from mintage.store import Store
 
-__all__ = ["Finding", "who"]
+__all__ = ["Finding", "IntegerFinding", "who", "who_reserved"]
 
 State: TypeAlias = Literal["held", "forgotten", "late", "free", "no lease", "unknown pool"]
 """The answer in a word. A holder is known; the history does not reach back; the holder got the number only after the
@@ -133,6 +133,139 @@ def who(id: object, store: str | Store | None = None) -> list[Finding]:
 def _opened(store: str | Store | None) -> AbstractContextManager[Store]:
     chosen = choose_store(store)
     return registry.reader() if chosen is None else nullcontext(chosen)
+
+
+# --- integers -----------------------------------------------------------------------------------------------------
+
+IntegerState: TypeAlias = Literal["held", "unknown", "forgotten", "free", "unknown namespace"]
+"""The answer in a word. A holder is known; it told no name; the history does not reach back; nobody is known to have
+reserved it; the store has no such namespace.
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IntegerFinding:
+    """The answer to the question which process reserved an integer of a namespace.
+
+    >>> import os
+    >>> from mintage import Sequence, open_store
+    >>> store = open_store("memory:IntegerFinding")
+    >>> with Sequence("orders", store) as orders:
+    ...     finding = who_reserved("orders", orders.next(), store)
+    >>> finding.state, finding.first, finding.holder.pid == os.getpid()
+    ('held', 1, True)
+    """
+
+    namespace: str
+    integer: int
+    state: IntegerState
+    sentence: str
+    """The answer for people."""
+    holder: Holder | None = None
+    """The process that reserved it. That of a service gave it to a client."""
+    first: int | None = None
+    """The first integer of the run: of all that the holder reserved with no other holder between."""
+    last: int | None = None
+    since_ms: int | None = None
+    """The store's clock when the holder reserved the first integers of the run."""
+    until_ms: int | None = None
+    """The store's clock when it reserved the last ones."""
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return a dict for JSON: integers that may exceed JSON's numbers become strings."""
+        texts = {name: None if (value := getattr(self, name)) is None else str(value) for name in _INTEGERS}
+        return {**asdict(self), **texts, "holder": self.holder and self.holder.as_dict()}
+
+
+_INTEGERS: Final = ("integer", "first", "last")
+
+
+def who_reserved(namespace: str, integer: int, store: str | Store | None = None) -> IntegerFinding:
+    """Return which process reserved an integer of a namespace, and when.
+
+    >>> from mintage import open_store
+    >>> store = open_store("memory:who_reserved")
+    >>> segment = store.reserve("orders", 10, holder="host 1")
+    >>> who_reserved("orders", 7, store).holder.host, who_reserved("orders", 11, store).state
+    ('host 1', 'free')
+
+    :param integer: 0 to 2^63 - 1.
+    :param store: as of :func:`who`.
+    :raises ConfigError: ``config.name``, ``config.store``, ``config.driver``, ``config.home``.
+    :raises ArgumentError: ``argument.type``.
+    :raises FieldError: ``field.range``.
+    :raises StoreError: as the store's verbs.
+    """
+    rules.check_int(integer, "value", 0, rules.MAX_INTEGER)
+    with _opened(store) as opened:
+        # The record first: the run that a reservation in between ends is among the past ones then.
+        record = opened.get_namespace(namespace)
+        if record is None:
+            sentence = f"The store has no namespace {namespace}."
+            return IntegerFinding(namespace=namespace, integer=integer, state="unknown namespace", sentence=sentence)
+        current = _run_of(record)
+        run: RunRecord | None = current
+        if integer < current.first and integer <= record.high_water:
+            run = next(iter(opened.list_runs(namespace, integer, 1)), None)
+    return _of_run(record, run, integer)
+
+
+def _run_of(record: NamespaceRecord) -> RunRecord:
+    """Return the current run of a namespace; one above all its integers if there is none."""
+    first = record.run_first if record.run_since_ms else record.high_water + record.stride
+    return rules.RunRecord(
+        record.name, first, record.run_last, record.run_holder, record.run_since_ms, record.run_until_ms
+    )
+
+
+def _of_run(record: NamespaceRecord, run: RunRecord | None, integer: int) -> IntegerFinding:
+    """Return the answer; ``run`` is the last one that begins at the integer or before, or ``None``."""
+    facts: dict[str, Any] = {"namespace": record.name, "integer": integer}
+    if why := _never(record, integer):
+        return IntegerFinding(**facts, state="free", sentence=why)
+    if run is None:
+        sentence = f"The history of namespace {record.name} does not reach back to this integer: "
+        sentence += (
+            f"it keeps past holders for {rules.HISTORY_MS // 86_400_000} days at most, and some stores fewer."
+            if record.run_since_ms
+            else "it has none yet, as an older mintage reserved it, or nobody did."
+        )
+        return IntegerFinding(**facts, state="forgotten", sentence=sentence)
+    if integer > run.last:
+        sentence = (
+            f"Nobody is known to have reserved it. Namespace {record.name} skipped it, as its floor was raised or its "
+            "server changed; or an older mintage reserved it, or the store refused to keep the holder."
+        )
+        return IntegerFinding(**facts, state="free", sentence=sentence)
+    facts |= {"first": run.first, "last": run.last, "since_ms": run.since_ms, "until_ms": run.until_ms}
+    when = f"at {_moment(run.since_ms)}"
+    if run.until_ms > run.since_ms:
+        when = f"between {_moment(run.since_ms)} and {_moment(run.until_ms)}"
+    row = f"{when}, within {run.first} to {run.last}"
+    if not run.holder:
+        sentence = f"Reserved {row}, by a client that did not name itself."
+        return IntegerFinding(**facts, state="unknown", sentence=sentence)
+    holder = Holder.parse(run.holder)
+    return IntegerFinding(**facts, state="held", sentence=f"Reserved by {holder.words}, {row}.", holder=holder)
+
+
+def _never(record: NamespaceRecord, integer: int) -> str:
+    """Return the reason why the store cannot have reserved an integer; empty if it can."""
+    if (integer - record.high_water) % record.stride:
+        return (
+            f"Namespace {record.name} does not have it: its integers are {record.high_water % record.stride} modulo "
+            f"{record.stride}."
+        )
+    if integer > record.maximum:
+        return f"Namespace {record.name} does not have it: its maximum is {record.maximum}."
+    if integer < record.start:
+        return f"Nobody reserved it in this store, where namespace {record.name} begins at {record.start}."
+    if integer > record.high_water:
+        return (
+            f"Nobody has it: namespace {record.name} has not reserved it, or took it back. The last integer that it "
+            f"reserved is {record.high_water}."
+        )
+    return ""
 
 
 # --- IDs ----------------------------------------------------------------------------------------------------------

@@ -337,8 +337,8 @@ def test_block_of_unknown_arrival_is_not_used(database: str, redis: Redis) -> No
         redis.ask("DEL", "mintage:{block:n}")
         reserve = pair.inner.reserve
 
-        def reserve_and_lose_the_reply(namespace: str, count: int) -> Segment:
-            segment: Segment = reserve(namespace, count)
+        def reserve_and_lose_the_reply(namespace: str, count: int, **options: str | None) -> Segment:
+            segment: Segment = reserve(namespace, count, **options)
             if count > 10:
                 proxy.cut()
             return segment
@@ -481,8 +481,8 @@ def test_block_from_before_a_raised_floor_does_not_arrive_late(
 ) -> None:
     reserve = store.inner.reserve
 
-    def reserve_and_dawdle(namespace: str, count: int) -> Segment:
-        segment: Segment = reserve(namespace, count)
+    def reserve_and_dawdle(namespace: str, count: int, **options: str | None) -> Segment:
+        segment: Segment = reserve(namespace, count, **options)
         with open_store(f"{database}&cache={redis.url}") as neighbour:
             neighbour.raise_floor("n", 5000)
         if forgets:

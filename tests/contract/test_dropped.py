@@ -23,9 +23,10 @@ from mintage.rules import CLOCK_LIMIT_MS, CLOCK_MARGIN_MS, GAP, HISTORY_MS, SPAN
 from mintage.store import new_token, open_store
 from mintage.store.sql.base import Database
 from mintage.store.sql.statements import migrations
+from mintage.who import who_reserved
 from tests.helpers.outcomes import eventually
 from tests.helpers.sql_servers import Server, account, administer, refusal_text
-from tests.helpers.stores import acquire, prepare
+from tests.helpers.stores import RUN_COLUMNS, acquire, prepare
 from tests.servers import MariaDB, MySQL, PostgreSQL
 
 if TYPE_CHECKING:
@@ -34,6 +35,11 @@ if TYPE_CHECKING:
     from mintage.store import Store
 
 RECORDS = ["pool", "node", "namespace"]
+RUNS_AWAY = (
+    "DROP TABLE mintage_run",
+    f"ALTER TABLE mintage_namespace {', '.join(f'DROP COLUMN {column}' for column in RUN_COLUMNS)}",
+)
+"""The steps that take away the tables and columns of the last version of the schema."""
 QUARANTINE_MS = SPAN_MS + CLOCK_LIMIT_MS + CLOCK_MARGIN_MS
 
 
@@ -309,6 +315,25 @@ def test_missing_table_of_past_grants_is_created_again(
     assert store.describe().warnings == ()
 
 
+def test_missing_table_of_past_runs_is_created_again(server: Server, store: Database) -> None:
+    for name in ("one", "two"):
+        store.reserve("n", 1, holder=name)
+    administer(server, "DROP TABLE mintage_run")
+    assert "creates it again" in warnings(store)
+    assert "creates it again" in refusal_text(lambda: store.list_runs("n"))
+    assert [store.reserve("n", 1, holder=name).first for name in ("two", "three", "four")] == [3, 4, 5]
+    assert [run.holder for run in store.list_runs("n")] == ["three", "two"]
+    assert store.describe().warnings == ()
+
+
+def test_account_that_may_create_no_table_reserves_without_runs(server: Server, store: Database) -> None:
+    store.reserve("n", 1, holder="one")
+    with account(server) as url, open_store(url) as clerk:
+        administer(server, "DROP TABLE mintage_run")
+        assert [clerk.reserve("n", 1, holder=name).first for name in ("two", "three", "three")] == [2, 3, 4]
+        assert "the table of past runs cannot be used" in warnings(clerk)
+
+
 @pytest.mark.parametrize("how", ["TRUNCATE TABLE", "DELETE FROM"])
 def test_emptied_table_of_pools_is_noticed(server: Server, store: Database, how: str) -> None:
     acquire(store, nodes=range(9))
@@ -574,11 +599,11 @@ def test_upgrade_of_the_tables_skips_nothing(postgresql: PostgreSQL) -> None:
         store.reserve("n", 100)
         # As the second version left them.
         postgresql.sql(
-            "DELETE FROM mintage_schema WHERE version > 2; DROP TABLE mintage_name, mintage_grant;"
+            "DELETE FROM mintage_schema WHERE version > 2; DROP TABLE mintage_name, mintage_grant, mintage_run;"
             "ALTER TABLE mintage_schema DROP life;"
             "ALTER TABLE mintage_pool DROP history_ms, DROP history_from_ms, DROP first_node, DROP last_node;"
             "ALTER TABLE mintage_node DROP since_ms;"
-            + "".join(f"ALTER TABLE mintage_{kind} DROP xact;" for kind in RECORDS)
+            f"{RUNS_AWAY[1]};" + "".join(f"ALTER TABLE mintage_{kind} DROP xact;" for kind in RECORDS)
         )
         identity = store.describe().identity
         assert "older version" in warnings(store)
@@ -591,7 +616,7 @@ def test_upgrade_of_the_tables_skips_nothing(postgresql: PostgreSQL) -> None:
         assert (store.describe().identity, warnings(store)) == (identity, "")
 
 
-SHARES_AWAY = ("ALTER TABLE mintage_pool DROP COLUMN first_node, DROP COLUMN last_node",)
+SHARES_AWAY = (*RUNS_AWAY, "ALTER TABLE mintage_pool DROP COLUMN first_node, DROP COLUMN last_node")
 HISTORY_AWAY = (
     *SHARES_AWAY,
     "DROP TABLE mintage_grant",
@@ -615,7 +640,7 @@ def take_away(server: Server, versions: int, steps: Iterable[str]) -> None:
 
 
 def take_history_away(server: Server) -> None:
-    take_away(server, 2, HISTORY_AWAY)
+    take_away(server, 3, HISTORY_AWAY)
 
 
 def test_upgrade_to_shares_keeps_the_server_and_the_history(server: Server) -> None:
@@ -625,7 +650,7 @@ def test_upgrade_to_shares_keeps_the_server_and_the_history(server: Server) -> N
         acquire(older, nodes=range(1), holder="you")
         lease = acquire(older, nodes=range(1, 2))
         [known] = older.list_pools()
-    take_away(server, 1, SHARES_AWAY)
+    take_away(server, 2, SHARES_AWAY)
     with open_store(server.url) as store:
         assert "older version" in warnings(store)
         assert replace(store.list_pools()[0], identity=known.identity) == known
@@ -635,6 +660,21 @@ def test_upgrade_to_shares_keeps_the_server_and_the_history(server: Server) -> N
         pool = store.create_pool("p", layout="test", nodes=range(2, 9))
         assert (pool.changes, pool.share, pool.history_ms) == (0, range(2, 9), HISTORY_MS + 1)
         assert acquire(store, nodes=range(9)).node == 2
+        assert warnings(store) == ""
+
+
+def test_upgrade_to_runs_keeps_the_server_and_skips_nothing(server: Server) -> None:
+    with open_store(server.url) as older:
+        for name in ("one", "two"):
+            older.reserve("n", 10, holder=name)
+    take_away(server, 1, RUNS_AWAY)
+    with open_store(server.url) as store:
+        assert "older version" in warnings(store)
+        assert (list(store.list_runs("n")), who_reserved("n", 20, store).state) == ([], "forgotten")
+        assert store.reserve("n", 10, holder="three").first == 21
+        assert store.reserve("n", 10, holder="four").first == 31
+        assert [run.holder for run in store.list_runs("n")] == ["three"]
+        assert who_reserved("n", 20, store).state == "forgotten"
         assert warnings(store) == ""
 
 
@@ -711,9 +751,10 @@ def test_write_only_account_waits_for_the_new_schema(server: Server, store: Data
         if not isinstance(server, MariaDB):
             # Rights on the tables of a schema do not extend to new ones.
             assert "mintage_name" in refusal_text(lambda: clerk.reserve("new", 1))
-            administer(server, "GRANT SELECT, INSERT, UPDATE ON mintage_name, mintage_grant TO clerk")
+            administer(server, "GRANT SELECT, INSERT, UPDATE ON mintage_name, mintage_grant, mintage_run TO clerk")
         assert "DELETE on mintage_grant" in warnings(clerk)
-        administer(server, "GRANT DELETE ON mintage_grant TO clerk")
+        for table in ("grant", "run"):
+            administer(server, f"GRANT DELETE ON mintage_{table} TO clerk")
         assert clerk.reserve("new", 1).first == 1
         assert acquire(clerk, "q").node == 0
         assert clerk.describe().warnings == ()

@@ -19,7 +19,7 @@ import pytest
 from mintage.errors import ConfigError, LeaseError, StoreError
 from mintage.rules import GAP, HISTORY_MS
 from mintage.store import PAGE, new_token, open_store
-from mintage.store.etcd import SHARED_S
+from mintage.store.etcd import RUNS_MS, SHARED_S
 from tests.helpers.outcomes import code_of, eventually
 from tests.helpers.sql_servers import refusal_text
 from tests.helpers.stores import acquire
@@ -314,6 +314,21 @@ def test_past_grants_end_with_a_lease_that_processes_share(etcd: Etcd) -> None:
         assert list(store.list_grants("p", 0)) == []
         use(store, "four", "five")
         assert [grant.holder for grant in store.list_grants("p", 0)] == ["four", "three"]
+
+
+def test_past_runs_end_with_a_lease_of_a_day(etcd: Etcd) -> None:
+    with open_store(etcd.url) as store:
+        for name in ("one", "two", "three"):
+            store.reserve("n", 10, holder=name)
+        key, end = (b64encode(text).decode() for text in (b"mintage/run/n/", b"mintage/run/n0"))
+        pairs = etcd.call("/v3/kv/range", {"key": key, "range_end": end})["kvs"]
+        [lease] = {pair["lease"] for pair in pairs}
+        ttl = int(etcd.call("/v3/lease/timetolive", {"ID": lease})["grantedTTL"])
+        assert RUNS_MS // 1000 <= ttl <= RUNS_MS // 1000 + SHARED_S
+        etcd.call("/v3/lease/revoke", {"ID": lease})
+        assert list(store.list_runs("n")) == []
+        assert store.reserve("n", 10, holder="four").first == 31
+        assert [run.holder for run in store.list_runs("n")] == ["three"]
 
 
 def test_past_grants_that_outlived_their_pool_block_no_number(etcd: Etcd) -> None:

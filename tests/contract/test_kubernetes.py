@@ -18,7 +18,17 @@ from mintage.errors import StoreError
 from mintage.rules import GAP, NamespaceRecord, NodeRecord, PoolRecord
 from mintage.store import Store, new_token, open_store
 from mintage.store import kubernetes as kubernetes_store
-from mintage.store.kubernetes import ANCHOR, FINALIZER, GRANTS, INCARNATION, MOST_GRANTS, PROBED, RECORD, object_name
+from mintage.store.kubernetes import (
+    ANCHOR,
+    FINALIZER,
+    GRANTS,
+    INCARNATION,
+    MOST_GRANTS,
+    PROBED,
+    RECORD,
+    RUNS,
+    object_name,
+)
 from tests.contract.clients import overlaps
 from tests.helpers.outcomes import code_of, eventually, refusal
 from tests.helpers.stores import acquire
@@ -157,6 +167,24 @@ def test_number_keeps_its_last_hundred_grants(kubernetes: Kubernetes, store: Sto
     assert len(grants) == MOST_GRANTS
     assert grants[0].holder == "first"
     assert grants[-1].floor_ms == kept[-2][0]
+
+
+def test_namespace_keeps_its_last_hundred_runs(kubernetes: Kubernetes, store: Store) -> None:
+    store.reserve("n", 1_000, holder="first")
+    now = store.now_ms()
+    kept = [[at, at, "🐙" * 200, now, now] for at in range(MOST_GRANTS + 1, 1, -1)]
+    changed = {RUNS: json.dumps(kept, ensure_ascii=False)}
+    kubernetes.api.call("PATCH", f"{LEASES}/mintage.namespace.n", {"metadata": {"annotations": changed}})
+    store.reserve("n", 1, holder="🐙" * 200)
+    assert len(store.list_runs("n")) == MOST_GRANTS
+
+
+@pytest.mark.parametrize("wrong", ["no", "[[1]]", "[[1, 2, 3, 4]]", "7", "null"])
+def test_damaged_runs_make_no_reservation_fail(kubernetes: Kubernetes, store: Store, wrong: str) -> None:
+    store.reserve("n", 1, holder="one")
+    kubernetes.api.call("PATCH", f"{LEASES}/mintage.namespace.n", {"metadata": {"annotations": {RUNS: wrong}}})
+    assert store.reserve("n", 1, holder="two").first == 2
+    assert [run.holder for run in store.list_runs("n")] == ["one"]
 
 
 @pytest.mark.parametrize("wrong", ["no", "[[1]]", "[[1, 2, 3, 4]]", "7", "null"])

@@ -31,7 +31,7 @@ MEANT_TO_SCAN: Final = {
 """The statements of the restoration of a store, and of an upgrade of its tables."""
 WITHOUT_RECORDS: Final = {
     *("missing", "schemas", "describe", "lock_schema", "has_history", "keep_history", "create_schema"),
-    *("create_grant", "create_grant_index", "cluster", "member", "join"),
+    *("create_grant", "create_grant_index", "create_run", "cluster", "member", "join"),
 }
 """The statements that use the catalogue of the database only, or create tables."""
 SMALL: Final = {"mintage_schema", "mintage_life", "mintage_count"}
@@ -39,11 +39,13 @@ SMALL: Final = {"mintage_schema", "mintage_life", "mintage_count"}
 OWN: Final = ("mintage_", "used", "after", "next")
 """The beginnings of the names of tables of mintage, and of their aliases."""
 
-FILL: Final = """
+FILL: Final = f"""
     INSERT INTO mintage_pool SELECT 'p' || n, 'test', 'x', 30000, 0, 0, false, 0, 1000, 1, 0, 9 FROM numbers;
     INSERT INTO mintage_node SELECT 'p' || n % 10, n, 0, n, 30000, 'x', 't', 'h', 0, 0, 1 FROM numbers;
     INSERT INTO mintage_grant SELECT 'p' || n % 10, n, 1, n, 1, 'h' FROM numbers;
-    INSERT INTO mintage_namespace SELECT 'n' || n, 10, 1000000, 1, 10, 'x', 0, 1, 0, false FROM numbers;
+    INSERT INTO mintage_namespace ({", ".join(columns(NamespaceRecord))})
+    SELECT 'n' || n, 10, 1000000, 1, 10, 'x', 0, 1, 0, false, 1, 'h', 1, 10, 1, 1 FROM numbers;
+    INSERT INTO mintage_run SELECT 'n' || n % 10, n, n, 'h', 1, n FROM numbers;
 """
 NAMES: Final = """
     INSERT INTO mintage_name SELECT 'pool', 'p' || n, n FROM numbers;
@@ -57,7 +59,8 @@ def given() -> dict[str, Any]:
     texts = {"name": "n777", "pool": "p1", "layout": "test", "identity": "x", "token": "t", "holder": "h", "life": "x"}
     texts |= {"before": "x", "after": "y"}
     numbers = {"node": 777, "first": 0, "stop": 65_536, "limit": 100, "version": 999}
-    numbers |= {"before_ms": 999, "ended_ms": 999, "most": 10}
+    numbers |= {"before_ms": 999, "ended_ms": 999, "most": 10, "last": 9, "until_ms": 9, "highest": 99}
+    texts |= {"namespace": "n1", "run_holder": "h"}
     return {**dict.fromkeys(names, 1), "history_lost": False, "retired": False, **texts, **numbers}
 
 
@@ -103,7 +106,8 @@ def test_mysql_finds_records_by_an_index(request: pytest.FixtureRequest, kind: s
     digits = ", ".join(f"({digit}) AS t{at}" for at in range(4))
     columnar = "SELECT t0.d + 10 * t1.d + 100 * t2.d + 1000 * t3.d + 1 AS n FROM "
     fill(server, columnar + digits)
-    administer(server, "ANALYZE TABLE mintage_pool, mintage_node, mintage_grant, mintage_namespace, mintage_name")
+    tables = ("pool", "node", "grant", "namespace", "name", "run")
+    administer(server, f"ANALYZE TABLE {', '.join(f'mintage_{each}' for each in tables)}")
     with closing(
         pymysql.connect(
             host=url.host, port=url.port(3306), user=url.user, password=url.password or "", database=url.path

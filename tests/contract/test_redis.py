@@ -27,6 +27,7 @@ from mintage.rules import (
     NamespaceRecord,
     NodeRecord,
     PoolRecord,
+    RunRecord,
     Segment,
 )
 from mintage.store import Store, new_token, open_store
@@ -818,24 +819,37 @@ def test_scripts_compute_segments_as_the_rules_do(
     texts = [
         text for field, value in values.items() for text in (field, f"{value:d}" if field == "retired" else str(value))
     ]
-    ask("DEL", "mintage:{namespace:n}")
+    ask("DEL", "mintage:{namespace:n}", "mintage:{namespace:n}:runs")
     ask("HSET", "mintage:{namespace:n}", *texts)
     record = rules.note_server_of_namespace(record, identity)
+    runs: dict[int, RunRecord] = {}
+
+    def timeless(record: NamespaceRecord) -> NamespaceRecord:
+        return replace(record, run_since_ms=0, run_until_ms=0)
+
+    def check() -> None:
+        assert list(map(timeless, store.list_namespaces())) == [timeless(record)]
+        kept = [(run.first, run.last, run.holder) for run in store.list_runs("n")]
+        assert kept == [(first, runs[first].last, runs[first].holder) for first in sorted(runs, reverse=True)]
 
     def give_back(record: NamespaceRecord, segment: Segment, first_unused: int) -> NamespaceRecord:
         given_back = rules.give_back(record, segment, first_unused)
         assert store.give_back(segment, first_unused) is (given_back is not None)
-        return given_back or record
+        return record if given_back is None else rules.shorten_run(given_back)
 
     held = []
-    for count, is_held in counts:
+    for at, (count, is_held) in enumerate(counts):
+        holder = f"host {at // 2}"
         try:
             record, expected = rules.reserve(record, count)
         except GenerationError:
             with pytest.raises(GenerationError):
                 store.reserve("n", count)
             break
-        assert store.reserve("n", count) == expected
+        assert store.reserve("n", count, holder=holder) == expected
+        record, past = rules.note_run(record, expected, holder, 1)
+        runs |= {past.first: past} if past is not None else {}
+        check()
         if is_held:
             held.append(expected)
         else:
@@ -845,10 +859,10 @@ def test_scripts_compute_segments_as_the_rules_do(
     # The second to last segment is known once the last was taken back completely.
     for segment in reversed(held):
         record = give_back(record, segment, segment.first)
-        assert store.list_namespaces() == [record]
+        check()
     record = rules.raise_floor(record, floor)
-    assert store.raise_floor("n", floor) == record
-    assert store.list_namespaces() == [record]
+    assert timeless(store.raise_floor("n", floor)) == timeless(record)
+    check()
 
 
 # --- leases, by the server and by the rules -------------------------------------------------------------------------

@@ -34,7 +34,7 @@ def move(postgresql: PostgreSQL) -> None:
         "CREATE SCHEMA ids AUTHORIZATION mintage; ALTER VIEW mintage_existed SET SCHEMA ids; "
         + "".join(
             f"ALTER TABLE mintage_{kind} SET SCHEMA ids;"
-            for kind in ("schema", "pool", "node", "grant", "namespace", "name")
+            for kind in ("schema", "pool", "node", "grant", "namespace", "name", "run")
         )
     )
 
@@ -120,7 +120,9 @@ def test_dropped_tables_are_noticed_in_a_schema_too(postgresql: PostgreSQL, url:
         store.reserve("n", 10)
         postgresql.sql(
             "DROP TABLE "
-            + ", ".join(f"ids.mintage_{kind}" for kind in ("schema", "pool", "node", "grant", "namespace", "name"))
+            + ", ".join(
+                f"ids.mintage_{kind}" for kind in ("schema", "pool", "node", "grant", "namespace", "name", "run")
+            )
         )
         assert "has lost namespaces" in refusal_text(lambda: store.reserve("n", 1))
         [said] = store.describe().warnings
@@ -135,7 +137,7 @@ def test_account_with_the_least_rights_is_enough(postgresql: PostgreSQL, url: st
         prepare(store)
     rights = (
         "GRANT USAGE ON SCHEMA ids TO clerk; GRANT SELECT, INSERT, UPDATE ON ALL TABLES IN SCHEMA ids TO clerk;"
-        "GRANT DELETE ON ids.mintage_grant TO clerk;"
+        "GRANT DELETE ON ids.mintage_grant, ids.mintage_run TO clerk;"
     )
     with role(postgresql, "clerk", rights) as clerks, open_store(clerks) as clerk:
         assert clerk.reserve("n", 1).first == 1

@@ -18,7 +18,7 @@ import pytest
 
 from mintage import rules
 from mintage.errors import ConfigError, LeaseError, MintError, StoreError
-from mintage.rules import CLOCK_LIMIT_MS, GAP, SPAN_MS, Lease, NamespaceRecord, NodeRecord, PoolRecord, Segment
+from mintage.rules import CLOCK_LIMIT_MS, GAP, PRUNED, SPAN_MS, Lease, NamespaceRecord, NodeRecord, PoolRecord, Segment
 from mintage.store import Store, new_token, open_store
 from mintage.store.idalloc import MARGIN, import_idalloc, read_idalloc_hashes, read_idalloc_table
 from mintage.store.ledger import FORGOTTEN
@@ -392,6 +392,37 @@ def test_grant_of_a_used_number_writes_one_row_more_and_nothing_else_does(
     assert writes(grant) == ["update_node"]
 
 
+def test_only_a_change_of_the_holder_writes_a_row_of_history(store: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+    rows = Records.rows
+
+    def counted(self: Records, statement: str, /, **values: object) -> Sequence[Any]:
+        asked.append(statement)
+        return rows(self, statement, **values)
+
+    def statements(holder: str) -> list[str]:
+        asked.clear()
+        store.reserve("n", 1, holder=holder)
+        return asked
+
+    store.reserve("n", 1, holder="one")
+    monkeypatch.setattr(Records, "rows", counted)
+    before = ["get_namespace", "update_namespace"]
+    assert statements("one") == before
+    own = ["keep_run"] if store.dialect == "postgresql" else ["prune_runs", "keep_run"]
+    assert statements("two") == before + own
+    assert statements("two") == before
+
+
+def test_old_runs_are_removed_a_few_at_a_time(server: Server, store: Database) -> None:
+    store.reserve("n", 1_000, holder="one")
+    rows = ", ".join(f"('n', {first}, {first}, 'x', 0, 0)" for first in range(100, 100 + PRUNED + 3))
+    administer(server, f"INSERT INTO mintage_run VALUES {rows}")
+    for count, name in ((3 + 1, "two"), (2, "three"), (3, "four")):
+        store.reserve("n", 1, holder=name)
+        assert len(store.list_runs("n")) == count
+
+
 def test_long_history_is_removed_in_steps(server: Server, store: Database) -> None:
     for _ in range(2):
         store.release(acquire(store, nodes=range(1)), used_until_ms=store.now_ms() - 10)
@@ -525,7 +556,8 @@ def test_missing_right_is_reported_at_once(postgresql: PostgreSQL, table: str, r
 
 
 @pytest.mark.parametrize("right", ["INSERT", "UPDATE", "DELETE"])
-def test_missing_right_for_past_grants_is_a_warning(server: Server, store: Database, right: str) -> None:
+@pytest.mark.parametrize("kind", ["grant", "run"])
+def test_missing_right_for_the_history_is_a_warning(server: Server, store: Database, kind: str, right: str) -> None:
     store.prepare()
     with account(server) as url, open_store(url) as clerk:
         assert clerk.describe().warnings == ()
@@ -533,12 +565,20 @@ def test_missing_right_for_past_grants_is_a_warning(server: Server, store: Datab
             administer(server, "REVOKE SELECT, INSERT, UPDATE ON mintage.* FROM clerk")
             for table in ("pool", "node", "namespace", "schema", "life", "name", "existed"):
                 administer(server, f"GRANT SELECT, INSERT, UPDATE ON mintage_{table} TO clerk")
-            administer(server, "GRANT SELECT, INSERT, UPDATE ON mintage_grant TO clerk")
-        administer(server, f"REVOKE {right} ON mintage_grant FROM clerk")
+            for table in ("grant", "run"):
+                administer(server, f"GRANT SELECT, INSERT, UPDATE ON mintage_{table} TO clerk")
+        administer(server, f"REVOKE {right} ON mintage_{kind} FROM clerk")
         clerk.close()
         [said] = clerk.describe().warnings
+        assert said.startswith(f"the table of past {kind}s cannot be used")
         assert "DELETE on mintage_grant" in said
-        assert clerk.reserve("n", 1).first == 1
+        assert [clerk.reserve("n", 1, holder=name).first for name in ("one", "two", "three")] == [1, 2, 3]
+        assert len(store.list_runs("n")) == (0 if kind == "run" else 2)
+        administer(server, f"GRANT {right} ON mintage_{kind} TO clerk")
+        clerk.close()
+        assert clerk.describe().warnings == ()
+        clerk.reserve("n", 1, holder="four")
+        assert [run.holder for run in store.list_runs("n")][:1] == ["three"]
 
 
 def test_two_roles_with_a_schema_each_have_separate_stores(postgresql: PostgreSQL) -> None:

@@ -25,10 +25,11 @@ from mintage.store import new_token, open_store
 from mintage.store.sql.statements import migrations
 from mintage.store.sqlite import marks
 from mintage.store.sqlite.store import SqliteStore
+from mintage.who import who_reserved
 from tests.contract.clients import NAMESPACE, POOL, overlaps
 from tests.helpers import file_copies
 from tests.helpers.outcomes import code_of, eventually
-from tests.helpers.stores import acquire
+from tests.helpers.stores import RUN_COLUMNS, acquire
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -227,7 +228,7 @@ def test_database_of_an_application_can_hold_the_records(store: SqliteStore, pat
         tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
     assert tables == {
         "orders",
-        *(f"mintage_{name}" for name in ("pool", "node", "grant", "namespace", "life", "count")),
+        *(f"mintage_{name}" for name in ("pool", "node", "grant", "namespace", "run", "life", "count")),
     }
 
 
@@ -1014,17 +1015,21 @@ def test_file_of_schema_version_1_still_works(path: Path) -> None:
         assert store.describe().identity == identity
 
 
-@pytest.mark.parametrize("version", [2, 3, 4])
+@pytest.mark.parametrize("version", [2, 3, 4, 5])
 def test_verbs_that_read_leave_a_file_of_an_older_schema_as_it_is(store: SqliteStore, path: Path, version: int) -> None:
     store.reserve("n", 10)
     store.release(acquire(store, nodes=range(1)), used_until_ms=store.now_ms() - 10)
     lease = acquire(store, nodes=range(1))
     expected = list(store.list_pools()), list(store.list_leases("p")), list(store.list_grants("p", 0))
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
-        connection.executescript("""
-            ALTER TABLE mintage_pool DROP COLUMN first_node;
-            ALTER TABLE mintage_pool DROP COLUMN last_node;
-        """)
+        connection.executescript("DROP TABLE mintage_run;")
+        for column in RUN_COLUMNS:
+            connection.execute(f"ALTER TABLE mintage_namespace DROP COLUMN {column}")
+        if version < 5:
+            connection.executescript("""
+                ALTER TABLE mintage_pool DROP COLUMN first_node;
+                ALTER TABLE mintage_pool DROP COLUMN last_node;
+            """)
         if version < 4:
             connection.executescript("""
                 DROP TABLE mintage_grant;
@@ -1046,12 +1051,15 @@ def test_verbs_that_read_leave_a_file_of_an_older_schema_as_it_is(store: SqliteS
     [namespace] = store.list_namespaces()
     assert (store.list_pools(), store.list_leases("p"), list(store.list_grants("p", 0))) == expected
     assert (store.get_pool("p"), store.get_namespace("n")) == (expected[0][0], namespace)
+    assert (list(store.list_runs("n")), who_reserved("n", 1, store).state) == ([], "forgotten")
     assert store.count_namespaces() == 1
     assert abs(store.now_ms() - time.time_ns() // 1_000_000) < BOUND_S * 1000
     with closing(sqlite3.connect(path)) as connection:
         assert list(connection.iterdump()) == dump
         assert connection.execute("PRAGMA user_version").fetchone() == (version,)
-    assert store.reserve("n", 1).first == 11
+    assert store.reserve("n", 1, holder="me").first == 11
+    assert who_reserved("n", 10, store).state == "forgotten"
+    assert who_reserved("n", 11, store).state == "held"
     assert store.extend(lease, now_ms=store.now_ms(), next_token=new_token()).node == lease.node
     assert (store.describe().identity, store.describe().warnings) == (described.identity, ())
 

@@ -149,17 +149,17 @@ class AnswersTwice(Broken):
             last = self._leases[pool] = super().acquire(pool, **asked)
         return last
 
-    def reserve(self, namespace: str, count: int) -> Segment:
+    def reserve(self, namespace: str, count: int, *, holder: str | None = None) -> Segment:
         last = self._segments.get(namespace)
         if last is None or len(last) > count or jitter.uniform(0, 1) > RARELY:
-            last = self._segments[namespace] = super().reserve(namespace, count)
+            last = self._segments[namespace] = super().reserve(namespace, count, holder=holder)
         return last
 
 
 class Refuses(Broken):
     """It leases node numbers, and refuses to reserve."""
 
-    def reserve(self, namespace: str, count: int) -> Segment:
+    def reserve(self, namespace: str, count: int, *, holder: str | None = None) -> Segment:
         raise StoreError("the account may not reserve", code="store.refused")
 
 

@@ -43,7 +43,7 @@ def refusal_text(call: Callable[[], object], code: str = "store.refused") -> str
 
 @contextmanager
 def account(server: Server) -> Iterator[str]:
-    """Create an account that may read and write existing tables, and remove past grants; return its URL."""
+    """Create an account that may read and write existing tables, and remove history; return its URL."""
     if isinstance(server, MariaDB):
         make = "CREATE USER clerk IDENTIFIED BY 'x'; GRANT SELECT, INSERT, UPDATE ON mintage.* TO clerk;"
         drop = "DROP USER clerk"
@@ -52,8 +52,9 @@ def account(server: Server) -> Iterator[str]:
             CREATE ROLE clerk LOGIN PASSWORD 'x'; GRANT USAGE ON SCHEMA public TO clerk;
             GRANT SELECT, INSERT, UPDATE ON ALL TABLES IN SCHEMA public TO clerk;"""
         drop = "DROP OWNED BY clerk; DROP ROLE clerk"
-    if administer(server, "SELECT 1 FROM information_schema.tables WHERE table_name = 'mintage_grant'"):
-        make += "GRANT DELETE ON mintage_grant TO clerk;"
+    for table in ("mintage_grant", "mintage_run"):
+        if administer(server, f"SELECT 1 FROM information_schema.tables WHERE table_name = '{table}'"):
+            make += f"GRANT DELETE ON {table} TO clerk;"
     scheme, _, rest = server.url.partition("://")
     with setting(server, make, drop):
         yield f"{scheme}://clerk:x@{rest.rpartition('@')[2]}"

@@ -11,6 +11,10 @@ if TYPE_CHECKING:
     from mintage.store import Store
 
 
+RUN_COLUMNS = ("start", "run_holder", "run_first", "run_last", "run_since_ms", "run_until_ms")
+"""The columns of a namespace that the schema got with its past runs."""
+
+
 def prepare(store: Store) -> None:
     """Create the tables or the file of a store."""
     assert isinstance(store, Ledger)

@@ -20,7 +20,7 @@ from mintage import locality, sno, snowflake, uuid
 from mintage.errors import LeaseError, MintError
 from mintage.formats.catalogue import LAYOUTS, read_pool_layout, write_layout
 from mintage.formats.kinds import KINDS
-from mintage.lease.holder import holder
+from mintage.process.holder import holder
 from mintage.store import open_store
 
 PROCESSES: Final = 50

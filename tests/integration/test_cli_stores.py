@@ -600,6 +600,31 @@ def test_who_reports_a_store_that_is_away(shell: Shell) -> None:
     assert done.stdout == ""
 
 
+def test_who_names_the_process_that_reserved_an_integer(shell: Shell) -> None:
+    with open_store(shell.url) as store:
+        for name in ("far:4711:1700000000:1:0.1.0", "", "\x1b[31mred"):
+            store.reserve("orders", 10, holder=name)
+    printed = shell.output("who", "orders", "7")
+    assert printed.startswith("orders 7\n")
+    assert "Reserved by process 4711 on far, started 2023-11-14 22:13:20 UTC, mintage 0.1.0, at 2" in printed
+    assert re.search(r"(?m)^  integers +1 to 10$", printed)
+    [report] = shell.facts("who", "orders", "7")
+    assert (report["state"], report["integer"], report["holder"]["host"]) == ("held", "7", "far")
+    assert "by a client that did not name itself" in shell.output("who", "orders", "11")
+    assert "\x1b" not in shell.output("who", "orders", "21")
+    assert "The last integer that it reserved is 30." in shell.output("who", "orders", "31")
+
+
+def test_who_takes_a_word_that_is_no_id_for_a_namespace(shell: Shell) -> None:
+    assert "The store has no namespace invoices." in shell.output("who", "invoices", "7")
+    with open_store(shell.url) as store:
+        store.reserve("2024", 1, holder="one")
+    assert "Reserved by one" in shell.output("who", "2024", "1")
+    printed = shell.output("who", "2025", "175928847299117063")
+    assert printed.startswith("2025\n")
+    assert "175928847299117063\n" in printed
+
+
 def test_who_without_a_store_asks_the_registry_of_the_machine(shell: Shell) -> None:
     script = "from mintage import snowflake; print(snowflake.new())"
     env = {key: value for key, value in shell.env.items() if key != "MINTAGE_STORE"}

@@ -74,6 +74,9 @@ PATHS: Final = (
     "/v1/sequences/matrix:unknown",
     "/v1/ids/ulid",
     "/v1/inspect/01ARZ3NDEKTSV4RRFFQ69G5FAV",
+    "/v1/sequences/matrix/runs",
+    "/v1/who/01ARZ3NDEKTSV4RRFFQ69G5FAV",
+    "/v1/who/matrix/7",
     "/v1/pools",
     "/v1/pools/matrix",
     "/v1/pools/matrix/leases/0/grants",
@@ -166,6 +169,17 @@ def operations() -> Iterator[Ask]:
         yield Ask("POST", f"/v1/sequences/made:{verb}?count=40")
         yield Ask("POST", f"/v1/sequences/made:{verb}?count=40")
         yield Ask("POST", f"/v1/sequences/matrix:{verb}")
+    for at, holder in enumerate(("web-1:4242", "%F0%9F%90%99" * 200, "x" * 201, "%00", "%FF", "", "x" * 2401)):
+        yield Ask("POST", f"/v1/sequences/held{at}:reserve?count=10", b"", (f"Holder: {holder}",))
+        yield Ask("GET", f"/v1/sequences/held{at}")
+    yield Ask("POST", "/v1/sequences/held0:reserve?count=10")
+    for query in ("", "before=11", "before=0", "before=-1", "before=x", f"before={2**63}", "limit=1", "limit=0", "x=1"):
+        yield Ask("GET", f"/v1/sequences/held0/runs?{query}")
+    for integer in ("1", "11", "21", "-1", "x", f"{2**63}", ""):
+        yield Ask("GET", f"/v1/who/held0/{integer}")
+    yield Ask("GET", "/v1/who/never/1")
+    yield Ask("GET", "/v1/who/-a/1")
+    yield Ask("GET", "/v1/who/held0/1?x=1")
     tail: dict[str, object] = {"first": "1", "last": "1000", "first_unused": "900", "serial": 1}
     for junk in JUNK:
         yield Ask("POST", "/v1/sequences/reserved:give-back", junk)
@@ -547,11 +561,13 @@ _MASKS: Final = [
         r"\$2\r\nid\r\n:\d+": "$2\r\nid\r\n:N",
         r"is -?\d+ ms (ahead|behind)": r"is N ms \1",
         r"\$\d+\r\n# Server": "$N\r\n# Server",
+        r"\bat \d{4}-\d\d-\d\dT[\d:.]+Z": "at TIME",
         re.escape(__version__): "VERSION",
     }.items()
 ]
 #: The keeper fetches segments ahead, so the records of namespaces that are in use change at any time.
-_LEVELS: Final = re.compile(r'"(high_water|largest|serial|serial_before)":"?-?\d+"?')
+_LEVELS: Final = re.compile(r'"(high_water|largest|serial|serial_before|run_first|run_last)":"?-?\d+"?')
+_RUN: Final = re.compile(r'"run_(holder|since_ms|until_ms)":("[^"]*"|\w+)')
 
 
 def mask(text: str) -> str:
@@ -576,6 +592,7 @@ def _body(ask: Ask, kind: str, body: bytes) -> str:
         return "\n".join(line for line in text.splitlines() if line.startswith("# "))
     if ask.target.startswith("/v1/sequences") and (ask.method != "PUT" or b"floor" in ask.body):
         text = _LEVELS.sub(r'"\1":N', text)
+        text = text if "/held" in ask.target else _RUN.sub(r'"run_\1":N', text)
     return _short(re.sub(r'("scheme":"\w+","ids":)\[.*\]', r"\1[...]", text))
 
 

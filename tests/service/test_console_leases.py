@@ -243,6 +243,13 @@ def test_text_that_is_no_id_is_shown_as_text(console: Console, id: str) -> None:
     assert "\u202e" not in text_of(page)
 
 
+def test_integer_leads_to_the_process_that_reserved_it(console: Console) -> None:
+    console.store.reserve("who.orders", 10, holder="web-1:4711:1700000000:1:0.1.0")
+    text = text_of(console.get("who", id="who.orders 7"))
+    assert re.search(r"held : Reserved by process 4711 on web-1, started .*, within 1 to 10\.", text)
+    assert "has no namespace" in text_of(console.get("who", id="who.nothing 7"))
+
+
 def test_page_without_an_id_asks_for_one(console: Console) -> None:
     page = console.get("who")
     assert 'name="id"' in page.text

@@ -222,8 +222,8 @@ class VirtualStore(MemoryStore):
         self._world.gives_back()
         super().release(lease, used_until_ms=used_until_ms)
 
-    def reserve(self, namespace: str, count: int) -> Segment:
-        segment = super().reserve(namespace, count)
+    def reserve(self, namespace: str, count: int, **_: Any) -> Segment:
+        segment = super().reserve(namespace, count, holder=str(self._world.current.serial))
         self._world.note("reserves", namespace, segment)
         answer = self._garbled(segment)
         if answer is segment and self._world.current.keeper.is_at_work:

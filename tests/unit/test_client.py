@@ -157,6 +157,14 @@ GRANT: dict[str, object] = {
     "since_ms": 1,
     "holder": "me",
 }
+RUN: dict[str, object] = {
+    "namespace": "n",
+    "first": "1",
+    "last": "9",
+    "holder": "me",
+    "since_ms": 1,
+    "until_ms": 2,
+}
 STORE: dict[str, object] = {
     "url": "sqlite:",
     "promise": "host",
@@ -184,6 +192,7 @@ VERBS: dict[str, tuple[Callable[[Store], object], object, bool]] = {
     "list_pools": (lambda store: store.list_pools(), {"pools": [POOL]}, True),
     "list_leases": (lambda store: store.list_leases("p"), {"leases": [NODE]}, True),
     "list_grants": (lambda store: store.list_grants("p", 3), {"grants": [GRANT]}, True),
+    "list_runs": (lambda store: store.list_runs("n"), {"runs": [RUN]}, True),
     "get_pool": (lambda store: store.get_pool("p"), {"pools": [POOL]}, True),
     "list_namespaces": (lambda store: store.list_namespaces(), {"sequences": [NAMESPACE]}, True),
     "describe": (lambda store: store.describe(), STORE, True),

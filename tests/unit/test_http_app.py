@@ -219,7 +219,7 @@ def test_alloc_reports_other_errors_with_status_200() -> None:
 class Away(MemoryStore):
     """A store that stops answering."""
 
-    def reserve(self, namespace: str, count: int) -> Segment:
+    def reserve(self, namespace: str, count: int, *, holder: str | None = None) -> Segment:
         raise StoreError("away", code="store.unavailable", retry_after_ms=1500)
 
     def get_namespace(self, namespace: str) -> NamespaceRecord | None:
@@ -341,9 +341,9 @@ class Slow(MemoryStore):
         super().__init__()
         self.may = threading.Event()
 
-    def reserve(self, namespace: str, count: int) -> Segment:
+    def reserve(self, namespace: str, count: int, *, holder: str | None = None) -> Segment:
         self.may.wait()
-        return super().reserve(namespace, count)
+        return super().reserve(namespace, count, holder=holder)
 
 
 def test_first_use_ends_at_max_wait_ms_and_the_next_one_is_served() -> None:

@@ -761,7 +761,7 @@ def namespaces(draw: st.DrawFn) -> NamespaceRecord:
 
 
 def test_namespace_begins_at_1_with_nothing_reserved() -> None:
-    assert create_namespace("n", "here") == NamespaceRecord("n", 0, MAX_INTEGER, 1, 0, "here")
+    assert create_namespace("n", "here") == NamespaceRecord("n", 0, MAX_INTEGER, 1, 0, "here", start=1)
 
 
 def test_namespace_may_have_one_integer() -> None:

@@ -8,15 +8,16 @@ from typing import Any
 import pytest
 
 from mintage.protocol.records import ADDED, read, to_json
-from mintage.rules import HISTORY_MS, GrantRecord, NamespaceRecord, NodeRecord, PoolRecord
+from mintage.rules import HISTORY_MS, GrantRecord, NamespaceRecord, NodeRecord, PoolRecord, RunRecord
 
 POOL = PoolRecord("p", "test", "here", 30_000, 1, 2, True, 3, 4, 5)
 NODE = NodeRecord("p", 7, 1, 2, 30_000, "here", "token", None, 4, 5, 6)
 GRANT = GrantRecord("p", 7, 1, 2, 3, "me")
-NAMESPACE = NamespaceRecord("n", -1, 2**63 - 1, 1, 1, "here")
+NAMESPACE = NamespaceRecord("n", -1, 2**63 - 1, 1, 1, "here", run_holder="me", run_since_ms=7)
+RUN = RunRecord("n", 1, 2**63 - 1, "me", 3, 4)
 
 
-@pytest.mark.parametrize("record", [POOL, NODE, GRANT, NAMESPACE], ids=lambda record: type(record).__name__)
+@pytest.mark.parametrize("record", [POOL, NODE, GRANT, NAMESPACE, RUN], ids=lambda record: type(record).__name__)
 def test_record_is_read_from_its_members_of_json(record: Any) -> None:
     assert read(type(record), to_json(record)) == record
 
@@ -27,6 +28,9 @@ def test_record_of_an_older_version_has_the_defaults_of_new_fields() -> None:
     assert read(PoolRecord, older) == replace(POOL, history_ms=HISTORY_MS, history_from_ms=0)
     older = {name: value for name, value in to_json(NODE).items() if name not in ADDED}
     assert read(NodeRecord, older) == replace(NODE, since_ms=0)
+    older = {name: value for name, value in to_json(NAMESPACE).items() if name not in ADDED}
+    assert len(older) == 10
+    assert read(NamespaceRecord, older) == replace(NAMESPACE, run_holder="", run_since_ms=0)
 
 
 @pytest.mark.parametrize("name", ["floor_ms", "quarantine_until_ms", "changes", "history_lost"])

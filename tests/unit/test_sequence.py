@@ -348,11 +348,11 @@ def test_store_with_small_segments_is_asked_for_half_each_time(least: int) -> No
     asked: list[int] = []
 
     class Sparing(MemoryStore):
-        def reserve(self, namespace: str, count: int) -> Segment:
+        def reserve(self, namespace: str, count: int, *, holder: str | None = None) -> Segment:
             asked.append(count)
             if count > least:
                 raise FieldError(f"{count} is more than {least}", code="field.range")
-            return super().reserve(namespace, count)
+            return super().reserve(namespace, count, holder=holder)
 
     supply, pool = supplied(Sparing(), min_step=16)
     supply.request(1, lambda: None)
@@ -578,7 +578,7 @@ def test_segment_answered_to_a_parent_is_not_used_by_its_child(tmp_path: Path) -
         return segment
 
     def use() -> list[int]:
-        store.reserve = forking  # type: ignore[method-assign]
+        store.reserve = forking  # type: ignore[assignment, method-assign]
         segment = supply.reserve(5)
         return [segment.first, segment.last]
 
@@ -630,8 +630,8 @@ class Slow(MemoryStore):
         super().__init__()
         self.asked, self.go = threading.Event(), threading.Event()
 
-    def reserve(self, namespace: str, count: int) -> Segment:
-        segment = super().reserve(namespace, count)
+    def reserve(self, namespace: str, count: int, *, holder: str | None = None) -> Segment:
+        segment = super().reserve(namespace, count, holder=holder)
         if segment.first > 1:
             self.asked.set()
             assert self.go.wait(60)

@@ -38,10 +38,10 @@ class Moody(MemoryStore):
 
     error: str = ""
 
-    def reserve(self, namespace: str, count: int) -> Segment:
+    def reserve(self, namespace: str, count: int, *, holder: str | None = None) -> Segment:
         if self.error:
             raise StoreError("it does not", code=self.error)
-        return super().reserve(namespace, count)
+        return super().reserve(namespace, count, holder=holder)
 
 
 class Tried:

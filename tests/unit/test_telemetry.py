@@ -117,8 +117,8 @@ def test_argument_that_is_refused_before_the_store_is_no_span(traces: Traces) ->
 
 def test_wrapper_of_a_store_adds_no_span(traces: Traces) -> None:
     class Own(Forwarding):
-        def reserve(self, namespace: str, count: int) -> Segment:
-            segment: Segment = super().reserve(namespace, count)
+        def reserve(self, namespace: str, count: int, *, holder: str | None = None) -> Segment:
+            segment: Segment = super().reserve(namespace, count, holder=holder)
             return segment
 
     Own(MemoryStore()).reserve("orders", 10)

@@ -8,25 +8,27 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from mintage import cuid2, locality, nanoid, sno, snowflake, ulid, uuid
 from mintage.errors import ParseError
 from mintage.formats.catalogue import LAYOUTS, write_layout
 from mintage.formats.kinds import KINDS
 from mintage.lease import Holder, registry
-from mintage.lease.holder import holder
+from mintage.process.holder import holder
 from mintage.rules import HISTORY_MS
 from mintage.store import Forwarding, open_store
 from mintage.store.memory import MemoryStore
 from mintage.testing import ManualClock
-from mintage.who import Finding, who
+from mintage.who import Finding, who, who_reserved
 from tests.helpers.outcomes import code_of
 from tests.helpers.processes import in_child
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from mintage.rules import Lease
+    from mintage.rules import Lease, Segment
     from mintage.store import Store
 
 MS = 10**6
@@ -403,3 +405,70 @@ def test_text_of_a_holder_is_parsed(text: str, expected: tuple[object, ...]) -> 
 
 def test_start_of_a_process_outside_all_years_is_unknown() -> None:
     assert Holder.parse("a:1:" + "9" * 18 + ":3").started is None
+
+
+# --- integers -----------------------------------------------------------------------------------------------------
+
+RESERVING = st.one_of(
+    st.tuples(st.just("reserve"), st.integers(1, 4), st.sampled_from(["one", "two", ""])),
+    st.tuples(st.just("give_back"), st.integers(0, 2), st.integers(0, 4)),
+    st.tuples(st.just("raise_floor"), st.integers(0, 60)),
+    st.tuples(st.just("change_server")),
+)
+
+
+@given(start=st.integers(0, 9), stride=st.integers(1, 3), steps=st.lists(RESERVING, max_size=30))
+def test_last_process_that_reserved_an_integer_is_named(start: int, stride: int, steps: list[tuple[Any, ...]]) -> None:
+    store = MemoryStore()
+    store.create_namespace("n", start=start, stride=stride)
+    segments: list[Segment] = []
+    holders: dict[int, str] = {}
+    begun = 10**9  # what was skipped before the first reservation is not known
+    for step in steps:
+        match step:
+            case ("reserve", count, name):
+                segments.append(store.reserve("n", count, holder=name))
+                begun = min(begun, segments[-1].first)
+                holders |= dict.fromkeys(segments[-1].as_range(), name)
+            case ("give_back", at, used) if at < len(segments):
+                given = segments[-1 - at]
+                first = given.first + used * stride
+                if store.give_back(given, first):
+                    record = store.get_namespace("n")
+                    assert record is not None
+                    holders = {integer: name for integer, name in holders.items() if integer <= record.high_water}
+            case ("raise_floor", value):
+                store.raise_floor("n", value)
+            case ("change_server",):
+                store._records.identity += "'"
+    last = max([*holders, 60]) + 9
+    for integer in range(last):
+        found = who_reserved("n", integer, store)
+        name = holders.get(integer)
+        state = "free" if name is None else "held" if name else "unknown"
+        assert (found.state, found.holder and found.holder.text) == (state, name or None) or (
+            integer < begun and found.state == "forgotten"
+        ), integer
+
+
+def test_answer_for_an_integer_says_when_and_within_what() -> None:
+    now = 1_700_000_000_000
+    store = MemoryStore(clock=lambda: now)
+    store.reserve("n", 10, holder=process(1))
+    found = who_reserved("n", 3, store)
+    assert found.sentence.endswith(", at 2023-11-14T22:13:20Z, within 1 to 10.")
+    now += 1_000
+    store.reserve("n", 10, holder=process(1))
+    found = who_reserved("n", 3, store)
+    assert found.sentence.endswith(", between 2023-11-14T22:13:20Z and 2023-11-14T22:13:21Z, within 1 to 20.")
+    assert found.holder == Holder.parse(process(1))
+    assert (found.as_dict()["integer"], found.as_dict()["last"], found.as_dict()["since_ms"]) == (
+        "3",
+        "20",
+        now - 1_000,
+    )
+
+
+@pytest.mark.parametrize(("integer", "code"), [(-1, "field.range"), (2**63, "field.range"), ("1", "argument.type")])
+def test_wrong_integer_is_refused(integer: Any, code: str) -> None:
+    assert code_of(lambda: who_reserved("n", integer, MemoryStore())) == code

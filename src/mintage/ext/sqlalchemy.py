@@ -84,7 +84,8 @@ __all__ = [
 T = TypeVar("T")
 _MYSQL: Final = ("mysql", "mariadb")
 _TABLES: Final = frozenset(
-    f"mintage_{name}" for name in ("schema", "pool", "node", "grant", "namespace", "name", "count", "life", "existed")
+    f"mintage_{name}"
+    for name in ("schema", "pool", "node", "grant", "namespace", "run", "name", "count", "life", "existed")
 )
 """The tables and the view that a store creates in its database, of any kind of store."""
 

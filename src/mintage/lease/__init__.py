@@ -5,6 +5,6 @@ releases leases for this process.
 """
 
 from mintage.lease.holder import Holder
-from mintage.rules import GrantRecord, Lease, NamespaceRecord, NodeRecord, PoolRecord, Segment
+from mintage.rules import GrantRecord, Lease, NamespaceRecord, NodeRecord, PoolRecord, RunRecord, Segment
 
-__all__ = ["GrantRecord", "Holder", "Lease", "NamespaceRecord", "NodeRecord", "PoolRecord", "Segment"]
+__all__ = ["GrantRecord", "Holder", "Lease", "NamespaceRecord", "NodeRecord", "PoolRecord", "RunRecord", "Segment"]

@@ -1,22 +1,16 @@
-"""The holder of a lease: a text for people that names a process, and its parts."""
+"""The parts of the text that names a holder: :mod:`mintage.process.holder` writes it."""
 
 from __future__ import annotations
 
-import os
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Final
 
 from mintage import rules
-from mintage._core import generation
-from mintage.installation import VERSION
-from mintage.platform.machine import host_name, started_s
+from mintage.process.holder import LONGEST_HOST
 
 if TYPE_CHECKING:
     from datetime import datetime
 
-#: Longer names are cut, so that services accept them.
-_LONGEST_HOST: Final = 128
-_LONGEST_VERSION: Final = 24
 _OF_VERSIONS: Final = rules.ALPHANUMERIC | {*".+"}
 _END_OF_9999_S: Final = 253_402_300_799
 
@@ -68,7 +62,7 @@ class Holder:
         (True, False)
         """
         # Another program may write the host and a process id alone.
-        return host[:_LONGEST_HOST] in {self.host, self.host.rpartition(":")[0]}
+        return host[:LONGEST_HOST] in {self.host, self.host.rpartition(":")[0]}
 
     @property
     def words(self) -> str:
@@ -95,9 +89,3 @@ def _utc(seconds: int) -> datetime | None:
     from datetime import UTC, datetime
 
     return datetime.fromtimestamp(seconds, UTC) if 0 < seconds <= _END_OF_9999_S else None
-
-
-def holder() -> str:
-    """Return the text of this process as a holder: host, process id, start in Unix seconds, generation, version."""
-    host, version = host_name()[:_LONGEST_HOST], VERSION[:_LONGEST_VERSION]
-    return f"{host}:{os.getpid()}:{started_s()}:{generation()}:{version}"

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from mintage._core import monotonic_s
 from mintage.errors import ConfigError, LeaseError, MintError, StoreError
-from mintage.lease.holder import holder
 from mintage.lease.keeper import Task
+from mintage.process.holder import holder
 from mintage.rules import MAX_INTEGER, Lease, merge_ranges, nodes_text
 from mintage.store import new_token
 

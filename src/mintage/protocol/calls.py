@@ -13,11 +13,12 @@ import json
 import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, TypeVar
-from urllib.parse import urlencode
+from urllib.parse import quote, urlencode
 
 from mintage import telemetry
 from mintage._core import monotonic_s
 from mintage.errors import CATALOGUE, ConfigError, GenerationError, MintError, RequestError, StoreError, TransientError
+from mintage.process.holder import holder as this_process
 from mintage.protocol.members import AnswerError, Members
 from mintage.protocol.options import AUTHORITIES, CERTIFICATE, CERTIFICATE_KEY, option, read_options, timeout
 from mintage.rules import LATEST_MS, MAX_STRIDE, NamespaceRecord, Segment, check_name
@@ -73,6 +74,8 @@ class Call(Generic[T]):
     body: Mapping[str, object] | None = None
     token: str = field(default="", repr=False)
     """The token of a lease."""
+    holder: str = ""
+    """The text that names who reserves. It is a header, as a service of an older version refuses other parameters."""
     is_repeatable: bool = True
     """True if the request may be sent twice: a lost answer leaves a gap at most."""
     most_bytes: int = 65_536
@@ -205,6 +208,8 @@ class ServiceProtocol:
             headers["Authorization"] = f"Bearer {self._key}"
         if call.token:
             headers["Lease-Token"] = call.token
+        if call.holder:
+            headers["Holder"] = quote(call.holder, safe=":")
         telemetry.inject(headers)
         content = None
         if call.body is not None:
@@ -283,8 +288,11 @@ def closed() -> GenerationError:
 # --- calls that the store and the clients share -------------------------------------------------------------------
 
 
-def reserve(namespace: str, count: int) -> Call[Segment]:
-    """Return the call that reserves a segment. If its answer is lost, the integers are a gap."""
+def reserve(namespace: str, count: int, holder: str | None = None) -> Call[Segment]:
+    """Return the call that reserves a segment. If its answer is lost, the integers are a gap.
+
+    :param holder: the text that names the holder; ``None``: this process.
+    """
     check_name(namespace, "namespace")
 
     def read(answer: Answer) -> Segment:
@@ -302,7 +310,8 @@ def reserve(namespace: str, count: int) -> Call[Segment]:
             raise AnswerError(f"is no segment of {length} integers")
         return segment
 
-    return Call("POST", f"/v1/sequences/{namespace}:reserve", read, query={"count": count})
+    named = this_process() if holder is None else holder
+    return Call("POST", f"/v1/sequences/{namespace}:reserve", read, query={"count": count}, holder=named)
 
 
 def describe_namespace(namespace: str) -> Call[NamespaceRecord]:

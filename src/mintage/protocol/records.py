@@ -16,29 +16,37 @@ from mintage.rules import (
     NamespaceRecord,
     NodeRecord,
     PoolRecord,
+    RunRecord,
     is_number,
 )
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    R = TypeVar("R", PoolRecord, NodeRecord, GrantRecord, NamespaceRecord)
+    R = TypeVar("R", PoolRecord, NodeRecord, GrantRecord, NamespaceRecord, RunRecord)
 
-Record = PoolRecord | NodeRecord | GrantRecord | NamespaceRecord
+Record = PoolRecord | NodeRecord | GrantRecord | NamespaceRecord | RunRecord
 
 KEYS: Final[dict[type[Record], tuple[str, ...]]] = {
     PoolRecord: ("name",),
     NodeRecord: ("pool", "node"),
     GrantRecord: ("pool", "node", "floor_ms"),
     NamespaceRecord: ("name",),
+    RunRecord: ("namespace", "first"),
 }
 """The fields of the key of each kind of record."""
-ADDED: Final[dict[str, int]] = {
+ADDED: Final[dict[str, int | str]] = {
     "history_ms": HISTORY_MS,
     "history_from_ms": 0,
     "since_ms": 0,
     "first_node": ALL_NODES[0],
     "last_node": ALL_NODES[-1],
+    "start": 0,
+    "run_holder": "",
+    "run_first": 0,
+    "run_last": 0,
+    "run_since_ms": 0,
+    "run_until_ms": 0,
 }
 """The fields that records of an older version lack, with the value that stands for a missing one."""
 LONGEST: Final = 4096
@@ -49,7 +57,7 @@ _DIGITS: Final = 19
 
 
 def name_of(kind: type[Record]) -> str:
-    """Return ``pool``, ``node``, ``grant`` or ``namespace``."""
+    """Return ``pool``, ``node``, ``grant``, ``namespace`` or ``run``."""
     return kind.__name__.removesuffix("Record").lower()
 
 

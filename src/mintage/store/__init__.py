@@ -16,7 +16,7 @@ from mintage._core import kernel_random
 from mintage.errors import ConfigError, GenerationError
 from mintage.installation import missing_module
 from mintage.protocol.url import StoreUrl
-from mintage.rules import CLOCK_LIMIT_MS, LATEST_MS, MAX_COUNT, SPAN_MS
+from mintage.rules import CLOCK_LIMIT_MS, LATEST_MS, MAX_COUNT, MAX_INTEGER, SPAN_MS
 from mintage.store.checks import guard
 from mintage.telemetry import trace_verbs
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from mintage.protocol.records import R
-    from mintage.rules import GrantRecord, Lease, NamespaceRecord, NodeRecord, PoolRecord, Segment
+    from mintage.rules import GrantRecord, Lease, NamespaceRecord, NodeRecord, PoolRecord, RunRecord, Segment
 
 __all__ = ["Description", "Forwarding", "Store", "all_or_nothing", "new_token", "open_store"]
 
@@ -183,8 +183,10 @@ class Store(ABC):
         """
 
     @abstractmethod
-    def reserve(self, namespace: str, count: int) -> Segment:
+    def reserve(self, namespace: str, count: int, *, holder: str | None = None) -> Segment:
         """Reserve the next ``count`` integers, or all that are left. Create the namespace if it does not exist.
+
+        ``holder`` is text for people, at most 200 characters, for :meth:`list_runs`; ``None`` names this process.
 
         :raises GenerationError: ``namespace.exhausted``, ``namespace.retired``.
         :raises FieldError: ``field.range``: ``count`` is outside 1 to 2^31 - 1.
@@ -293,6 +295,18 @@ class Store(ABC):
         """
 
     @abstractmethod
+    def list_runs(self, namespace: str, before: int = MAX_INTEGER, limit: int = MAX_COUNT) -> Sequence[RunRecord]:
+        """Return the past runs of a namespace that begin at or before the integer ``before``, the highest first.
+
+        A run is a series of reservations by one holder. The current run is not among them: :meth:`get_namespace` has
+        it. To find who reserved an integer, read that one first, so that no run is missed that the next one replaces
+        meanwhile. A namespace keeps past runs for 7 days after their last reservation, some stores fewer.
+
+        :raises ConfigError: ``config.name``.
+        :raises FieldError: ``field.range``.
+        """
+
+    @abstractmethod
     def list_namespaces(self, after: str = "", limit: int = MAX_COUNT) -> Sequence[NamespaceRecord]:
         """Return the records of the first ``limit`` namespaces whose names sort after ``after``, by name.
 
@@ -387,8 +401,8 @@ class Forwarding(Store):
 
     >>> from mintage.lease import Segment
     >>> class Printing(Forwarding):
-    ...     def reserve(self, namespace: str, count: int) -> Segment:
-    ...         segment = super().reserve(namespace, count)
+    ...     def reserve(self, namespace: str, count: int, **options: str | None) -> Segment:
+    ...         segment = super().reserve(namespace, count, **options)
     ...         print(f"{namespace}: reserved {segment.first} to {segment.last}")
     ...         return segment
     >>> with Printing(open_store("memory:Forwarding")) as store:
@@ -415,6 +429,7 @@ class Forwarding(Store):
     list_grants = _forwarded("list_grants")
     get_pool = _forwarded("get_pool")
     get_namespace = _forwarded("get_namespace")
+    list_runs = _forwarded("list_runs")
     list_namespaces = _forwarded("list_namespaces")
     count_namespaces = _forwarded("count_namespaces")
     describe = _forwarded("describe")

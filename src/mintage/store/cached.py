@@ -109,28 +109,30 @@ class CachedStore(Forwarding):
         self.is_ascending = False
         self.url = url
         self._cache = Scripts(cache)
+        self._holder_of_blocks = f"a client of the cache {cache}"[:200].encode(errors="replace").decode()
         self._database_id: str | None = None
         self._away_until_s = 0.0
 
     # --- segments -------------------------------------------------------------------------------------------------
 
-    def reserve(self, namespace: str, count: int) -> Segment:
-        """Reserve the next integers of a namespace."""
+    def reserve(self, namespace: str, count: int, *, holder: str | None = None) -> Segment:
+        """Reserve the next integers of a namespace. The database knows who reserves there, but not who cuts a block."""
         database_id = self._database_id or self._identify_database()
         match self._ask("cut", namespace, database_id, count=count):
             case Cut(segment):
                 return segment
             case NeedBlock(token):
-                return self._reserve_block(namespace, count, token, database_id)
+                return self._reserve_block(namespace, count, token, database_id, holder)
             case Reply.RETIRED:
                 raise rules.retired_error(namespace)
             case _:
-                return self.inner.reserve(namespace, count)
+                return self.inner.reserve(namespace, count, holder=holder)
 
-    def _reserve_block(self, namespace: str, count: int, token: str, database_id: str) -> Segment:
+    def _reserve_block(self, namespace: str, count: int, token: str, database_id: str, holder: str | None) -> Segment:
         """Reserve a block in the database, send it to the cache, and return its first segment."""
         try:
-            block = self.inner.reserve(namespace, min(count * self._segments, rules.MAX_COUNT))
+            size = min(count * self._segments, rules.MAX_COUNT)
+            block = self.inner.reserve(namespace, size, holder=self._holder_of_blocks)
         except GenerationError:
             remainder = self._ask("cut_remainder", namespace, database_id, count=count)
             if not isinstance(remainder, Cut):
@@ -154,7 +156,7 @@ class CachedStore(Forwarding):
                 return segment
             case Reply.AWAY:
                 # The block may have arrived, so never use it.
-                return self.inner.reserve(namespace, count)
+                return self.inner.reserve(namespace, count, holder=holder)
             case _:
                 return self._keep(block, count)
 

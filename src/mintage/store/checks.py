@@ -40,6 +40,7 @@ _ARGUMENTS: Final[dict[str, tuple[Callable[..., None], tuple[Any, ...]]]] = {
     "segment": (rules.check_segment, ()),
     "first_unused": (rules.check_int, ("first_unused",)),
     "value": (rules.check_int, ("value", 0, rules.MAX_INTEGER)),
+    "before": (rules.check_int, ("before", 0, rules.MAX_INTEGER)),
     "before_ms": (rules.check_int, ("before_ms", 0, LATEST_MS)),
     "limit": (rules.check_int, ("limit", 1, rules.MAX_COUNT)),
 }

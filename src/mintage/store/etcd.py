@@ -11,7 +11,7 @@ import bisect
 import json
 import threading
 from base64 import b64decode, b64encode
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Final, cast
 
@@ -21,7 +21,7 @@ from mintage._core import sha1
 from mintage.errors import ConfigError, StoreError
 from mintage.protocol.options import AUTHORITIES, CERTIFICATE, CERTIFICATE_KEY, option, read_options, timeout
 from mintage.protocol.records import columns, key_of, name_of, read
-from mintage.rules import MAX_COUNT, GrantRecord, NamespaceRecord, NodeRecord
+from mintage.rules import MAX_COUNT, GrantRecord, NamespaceRecord, NodeRecord, RunRecord
 from mintage.store import LATEST_FLOOR_MS, LOST_HISTORY, PAGE, Description
 from mintage.store.date import date_ms
 from mintage.store.ledger import ConflictError, Ledger, ServerIdentity, Transaction
@@ -45,6 +45,8 @@ SHARED_S: Final = 3_600
 """The longest time in seconds for which past grants share one lease of etcd's."""
 MOST_LEASES: Final = 100
 """The most such leases that a process remembers."""
+RUNS_MS: Final = 86_400_000
+"""The time for which past runs are kept, as etcd's data must stay small."""
 INCARNATION: Final = "incarnation"
 """The key, after the prefix, of a text that is part of the server's id. It changes when the cluster went back."""
 
@@ -307,7 +309,8 @@ class Keys(Transaction):
 
     def _key(self, kind: type[Record], *key: str | int) -> str:
         # Numbers have one width, so that keys sort by number.
-        parts = (f"{part:014}" if isinstance(part, int) else part for part in key)
+        width = 19 if kind is RunRecord else 14
+        parts = (f"{part:0{width}}" if isinstance(part, int) else part for part in key)
         return self._prefix + "/".join((name_of(kind), *parts))
 
     def _one(self, kind: type[R], answer: dict[str, Any]) -> R | None:
@@ -340,10 +343,12 @@ class Keys(Transaction):
 
     def keep_grant(self, grant: GrantRecord, ended_ms: int) -> None:
         """Write a past grant, under a lease of etcd's that ends as long from now as ``ended_ms`` is ago."""
-        self.put(grant)
-        now_ms = self.server().now_ms
-        lease = self._connection.lease(self._prefix, -(-(now_ms - ended_ms) // 1000), now_ms // 1000)
-        self._leased[self._key(GrantRecord, *key_of(grant))] = lease
+        self._keep(grant, self.server().now_ms - ended_ms)
+
+    def _keep(self, record: Record, history_ms: int) -> None:
+        lease = self._connection.lease(self._prefix, -(-history_ms // 1000), self.server().now_ms // 1000)
+        self.put(record)
+        self._leased[self._key(type(record), *key_of(record))] = lease
 
     def forget_grants(self, pool: str) -> bool:
         """Remove all past grants of a pool."""
@@ -351,17 +356,29 @@ class Keys(Transaction):
         return False
 
     def grants(self, pool: str, node: int, before_ms: int, limit: int) -> Sequence[GrantRecord]:
-        found: list[GrantRecord] = []
-        first, stop = self._key(GrantRecord, pool, node, ""), min(before_ms, LATEST_FLOOR_MS) + 1
+        return self._latest(GrantRecord, (pool, node), min(before_ms, LATEST_FLOOR_MS), limit)
+
+    def _latest(self, kind: type[R], place: tuple[str | int, ...], before: int, limit: int) -> list[R]:
+        """Return the last records of a kind in a place whose keys end with at most ``before``, the last one first."""
+        found: list[R] = []
+        first, stop = self._key(kind, *place, ""), self._key(kind, *place, before + 1)
         while len(found) < limit:
             size = min(PAGE, limit - len(found))
-            last = self._key(GrantRecord, pool, node, stop)
-            pairs = self._range(first, last, limit=size, sort_target="KEY", sort_order="DESCEND").get("kvs", [])
-            found += [_record(GrantRecord, pair) for pair in pairs]
+            pairs = self._range(first, stop, limit=size, sort_target="KEY", sort_order="DESCEND").get("kvs", [])
+            found += [_record(kind, pair) for pair in pairs]
             if len(pairs) < size:
                 break
-            stop = found[-1].floor_ms
+            stop = _decoded(pairs[-1]["key"])
         return found
+
+    def keep_run(self, run: RunRecord, ended_ms: int) -> None:
+        """Write a past run, under a lease of etcd's. Without a lease it is not kept."""
+        with suppress(StoreError):
+            self._keep(run, min(self.server().now_ms - ended_ms, RUNS_MS))
+
+    def runs(self, namespace: str, before: int, limit: int) -> Sequence[RunRecord]:
+        """Return the past runs of a namespace with ``first`` at most ``before``, the highest first."""
+        return self._latest(RunRecord, (namespace,), before, limit)
 
     def count_namespaces(self) -> int:
         first = self._key(NamespaceRecord, "")

@@ -50,7 +50,7 @@ from mintage.protocol.calls import (
     reserve,
 )
 from mintage.protocol.members import AnswerError, Members
-from mintage.rules import LATEST_MS, GrantRecord, Lease, NodeRecord, PoolRecord
+from mintage.rules import LATEST_MS, MAX_INTEGER, GrantRecord, Lease, NodeRecord, PoolRecord, RunRecord
 from mintage.store import PAGE, Description, Store
 from mintage.store.per_process import PerProcess
 
@@ -370,24 +370,32 @@ class HttpStore(Store):
         def read(answer: Answer) -> list[GrantRecord]:
             return [_grant(Members(each), pool, node) for each in answer.members().all("grants")]
 
-        found: list[GrantRecord] = []
+        return self._downwards(
+            f"/v1/pools/{pool}/leases/{node}/grants", "before_ms", read, "floor_ms", before_ms, limit
+        )
+
+    def _downwards(
+        self, path: str, parameter: str, read: Callable[[Answer], list[T]], key: str, before: int, limit: int
+    ) -> list[T]:
+        """Return at most ``limit`` records from ``before`` down, which the requests name as ``parameter``."""
+        found: list[T] = []
         while (asked := min(limit - len(found), PAGE)) > 0:
-            path, query = f"/v1/pools/{pool}/leases/{node}/grants", {"before_ms": before_ms, "limit": asked}
+            query = {parameter: before, "limit": asked}
             page = self._ask(Call("GET", path, read, query=query, most_bytes=LONGEST_LIST))
-            floors = [grant.floor_ms for grant in page]
-            if len(page) > asked or floors != sorted(set(floors), reverse=True) or max(floors, default=0) > before_ms:
+            keys = [getattr(each, key) for each in page]
+            if len(page) > asked or keys != sorted(set(keys), reverse=True) or max(keys, default=0) > before:
                 raise StoreError(f"{self.url}: the answer is another page than was requested", code="store.refused")
             found += page
-            if len(page) < asked or floors[-1] == 0:
+            if len(page) < asked or keys[-1] == 0:
                 break
-            before_ms = floors[-1] - 1
+            before = keys[-1] - 1
         return found
 
     # --- segments -------------------------------------------------------------------------------------------------
 
-    def reserve(self, namespace: str, count: int) -> Segment:
+    def reserve(self, namespace: str, count: int, *, holder: str | None = None) -> Segment:
         """Reserve the next integers of a namespace."""
-        return self._ask(reserve(namespace, count))
+        return self._ask(reserve(namespace, count, holder))
 
     def give_back(self, segment: Segment, first_unused: int) -> bool:
         if first_unused not in segment.as_range():
@@ -443,6 +451,14 @@ class HttpStore(Store):
             if error.code == "request.namespace":
                 return None
             raise _refused(error) from error
+
+    def list_runs(self, namespace: str, before: int = MAX_INTEGER, limit: int = rules.MAX_COUNT) -> Sequence[RunRecord]:
+        """Return the past runs of a namespace, the highest first."""
+
+        def read(answer: Answer) -> list[RunRecord]:
+            return [_run(Members(each), namespace) for each in answer.members().all("runs")]
+
+        return self._downwards(f"/v1/sequences/{namespace}/runs", "before", read, "first", before, limit)
 
     def list_namespaces(self, after: str = "", limit: int = rules.MAX_COUNT) -> Sequence[NamespaceRecord]:
         return self._page("sequences", read_namespace, "name", after, limit)
@@ -547,6 +563,13 @@ def _grant(members: Members, pool: str, node: int) -> GrantRecord:
     if (grant.pool, grant.node) != (pool, node):
         raise AnswerError("is of another node number")
     return grant
+
+
+def _run(members: Members, namespace: str) -> RunRecord:
+    run = members.record(RunRecord)
+    if run.namespace != namespace:
+        raise AnswerError("is of another namespace")
+    return run
 
 
 def _pool(members: Members) -> PoolRecord:

@@ -25,7 +25,7 @@ import json
 import time
 from collections import defaultdict
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, astuple, dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from heapq import nsmallest
 from itertools import islice
@@ -40,7 +40,16 @@ from mintage.errors import ConfigError, StoreError
 from mintage.process import jitter
 from mintage.protocol.options import option, read_options, timeout
 from mintage.protocol.records import columns, key_of, name_of, read
-from mintage.rules import COOLDOWN_MS, MAX_COUNT, PRUNED, GrantRecord, NodeRecord, PoolRecord
+from mintage.rules import (
+    COOLDOWN_MS,
+    MAX_COUNT,
+    PRUNED,
+    GrantRecord,
+    NamespaceRecord,
+    NodeRecord,
+    PoolRecord,
+    RunRecord,
+)
 from mintage.store import LOST_HISTORY, Description, new_token
 from mintage.store.date import date_ms
 from mintage.store.kubeconfig import access_of
@@ -60,12 +69,13 @@ ANCHOR: Final = "mintage"
 """The object whose UID is the server's id."""
 RECORD: Final = "mintage/record"
 GRANTS: Final = "mintage/grants"
+RUNS: Final = "mintage/runs"
 INCARNATION: Final = "mintage/incarnation"
 """The annotation of the anchor with a text that is part of the server's id. It changes when the cluster went back."""
 FINALIZER: Final = "mintage/in-use"
 """The finalizer of each object: it keeps its record after somebody deletes it."""
 MOST_GRANTS: Final = 100
-"""The most past grants of a node number."""
+"""The most past grants of a node number, and the most past runs of a namespace."""
 PAGE: Final = 500
 """The number of objects that a list requests at a time."""
 LIST_S: Final = 60
@@ -325,7 +335,7 @@ class Objects(Transaction):
         """The version of each object that was read; empty if it is missing."""
         self._found: dict[str, Record] = {}
         self._grants: dict[str, list[list[Any]]] = {}
-        """The past grants of each node number that was read, the latest first."""
+        """The past grants of each node number that was read, the latest first; the past runs of each namespace."""
         self._written: dict[str, Record] = {}
         self.is_to_be_deleted = False
 
@@ -427,6 +437,18 @@ class Objects(Transaction):
         kept = self._grants.get(object_name(NodeRecord, pool, node), [])
         return [GrantRecord(pool, node, *each) for each in kept if each[0] <= before_ms][:limit]
 
+    def keep_run(self, run: RunRecord, ended_ms: int) -> None:
+        """Add a past run to the object of its namespace, and remove those that are too old or too many."""
+        name = object_name(NamespaceRecord, run.namespace)
+        kept = [each for each in self._grants.get(name, []) if each[4] >= ended_ms and each[0] != run.first]
+        self._grants[name] = [list(astuple(run)[1:]), *kept][:MOST_GRANTS]
+
+    def runs(self, namespace: str, before: int, limit: int) -> Sequence[RunRecord]:
+        """Return the past runs of a namespace with ``first`` at most ``before``, the highest first."""
+        self.get(NamespaceRecord, namespace)
+        kept = sorted(self._grants.get(object_name(NamespaceRecord, namespace), []), reverse=True)
+        return [RunRecord(namespace, *each) for each in kept if each[0] <= before][:limit]
+
     def count_namespaces(self) -> int:
         return sum(1 for _ in self._connection.each("mintage/kind=namespace"))
 
@@ -509,10 +531,10 @@ def _body(record: Record, grants: list[list[Any]] | None) -> dict[str, Any]:
     labels = {"app.kubernetes.io/managed-by": "mintage", "mintage/kind": name_of(type(record))}
     annotations = {RECORD: json.dumps(asdict(record), ensure_ascii=False)}
     spec: dict[str, Any] = {}
+    if grants:
+        annotations[GRANTS if isinstance(record, NodeRecord) else RUNS] = json.dumps(grants, ensure_ascii=False)
     if isinstance(record, NodeRecord):
         labels["mintage/pool"] = _shown(record.pool)
-        if grants:
-            annotations[GRANTS] = json.dumps(grants, ensure_ascii=False)
         # For people: mintage reads the record alone.
         spec = {
             "leaseDurationSeconds": max(1, record.span_ms // 1000),
@@ -531,13 +553,15 @@ def _time(ms: int) -> str:
 
 
 def _record(kind: type[R], name: str, found: dict[str, Any]) -> tuple[R, list[list[Any]]]:
-    """Return the record of an object, and the past grants of a node number."""
+    """Return the record of an object, and the past grants of a node number, or the past runs of a namespace."""
     annotations = found["metadata"].get("annotations") or {}
     try:
         values, grants = json.loads(annotations[RECORD]), json.loads(annotations.get(GRANTS, "[]"))
         record: R = read(kind, values)
         for each in grants:
             read(GrantRecord, dict(zip(columns(GrantRecord)[2:], each, strict=True), pool="", node=0))
+        if kind is NamespaceRecord:
+            grants = _runs(annotations.get(RUNS, "[]"))
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
         raise StoreError(
             f"the Lease object {name} holds no record: {error}: repair its annotations", code="store.refused"
@@ -547,6 +571,17 @@ def _record(kind: type[R], name: str, found: dict[str, Any]) -> tuple[R, list[li
             f"the Lease object {name} has fields that this mintage does not know: upgrade mintage", code="store.schema"
         )
     return record, grants
+
+
+def _runs(text: str) -> list[list[Any]]:
+    """Return the past runs of a namespace; none of them if they are damaged, as no reservation needs them."""
+    try:
+        found: list[list[Any]] = json.loads(text)
+        for each in found:
+            read(RunRecord, dict(zip(columns(RunRecord)[1:], each, strict=True), namespace=""))
+    except (ValueError, TypeError, RecursionError):
+        return []
+    return found
 
 
 def _json(answer: httpx.Response) -> dict[str, Any]:

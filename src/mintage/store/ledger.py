@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 from mintage import rules
 from mintage.errors import ConfigError, LeaseError, MintError, StoreError
 from mintage.process import jitter
-from mintage.rules import LATEST_MS, MAX_COUNT, NamespaceRecord, NodeRecord, PoolRecord
+from mintage.process.holder import holder as this_process
+from mintage.rules import LATEST_MS, MAX_COUNT, MAX_INTEGER, NamespaceRecord, NodeRecord, PoolRecord
 from mintage.store import Description, Store, new_token
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from mintage.protocol.records import R, Record
-    from mintage.rules import GrantRecord, Lease, Segment
+    from mintage.rules import GrantRecord, Lease, RunRecord, Segment
 
     T = TypeVar("T")
 
@@ -91,6 +92,15 @@ class Transaction(Protocol):
 
     def grants(self, pool: str, node: int, before_ms: int, limit: int) -> Sequence[GrantRecord]:
         """Return the past grants of a node number with ``floor_ms`` at most ``before_ms``, the latest first."""
+
+    def keep_run(self, run: RunRecord, ended_ms: int) -> None:
+        """Write a past run, and remove up to ``rules.PRUNED`` of its namespace that ended before a time.
+
+        A store that cannot keep it goes on without: that must not make a reservation fail.
+        """
+
+    def runs(self, namespace: str, before: int, limit: int) -> Sequence[RunRecord]:
+        """Return the past runs of a namespace with ``first`` at most ``before``, the highest first."""
 
     def count_namespaces(self) -> int:
         """Return the number of namespaces."""
@@ -355,12 +365,17 @@ class Ledger(Store):
             pass
         return record
 
-    def reserve(self, namespace: str, count: int) -> Segment:
+    def reserve(self, namespace: str, count: int, *, holder: str | None = None) -> Segment:
         """Reserve the next integers of a namespace."""
+        named = this_process() if holder is None else holder
 
         def verb(t: Transaction) -> Segment:
             record, segment = rules.reserve(self._namespace(t, namespace, is_implied=True), count)
+            now_ms = t.server().now_ms
+            record, past = rules.note_run(record, segment, named, now_ms)
             t.put(record)
+            if past is not None:
+                t.keep_run(past, now_ms - rules.HISTORY_MS)
             return segment
 
         return self._run(verb)
@@ -372,7 +387,7 @@ class Ledger(Store):
             # Another server may have forgotten a later reservation.
             if taken is None or taken.identity != t.server().identity:
                 return False
-            t.put(taken)
+            t.put(rules.shorten_run(taken))
             return True
 
         return self._run(verb)
@@ -459,6 +474,10 @@ class Ledger(Store):
 
     def get_namespace(self, namespace: str) -> NamespaceRecord | None:
         return self._read(lambda t: t.get_unlocked(NamespaceRecord, namespace))
+
+    def list_runs(self, namespace: str, before: int = MAX_INTEGER, limit: int = MAX_COUNT) -> Sequence[RunRecord]:
+        """Return the past runs of a namespace, the highest first."""
+        return self._read(lambda t: t.runs(namespace, before, limit))
 
     def list_namespaces(self, after: str = "", limit: int = rules.MAX_COUNT) -> Sequence[NamespaceRecord]:
         return self._read(lambda t: t.page(NamespaceRecord, after, limit=limit))

@@ -17,7 +17,7 @@ from mintage.platform.machine import flags_of_process
 from mintage.protocol.options import NoOptions, read_options
 from mintage.protocol.records import KEYS, key_of
 from mintage.protocol.url import StoreUrl
-from mintage.rules import MAX_COUNT, PRUNED, GrantRecord, NamespaceRecord, NodeRecord
+from mintage.rules import MAX_COUNT, PRUNED, GrantRecord, NamespaceRecord, NodeRecord, RunRecord
 from mintage.store import Description
 from mintage.store.ledger import Ledger, ServerIdentity, Transaction
 
@@ -86,6 +86,8 @@ class Records(Transaction):
         self.tables: dict[type[Record], dict[tuple[Any, ...], Any]] = {kind: {} for kind in KEYS}
         self._ends: dict[str, list[tuple[int, int, int]]] = {}
         """The ends of the past grants of each pool with their keys, as a heap; some of them may be gone."""
+        self._runs: dict[str, list[int]] = {}
+        """The first integers of the past runs of each namespace, in order."""
 
     def server(self) -> ServerIdentity:
         return ServerIdentity(self.identity, self.clock())
@@ -130,6 +132,25 @@ class Records(Transaction):
     def grants(self, pool: str, node: int, before_ms: int, limit: int) -> Sequence[GrantRecord]:
         found = [each for each in self._grants(pool) if each.node == node and each.floor_ms <= before_ms]
         return heapq.nlargest(limit, found, key=lambda each: each.floor_ms)
+
+    def keep_run(self, run: RunRecord, ended_ms: int) -> None:
+        """Write a past run, and remove some of its namespace that ended before a time."""
+        firsts = self._runs.setdefault(run.namespace, [])
+        for first in firsts[:PRUNED]:
+            found = self.get(RunRecord, run.namespace, first)
+            if found is not None and found.until_ms < ended_ms:
+                self.remove(found)
+                firsts.remove(first)
+        if run.first not in firsts[bisect.bisect_left(firsts, run.first) :][:1]:
+            bisect.insort(firsts, run.first)
+        self.put(run)
+
+    def runs(self, namespace: str, before: int, limit: int) -> Sequence[RunRecord]:
+        """Return the past runs of a namespace with ``first`` at most ``before``, the highest first."""
+        firsts = self._runs.get(namespace, [])
+        at = bisect.bisect_right(firsts, before)
+        found = (self.get(RunRecord, namespace, first) for first in reversed(firsts[max(0, at - limit) : at]))
+        return [each for each in found if each is not None]
 
     def count_namespaces(self) -> int:
         return len(self.tables[NamespaceRecord])

@@ -29,9 +29,20 @@ from redis.retry import Retry
 
 from mintage import rules
 from mintage.errors import ConfigError, StoreError
+from mintage.process.holder import holder as this_process
 from mintage.protocol.options import AUTHORITIES, CERTIFICATE, CERTIFICATE_KEY, option, read_options, timeout
 from mintage.protocol.records import columns, name_of, read
-from mintage.rules import LATEST_MS, GrantRecord, Lease, NamespaceRecord, NodeRecord, PoolRecord, Segment
+from mintage.rules import (
+    LATEST_MS,
+    MAX_INTEGER,
+    GrantRecord,
+    Lease,
+    NamespaceRecord,
+    NodeRecord,
+    PoolRecord,
+    RunRecord,
+    Segment,
+)
 from mintage.store import LATEST_FLOOR_MS, PAGE, Description, Store, new_token
 from mintage.store.per_process import PerProcess
 
@@ -43,6 +54,8 @@ if TYPE_CHECKING:
     from mintage.protocol.records import R
     from mintage.protocol.url import StoreUrl
 
+MOST_RUNS: Final = 100_000
+"""The most past runs of a namespace, as all of them are in memory."""
 PARTS: Final = {
     "describe": ("server", "describe"),
     "leases": ("server", "leases"),
@@ -548,18 +561,19 @@ class RedisStore(Store):
     def list_grants(
         self, pool: str, node: int, before_ms: int = LATEST_MS, limit: int = rules.MAX_COUNT
     ) -> Sequence[GrantRecord]:
-        key, found = self._scripts.key("pool", pool, ":grants"), list[GrantRecord]()
         # Behind the start of the window, a member has a space; the mark sorts behind it.
         last = f"[{node:014} {min(before_ms, LATEST_FLOOR_MS):014}!"
-        while (size := min(limit - len(found), PAGE)) > 0:
-            page = self._scripts.ask(("ZREVRANGEBYLEX", key, last, f"[{node:014} ", "LIMIT", "0", str(size)))[0]
-            for member in page:
-                _, floor, text = member.split(" ", 2)
-                found.append(_record(GrantRecord, text, pool=pool, node=str(node), floor_ms=floor))
+        pages = self._members(self._scripts.key("pool", pool, ":grants"), last, f"[{node:014} ", limit)
+        return [_record(GrantRecord, text, pool=pool, node=str(node), floor_ms=floor) for _, floor, text in pages]
+
+    def _members(self, key: str, last: str, first: str, limit: int) -> Iterator[list[str]]:
+        """Yield the three parts of each member of a sorted set from ``last`` down to ``first``, at most ``limit``."""
+        while (size := min(limit, PAGE)) > 0:
+            page = self._scripts.ask(("ZREVRANGEBYLEX", key, last, first, "LIMIT", "0", str(size)))[0]
+            yield from (member.split(" ", 2) for member in page)
             if len(page) < size:
                 break
-            last = f"({page[-1]}"
-        return found
+            limit, last = limit - size, f"({page[-1]}"
 
     def _page(
         self, kind: str, after: str, limit: int, read: Callable[[str, Any], R], command: str, *words: str
@@ -578,14 +592,22 @@ class RedisStore(Store):
     def _segments(self, verb: str, namespace: str, **arguments: Any) -> dict[str, Any]:
         # The script creates a missing namespace from this record.
         arguments.setdefault("record", _texts(rules.create_namespace(namespace, "")))
-        keys = [self._scripts.key("namespace", namespace)]
+        keys = [self._scripts.key("namespace", namespace, part) for part in ("", ":runs")]
         return cast(
             "dict[str, Any]", self._run("segments", "namespace", namespace, keys, verb, gap=rules.GAP, **arguments)
         )
 
-    def reserve(self, namespace: str, count: int) -> Segment:
+    def reserve(self, namespace: str, count: int, *, holder: str | None = None) -> Segment:
         """Reserve the next integers of a namespace."""
-        seen = self._segments("reserve", namespace, count=count)
+        seen = self._segments(
+            "reserve",
+            namespace,
+            count=count,
+            holder=this_process() if holder is None else holder,
+            history_ms=rules.HISTORY_MS,
+            most_runs=MOST_RUNS,
+            pruned=rules.PRUNED,
+        )
         record = _namespace(namespace, seen["record"])
         if "first" in seen:
             first, last = int(seen["first"]), int(seen["last"])
@@ -641,6 +663,14 @@ class RedisStore(Store):
     def get_namespace(self, namespace: str) -> NamespaceRecord | None:
         fields = self._scripts.ask(("HGETALL", self._scripts.key("namespace", namespace)))[0]
         return _namespace(namespace, fields) if fields else None
+
+    def list_runs(self, namespace: str, before: int = MAX_INTEGER, limit: int = rules.MAX_COUNT) -> Sequence[RunRecord]:
+        """Return the past runs of a namespace, the highest first."""
+        pages = self._members(self._scripts.key("namespace", namespace, ":runs"), f"[{before:019}!", "-", limit)
+        return [
+            _record(RunRecord, text, namespace=namespace, first=str(int(first)), until_ms=str(int(until)))
+            for first, until, text in pages
+        ]
 
     def list_namespaces(self, after: str = "", limit: int = rules.MAX_COUNT) -> Sequence[NamespaceRecord]:
         return self._page("namespace", after, limit, _namespace, "HGETALL")

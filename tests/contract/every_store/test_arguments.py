@@ -30,7 +30,7 @@ GOOD: dict[str, tuple[tuple[Any, ...], dict[str, Any]]] = {
         ("p",),
         {"layout": LAYOUT, "span_ms": MIN_SPAN_MS, "history_ms": 1, "nodes": range(1), "wider_from_ms": 1},
     ),
-    "reserve": (("n", 1), {}),
+    "reserve": (("n", 1), {"holder": "me"}),
     "give_back": ((SEGMENT, 4), {}),
     "create_namespace": (("n",), {"start": 1, "maximum": 9, "stride": 1, "offset": 0}),
     "raise_floor": (("n", 1), {}),
@@ -40,10 +40,12 @@ GOOD: dict[str, tuple[tuple[Any, ...], dict[str, Any]]] = {
     "list_grants": (("p", 1, 1, 1), {}),
     "get_pool": (("p",), {}),
     "get_namespace": (("n",), {}),
+    "list_runs": (("n", 1, 1), {}),
     "list_namespaces": (("n", 1), {}),
 }
 OPTIONAL = {
     ("create_namespace", "start"),
+    ("reserve", "holder"),
     *(("create_pool", name) for name in ("history_ms", "nodes", "wider_from_ms")),
 }
 """Arguments that may be None."""

@@ -157,8 +157,10 @@ class Service:
         self.metrics.integers(namespace, count, caller.name)
         return row
 
-    async def segment(self, caller: Caller, namespace: str, count: int) -> Segment:
+    async def segment(self, caller: Caller, namespace: str, count: int, holder: str = "") -> Segment:
         """Reserve a segment of 1 to ``max_reserve`` integers in the store, for a caller that hands them out itself.
+
+        :param holder: the text by which the caller names itself, for the history of the namespace.
 
         :raises MintError: as :meth:`next`, but with the right ``reserve``.
         """
@@ -166,7 +168,7 @@ class Service:
         self._admit(caller, "reserve", namespace)
         check_int(count, "count", 1, self.settings.max_reserve)
         async with within(self._deadline()), self._namespaces.creating(namespace, is_implied=True):
-            segment = await self._threads.run(self.store.reserve, namespace, count)
+            segment = await self._threads.run(self.store.reserve, namespace, count, holder=holder)
         self._namespaces.serve(namespace).lend(caller.name, segment)
         self.metrics.integers(namespace, len(segment), caller.name)
         return segment

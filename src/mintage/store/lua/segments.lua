@@ -1,10 +1,15 @@
 -- The rules of mintage/rules.py for segments, under the same names, so that a reader can compare them.
 --
 -- KEYS[1] is a hash with the record of the namespace. `high_water`, `maximum` and `floor` are integers of integers.lua,
--- `stride` and `largest` are below 2^31, `serial` and `serial_before` below 2^53, `retired` is 0 or 1.
+-- `stride` and `largest` are below 2^31, `serial` and `serial_before` below 2^53, `retired` is 0 or 1. The fields of the
+-- current run are text here, as the rules of uniqueness need none of them; records of an older version have none.
+--
+-- KEYS[2] has the past runs: a member is the first integer in 19 digits, the end in 16, and the other fields as JSON.
+
+local RUN = { start = '0', run_holder = '', run_first = '0', run_last = '0', run_since_ms = '0', run_until_ms = '0' }
 
 local function decoded(record)
-  return {
+  local namespace = {
     high_water = integer(record.high_water),
     maximum = integer(record.maximum),
     stride = tonumber(integer_text(record.stride)),
@@ -15,6 +20,10 @@ local function decoded(record)
     serial_before = tonumber(integer_text(record.serial_before)),
     retired = tonumber(integer_text(record.retired)),
   }
+  for name, missing in pairs(RUN) do
+    namespace[name] = record[name] or missing
+  end
+  return namespace
 end
 
 local function get_namespace()
@@ -26,7 +35,7 @@ local function get_namespace()
 end
 
 local function texts(namespace)
-  return {
+  local fields = {
     high_water = text(namespace.high_water),
     maximum = text(namespace.maximum),
     stride = string.format('%.0f', namespace.stride),
@@ -37,6 +46,10 @@ local function texts(namespace)
     serial_before = string.format('%.0f', namespace.serial_before),
     retired = string.format('%.0f', namespace.retired),
   }
+  for name in pairs(RUN) do
+    fields[name] = namespace[name]
+  end
+  return fields
 end
 
 local function put_namespace(namespace)
@@ -91,6 +104,48 @@ local function noted_namespace()
   return namespace
 end
 
+local function keep_run(namespace)
+  local ended_ms = store_now_ms - a.history_ms
+  local too_many = redis.call('ZCARD', KEYS[2]) - a.most_runs
+  for at, run in ipairs(redis.call('ZRANGE', KEYS[2], 0, a.pruned - 1)) do
+    if at <= too_many or tonumber(string.sub(run, 21, 36)) < ended_ms then
+      redis.call('ZREM', KEYS[2], run)
+    end
+  end
+  local first = string.rep('0', 19 - #namespace.run_first) .. namespace.run_first
+  -- Behind the first integer, a member has a space; the mark sorts behind it.
+  redis.call('ZREMRANGEBYLEX', KEYS[2], '[' .. first .. ' ', '(' .. first .. '!')
+  local rest = { last = namespace.run_last, holder = namespace.run_holder, since_ms = namespace.run_since_ms }
+  local until_ms = string.rep('0', 16 - #namespace.run_until_ms) .. namespace.run_until_ms
+  redis.call('ZADD', KEYS[2], 0, first .. ' ' .. until_ms .. ' ' .. cjson.encode(rest))
+end
+
+-- Notes a reservation. A past run that cannot be kept is left out, so that the reservation succeeds nevertheless.
+local function note_run(namespace, first, last)
+  local now = string.format('%.0f', store_now_ms)
+  local has_run = namespace.run_since_ms ~= '0'
+  local following = linear(integer(namespace.run_last), 1, ONE, namespace.stride)
+  if not (has_run and a.holder == namespace.run_holder and text(following) == first) then
+    if has_run and namespace.run_first ~= first then
+      pcall(keep_run, namespace)
+    end
+    namespace.run_holder = a.holder
+    namespace.run_first = first
+    namespace.run_since_ms = now
+  end
+  namespace.run_last = last
+  namespace.run_until_ms = string.format('%.0f', math.max(store_now_ms, tonumber(namespace.run_since_ms)))
+end
+
+local function smaller(x, y)
+  return less(integer(x), y) and x or text(y)
+end
+
+local function shorten_run(namespace)
+  namespace.run_first = smaller(namespace.run_first, linear(namespace.high_water, 1, ONE, namespace.stride))
+  namespace.run_last = smaller(namespace.run_last, namespace.high_water)
+end
+
 -- Returns the result, or without `done` the record that explains the refusal.
 local function reply(namespace, done, first, last)
   return cjson.encode({
@@ -118,6 +173,7 @@ function verbs.reserve()
   namespace.largest = math.max(namespace.largest, a.count)
   namespace.serial_before = namespace.serial
   namespace.serial = namespace.serial + 1
+  note_run(namespace, text(first), text(last))
   put_namespace(namespace)
   return reply(namespace, true, first, last)
 end
@@ -145,6 +201,7 @@ function verbs.give_back()
   if a.serial == namespace.serial_before then
     namespace.serial_before = 0
   end
+  shorten_run(namespace)
   put_namespace(namespace)
   return reply(namespace, true)
 end

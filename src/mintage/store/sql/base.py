@@ -26,14 +26,15 @@ if TYPE_CHECKING:
 
     from mintage.protocol.records import R, Record
     from mintage.protocol.url import StoreUrl
+    from mintage.rules import RunRecord
     from mintage.store.sql.pool import DriverTransaction
 
     T = TypeVar("T")
 
 CONNECTIONS: Final = 4
 """The most connections of a process at a time; half of them are kept open. More threads wait for their turn."""
-GRANT_RIGHTS: Final = ("may_keep_grants", "may_remove_grants")
-"""The statements that fail if the account may not use the table of past grants, or if that is missing."""
+HISTORY_RIGHTS: Final = {kind: (f"may_keep_{kind}", f"may_remove_{kind}") for kind in ("grants", "runs")}
+"""The statements that fail if the account may not use the table of past grants or runs, or if that is missing."""
 WITHOUT_TABLES: Final = frozenset({"describe", "has_history"})
 """The statements of reading verbs that use no table of mintage."""
 REMEMBERS: Final = 2
@@ -41,13 +42,16 @@ REMEMBERS: Final = 2
 
 
 RIGHTS_ADVICE: Final = (
-    "the account needs SELECT, INSERT and UPDATE on the tables of mintage, and DELETE on mintage_grant; to make them "
-    "or bring them up to date, connect once with an account that may create tables"
+    "the account needs SELECT, INSERT and UPDATE on the tables of mintage, and DELETE on mintage_grant and "
+    "mintage_run; to make them or bring them up to date, connect once with an account that may create tables"
 )
 RESTORE_ADVICE: Final = (
     "restore it from a backup; or to start again, drop all tables of mintage and the view mintage_existed"
 )
-GRANTS_ADVICE: Final = "the next grant of a node number creates it again, and the history begins anew"
+HISTORY_ADVICE: Final = {
+    "mintage_grant": "the next grant of a node number creates it again, and the history begins anew",
+    "mintage_run": "the next change of who reserves creates it again, and the history begins anew",
+}
 ENGINE_ADVICE: Final = (
     "tables of mintage are not InnoDB, so nothing is atomic: ALTER TABLE each of them to ENGINE = InnoDB"
 )
@@ -66,11 +70,15 @@ class MissingTableError(Exception):
     """The schema is missing or has an older version."""
 
 
+class MissingRunsError(MissingTableError):
+    """The table of past runs is missing, which no reservation needs."""
+
+
 class Database(Ledger):
     """A store in a database.
 
     The first verb that writes creates the tables if the account may do so. Afterwards the account needs SELECT, INSERT
-    and UPDATE on them, and DELETE on the table of past grants.
+    and UPDATE on them, and DELETE on those of past grants and runs.
     """
 
     promise: ClassVar[str] = "shared"
@@ -86,6 +94,8 @@ class Database(Ledger):
     """The code of a migration step that was done before, in databases whose schema statements commit at once."""
     unseen: ClassVar[str] = ""
     """The code of the refusal to create a view, in databases that have a right for views alone."""
+    keeps_runs = True
+    """False after the server refused a past run: reservations go on without their history."""
     schema: str = ""
     """The prefix of a table's name; empty in a database without schemas, and before the schema is found."""
 
@@ -131,6 +141,12 @@ class Database(Ledger):
     @abstractmethod
     def about(self, row: Any) -> tuple[str, list[str]]:
         """Return product and version, and warnings, from the row of the statement ``describe``."""
+
+    @property
+    def driver_error(self) -> type[Exception]:
+        """The base of the driver's exceptions."""
+        error: type[Exception] = self._driver.Error
+        return error
 
     def find_schema(self) -> None:
         """Find the schema of the tables, in databases that have schemas, if an earlier call has not found it."""
@@ -247,8 +263,13 @@ class Database(Ledger):
         try:
             with self._records(writes=True) as records:
                 yield records
-        except MissingTableError:
-            self._migrate()
+        except MissingTableError as missing:
+            try:
+                self._migrate()
+            except StoreError:
+                if not isinstance(missing, MissingRunsError):
+                    raise
+                self.keeps_runs = False
             raise ConflictError from None
 
     @contextmanager
@@ -261,7 +282,7 @@ class Database(Ledger):
                     records = stack.enter_context(self._no_records())
                 yield records
         except MissingTableError as error:
-            advice = GRANTS_ADVICE if "mintage_grant" in str(error) else RESTORE_ADVICE
+            advice = next((text for table, text in HISTORY_ADVICE.items() if table in str(error)), RESTORE_ADVICE)
             raise StoreError(f"{self.url}: {error}: {advice}", code="store.refused") from error.__cause__
 
     @contextmanager
@@ -291,7 +312,8 @@ class Database(Ledger):
             sql = self._sql if version == newest else driver_statements(self.dialect, self.schema, version)
             records = Records(self, transaction, sql, ServerIdentity(identity, now_ms), deadline)
             records.progress, records.is_old = progress, version < newest
-            records.has_grants = "history_ms" not in lacking(self.dialect, version)
+            lacks = lacking(self.dialect, version)
+            records.has_grants, records.has_runs = "history_ms" not in lacks, "run_first" not in lacks
             yield records
         if records.reached is not None:
             self._reached = (identity, max(records.reached, least if identity == known else 0))
@@ -348,7 +370,7 @@ class Database(Ledger):
         self.make_schema(transaction)
         owner = self.owner(transaction)
         transaction.rows(self._sql["create_schema"], {})
-        for statement in ("create_grant", "create_grant_index"):
+        for statement in ("create_grant", "create_grant_index", "create_run"):
             if statement in self._sql:
                 transaction.rows(self._sql[statement])
         [(version,)] = transaction.rows(self._sql["schema"], {})
@@ -384,7 +406,7 @@ class Database(Ledger):
             product, warnings = self.about(row)
             server = t.server()
             for statement in () if t.is_old or self.lacks_transactions(server.identity) else self._sql:
-                if statement.startswith("may_") and statement not in GRANT_RIGHTS:
+                if statement.startswith("may_") and not statement.endswith(tuple(HISTORY_RIGHTS)):
                     t.rows(statement)
             if self._is_volatile:
                 warnings.append("volatile=1: integers may repeat once this server has crashed")
@@ -392,12 +414,13 @@ class Database(Ledger):
             return self._describe(server, product, warnings, is_new=t.is_new)
 
         described = self._read(verb)
-        return replace(described, warnings=(*described.warnings, *self._grant_warnings()))
+        warnings = (each for kind in HISTORY_RIGHTS for each in self._history_warnings(kind))
+        return replace(described, warnings=(*described.warnings, *warnings))
 
-    def _grant_warnings(self) -> Iterator[str]:
-        # In a transaction of its own, as an error ends it in PostgreSQL. Sequences need no past grants.
+    def _history_warnings(self, kind: str) -> Iterator[str]:
+        # In a transaction of its own, as an error ends it in PostgreSQL. Sequences need no history.
         def verb(t: Any) -> None:
-            for statement in () if t.is_old else GRANT_RIGHTS:
+            for statement in () if t.is_old else HISTORY_RIGHTS[kind]:
                 t.rows(statement)
 
         try:
@@ -405,7 +428,9 @@ class Database(Ledger):
         except StoreError as error:
             if error.code != "store.refused":
                 raise
-            yield f"the table of past grants cannot be used: {error}"
+            yield f"the table of past {kind} cannot be used: {error}"
+        else:
+            self.keeps_runs = self.keeps_runs or kind == "runs"
 
     def _warnings(self, t: Records) -> Iterator[str]:
         if t.is_old:
@@ -450,9 +475,9 @@ class Records(RowRecords):
         *,
         is_new: bool = False,
     ) -> None:
-        super().__init__(store.url)
+        super().__init__(store.url, sql)
+        self._store = store
         self._transaction = transaction
-        self._sql = sql
         self._server = server
         self._deadline = deadline
         self._locked: set[tuple[object, ...]] = set()
@@ -495,6 +520,22 @@ class Records(RowRecords):
             for statement in ("count", "keep_name"):
                 self.rows(f"{statement}_{name_of(kind)}", name=record.name)
         self._locked.add(key)
+
+    def keep_run(self, run: RunRecord, ended_ms: int) -> None:
+        """Write a past run; if the server refuses it, the verb starts again without it."""
+        if not self._store.keeps_runs:
+            return
+        try:
+            super().keep_run(run, ended_ms)
+        except self._store.driver_error as error:
+            code = self._store.code(error)
+            kind = self._store.kind(code) if code else TimeoutError
+            if kind is MissingTableError:
+                raise MissingRunsError from error
+            if kind is not StoreError:
+                raise
+            self._store.keeps_runs = False
+            raise ConflictError from error
 
     def oldest(self, pool: str, nodes: range) -> NodeRecord | None:
         found = super().oldest(pool, nodes)

@@ -6,10 +6,10 @@ A line ``-- name: get`` begins a statement; parameters are written ``:name``. A 
 for each kind of :data:`KINDS`, as ``get_pool``, ``get_node``, …, and has its ``{columns}``, ``{values}``,
 ``{changes}``, ``{key}``, ``{is_key}`` and ``{is_after}``; one with ``{counted}`` is repeated for the kinds of
 :data:`COUNTED`. ``{record}`` stands for the fields of a record to read, ``{node}`` for those of a node number,
-``{grant}`` and ``{grant_values}`` for those of a past grant and their parameters, ``{schema}`` for the prefix of a
-table that has its own schema. The statement ``identity``, if there is one, is the expression for the field of that
-name. The numbered files are the migrations of the schema: each upgrades it from the version before. Their statements
-end with a semicolon at the end of a line.
+``{grant}`` and ``{grant_values}`` for those of a past grant and their parameters, ``{run}`` and ``{run_values}`` for
+those of a past run, ``{schema}`` for the prefix of a table that has its own schema. The statement ``identity``, if
+there is one, is the expression for the field of that name. The numbered files are the migrations of the schema: each
+upgrades it from the version before. Their statements end with a semicolon at the end of a line.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 from mintage.errors import StoreError
 from mintage.protocol.records import ADDED, KEYS, columns, name_of, read
-from mintage.rules import LATEST_MS, MAX_COUNT, PRUNED, GrantRecord, NamespaceRecord, NodeRecord, PoolRecord
+from mintage.rules import LATEST_MS, MAX_COUNT, PRUNED, GrantRecord, NamespaceRecord, NodeRecord, PoolRecord, RunRecord
 from mintage.store.ledger import FORGOTTEN, Transaction
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from mintage.protocol.records import R, Record
     from mintage.protocol.url import StoreUrl
@@ -61,6 +61,8 @@ def statements(dialect: str, schema: str = "", version: int | None = None) -> di
                 sql.replace("{node}", _fields(NodeRecord, identity, lacks))
                 .replace("{grant}", ", ".join(columns(GrantRecord)))
                 .replace("{grant_values}", ", ".join(f":{each}" for each in columns(GrantRecord)))
+                .replace("{run}", ", ".join(columns(RunRecord)))
+                .replace("{run_values}", ", ".join(f":{each}" for each in columns(RunRecord)))
             )
     return found
 
@@ -92,7 +94,7 @@ def lacking(dialect: str, version: int) -> frozenset[str]:
 
 
 def _fields(kind: type[Record], identity: str, lacks: frozenset[str]) -> str:
-    others: dict[str, object] = {"identity": identity, **{name: ADDED[name] for name in lacks & ADDED.keys()}}
+    others: dict[str, object] = {"identity": identity, **{name: repr(ADDED[name]) for name in lacks & ADDED.keys()}}
     return ", ".join(f"{others.get(name, name)}" for name in columns(kind))
 
 
@@ -117,9 +119,12 @@ class RowRecords(Transaction):
     """True if the tables are of an older version: reading verbs leave them as they are."""
     has_grants = True
     """False if the tables are of a version without past grants."""
+    has_runs = True
+    """False if the tables are of a version without past runs."""
 
-    def __init__(self, url: StoreUrl) -> None:
+    def __init__(self, url: StoreUrl, sql: Mapping[str, str]) -> None:
         self._url = url
+        self._sql = sql
 
     def rows(self, statement: str, /, **values: object) -> Sequence[Any]:
         """Execute a statement and return its rows."""
@@ -159,6 +164,18 @@ class RowRecords(Transaction):
         if not self.has_grants:
             return ()
         return self._read(GrantRecord, self.rows("grants", pool=pool, node=node, before_ms=before_ms, limit=limit))
+
+    def keep_run(self, run: RunRecord, ended_ms: int) -> None:
+        """Write a past run, and remove some of its namespace that ended before a time."""
+        for statement in ("prune_runs", "keep_run"):
+            if statement in self._sql:
+                self.rows(statement, **asdict(run), ended_ms=ended_ms, most=PRUNED)
+
+    def runs(self, namespace: str, before: int, limit: int) -> Sequence[RunRecord]:
+        """Return the past runs of a namespace with ``first`` at most ``before``, the highest first."""
+        if not self.has_runs:
+            return ()
+        return self._read(RunRecord, self.rows("runs", namespace=namespace, highest=before, limit=limit))
 
     def count_namespaces(self) -> int:
         """Return the number of namespaces ever created."""

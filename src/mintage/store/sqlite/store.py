@@ -222,10 +222,10 @@ class Records(RowRecords):
     def __init__(
         self, url: StoreUrl, connection: sqlite3.Connection, incarnation: Incarnation, version: int | None
     ) -> None:
-        super().__init__(url)
+        super().__init__(url, statements("sqlite", version=version))
         self.is_old = version is not None
-        self.has_grants = version is None or "history_ms" not in lacking("sqlite", version)
-        self._sql = statements("sqlite", version=version)
+        lacks = frozenset[str]() if version is None else lacking("sqlite", version)
+        self.has_grants, self.has_runs = "history_ms" not in lacks, "run_first" not in lacks
         self._connection = connection
         self.incarnation = incarnation
         self.has_written = False
@@ -285,7 +285,7 @@ class NoRecords(Records):
     is_new = True
 
     def __init__(self, url: StoreUrl) -> None:
-        RowRecords.__init__(self, url)
+        RowRecords.__init__(self, url, {})
         self.incarnation = Incarnation("none", 0)
 
     def rows(self, statement: str, /, **values: object) -> Sequence[Any]:  # noqa: ARG002

@@ -1,4 +1,4 @@
-"""The page that tells which process minted an ID."""
+"""The page that tells which process minted an ID, or reserved an integer."""
 
 from __future__ import annotations
 
@@ -8,20 +8,21 @@ from starlette.routing import Route
 
 from mintage.errors import MintError, ParseError
 from mintage.formats import anatomy
+from mintage.rules import is_number
 from mintage.server.config.values import shown
 from mintage.server.console.bit_picture import BitPicture, bit_picture
 from mintage.server.console.frame import caller, page, read, store_of
 from mintage.server.console.pages.pools import HOLDER, STATE
 from mintage.server.console.query import Query, pool_url
 from mintage.server.console.table import Column, Table
-from mintage.who import who
+from mintage.who import who, who_reserved
 
 if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
 
     from mintage.formats.anatomy import Anatomy, Field
-    from mintage.who import Finding
+    from mintage.who import Finding, IntegerFinding
 
 TITLE: Final = "Who"
 PATH: Final = "/who"
@@ -92,15 +93,27 @@ _FINDINGS: Final = (
 
 
 async def _who(request: Request) -> Response:
-    """Answer with the readings of an ID and the process that held its node number, as far as the store knows."""
+    """Answer with the readings of an ID and the process that held its node number, as far as the store knows.
+
+    Two words, a namespace and an integer, are answered with the process that reserved the integer.
+    """
     caller(request)
     query = Query.of(request)
     text = query.text("id").strip()
     findings: list[Finding] = []
     drawn: list[Reading] = []
     problems: list[MintError] = []
+    reserved: IntegerFinding | None = None
+    namespace, _, integer = text.partition(" ")
     if len(text) > _LONGEST:
         problems.append(ParseError(f"{shown(text, 40)} has more than {_LONGEST} characters", code="parse.unknown"))
+    elif is_number(integer.strip(), 19):
+        try:
+            reserved = await read(
+                request, "describe", namespace, who_reserved, namespace, int(integer), store_of(request)
+            )
+        except MintError as error:
+            problems.append(error)
     elif text:
         try:
             drawn = readings(query, text)
@@ -120,6 +133,7 @@ async def _who(request: Request) -> Response:
         title="Who minted this ID?",
         tables=[*tables, *(each.fields for each in chosen)],
         id=text,
+        reserved=reserved,
         findings=[each for at, each in enumerate(findings) if at == 0 or each.state != _UNKNOWN],
         without_pool=[each.format for each in findings[1:] if each.state == _UNKNOWN],
         answers=tables[0] if tables else None,

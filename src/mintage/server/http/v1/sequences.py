@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from typing import TYPE_CHECKING, Annotated, Final, TypedDict, cast
+from urllib.parse import unquote
 
 from msgspec import UNSET, Meta, UnsetType
 
 from mintage.errors import ConfigError, FieldError, RequestError
 from mintage.protocol.records import to_json
-from mintage.rules import LATEST_MS, MAX_COUNT, MAX_INTEGER, MAX_STRIDE, NamespaceRecord, Segment
-from mintage.server.http.v1.operation import Ask, Body, Limit, Named, operation, shown
+from mintage.rules import LATEST_MS, MAX_COUNT, MAX_INTEGER, MAX_STRIDE, NamespaceRecord, RunRecord, Segment
+from mintage.server.http.v1.operation import Ask, Body, Header, Limit, Named, operation, shown
 from mintage.server.http.v1.schemas import NAME, Count, PageLimit, page
 from mintage.server.loop.budget import INTEGER
 
@@ -39,6 +40,19 @@ else:
             }
         ),
     ]
+Holder = Annotated[
+    str,
+    Header("Holder"),
+    Meta(
+        max_length=2_400,
+        description="Who reserves, for people: at most 200 characters, percent-encoded.",
+        examples=["web-1:4242"],
+    ),
+]
+Before = Annotated[
+    int,
+    Meta(ge=0, le=MAX_INTEGER, description="List only runs that begin at this integer or below.", examples=[5000]),
+]
 Serial = Annotated[int, Meta(ge=0, le=LATEST_MS)]
 Stride = Annotated[int, Meta(ge=1, le=MAX_STRIDE, description="The distance of two integers.", examples=[1])]
 
@@ -168,12 +182,35 @@ class NamespaceFacts(TypedDict):
         int, Meta(description="What the serial was when integers were last reserved.", examples=[6])
     ]
     retired: Annotated[bool, Meta(description="Whether it has ended for good.", examples=[False])]
+    start: Annotated[Text64, Meta(description="Its first integer; 0 also if an older version created it.")]
+    run_holder: Annotated[str, Meta(description="Who reserved last; empty if the client told no name.")]
+    run_first: Annotated[Text64, Meta(description="The first of what it reserved with no other holder between.")]
+    run_last: Annotated[Text64, Meta(description="The last of it; lower than the first if all was taken back.")]
+    run_since_ms: Annotated[int, Meta(description="The store's clock when it reserved the first; 0 if none did yet.")]
+    run_until_ms: Annotated[int, Meta(description="The store's clock when it reserved the last.")]
 
 
 class Namespaces(TypedDict):
     """A page of namespaces, by name."""
 
     sequences: list[NamespaceFacts]
+
+
+class RunFacts(TypedDict):
+    """A past run: what one holder reserved with no other holder between."""
+
+    namespace: Annotated[str, Meta(examples=["orders"])]
+    first: Text64
+    last: Annotated[Text64, Meta(description="Lower than the first if all was taken back.", examples=["1000"])]
+    holder: Annotated[str, Meta(description="Empty if the client told no name.", examples=["web-1:4242"])]
+    since_ms: Annotated[int, Meta(description="The store's clock when it reserved the first.")]
+    until_ms: Annotated[int, Meta(description="The store's clock when it reserved the last.")]
+
+
+class Runs(TypedDict):
+    """Past runs of a namespace, the highest first."""
+
+    runs: list[RunFacts]
 
 
 class Counted(TypedDict):
@@ -186,6 +223,10 @@ def _namespace(record: NamespaceRecord) -> NamespaceFacts:
     values = to_json(record)
     values["namespace"] = values.pop("name")
     return cast("NamespaceFacts", values)
+
+
+def _run(record: RunRecord) -> RunFacts:
+    return cast("RunFacts", to_json(record))
 
 
 # --- operations -----------------------------------------------------------------------------------------------------
@@ -211,13 +252,13 @@ async def _next(ask: Ask, namespace: Namespace, count: Count = 1) -> Integers:
 
 
 @operation("POST", "/v1/sequences/{namespace}:reserve", right="reserve", codes=_COUNTED)
-async def _reserve(ask: Ask, namespace: Namespace, count: Reserve = 1000) -> Reserved:
+async def _reserve(ask: Ask, namespace: Namespace, count: Reserve = 1000, holder: Holder = "") -> Reserved:
     """Reserve a segment in the store, for the client to hand out.
 
     Each call is a durable write in the store. Integers that the client does not hand out are skipped, unless it gives
-    them back.
+    them back. `GET /v1/who/{namespace}/{integer}` shows the holder.
     """
-    segment = await ask.service.segment(ask.caller, namespace, count)
+    segment = await ask.service.segment(ask.caller, namespace, count, unquote(holder))
     return {
         "namespace": namespace,
         "first": str(segment.first),
@@ -316,3 +357,13 @@ async def _retire(ask: Ask, namespace: Namespace) -> NamespaceFacts:
     """
     record = await ask.service.make(ask.caller, namespace, ask.service.store.retire, namespace)
     return _namespace(record)
+
+
+@operation("GET", "/v1/sequences/{namespace}/runs", right="describe", codes=("field.range",))
+async def _list_runs(ask: Ask, namespace: Namespace, before: Before = MAX_INTEGER, limit: PageLimit = 0) -> Runs:
+    """List the past runs of a namespace, the highest first: who reserved which integers.
+
+    The answer has the first `limit` that begin at `before` or below. The current run is not among them:
+    `GET /v1/sequences/{namespace}` has it. A namespace keeps past runs for 7 days, some stores fewer.
+    """
+    return {"runs": await page(ask, namespace, limit, _run, ask.service.store.list_runs, namespace, before)}

@@ -1,4 +1,4 @@
-"""``/v1/who``: which process minted an ID."""
+"""``/v1/who``: which process minted an ID, or reserved an integer."""
 
 from __future__ import annotations
 
@@ -6,8 +6,15 @@ from typing import Annotated, TypedDict, cast
 
 from msgspec import Meta
 
+from mintage.rules import MAX_INTEGER
 from mintage.server.http.v1.ids import ID  # noqa: TC001 - the declaration is read at run time
 from mintage.server.http.v1.operation import Ask, operation
+from mintage.server.http.v1.sequences import Namespace, Text64  # noqa: TC001 - the declaration is read at run time
+
+# --- parameters -----------------------------------------------------------------------------------------------------
+
+Integer = Annotated[int, Meta(ge=0, le=MAX_INTEGER, description="An integer of the namespace.", examples=[70123])]
+
 
 # --- answers --------------------------------------------------------------------------------------------------------
 
@@ -55,6 +62,29 @@ class Findings(TypedDict):
     findings: list[FindingFacts]
 
 
+class IntegerFacts(TypedDict):
+    """Which process reserved an integer of a namespace, and when."""
+
+    namespace: Annotated[str, Meta(examples=["orders"])]
+    integer: Annotated[Text64, Meta(examples=["70123"])]
+    state: Annotated[
+        str,
+        Meta(
+            description="held: a holder is known; unknown: the client told no name; forgotten: the history does not "
+            "reach back; free: nobody is known to have reserved it; unknown namespace.",
+            examples=["held"],
+        ),
+    ]
+    sentence: Annotated[str, Meta(description="The answer for people.")]
+    holder: HolderFacts | None
+    first: Annotated[
+        Text64 | None, Meta(description="The first integer that it reserved with no other holder between.")
+    ]
+    last: Annotated[Text64 | None, Meta(description="The last of them.")]
+    since_ms: Annotated[int | None, Meta(description="The store's clock when it reserved the first.")]
+    until_ms: Annotated[int | None, Meta(description="The store's clock when it reserved the last.")]
+
+
 # --- operations -----------------------------------------------------------------------------------------------------
 
 
@@ -68,3 +98,17 @@ async def _who(ask: Ask, id: ID) -> Findings:
 
     found = await ask.service.ask(ask.caller, "describe", "", who, id, ask.service.store)
     return {"input": id, "findings": [cast("FindingFacts", each.as_dict()) for each in found]}
+
+
+@operation("GET", "/v1/who/{namespace}/{integer}", right="describe", codes=("field.range",))
+async def _who_reserved(ask: Ask, namespace: Namespace, integer: Integer) -> IntegerFacts:
+    """Find which process reserved an integer of a namespace.
+
+    The process of a service reserves for its clients.
+    """
+    from mintage.who import who_reserved
+
+    found = await ask.service.ask(
+        ask.caller, "describe", namespace, who_reserved, namespace, integer, ask.service.store
+    )
+    return cast("IntegerFacts", found.as_dict())

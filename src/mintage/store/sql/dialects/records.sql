@@ -39,3 +39,8 @@ SELECT 1 FROM {schema}mintage_grant WHERE pool = :pool ORDER BY until_ms LIMIT 1
 SELECT {grant}
 FROM {schema}mintage_grant WHERE pool = :pool AND node = :node AND floor_ms <= :before_ms
 ORDER BY floor_ms DESC LIMIT :limit;
+
+-- name: runs
+SELECT {run}
+FROM {schema}mintage_run WHERE namespace = :namespace AND first <= :highest
+ORDER BY first DESC LIMIT :limit;

@@ -165,6 +165,17 @@ CREATE TABLE IF NOT EXISTS mintage_grant (
   INDEX mintage_grant_until (pool, until_ms)
 ) ENGINE = InnoDB CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
 
+-- name: create_run
+CREATE TABLE IF NOT EXISTS mintage_run (
+  namespace VARCHAR(128) NOT NULL,
+  first BIGINT NOT NULL,
+  last BIGINT NOT NULL,
+  holder VARCHAR(200) NOT NULL,
+  since_ms BIGINT NOT NULL,
+  until_ms BIGINT NOT NULL,
+  PRIMARY KEY (namespace, first)
+) ENGINE = InnoDB CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+
 -- name: take_over
 -- ALTER TABLE changes the id of the server: rows that the server wrote under the old one are still its own.
 UPDATE mintage_{kind} SET identity = :after WHERE identity = :before;
@@ -182,6 +193,9 @@ INSERT IGNORE INTO mintage_name VALUES ('pool', '', 0), ('namespace', '', 0);
 
 -- name: may_keep_grants
 INSERT INTO mintage_grant SELECT * FROM mintage_grant WHERE 1 = 0 ON DUPLICATE KEY UPDATE until_ms = 0;
+
+-- name: may_keep_runs
+INSERT INTO mintage_run SELECT * FROM mintage_run WHERE 1 = 0 ON DUPLICATE KEY UPDATE until_ms = 0;
 
 -- name: keep_name
 INSERT IGNORE INTO mintage_name SELECT '{counted}', :name, {counted}s FROM mintage_schema WHERE version = 1;
@@ -201,3 +215,15 @@ ON DUPLICATE KEY UPDATE until_ms = :until_ms, since_ms = :since_ms, holder = :ho
 
 -- name: prune_grants
 DELETE FROM mintage_grant WHERE pool = :pool AND until_ms < :ended_ms ORDER BY until_ms LIMIT :most;
+
+-- name: keep_run
+INSERT INTO mintage_run ({run}) VALUES ({run_values})
+ON DUPLICATE KEY UPDATE last = :last, holder = :holder, since_ms = :since_ms, until_ms = :until_ms;
+
+-- name: prune_runs
+-- Those of the lowest integers are the oldest.
+DELETE FROM mintage_run WHERE namespace = :namespace AND until_ms < :ended_ms AND first <= (
+  SELECT MAX(first) FROM (
+    SELECT first FROM mintage_run WHERE namespace = :namespace ORDER BY first LIMIT :most
+  ) AS lowest
+);

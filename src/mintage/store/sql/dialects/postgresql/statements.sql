@@ -105,6 +105,17 @@ CREATE TABLE IF NOT EXISTS {schema}mintage_grant (
 -- name: create_grant_index
 CREATE INDEX IF NOT EXISTS mintage_grant_until ON {schema}mintage_grant (pool, until_ms);
 
+-- name: create_run
+CREATE TABLE IF NOT EXISTS {schema}mintage_run (
+  namespace TEXT COLLATE "C",
+  first BIGINT,
+  last BIGINT NOT NULL,
+  holder TEXT NOT NULL,
+  since_ms BIGINT NOT NULL,
+  until_ms BIGINT NOT NULL,
+  PRIMARY KEY (namespace, first)
+);
+
 -- name: has_history
 SELECT to_regclass('{schema}mintage_existed') IS NOT NULL;
 
@@ -119,6 +130,10 @@ INSERT INTO {schema}mintage_name VALUES ('pool', '', 0), ('namespace', '', 0) ON
 -- name: may_keep_grants
 INSERT INTO {schema}mintage_grant SELECT * FROM {schema}mintage_grant WHERE false
 ON CONFLICT (pool, node, floor_ms) DO UPDATE SET until_ms = 0;
+
+-- name: may_keep_runs
+INSERT INTO {schema}mintage_run SELECT * FROM {schema}mintage_run WHERE false
+ON CONFLICT (namespace, first) DO UPDATE SET until_ms = 0;
 
 -- name: keep_name
 INSERT INTO {schema}mintage_name SELECT '{counted}', CAST(:name AS TEXT), {counted}s FROM {schema}mintage_schema WHERE version = 1
@@ -149,3 +164,16 @@ DELETE FROM {schema}mintage_grant WHERE ctid = ANY (ARRAY(
   SELECT ctid FROM {schema}mintage_grant
   WHERE pool = :pool AND until_ms < :ended_ms ORDER BY until_ms LIMIT :most
 ));
+
+-- name: keep_run
+-- One statement, as each is a round trip. The runs of the lowest integers are the oldest.
+WITH pruned AS (
+  DELETE FROM {schema}mintage_run WHERE namespace = :namespace AND until_ms < :ended_ms AND first <= (
+    SELECT MAX(first) FROM (
+      SELECT first FROM {schema}mintage_run WHERE namespace = :namespace ORDER BY first LIMIT :most
+    ) AS lowest
+  ) AND first <> :first
+)
+INSERT INTO {schema}mintage_run ({run}) VALUES ({run_values})
+ON CONFLICT (namespace, first) DO UPDATE
+SET last = :last, holder = :holder, since_ms = :since_ms, until_ms = :until_ms;

@@ -15,6 +15,17 @@ DELETE FROM mintage_grant WHERE (pool, node, floor_ms) IN (
   WHERE pool = :pool AND until_ms < :ended_ms ORDER BY until_ms LIMIT :most
 );
 
+-- name: keep_run
+INSERT OR REPLACE INTO mintage_run ({run}) VALUES ({run_values});
+
+-- name: prune_runs
+-- Those of the lowest integers are the oldest.
+DELETE FROM mintage_run WHERE namespace = :namespace AND until_ms < :ended_ms AND first <= (
+  SELECT max(first) FROM (
+    SELECT first FROM mintage_run WHERE namespace = :namespace ORDER BY first LIMIT :most
+  ) AS lowest
+);
+
 -- name: incarnations
 SELECT name, serial, moved, lost, began_ms, place, created_ns FROM mintage_life ORDER BY serial;
 
