@@ -109,6 +109,7 @@ def charts(record: FleetRecord | None) -> dict[str, str]:
         return {}
     most = max(run.steady.leases for run in runs if run.steady)
     of_most = [(run.version, run.steady) for run in runs if run.steady and run.steady.leases == most]
-    shares = [Shown("", version, steady.share, True) for version, steady in of_most]
+    # The service's name alone fits the card; the table says on which store it is.
+    shares = [Shown("", version.partition(" on ")[0], steady.share, True) for version, steady in of_most]
     title = f"Percent of a processor for {most:,} leases"
     return {"fleet-share": bars(title, shares, place_of(record.facts, record.date))}

@@ -195,6 +195,7 @@ def test_every_verb_of_a_store_is_forwarded_and_timed() -> None:
         assert [each.name for each in store.list_pools()] == ["pool"]
         assert [each.node for each in store.list_leases("pool")] == [lease.node]
         assert list(store.list_grants("pool", lease.node)) == []
+        assert list(store.list_runs("orders")) == []
         assert store.get_pool("pool") == store.list_pools()[0]
         assert [each.name for each in store.list_namespaces()] == ["orders"]
         assert store.get_namespace("orders") is not None
