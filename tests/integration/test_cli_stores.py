@@ -454,7 +454,8 @@ MANY = range(1, 1_003)
 FILL = """
     INSERT INTO mintage_pool SELECT 'p' || n, 'sno/1', 'x', 30000, 0, 0, 0, 0, 1000, 1, 0, 9 FROM numbers;
     INSERT INTO mintage_node SELECT 'p7', n, 0, 9e15, 30000, 'x', NULL, 'h', 0, 0, 1 FROM numbers;
-    INSERT INTO mintage_namespace SELECT 'n' || n, 10, 1000000, 1, 10, 'x', 0, 1, 0, 0 FROM numbers;
+    INSERT INTO mintage_namespace
+    SELECT 'n' || n, 10, 1000000, 1, 10, 'x', 0, 1, 0, 0, 1, 'h', 1, 10, 1, 1 FROM numbers;
 """
 
 
