@@ -8,11 +8,9 @@ from __future__ import annotations
 
 import os
 import random
-import signal
 import sys
 import time
-import traceback
-from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -20,6 +18,7 @@ from mintage import Sequence
 from mintage.errors import StoreError
 from mintage.process.holder import holder
 from mintage.store import open_store
+from tests.integration.killed import run_and_kill
 
 PROCESSES: Final = 20
 NAMESPACES: Final = ("orders", "invoices")
@@ -48,37 +47,13 @@ def take(url: str, path: Path) -> None:
                     raise
 
 
-def start(url: str, path: Path) -> int:
-    """Fork a process that takes integers, and return its id."""
-    pid = os.fork()
-    if pid == 0:
-        try:
-            take(url, path)
-        except BaseException:
-            traceback.print_exc()
-            raise
-        finally:
-            os._exit(1)
-    return pid
-
-
 def main(url: str, directory: Path, wanted: int) -> None:
     """Keep the processes running, and kill one at random time after time."""
-    paths = (directory / f"{at}.txt" for at in range(10**6))
-    running = [start(url, next(paths)) for _ in range(PROCESSES)]
-    try:
-        while sum(path.read_bytes().count(b"\n") for path in directory.iterdir()) < wanted:
-            time.sleep(0.2)
-            at = random.randrange(PROCESSES)
-            os.kill(running[at], signal.SIGKILL)
-            _, status = os.waitpid(running[at], 0)
-            if os.WIFEXITED(status):
-                raise SystemExit("a process failed before it was killed")
-            running[at] = start(url, next(paths))
-    finally:
-        for pid in running:
-            with suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
+
+    def is_enough() -> bool:
+        return sum(path.read_bytes().count(b"\n") for path in directory.iterdir()) >= wanted
+
+    run_and_kill(partial(take, url), directory, processes=PROCESSES, pause_s=0.2, is_enough=is_enough)
 
 
 if __name__ == "__main__":
