@@ -141,8 +141,9 @@ class Records(Transaction):
             if found is not None and found.until_ms < ended_ms:
                 self.remove(found)
                 firsts.remove(first)
-        if run.first not in firsts[bisect.bisect_left(firsts, run.first) :][:1]:
-            bisect.insort(firsts, run.first)
+        at = bisect.bisect_left(firsts, run.first)
+        if firsts[at : at + 1] != [run.first]:
+            firsts.insert(at, run.first)
         self.put(run)
 
     def runs(self, namespace: str, before: int, limit: int) -> Sequence[RunRecord]:
