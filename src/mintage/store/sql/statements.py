@@ -57,13 +57,12 @@ def statements(dialect: str, schema: str = "", version: int | None = None) -> di
         elif "{counted}" in sql:
             found |= {f"{name}_{name_of(kind)}": sql.replace("{counted}", name_of(kind)) for kind in COUNTED}
         else:
-            found[name] = (
-                sql.replace("{node}", _fields(NodeRecord, identity, lacks))
-                .replace("{grant}", ", ".join(columns(GrantRecord)))
-                .replace("{grant_values}", ", ".join(f":{each}" for each in columns(GrantRecord)))
-                .replace("{run}", ", ".join(columns(RunRecord)))
-                .replace("{run_values}", ", ".join(f":{each}" for each in columns(RunRecord)))
-            )
+            sql = sql.replace("{node}", _fields(NodeRecord, identity, lacks))
+            for kind in (GrantRecord, RunRecord):
+                names, what = columns(kind), name_of(kind)
+                sql = sql.replace(f"{{{what}}}", ", ".join(names))
+                sql = sql.replace(f"{{{what}_values}}", ", ".join(f":{each}" for each in names))
+            found[name] = sql
     return found
 
 
