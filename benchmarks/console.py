@@ -12,7 +12,7 @@ import threading
 import time
 import urllib.request
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from statistics import fmean, median
 
 from benchmarks.fleet.crew import LAYOUT, POOL
@@ -89,12 +89,9 @@ def main() -> None:
                 "| {} | {:.1f} | {:.1f} | {:.3f} |".format(name, *middle, median(a / b for a, b in found)), flush=True
             )
         shares = []
-        for is_open in (True, False):
+        for viewed in (opened(page), nullcontext()):
             before, began = cpu_s(server.family()), time.monotonic()
-            if is_open:
-                with opened(page):
-                    time.sleep(60)
-            else:
+            with viewed:
                 time.sleep(60)
             shares.append(100 * (cpu_s(server.family()) - before) / (time.monotonic() - began))
         print("| % of a core, idle | {:.2f} | {:.2f} | |".format(*shares))
