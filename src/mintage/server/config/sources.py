@@ -11,13 +11,12 @@ from functools import partial
 from stat import S_ISREG
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
-from mintage.server.config.values import Place, shown, shown_name, wrong
+from mintage.server.config.values import Place, Setting, shown, shown_name, wrong
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from mintage.errors import ConfigError
-    from mintage.server.config.values import Setting
 
 Found = dict[str, tuple[Any, Place]]
 """The values of a source, by setting, each with its place."""

@@ -5,18 +5,16 @@ from __future__ import annotations
 import ipaddress
 import os
 import re
+from collections.abc import Callable
 from dataclasses import MISSING, dataclass, fields, replace
 from functools import cache
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, get_args, get_type_hints
+from typing import Any, Final, NamedTuple, get_args, get_type_hints
 
 from mintage.errors import ConfigError
 from mintage.formats import catalogue
 from mintage.protocol.url import StoreUrl
 from mintage.rules import node_ranges
 from mintage.store import STORE_KINDS, kinds_like
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 OFF: Final = "off"
 

@@ -20,13 +20,12 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 import structlog
 
 from mintage.errors import ConfigError, MintError, RequestError, StoreError
-from mintage.rules import Segment
+from mintage.rules import NamespaceRecord, Segment
 from mintage.telemetry import untraced
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 
-    from mintage.rules import NamespaceRecord
     from mintage.server.core.metrics import Metrics
     from mintage.store import Description, Store
 

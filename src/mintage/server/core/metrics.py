@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, disable_created_metrics
 
-from mintage import __version__
+from mintage import Sequence, __version__
 from mintage.errors import CATALOGUE, MintError
 from mintage.formats.kinds import NAMES
 from mintage.server.core.events import Refusals
@@ -24,7 +24,6 @@ from mintage.telemetry import describe_store
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
-    from mintage import Sequence
     from mintage._core.lane import Lane
     from mintage.server.core.otlp import Instruments
 

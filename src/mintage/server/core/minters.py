@@ -11,14 +11,13 @@ from typing import TYPE_CHECKING, Final
 
 from mintage.errors import FieldError, RequestError, StoreError
 from mintage.formats import catalogue
-from mintage.formats.kinds import KINDS
+from mintage.formats.kinds import KINDS, Generator
 from mintage.rules import MAX_INTEGER, check_int
 from mintage.server.core.threads import Shared, Threads, within
 
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from mintage.formats.kinds import Generator
     from mintage.server.config.settings import Settings
     from mintage.server.core.metrics import Metrics
     from mintage.store import Store

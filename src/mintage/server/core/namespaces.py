@@ -10,18 +10,16 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from mintage import Sequence
-from mintage._core.lane import Bucket
+from mintage._core.lane import Bucket, Lane
 from mintage.errors import GenerationError, MintError, RequestError
 from mintage.lease.keeper import unavailable
-from mintage.server.core.threads import Shared, within
+from mintage.server.core.threads import Shared, Threads, within
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Collection
 
-    from mintage._core.lane import Lane
     from mintage.rules import Segment
     from mintage.server.config.settings import Settings
-    from mintage.server.core.threads import Threads
     from mintage.store import Store
 
 #: A client holds a current and a next segment of each namespace.

@@ -16,13 +16,12 @@ import structlog
 
 from mintage.errors import ConfigError
 from mintage.server.loop.accept import Server
-from mintage.server.loop.limits import Connection
+from mintage.server.loop.limits import Connection, ConnectionLimit
 
 if TYPE_CHECKING:
     import socket
     from collections.abc import Callable, Iterator
 
-    from mintage.server.loop.limits import ConnectionLimit
     from mintage.server.loop.spread import Share
 
 #: The service warns of a certificate with fewer days left.

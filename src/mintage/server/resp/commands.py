@@ -4,22 +4,19 @@ from __future__ import annotations
 
 import itertools
 import time
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 import structlog
 
 from mintage import __version__
-from mintage._core.lane import MOST_WORDS
+from mintage._core.lane import MOST_WORDS, RespSession
 from mintage.errors import FieldError, MintError, RequestError
 from mintage.server.loop.budget import INTEGER
 from mintage.server.resp.replies import Encoded, ProtocolError, Reply, encode, encode_error
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
-    from mintage._core.lane import RespSession
     from mintage.server.config.keys import Caller
     from mintage.server.core.service import Service
 

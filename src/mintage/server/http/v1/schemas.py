@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar, cast
+from collections.abc import Callable, Sequence
+from typing import Annotated, Any, Final, TypeVar, cast
 
 import msgspec
 
 from mintage.errors import FieldError
 from mintage.rules import LATEST_MS, MAX_COUNT
 from mintage.server.http.v1.operation import LAST_CHARACTER, Ask, Limit
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
 
 T = TypeVar("T")
 F = TypeVar("F")
