@@ -14,12 +14,12 @@ from mintage._core.lane import MOST_ALLOC, MOST_ALLOC_NAME
 from mintage.errors import CATALOGUE
 from mintage.server.http.answers import problem_members, write_json
 from mintage.server.http.v1 import OPERATIONS
-from mintage.server.http.v1.operation import Limit, Operation, Parameter
 
 if TYPE_CHECKING:
     from starlette.requests import Request
 
     from mintage.server.config.settings import Settings
+    from mintage.server.http.v1.operation import Operation, Parameter
 
 COMMON: Final = (
     "request.malformed",
@@ -195,12 +195,11 @@ def _parameter(parameter: Parameter, schema: dict[str, Any], settings: Settings)
         described["description"] = description
     if examples := schema.pop("examples", None):
         described["example"] = examples[0]
-    for each in getattr(parameter.form, "__metadata__", ()):
-        if isinstance(each, Limit):
-            schema["maximum"] = getattr(settings, each.setting)
-        if isinstance(each, msgspec.Meta):
-            # msgspec lets the limits that it checks win, of which some are wider than those of the rules.
-            schema |= each.extra_json_schema or {}
+    if setting := parameter.notes.get("limit"):
+        schema["maximum"] = getattr(settings, setting)
+    for each in parameter.form.__metadata__:
+        # msgspec lets the limits that it checks win, of which some are wider than those of the rules.
+        schema |= each.extra_json_schema or {}
     if not parameter.is_required and parameter.default != "":
         schema["default"] = parameter.default
     return {**described, "schema": schema}

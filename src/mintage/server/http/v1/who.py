@@ -96,7 +96,7 @@ async def _who(ask: Ask, id: ID) -> Findings:
     """
     from mintage.who import who
 
-    found = await ask.service.ask(ask.caller, "describe", "", who, id, ask.service.store)
+    found = await ask.call("", who, id, ask.service.store)
     return {"input": id, "findings": [cast("FindingFacts", each.as_dict()) for each in found]}
 
 
@@ -108,7 +108,5 @@ async def _who_reserved(ask: Ask, namespace: Namespace, integer: Integer) -> Int
     """
     from mintage.who import who_reserved
 
-    found = await ask.service.ask(
-        ask.caller, "describe", namespace, who_reserved, namespace, integer, ask.service.store
-    )
+    found = await ask.call(namespace, who_reserved, namespace, integer, ask.service.store)
     return cast("IntegerFacts", found.as_dict())
