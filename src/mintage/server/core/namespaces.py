@@ -10,14 +10,15 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from mintage import Sequence
-from mintage._core.lane import Bucket, Lane
 from mintage.errors import GenerationError, MintError, RequestError
 from mintage.lease.keeper import unavailable
+from mintage.server.config.keys import bucket_of
 from mintage.server.core.threads import Shared, Threads, within
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Collection
 
+    from mintage._core.lane import Lane
     from mintage.rules import Segment
     from mintage.server.config.settings import Settings
     from mintage.store import Store
@@ -36,7 +37,7 @@ class ServedNamespace:
         self.name = name
         self.sequence: Sequence | None = None
         """The source of its integers; ``None`` until a request for integers opens the namespace."""
-        self.bucket = _bucket(name, settings)
+        self.bucket = bucket_of(settings.rates.get(name, settings.rate), settings.burst, settings.workers)
         """The bucket that limits the rate of its requests; ``None``: any rate."""
         self.is_stored = False
         """True once the store has reserved integers of it."""
@@ -138,11 +139,6 @@ class ServedNamespace:
             if name == caller and is_same and first_unused in lent.as_range():
                 return lent
         return None
-
-
-def _bucket(name: str, settings: Settings) -> Bucket | None:
-    rate = settings.rates.get(name, settings.rate) / settings.workers
-    return Bucket(rate, round(settings.burst or rate) or 1) if rate > 0 else None
 
 
 class Namespaces:
