@@ -177,16 +177,19 @@ class Supervisor:
 
     def _watch(self) -> int:
         """Replace workers that die or hang, until a signal."""
-        from mintage.server.core.metrics import Workers
+        from prometheus_client.multiprocess import mark_process_dead
 
-        counted = Workers()
+        from mintage.server.core.metrics import workers_replaced
+
+        replaced = workers_replaced()
         while not self._signals:
             self._wait([worker.process.sentinel for worker in self._workers])
             for at, worker in enumerate(self._workers):
                 if self._signals or worker.is_responsive():
                     continue
                 self._reap(worker)
-                counted.gone(worker.process.pid or 0)
+                # Its gauges vanish, its counters stay.
+                mark_process_dead(worker.process.pid)  # type: ignore[no-untyped-call]
                 if worker.in_startup_grace():
                     self._wait([])
                 if self._signals:
@@ -198,7 +201,7 @@ class Supervisor:
                     _log.error("worker not started", error=str(error))
                     self._wait([])
                 else:
-                    counted.replaced()
+                    replaced.inc()
         return 0
 
     def _wait(self, signs: list[Any]) -> None:
