@@ -8,7 +8,7 @@ same form: 401000 and 403000 for keys, 404000 for namespaces.
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from starlette.routing import Route
 
@@ -65,11 +65,12 @@ def _decode(body: bytes) -> tuple[str, int]:
     """
     param_error = RequestError("Param error", code="request.malformed")
     try:
-        found = read_json(body.decode("utf-8", "replace"), members=_Members)
+        # A tuple is an object with all its members, repeated ones included; an array is a list.
+        found = read_json(body.decode("utf-8", "replace"), members=tuple)
     except RequestError as error:
         raise param_error from error
     name, count = "", 0
-    if found is not None and not isinstance(found, _Members):
+    if found is not None and not isinstance(found, tuple):
         raise param_error
     for member, value in found or ():
         if value is None:
@@ -83,10 +84,6 @@ def _decode(body: bytes) -> tuple[str, int]:
                 raise param_error
             count = value
     return name, count
-
-
-class _Members(list[tuple[str, Any]]):
-    """The members of a JSON object, repeated ones included."""
 
 
 def _refused(facts: Facts, error: MintError) -> Response:
