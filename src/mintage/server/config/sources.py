@@ -7,16 +7,13 @@ import difflib
 import os
 import re
 import tomllib
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from stat import S_ISREG
-from typing import TYPE_CHECKING, Any, Final, NoReturn
+from typing import Any, Final, NoReturn
 
+from mintage.errors import ConfigError
 from mintage.server.config.values import Place, Setting, shown, shown_name, wrong
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    from mintage.errors import ConfigError
 
 Found = dict[str, tuple[Any, Place]]
 """The values of a source, by setting, each with its place."""

@@ -9,23 +9,20 @@ from __future__ import annotations
 import os
 import sys
 import time
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Collection, Mapping
+from typing import Any, Final
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, disable_created_metrics
 
 from mintage import Sequence, __version__
+from mintage._core.lane import Lane
 from mintage.errors import CATALOGUE, MintError
 from mintage.formats.kinds import NAMES
 from mintage.server.core.events import Refusals
+from mintage.server.core.otlp import Instruments
 from mintage.server.core.usage import Usage
 from mintage.store import Forwarding, Store
 from mintage.telemetry import describe_store
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
-
-    from mintage._core.lane import Lane
-    from mintage.server.core.otlp import Instruments
 
 HOT: Final = {"alloc": "http", "next": "http", "incr": "redis", "incrby": "redis"}
 """The operations of the hot path, and the interface of each."""
@@ -161,8 +158,6 @@ class Metrics:
     def export(self) -> None:
         """Export all metrics by OpenTelemetry as well, if this process uses that."""
         if "opentelemetry.metrics" in sys.modules:
-            from mintage.server.core.otlp import Instruments
-
             self._instruments = Instruments(self.registry, SECONDS)
 
     def gather(

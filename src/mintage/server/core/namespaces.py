@@ -5,23 +5,20 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import Counter, deque
+from collections.abc import AsyncIterator, Collection
 from contextlib import asynccontextmanager, suppress
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from mintage import Sequence
+from mintage._core.lane import Lane
 from mintage.errors import GenerationError, MintError, RequestError
 from mintage.lease.keeper import unavailable
+from mintage.rules import Segment
 from mintage.server.config.keys import bucket_of
+from mintage.server.config.settings import Settings
 from mintage.server.core.threads import Shared, Threads, within
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Collection
-
-    from mintage._core.lane import Lane
-    from mintage.rules import Segment
-    from mintage.server.config.settings import Settings
-    from mintage.store import Store
+from mintage.store import Store
 
 #: A client holds a current and a next segment of each namespace.
 _MAX_LENT: Final = 16

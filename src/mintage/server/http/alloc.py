@@ -8,8 +8,10 @@ same form: 401000 and 403000 for keys, 404000 for namespaces.
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from starlette.requests import Request
+from starlette.responses import Response
 from starlette.routing import Route
 
 from mintage._core.lane import MOST_ALLOC, MOST_ALLOC_NAME
@@ -17,10 +19,6 @@ from mintage.errors import CATALOGUE, FieldError, MintError, RequestError
 from mintage.rules import check_name
 from mintage.server.config.keys import token_of
 from mintage.server.http.answers import Facts, Json, read_body, read_json
-
-if TYPE_CHECKING:
-    from starlette.requests import Request
-    from starlette.responses import Response
 
 _INT64: Final = range(-(2**63), 2**63)
 _CODES: Final = {401: (401000, 401), 403: (403000, 403), 404: (404000, 200), 429: (429000, 429)}

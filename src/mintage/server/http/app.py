@@ -15,23 +15,22 @@ from starlette.applications import Starlette
 from starlette.datastructures import MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
+from starlette.requests import Request
 from starlette.responses import Response
+from starlette.routing import Route
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from mintage._core.lane import is_trace
 from mintage.errors import MintError, RequestError
 from mintage.server import console
 from mintage.server.core.origin import foreign
+from mintage.server.core.service import Service
 from mintage.server.http import alloc, openapi, pages, v1
 from mintage.server.http.answers import Facts, MethodError, allow, methods_of
 from mintage.server.http.spans import note_answer, one_header, request_span, span_id_of, trace_id_of
 
 if TYPE_CHECKING:
     from opentelemetry.trace import Span
-    from starlette.requests import Request
-    from starlette.routing import Route
-    from starlette.types import ASGIApp, Message, Receive, Scope, Send
-
-    from mintage.server.core.service import Service
 
 log: Any = structlog.get_logger("mintage.server")
 

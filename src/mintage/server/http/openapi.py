@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import msgspec
+from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
 from mintage import __version__
 from mintage._core.lane import MOST_ALLOC, MOST_ALLOC_NAME
 from mintage.errors import CATALOGUE
+from mintage.server.config.settings import Settings
 from mintage.server.http.answers import problem_members, write_json
 from mintage.server.http.v1 import OPERATIONS
-
-if TYPE_CHECKING:
-    from starlette.requests import Request
-
-    from mintage.server.config.settings import Settings
-    from mintage.server.http.v1.operation import Operation, Parameter
+from mintage.server.http.v1.operation import Operation, Parameter
 
 COMMON: Final = (
     "request.malformed",

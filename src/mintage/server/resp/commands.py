@@ -6,19 +6,17 @@ import itertools
 import time
 from collections.abc import Callable, Coroutine, Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import structlog
 
 from mintage import __version__
 from mintage._core.lane import MOST_WORDS, RespSession
 from mintage.errors import FieldError, MintError, RequestError
+from mintage.server.config.keys import Caller
+from mintage.server.core.service import Service
 from mintage.server.loop.budget import INTEGER
 from mintage.server.resp.replies import Encoded, ProtocolError, Reply, encode, encode_error
-
-if TYPE_CHECKING:
-    from mintage.server.config.keys import Caller
-    from mintage.server.core.service import Service
 
 #: The version of Redis that clients are told, from which they derive the available commands.
 _REDIS_VERSION: Final = "7.4.0"

@@ -9,7 +9,7 @@ from msgspec import Meta
 from mintage.formats import anatomy
 from mintage.formats.kinds import NAMES
 from mintage.server.http.v1.operation import Ask, operation
-from mintage.server.http.v1.schemas import Count  # noqa: TC001 - the declaration is read at run time
+from mintage.server.http.v1.schemas import Count
 
 # --- parameters and bodies ------------------------------------------------------------------------------------------
 

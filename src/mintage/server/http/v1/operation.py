@@ -9,14 +9,16 @@ from __future__ import annotations
 
 import inspect
 import re
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial, reduce
 from itertools import chain
-from typing import TYPE_CHECKING, Any, Final, Literal, ParamSpec, TypeVar, get_args, get_type_hints
+from typing import Any, Final, Literal, ParamSpec, TypeVar, get_args, get_type_hints
 from urllib.parse import parse_qsl
 
 import msgspec
+from starlette.requests import Request
 from starlette.responses import Response
 
 from mintage.errors import FieldError, MintError, RequestError
@@ -24,15 +26,9 @@ from mintage.rules import check_name
 from mintage.server.config import values
 from mintage.server.config.keys import Caller, token_of
 from mintage.server.core.logs import log_change
+from mintage.server.core.service import Service
 from mintage.server.http.answers import Facts, MethodError, methods_of, read_body, read_json, write_json
 from mintage.server.loop.budget import INTEGER, RECORD, Turns
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Sequence
-
-    from starlette.requests import Request
-
-    from mintage.server.core.service import Service
 
 P = ParamSpec("P")
 T = TypeVar("T")

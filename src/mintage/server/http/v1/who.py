@@ -7,9 +7,9 @@ from typing import Annotated, TypedDict, cast
 from msgspec import Meta
 
 from mintage.rules import MAX_INTEGER
-from mintage.server.http.v1.ids import ID  # noqa: TC001 - the declaration is read at run time
+from mintage.server.http.v1.ids import ID
 from mintage.server.http.v1.operation import Ask, operation
-from mintage.server.http.v1.sequences import Namespace, Text64  # noqa: TC001 - the declaration is read at run time
+from mintage.server.http.v1.sequences import Namespace, Text64
 
 # --- parameters -----------------------------------------------------------------------------------------------------
 
