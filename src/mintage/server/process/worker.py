@@ -96,12 +96,9 @@ async def work(
     check_passing(service.probe.failure)
     tasks = [
         asyncio.create_task(service.probe.run()),
-        asyncio.create_task(every(1.0, partial(_gather, service))),
-        asyncio.create_task(every(1.0, partial(_check_timeouts, service))),
+        asyncio.create_task(every(1.0, partial(_tick, service, parent))),
         asyncio.create_task(every(_TRIM_INTERVAL_S, _Heap(service, servers).trim)),
     ]
-    if parent is not None:
-        tasks.append(asyncio.create_task(every(1.0, partial(_beat, parent))))
     announce()
     # All objects that exist by now stay: the collector need not visit them while clients wait.
     gc.freeze()
@@ -167,22 +164,16 @@ class _Heap:
                 ctypes.CDLL(None).malloc_trim(0)
 
 
-async def _gather(service: Service) -> None:
-    """Update the metrics, as another worker may be scraped."""
-    service.gather()
-
-
-async def _check_timeouts(service: Service) -> None:
-    """Close connections that take too long."""
+async def _tick(service: Service, parent: Pipe | None) -> None:
+    """Tell the parent that this loop turns, close connections that take too long, and update the metrics."""
+    if parent is not None:
+        # The pipe is full if the parent was frozen for hours. `_read_parent` notices that the parent has ended.
+        with suppress(OSError):
+            parent.send_bytes(b".")
     for each in service.open_connections():
         each.check_timeouts(service.settings.request_timeout_ms / 1000, service.settings.idle_timeout_ms / 1000)
-
-
-async def _beat(parent: Pipe) -> None:
-    """Send a beat to the parent: this loop turns."""
-    # The pipe is full if the parent was frozen for hours. `_read_parent` notices that the parent has ended.
-    with suppress(OSError):
-        parent.send_bytes(b".")
+    # Another worker may be scraped.
+    service.gather()
 
 
 def _read_parent(loop: asyncio.AbstractEventLoop, parent: Pipe, stop: asyncio.Event, hurry: asyncio.Event) -> None:
