@@ -7,10 +7,11 @@ import resource
 import signal
 import socket
 import sys
+from collections.abc import Mapping
 from contextlib import suppress
 from functools import partial
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import structlog
 import uvloop
@@ -18,6 +19,7 @@ import uvloop
 from mintage.errors import ConfigError, StoreError
 from mintage.installation import install_line
 from mintage.protocol.url import StoreUrl
+from mintage.server.config.settings import Settings
 from mintage.server.config.sources import variable
 from mintage.server.config.values import is_loopback
 from mintage.server.core import logs
@@ -26,11 +28,6 @@ from mintage.server.process.drain import drop_unwritten_log, force_exit
 from mintage.server.process.supervisor import Supervisor
 from mintage.server.process.worker import IGNORED, work
 from mintage.store import STORE_KINDS, load_driver
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from mintage.server.config.settings import Settings
 
 BACKLOG: Final = 2048
 """The most connections of a listener that wait to be accepted."""

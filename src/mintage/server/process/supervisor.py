@@ -14,6 +14,7 @@ import os
 import signal
 import socket
 import time
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
@@ -21,17 +22,15 @@ from typing import TYPE_CHECKING, Any, Final
 import structlog
 
 from mintage.platform.machine import can_fork
+from mintage.server.config.settings import Settings
 from mintage.server.core.journal import DIRECTORY
 from mintage.server.core.otlp import STOP_S
+from mintage.server.loop.spread import Share, Shares
 from mintage.server.process.drain import FLUSH_TIMEOUT_S, SHUTDOWN_TIMEOUT_S
 from mintage.server.process.worker import IGNORED, STOPPING, import_all, log_ignored, run_worker
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
     from multiprocessing.connection import Connection as Pipe
-
-    from mintage.server.config.settings import Settings
-    from mintage.server.loop.spread import Share, Shares
 
 _log = structlog.get_logger("mintage.server")
 
@@ -137,8 +136,6 @@ class Supervisor:
                 signal.signal(number, partial(_keep, kept))
         if can_fork():
             import_all()
-            from mintage.server.loop.spread import Shares
-
             self._shares = Shares(self._settings.workers, ("http", "redis"))
             # The collector would write to the memory that workers share.
             gc.collect()

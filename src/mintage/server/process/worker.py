@@ -6,7 +6,9 @@ import asyncio
 import gc
 import os
 import signal
+import socket
 import sys
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Final
@@ -15,19 +17,17 @@ import structlog
 import uvloop
 
 from mintage.errors import CATALOGUE, MintError
+from mintage.server.config.settings import Settings
 from mintage.server.core import logs, otlp
 from mintage.server.loop import tls
+from mintage.server.loop.accept import Server
+from mintage.server.loop.spread import Share
 from mintage.server.process.drain import drain, drop_unwritten_log, force_exit, give_all_back
 
 if TYPE_CHECKING:
-    import socket
-    from collections.abc import Callable, Mapping, Sequence
     from multiprocessing.connection import Connection as Pipe
 
-    from mintage.server.config.settings import Settings
     from mintage.server.core.service import Service
-    from mintage.server.loop.accept import Server
-    from mintage.server.loop.spread import Share
 
 STOPPING: Final = (signal.SIGTERM, signal.SIGINT, signal.SIGQUIT)
 """Each of these signals stops the service gracefully; a second one ends the grace period at once."""
@@ -50,7 +50,6 @@ def import_all() -> None:
     from mintage.server.core import health, service  # noqa: F401
     from mintage.server.http import app  # noqa: F401
     from mintage.server.http import protocol as http  # noqa: F401
-    from mintage.server.loop import accept  # noqa: F401
     from mintage.server.resp import protocol  # noqa: F401
 
 
@@ -119,7 +118,6 @@ def listen(
     """Accept connections from now on, and return the servers."""
     from mintage.server.http.app import create_app
     from mintage.server.http.protocol import HttpProtocol
-    from mintage.server.loop.accept import Server
     from mintage.server.resp.protocol import RespProtocol
 
     makers: dict[str, Callable[[], asyncio.Protocol]] = {
