@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 from typing import Any, Final
 
 import msgspec
@@ -158,13 +159,14 @@ def _schemas() -> tuple[dict[Any, dict[str, Any]], dict[str, Any]]:
 
 
 def _operation(operation: Operation, schemas: dict[Any, dict[str, Any]], settings: Settings) -> dict[str, Any]:
+    summary, _, description = (inspect.getdoc(operation.handler) or "").partition("\n\n")
     described: dict[str, Any] = {
         "operationId": _id(operation.method, operation.path),
         "tags": [_TAG_OF.get(operation.path.split("/")[2], "service")],
-        "summary": operation.summary.rstrip("."),
+        "summary": summary.rstrip("."),
     }
     right = f"Right: `{operation.right}`." if operation.right else ""
-    if text := "\n\n".join(filter(None, [operation.description, right])):
+    if text := "\n\n".join(filter(None, [description, right])):
         described["description"] = text
     parameters = []
     for each in operation.parameters:

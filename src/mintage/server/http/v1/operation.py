@@ -152,16 +152,6 @@ class Operation:
         """True if it changes a namespace, a pool or a lease as an operator does, which the log records."""
         return self.method != "GET" and self.right in {"create", "admin"}
 
-    @property
-    def summary(self) -> str:
-        """The first line of the handler's docstring."""
-        return (self.handler.__doc__ or "").partition("\n")[0].strip()
-
-    @property
-    def description(self) -> str:
-        """The remaining lines of the handler's docstring."""
-        return inspect.cleandoc((self.handler.__doc__ or "").partition("\n")[2])
-
     async def endpoint(self, request: Request) -> Response:
         """Read a request, call the handler, and return the answer.
 
