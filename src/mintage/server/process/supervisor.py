@@ -73,7 +73,7 @@ class _Worker:
             theirs.close()
         self.serves = False
         """True once it has sent a beat."""
-        self._started_s = self._last_beat_s = time.monotonic()
+        self.started_s = self._last_beat_s = time.monotonic()
 
     def is_responsive(self) -> bool:
         """Return True if the process lives and its loop turns."""
@@ -83,15 +83,6 @@ class _Worker:
                 self.serves = True
                 self._last_beat_s = time.monotonic()
         return self.process.is_alive() and time.monotonic() - self._last_beat_s < _SILENCE_S
-
-    def in_startup_grace(self) -> bool:
-        """Return True if the process was started only just now."""
-        return time.monotonic() - self._started_s < _STARTUP_GRACE_S
-
-    def hurry(self) -> None:
-        """End its grace period: it then stops without waiting for its clients."""
-        with suppress(OSError):
-            self.pipe.send_bytes(b"!")
 
     def end(self) -> int:
         """Kill the process unless it has ended, and return its exit code."""
@@ -187,7 +178,7 @@ class Supervisor:
                 self._reap(worker)
                 # Its gauges vanish, its counters stay.
                 mark_process_dead(worker.process.pid)  # type: ignore[no-untyped-call]
-                if worker.in_startup_grace():
+                if time.monotonic() - worker.started_s < _STARTUP_GRACE_S:
                     self._wait([])
                 if self._signals:
                     break
@@ -233,8 +224,10 @@ class Supervisor:
         while (left := [each for each in self._workers if each.process.is_alive()]) and time.monotonic() < deadline:
             if len(self._signals) > 1 and not hurried:
                 hurried = True
+                # They then stop without waiting for their clients.
                 for worker in left:
-                    worker.hurry()
+                    with suppress(OSError):
+                        worker.pipe.send_bytes(b"!")
             connection.wait([worker.process.sentinel for worker in left], 0.1)
             self._log_ignored()
         for worker in left:
