@@ -57,10 +57,6 @@ class Place:
         return f"{self.name}{self.between}{value}{self.after}"
 
 
-def _as_is(value: object, _: Place) -> object:
-    return value
-
-
 @dataclass(frozen=True, slots=True)
 class Values:
     """The values that a setting accepts."""
@@ -75,7 +71,7 @@ class Values:
     """The part of ``text`` that the help shows beside the placeholder."""
     unset: str = ""
     """The meaning of leaving the setting out, if its default does not show it."""
-    read: Callable[[Any, Place], object] = _as_is
+    read: Callable[[Any, Place], object] = lambda value, _: value
     """Converts a value of a source, such as the text of a number; returns it as it is if it cannot."""
     is_secret: bool = False
 
