@@ -25,7 +25,6 @@ from mintage.server.config.values import is_loopback
 from mintage.server.core import logs
 from mintage.server.loop import tls
 from mintage.server.process.drain import drop_unwritten_log, force_exit
-from mintage.server.process.supervisor import Supervisor
 from mintage.server.process.worker import IGNORED, work
 from mintage.store import STORE_KINDS, load_driver
 
@@ -64,6 +63,8 @@ def serve(settings: Settings) -> int:
     _allow_files(len(listeners) * settings.max_connections + _OWN_FILES)
     announce = partial(_announce, settings, url, listeners)
     if settings.workers > 1:
+        from mintage.server.process.supervisor import Supervisor
+
         code = Supervisor(settings, listeners, announce).run()
         drop_unwritten_log()
         return code

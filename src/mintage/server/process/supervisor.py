@@ -11,13 +11,17 @@ from __future__ import annotations
 
 import gc
 import os
+import shutil
 import signal
 import socket
+import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from multiprocessing import connection, get_context
+from multiprocessing.connection import Connection as Pipe
+from typing import Any, Final
 
 import structlog
 
@@ -28,9 +32,6 @@ from mintage.server.core.otlp import STOP_S
 from mintage.server.loop.spread import Share, Shares
 from mintage.server.process.drain import FLUSH_TIMEOUT_S, SHUTDOWN_TIMEOUT_S
 from mintage.server.process.worker import IGNORED, STOPPING, import_all, log_ignored, run_worker
-
-if TYPE_CHECKING:
-    from multiprocessing.connection import Connection as Pipe
 
 _log = structlog.get_logger("mintage.server")
 
@@ -51,8 +52,6 @@ class _Worker:
         inherited: Sequence[Pipe | socket.socket],
         shares: Mapping[str, Share] | None,
     ) -> None:
-        from multiprocessing import connection, get_context
-
         self.pipe, theirs = connection.Pipe()
         is_forked = can_fork()
         context: Any = get_context("fork" if is_forked else "spawn")
@@ -115,9 +114,6 @@ class Supervisor:
 
     def run(self) -> int:
         """Run until SIGTERM, SIGINT or SIGQUIT, and return the exit code."""
-        import shutil
-        import tempfile
-
         # Set before any import of prometheus_client, which reads the variable once.
         directory = os.environ["PROMETHEUS_MULTIPROC_DIR"] = tempfile.mkdtemp(prefix="mintage-metrics-")
         os.environ[DIRECTORY] = directory
@@ -194,8 +190,6 @@ class Supervisor:
 
     def _wait(self, signs: list[Any]) -> None:
         """Wait for one of these, for a signal, or for a pause."""
-        from multiprocessing import connection
-
         connection.wait([self._wake, *signs], _PAUSE_S)
         self._log_ignored()
 
@@ -212,8 +206,6 @@ class Supervisor:
 
     def _stop(self) -> int:
         """Stop all workers, and return 0 if all of them ended as they should."""
-        from multiprocessing import connection
-
         for listener in self._listeners.values():
             listener.close()
         limits = self._settings.grace_ms / 1000, FLUSH_TIMEOUT_S, SHUTDOWN_TIMEOUT_S, STOP_S, _PAUSE_S
