@@ -291,8 +291,8 @@ SERVICE: tuple[Row, ...] = (
         False,
         1,
     ),
-    fresh("start to first integer", start_ms, at_most(300, "figure"), "ms", alone=True),
-    fresh("start to first integer", start_ms, at_most(400, "figure"), "ms", alone=False),
+    fresh("start to first integer", start_ms, at_most(350, "figure"), "ms", alone=True),
+    fresh("start to first integer", start_ms, at_most(480, "figure"), "ms", alone=False),
 )
 
 USUAL = "dataclasses, re, typing, logging, json, sqlite3, socket"
@@ -423,7 +423,7 @@ ROWS: tuple[Row, ...] = (
         "first sno.new() of a process",
         "start of the interpreter",
         importing("mintage.sno", "mintage.sno.new()"),
-        at_most(60, "figure", zero="third-party modules"),
+        at_most(80, "figure", zero="third-party modules"),
         unit="ms",
         note="Added to `python -c pass`, with the import. Without a store: it leases from the registry of the machine.",
     ),
@@ -431,7 +431,7 @@ ROWS: tuple[Row, ...] = (
         "first sno.new() of a process with usual imports",
         "start of the interpreter",
         importing("mintage.sno", "mintage.sno.new()", after=USUAL),
-        at_most(15, "figure", zero="third-party modules"),
+        at_most(50, "figure", zero="third-party modules"),
         unit="ms",
         note=f"Added to `python -c 'import {USUAL}'`.",
     ),
