@@ -291,8 +291,8 @@ SERVICE: tuple[Row, ...] = (
         False,
         1,
     ),
-    fresh("start to first integer", start_ms, at_most(350, "figure"), "ms", alone=True),
-    fresh("start to first integer", start_ms, at_most(480, "figure"), "ms", alone=False),
+    fresh("start to first integer", start_ms, at_most(300, "figure"), "ms", alone=True),
+    fresh("start to first integer", start_ms, at_most(400, "figure"), "ms", alone=False),
 )
 
 USUAL = "dataclasses, re, typing, logging, json, sqlite3, socket"
