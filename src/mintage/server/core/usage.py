@@ -15,15 +15,12 @@ from contextlib import suppress
 from itertools import count
 from operator import add
 from struct import Struct
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from mintage.platform import files
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-
-    Period: TypeAlias = tuple[Iterable[tuple[int, int]], range]
-    """The times and values of the points of a period, the oldest first, and the times that are in the period."""
+    from collections.abc import Callable, Iterator
 
 MINUTES_5_S: Final = 300
 HOUR_S: Final = 3_600
@@ -131,7 +128,7 @@ class Usage:
         """
         found: dict[tuple[str, str], Used] = {}
         for series, periods in self._each(f"{kind} {name} " if name else f"{kind} ", int(self._clock())):
-            used = Used(*(tuple(n if at in recent else 0 for at, n in points) for points, recent in periods))
+            used = Used(*(tuple(n for _, n in points) for points in periods))
             before = found.get(series)
             found[series] = used if before is None else before.plus(used)
         return found
@@ -146,9 +143,7 @@ class Usage:
             return self._marks
         found: dict[str, tuple[Mark, Mark]] = {}
         for (name, _), periods in self._each("mark ", now_s):
-            hour, day = (
-                next((Mark(*point) for point in points if point[0] in recent), None) for points, recent in periods
-            )
+            hour, day = (next((Mark(*point) for point in points if point[0]), None) for points in periods)
             if hour is not None and day is not None:
                 before = found.get(name, (hour, day))
                 found[name] = min(hour, before[0]), min(day, before[1])
@@ -190,7 +185,7 @@ class Usage:
                 self._memory[at * 8 : at * 8 + _TITLE_BYTES] = bytes(_TITLE_BYTES)
                 self._freed.append(at)
 
-    def _each(self, beginning: str, now_s: int) -> Iterator[tuple[tuple[str, str], list[Period]]]:
+    def _each(self, beginning: str, now_s: int) -> Iterator[tuple[tuple[str, str], list[list[tuple[int, int]]]]]:
         """Yield name and key, and the points of the last hour and day, of all series whose titles begin so."""
         for content in self._contents():
             (used,) = _NUMBER.unpack_from(content)
@@ -259,13 +254,14 @@ def _slots(content: mmap.mmap, used: int, beginning: str = "") -> Iterator[tuple
             yield at, content[at * 8 : at * 8 + _TITLE_BYTES].rstrip(b"\0").decode("ascii", "replace")
 
 
-def _points(row: tuple[int, ...], now_s: int) -> list[Period]:
-    found: list[Period] = []
-    first = 0
+def _points(row: tuple[int, ...], now_s: int) -> list[list[tuple[int, int]]]:
+    """Return the time and the value of each point of the periods, the oldest first; zeros for one before its period."""
+    found, first = [], 0
     for seconds, points in _PERIODS:
         end = now_s // seconds + 1
         turn, last = first + end % points, first + points
         times, values = (row[turn + at : last + at] + row[first + at : turn + at] for at in (0, _CELLS))
-        found.append((zip(times, values, strict=True), range((end - points) * seconds, end * seconds)))
+        recent = range((end - points) * seconds, end * seconds)
+        found.append([each if each[0] in recent else (0, 0) for each in zip(times, values, strict=True)])
         first = last
     return found
