@@ -14,8 +14,6 @@ from mintage.server.console.text import utc
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from starlette.requests import Request
-
 T = TypeVar("T")
 LONGEST_PARAMETER: Final = 4_096
 """The most characters of a parameter or a field."""
@@ -39,14 +37,6 @@ class Query:
         self.path = path
         self.values = fields_of(encoded, "query")
         self._known = {"format", "table", "done"}
-
-    @classmethod
-    def of(cls, request: Request) -> Query:
-        """Return the parameters of a request, always the same object."""
-        if not hasattr(request.state, "query"):
-            request.state.query = cls(request.scope["path"], request.scope["query_string"])
-        found: Query = request.state.query
-        return found
 
     def text(self, name: str, default: str = "") -> str:
         """Return a parameter as text."""
