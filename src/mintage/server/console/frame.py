@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import os
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cached_property
@@ -28,8 +29,6 @@ from mintage.server.console.shared import FRESH_S
 from mintage.server.core.origin import foreign
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Sequence
-
     from mintage.server.console.session import Session, Sessions
     from mintage.server.console.table import Table
     from mintage.server.core.service import Service

@@ -7,15 +7,12 @@ cells. A range of more than :data:`LARGEST_DENSE` numbers shows only the groups 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from typing import TYPE_CHECKING, Final, NamedTuple
+from collections.abc import Collection, Iterable, Iterator
+from typing import Final, NamedTuple
 
 from markupsafe import Markup
 
 from mintage.rules import COOLDOWN_MS, NodeRecord, PoolRecord
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator
-
 
 STATES: Final = {
     "held": "its holder can extend the window",

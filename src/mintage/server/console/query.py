@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import Final, TypeVar
 from urllib.parse import parse_qsl, quote, urlencode
 
 from mintage.errors import RequestError
 from mintage.server.config.values import shown
 from mintage.server.console.text import utc
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 T = TypeVar("T")
 LONGEST_PARAMETER: Final = 4_096

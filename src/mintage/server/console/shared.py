@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
@@ -18,8 +19,6 @@ from mintage.server.core.health import PATIENCE_S
 from mintage.server.core.threads import Shared
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from mintage.server.core.service import Service
 
 FRESH_S: Final = 5.0

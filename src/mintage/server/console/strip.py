@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from mintage.lease.holder import Holder
 from mintage.rules import COOLDOWN_MS, GrantRecord, NodeRecord, PoolRecord
 from mintage.server.console.text import duration, utc
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
 
 WIDTH: Final = 960
 MARGIN: Final = 12

@@ -6,20 +6,17 @@ import csv
 import io
 import json
 import math
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass
 from datetime import datetime
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import Any, Final, Literal
 
 from starlette.responses import Response
 
 from mintage.server.config.values import shown
 from mintage.server.console import text
 from mintage.server.console.query import Query, malformed
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
 
 Kind = Literal["text", "code", "number", "big", "time"]
 PAGE: Final = 50

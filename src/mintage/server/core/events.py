@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import time
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from threading import Lock
@@ -19,8 +20,6 @@ from mintage.rules import Lease
 from mintage.server.core.journal import LONGEST_BYTES, Journal, line_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
     from mintage.errors import MintError
 
 log: Any = structlog.get_logger("mintage.server")

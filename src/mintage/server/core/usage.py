@@ -11,16 +11,14 @@ from __future__ import annotations
 import mmap
 import os
 import time
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from itertools import count
 from operator import add
 from struct import Struct
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple
+from typing import Final, Literal, NamedTuple
 
 from mintage.platform import files
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
 
 MINUTES_5_S: Final = 300
 HOUR_S: Final = 3_600

@@ -8,9 +8,10 @@ as the API's request is, and so becomes an event.
 from __future__ import annotations
 
 import re
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from starlette.responses import RedirectResponse, Response
 
@@ -23,9 +24,6 @@ from mintage.server.console.frame import NOTICES, PageRequest
 from mintage.server.console.pages.pools import node_of
 from mintage.server.console.query import malformed, namespace_url, pool_url
 from mintage.server.core.logs import log_change
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
 
 
 @dataclass(frozen=True, slots=True)

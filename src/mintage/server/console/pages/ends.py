@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import math
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from itertools import islice
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -17,8 +18,6 @@ from mintage.server.console.table import Column, Table
 from mintage.server.core.health import Pace, days_left
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
     from starlette.responses import Response
 
     from mintage.server.console.frame import PageRequest

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from markupsafe import Markup
@@ -21,8 +22,6 @@ from mintage.server.console.table import Column, Table
 from mintage.store import PAGE, Store
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from mintage.server.console.frame import PageRequest
 
 MOST_RECORDS: Final = 65_536

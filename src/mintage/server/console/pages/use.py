@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable, Mapping, Sequence
 from itertools import starmap
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
@@ -16,8 +17,6 @@ from mintage.server.console.table import Column, Table
 from mintage.server.core.usage import Used
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
     from starlette.responses import Response
 
     from mintage.server.console.frame import PageRequest
