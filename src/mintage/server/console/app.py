@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 from urllib.parse import urlencode
 
 import structlog
 from starlette.applications import Starlette
 from starlette.datastructures import MutableHeaders
 from starlette.exceptions import HTTPException
+from starlette.requests import Request
 from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.routing import Route
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from mintage._core.lane import Bucket
 from mintage.errors import CATALOGUE, MintError, RequestError
@@ -23,12 +25,7 @@ from mintage.server.console.query import Query
 from mintage.server.console.session import Sessions
 from mintage.server.console.shared import Reads
 from mintage.server.core.events import Kept
-
-if TYPE_CHECKING:
-    from starlette.requests import Request
-    from starlette.types import ASGIApp, Message, Receive, Scope, Send
-
-    from mintage.server.core.service import Service
+from mintage.server.core.service import Service
 
 log: Any = structlog.get_logger("mintage.server")
 

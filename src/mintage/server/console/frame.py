@@ -10,7 +10,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import Any, Final, TypeVar
 from urllib.parse import quote
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
@@ -25,13 +25,11 @@ from mintage.server.config.keys import Caller, token_of
 from mintage.server.config.values import is_loopback, shown
 from mintage.server.console import text
 from mintage.server.console.query import Query, fields_of, malformed
+from mintage.server.console.session import Session, Sessions
 from mintage.server.console.shared import FRESH_S
+from mintage.server.console.table import Table
 from mintage.server.core.origin import foreign
-
-if TYPE_CHECKING:
-    from mintage.server.console.session import Session, Sessions
-    from mintage.server.console.table import Table
-    from mintage.server.core.service import Service
+from mintage.server.core.service import Service
 
 T = TypeVar("T")
 _HERE: Final = Path(__file__).parent

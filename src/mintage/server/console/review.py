@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from datetime import datetime
 
 from mintage import rules
 from mintage.errors import ConfigError, LeaseError
@@ -20,9 +20,6 @@ from mintage.formats.times import MS, stamp, utc
 from mintage.lease.holder import Holder
 from mintage.rules import MAX_INTEGER, NamespaceRecord, NodeRecord, PoolRecord
 from mintage.server.console.query import malformed
-
-if TYPE_CHECKING:
-    from datetime import datetime
 
 
 @dataclass(frozen=True, slots=True)

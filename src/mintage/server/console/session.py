@@ -13,14 +13,13 @@ import time
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from dataclasses import dataclass
 from multiprocessing.process import current_process
-from typing import TYPE_CHECKING, Final, Literal
+from typing import Final, Literal
+
+from starlette.requests import Request
+from starlette.responses import Response
 
 from mintage.errors import RequestError, StoreError
 from mintage.server.core.journal import MOST_RECORDS, Journal
-
-if TYPE_CHECKING:
-    from starlette.requests import Request
-    from starlette.responses import Response
 
 SESSION_S: Final = 8 * 3600
 """The longest time that a session lasts."""

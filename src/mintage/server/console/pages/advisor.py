@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from markupsafe import Markup
+from starlette.responses import Response
 
 from mintage.errors import MintError
 from mintage.formats import times
@@ -18,15 +19,11 @@ from mintage.formats.sql import DIALECTS, Dialect, sql_minted_between
 from mintage.rules import MAX_INTEGER
 from mintage.server.config.values import shown
 from mintage.server.console.bit_picture import bit_picture
+from mintage.server.console.frame import PageRequest
 from mintage.server.console.query import malformed
 from mintage.server.console.table import Column, Table
 from mintage.server.console.text import visible
 from mintage.snowflake import Layout
-
-if TYPE_CHECKING:
-    from starlette.responses import Response
-
-    from mintage.server.console.frame import PageRequest
 
 _JS_BITS: Final = 53
 

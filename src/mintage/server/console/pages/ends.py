@@ -7,22 +7,19 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from itertools import islice
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from markupsafe import Markup
+from starlette.responses import Response
 
 from mintage.formats import catalogue
 from mintage.rules import MAX_INTEGER, NamespaceRecord, PoolRecord
+from mintage.server.console.frame import PageRequest
 from mintage.server.console.query import namespace_url, pool_url
 from mintage.server.console.table import Column, Table
 from mintage.server.core.health import Pace, days_left
-
-if TYPE_CHECKING:
-    from starlette.responses import Response
-
-    from mintage.server.console.frame import PageRequest
-    from mintage.server.core.usage import Usage
-    from mintage.store import Store
+from mintage.server.core.usage import Usage
+from mintage.store import Store
 
 SOON_DAYS: Final = 90
 """The days within which an end is at the top of the page."""

@@ -5,20 +5,17 @@ from __future__ import annotations
 import asyncio
 import re
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 from urllib.parse import quote
 
 from markupsafe import Markup
+from starlette.responses import Response
 
 from mintage.errors import CATALOGUE
+from mintage.server.console.frame import PageRequest
 from mintage.server.console.table import Column, Table
 from mintage.server.core.events import Event, events
-
-if TYPE_CHECKING:
-    from starlette.responses import Response
-
-    from mintage.server.console.frame import PageRequest
-    from mintage.server.core.service import Service
+from mintage.server.core.service import Service
 
 COLUMNS: Final = (
     Column("at", "Time", lambda each: each.at, "time"),

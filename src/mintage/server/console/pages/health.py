@@ -6,18 +6,16 @@ import asyncio
 import os
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
+
+from starlette.responses import Response
 
 from mintage.errors import CATALOGUE
+from mintage.server.console.frame import PageRequest
 from mintage.server.console.table import Column, Table
 from mintage.server.core.events import last
 from mintage.server.core.findings import Finding, clock_of, promise_of, warnings_of
-
-if TYPE_CHECKING:
-    from starlette.responses import Response
-
-    from mintage.server.console.frame import PageRequest
-    from mintage.server.core.service import Service
+from mintage.server.core.service import Service
 
 
 class Levels(NamedTuple):

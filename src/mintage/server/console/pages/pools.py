@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from markupsafe import Markup
 from starlette.responses import RedirectResponse, Response
@@ -13,6 +13,7 @@ from mintage.errors import RequestError
 from mintage.formats.catalogue import known_pool_layout, share_text
 from mintage.rules import LATEST_MS, MAX_NODES, GrantRecord, NodeRecord, PoolRecord, check_name, history_begin
 from mintage.server.config.values import shown
+from mintage.server.console.frame import PageRequest
 from mintage.server.console.node_map import STATES, NodeMap, node_map, state_of
 from mintage.server.console.pages.ends import POOLS, pools_of
 from mintage.server.console.query import Query, malformed, pool_url
@@ -20,9 +21,6 @@ from mintage.server.console.shared import LONG_PATIENCE_S
 from mintage.server.console.strip import Strip, Window, whole_range, windows_of
 from mintage.server.console.table import Column, Table
 from mintage.store import PAGE, Store
-
-if TYPE_CHECKING:
-    from mintage.server.console.frame import PageRequest
 
 MOST_RECORDS: Final = 65_536
 """The most records of node numbers that a page of a pool reads."""

@@ -5,21 +5,18 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from itertools import starmap
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple
+from typing import Final, Literal, NamedTuple
 
 from markupsafe import Markup
+from starlette.responses import Response
 
 from mintage.errors import RequestError
 from mintage.rules import check_name
+from mintage.server.console.frame import PageRequest
 from mintage.server.console.pages.ends import amount, days_in_words, ends_of
 from mintage.server.console.query import namespace_url
 from mintage.server.console.table import Column, Table
 from mintage.server.core.usage import Used
-
-if TYPE_CHECKING:
-    from starlette.responses import Response
-
-    from mintage.server.console.frame import PageRequest
 
 OTHERS: Final = "all others"
 """The name of the series that had no room of their own."""

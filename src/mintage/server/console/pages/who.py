@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
+
+from starlette.responses import Response
 
 from mintage.errors import MintError, ParseError
 from mintage.formats import anatomy
 from mintage.rules import is_number
 from mintage.server.config.values import shown
 from mintage.server.console.bit_picture import bit_picture
+from mintage.server.console.frame import PageRequest
 from mintage.server.console.pages.pools import HOLDER, STATE
 from mintage.server.console.query import pool_url
 from mintage.server.console.table import Column, Table
 from mintage.who import Finding, IntegerFinding, who, who_reserved
-
-if TYPE_CHECKING:
-    from starlette.responses import Response
-
-    from mintage.server.console.frame import PageRequest
 
 _LONGEST: Final = 200
 """The most characters of an ID."""
