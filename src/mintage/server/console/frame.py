@@ -113,10 +113,7 @@ class PageRequest(Request):
         self.caller = replace(found, bucket=None)
 
     def _check_near(self) -> None:
-        """Refuse a request to a service without keys from another machine, or from a page of another site.
-
-        :raises RequestError: ``request.rights``.
-        """
+        """Refuse a request to a service without keys from another machine, or from a page of another site."""
         headers = self.scope["headers"]
         if (refusal := foreign(self.method, headers)) is not None:
             raise refusal

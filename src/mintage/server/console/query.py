@@ -24,7 +24,7 @@ def malformed(message: str) -> RequestError:
 
 
 class Query:
-    """The parameters of a page's URL. Each is refused, with one clear error, unless the page reads it.
+    """The parameters of a page's URL. The methods raise ``request.malformed`` for a wrong one as well.
 
     :param path: the path of the page.
     :param encoded: the query of its URL.
@@ -42,10 +42,7 @@ class Query:
         return self.values.get(name, default)
 
     def integer(self, name: str, default: int, least: int, most: int) -> int:
-        """Return a parameter as an integer from ``least`` to ``most``.
-
-        :raises RequestError: ``request.malformed``.
-        """
+        """Return a parameter as an integer from ``least`` to ``most``."""
         given = self.text(name)
         if not given:
             return default
@@ -54,10 +51,7 @@ class Query:
         return int(given)
 
     def time(self, name: str, default: T) -> datetime | T:
-        """Return a parameter as an instant: RFC 3339, in UTC if it names no zone, or milliseconds since the Unix epoch.
-
-        :raises RequestError: ``request.malformed``.
-        """
+        """Return a parameter as an instant: RFC 3339, in UTC unless it has a zone, or milliseconds since 1970."""
         given = self.text(name).strip()
         if not given:
             return default
@@ -73,20 +67,14 @@ class Query:
         )
 
     def one_of(self, name: str, words: Sequence[str], default: str = "") -> str:
-        """Return a parameter that is one of these words, or not given.
-
-        :raises RequestError: ``request.malformed``.
-        """
+        """Return a parameter that is one of these words, or not given."""
         given = self.text(name)
         if given and given not in words:
             raise malformed(f"{name} {shown(given, 60)} is not one of {', '.join(words)}")
         return given or default
 
     def check(self) -> None:
-        """Refuse parameters that the page has not read.
-
-        :raises RequestError: ``request.malformed``.
-        """
+        """Refuse parameters that the page has not read."""
         for name in self.values:
             if name not in self._known:
                 raise malformed(f"unknown parameter {shown(name, 60)}: this page has {', '.join(sorted(self._known))}")

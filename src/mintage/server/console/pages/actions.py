@@ -149,7 +149,6 @@ async def _create_pool(ask: Ask) -> Change:
 
 
 async def _revoke(ask: Ask) -> Change:
-    check_name(ask.name, "pool")
     node = node_of(ask.path["node"])
     record: NodeRecord | None = await ask.call(ask.store.get_lease, ask.name, node)
     if record is None:
@@ -273,10 +272,7 @@ async def act(action: Action, request: PageRequest) -> Response:
 
 
 def _check(found: review.Review, values: dict[str, str]) -> None:
-    """Refuse a form of another state, or without the typed name.
-
-    :raises RequestError: ``request.stale``, ``request.malformed``.
-    """
+    """Refuse a form of another state, or without the typed name."""
     if values["basis"] != found.basis:
         raise RequestError(
             "nothing was done: the store's record or a value changed after this form was made, or the form was sent "
