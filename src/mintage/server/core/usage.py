@@ -13,6 +13,7 @@ import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from io import FileIO
 from itertools import count
 from operator import add
 from struct import Struct
@@ -103,8 +104,7 @@ class Usage:
     def mark(self, namespace: str, high_water: int) -> None:
         """Note the high-water mark of a namespace, of which the first one of each period is kept."""
         # Counts come first: a store may have more namespaces than this service hands out integers of.
-        at = self._find(f"mark {namespace} ", SLOTS // 2)
-        if at is not None:
+        if (at := self._find(f"mark {namespace} ", SLOTS // 2)) is not None:
             self._note(at, high_water, 0)
 
     def _note(self, at: int, value: int, more: int) -> None:
@@ -127,8 +127,7 @@ class Usage:
         found: dict[tuple[str, str], Used] = {}
         for series, periods in self._each(f"{kind} {name} " if name else f"{kind} ", int(self._clock())):
             used = Used(*(tuple(n for _, n in points) for points in periods))
-            before = found.get(series)
-            found[series] = used if before is None else before.plus(used)
+            found[series] = found[series].plus(used) if series in found else used
         return found
 
     def marks(self) -> dict[str, tuple[Mark, Mark]]:
@@ -197,15 +196,12 @@ class Usage:
             return
         for at in count():
             try:
-                file = files.open_existing(_path(self._directory, at))
+                file = FileIO(files.open_existing(_path(self._directory, at)), "r+")
             except OSError:
                 return
-            try:
-                # A worker may be creating its file.
-                with suppress(ValueError), mmap.mmap(file, _BYTES, access=mmap.ACCESS_READ) as content:
-                    yield content
-            finally:
-                os.close(file)
+            # A worker may be creating its file.
+            with file, suppress(ValueError), mmap.mmap(file.fileno(), _BYTES, access=mmap.ACCESS_READ) as content:
+                yield content
 
 
 def _path(directory: str, at: int) -> str:
@@ -218,17 +214,12 @@ def _own_file(directory: str) -> mmap.mmap:
     :raises OSError: the file cannot be written whole, as on a full disk.
     """
     for at in count():
-        file = files.open_or_create(_path(directory, at), 0o600)
-        try:
-            files.lock(file)
-        except BlockingIOError:
-            continue
-        else:
-            _fill(file)
+        file = FileIO(files.open_or_create(_path(directory, at), 0o600), "r+")
+        with file, suppress(BlockingIOError):
+            files.lock(file.fileno())
+            _fill(file.fileno())
             # The map keeps a descriptor of its own, and with it the lock.
-            return mmap.mmap(file, _BYTES)
-        finally:
-            os.close(file)
+            return mmap.mmap(file.fileno(), _BYTES)
     raise AssertionError
 
 

@@ -249,8 +249,8 @@ NAMESPACES: Final = (
     Column("days_left", "Time left", lambda each: _finite(each.days), show=lambda each: days_in_words(each.days)),
     Column("left", "Integers left", lambda each: each.left, "big", show=lambda each: amount(each.left)),
     Column("used", "Used", lambda each: round(each.used * 100, 1), "number", show=lambda each: f"{each.used:.1%}"),
-    Column("hour", "A second, last hour", lambda each: _rounded(each.hour), "number"),
-    Column("day", "A second, last day", lambda each: _rounded(each.day), "number"),
+    Column("hour", "A second, last hour", lambda each: each.hour and float(f"{each.hour:.3g}"), "number"),
+    Column("day", "A second, last day", lambda each: each.day and float(f"{each.day:.3g}"), "number"),
     Column("last", "Last reserved", lambda each: each.record.high_water if each.record.largest else None, "big"),
     Column(
         "maximum", "Maximum", lambda each: each.record.maximum, "big", show=lambda each: amount(each.record.maximum)
@@ -293,10 +293,6 @@ def amount(n: int) -> str:
 
 def _in_words(days: float | None) -> str:
     return "nearly full now" if days is None else "ended" if days == 0 else days_in_words(days)
-
-
-def _rounded(rate: float | None) -> float | None:
-    return None if rate is None else float(f"{rate:.3g}")
 
 
 async def ends(request: PageRequest) -> Response:
