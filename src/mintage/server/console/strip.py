@@ -18,11 +18,10 @@ _LEAST: Final = 3
 _LETTER: Final = 7.5
 """The width of a character of a label, rounded up."""
 _MOST_TICKS: Final = 8
-_MINUTE_S: Final = 60
 _DAY_S: Final = 86_400
 _STEPS_S: Final = (
     *(1, 2, 5, 10, 15, 30),
-    *(each * _MINUTE_S for each in (1, 2, 5, 10, 15, 30, 60, 120, 180, 360, 720)),
+    *(each * 60 for each in (1, 2, 5, 10, 15, 30, 60, 120, 180, 360, 720)),
     *(each * _DAY_S for each in (1, 2, 7, 14, 28, 91, 365)),
 )
 """The distances of ticks to choose from, in seconds."""
@@ -203,7 +202,7 @@ class Strip:
         span_s = (self.last_ms - self.first_ms) / 1000
         step = next((each for each in _STEPS_S if span_s <= each * _MOST_TICKS), _STEPS_S[-1])
         step_ms = step * 1000 * max(1, int(-(-span_s // (step * _MOST_TICKS))))
-        form, day = "%Y-%m-%d" if step >= _DAY_S else "%H:%M:%S" if step < _MINUTE_S else "%H:%M", ""
+        form, day = "%Y-%m-%d" if step >= _DAY_S else "%H:%M:%S" if step < 60 else "%H:%M", ""
         found = []
         for ms in range(-(-self.first_ms // step_ms) * step_ms, self.last_ms + 1, step_ms):
             x, date = self._x(ms), clock(ms, "%Y-%m-%d")

@@ -81,15 +81,11 @@ class Usage:
         self._clock = clock
         self._memory = mmap.mmap(-1, _BYTES) if directory is None else _own_file(directory)
         self._words = memoryview(self._memory).cast("q")
-        self._slots: dict[str, int] = {}
+        slots = [*_slots(self._memory, self._words[0])]
+        self._slots = {title: at for at, title in slots if title}
         """The first word of each slot in use, by its title."""
-        self._freed: list[int] = []
+        self._freed = [at for at, title in slots if not title]
         """The slots that were in use before."""
-        for at, title in _slots(self._memory, self._words[0]):
-            if title:
-                self._slots[title] = at
-            else:
-                self._freed.append(at)
         self._swept_s = self._read_s = 0
         self._marks: dict[str, tuple[Mark, Mark]] = {}
         """The marks that were read last."""

@@ -163,9 +163,6 @@ async def pool(request: PageRequest) -> Response:
     )
 
 
-_CUT: Final = "There are more numbers that were ever granted: add ?first={} to the address."
-
-
 async def _nodes(request: PageRequest, name: str, first: int, last: int) -> PoolNodes:
     """Return a pool with the records of the numbers ``first`` to ``last``, and others."""
     found = await request.read(name, read_nodes, request.store, name)
@@ -189,6 +186,7 @@ def _drawn(query: Query, found: PoolNodes, first: int, last: int, chosen: str) -
     wanted = {"live": ("held", "revoked"), "all": STATES}.get(chosen, (chosen,))
     rows = [Window(each, state) for each in records if (state := state_of(each, found.pool, found.now_ms)) in wanted]
     has_copies = any(each.cloned_ms for each in records)
+    cut = f"There are more numbers that were ever granted: add ?first={nodes.stop} to the address."
     table = Table(
         query,
         "Holders" if chosen == "live" else "Node numbers that were granted",
@@ -196,7 +194,7 @@ def _drawn(query: Query, found: PoolNodes, first: int, last: int, chosen: str) -
         rows,
         sort="node",
         empty="Nobody holds one of these numbers now." if chosen == "live" else "There is none.",
-        note="" if nodes.stop == min(last + 1, found.size) else _CUT.format(nodes.stop),
+        note="" if nodes.stop == min(last + 1, found.size) else cut,
     )
     marked = [each.record.node for each in table.rows] if table.search else ()
     return table, node_map(found.pool, records, nodes, found.now_ms, marked), len(records)
