@@ -104,28 +104,14 @@ def locked(size: int) -> range:
     return range(leased(size).stop, size)
 
 
-def unlocked(asked: range, size: int) -> Sequence[range]:
-    """Return the requested node numbers that the registry leases, of a layout with ``size`` of them.
+def unlocked(asked: range, size: int, locked: int) -> Sequence[range]:
+    """Return the requested node numbers that the registry leases: all but the last ``locked`` of each ``size``.
 
-    >>> unlocked(range(890, 900), 1024)
-    [range(890, 896)]
+    >>> unlocked(range(890, 1030), 1024, 128)
+    [range(890, 896), range(1024, 1030)]
     """
-    return _without_ends(asked, size, len(locked(size)))
-
-
-def unlocked_fragments(asked: range) -> Sequence[range]:
-    """Return the requested node numbers of locality that the registry leases.
-
-    >>> unlocked_fragments(range(3))
-    [range(0, 3)]
-    """
-    return _without_ends(asked, MAC_FRAGMENTS, LOCKED_FRAGMENTS)
-
-
-def _without_ends(asked: range, size: int, end: int) -> Sequence[range]:
-    """Return the parts of a range without the last ``end`` numbers of each ``size``."""
     starts = range(asked.start - asked.start % size, asked.stop, size)
-    parts = (range(max(asked.start, start), min(asked.stop, start + size - end)) for start in starts)
+    parts = (range(max(asked.start, start), min(asked.stop, start + size - locked)) for start in starts)
     return [part for part in parts if part]
 
 
