@@ -5,14 +5,12 @@ A lease, a buffer, a connection or a lock of an earlier generation belongs to an
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Self
+from typing import NamedTuple, Self
 
 from mintage._core import fork_generation, generation
 
 
-@dataclass(frozen=True, slots=True)
-class Generation:
+class Generation(NamedTuple):
     """The generation in which an object was created."""
 
     number: int

@@ -7,9 +7,8 @@ import os
 import stat
 import time
 from contextlib import suppress
-from dataclasses import dataclass, replace
 from itertools import count
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from mintage import rules
 from mintage._core import generation, kernel_random, monotonic_s, sha3_256, system_ns
@@ -37,8 +36,7 @@ _FOLDERS: Final = files.lock_directories()
 _TRIES: Final = 4096
 
 
-@dataclass(frozen=True, slots=True)
-class _Lock:
+class _Lock(NamedTuple):
     """A file or socket that holds a number while a process has it open."""
 
     descriptor: int
@@ -76,8 +74,7 @@ class _Lock:
         return found if (found.st_dev, found.st_ino) == (self.device, self.inode) else None
 
 
-@dataclass(frozen=True, slots=True)
-class _Held:
+class _Held(NamedTuple):
     """A node number that this process holds, and its window."""
 
     restore_state: tuple[int, int]
@@ -219,10 +216,7 @@ class LockedNode:
         return min(2 * held.span_ms, most_ms if held.has_file() else UNRECORDED_MS)
 
     def _extend(self, held: _Held, now_ms: int, most_ms: int) -> _Held:
-        """Write a later end of the window to the files, then use it.
-
-        :raises StoreError: ``store.unavailable``: a file is not writable.
-        """
+        """Write a later end of the window to the files, then use it."""
         span_ms = self._next_span_ms(held, most_ms)
         until_ms = max(held.until_ms, now_ms + span_ms)
         try:
@@ -231,7 +225,7 @@ class LockedNode:
         except OSError as error:
             raise as_unavailable(error) from error
         _untils[held.name] = until_ms
-        self._held = held = replace(held, until_ms=until_ms, span_ms=span_ms)
+        self._held = held = held._replace(until_ms=until_ms, span_ms=span_ms)
         return held
 
     def release(self, used_until_ms: int) -> None:
