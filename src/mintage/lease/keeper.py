@@ -37,7 +37,7 @@ from itertools import count
 from typing import TYPE_CHECKING, Final, Never, TypeVar
 from weakref import ref
 
-from mintage._core import Condition, fork_generation, monotonic_s, start_generation
+from mintage._core import Condition, Held, fork_generation, monotonic_s, start_generation
 from mintage.errors import GenerationError, MintError, StoreError, TransientError
 from mintage.process import jitter
 from mintage.process.forks import fork_lock, give_way
@@ -50,7 +50,6 @@ if TYPE_CHECKING:
 
     from opentelemetry.context import Context
 
-    from mintage._core import Held
     from mintage.store import Store
 
     T = TypeVar("T")
@@ -378,7 +377,8 @@ class Keeper:
                     task = self._pick()
                     check_s = self._check_s - monotonic_s()
                     if task is None and not self.abandoned and (check_s > 0 or not self._is_holding):
-                        delay = self._idle_s()
+                        is_idle = self.is_ending or not self._queue
+                        delay = _IDLE_S if is_idle else self._queue[0][0] - monotonic_s()
                         self.wait(self._work, max(0.0, min(delay, check_s) if self._is_holding else delay))
                         continue
                 # Check before the first request, which may have been due long ago.
@@ -417,10 +417,6 @@ class Keeper:
                 if task is not None and self._is_due(task):
                     return task
         return None
-
-    def _idle_s(self) -> float:
-        """Return in how many seconds to look at a task again."""
-        return self._queue[0][0] - monotonic_s() if self._queue and not self.is_ending else _IDLE_S
 
     def _put(self, task: Task, at_s: float) -> None:
         """Look at a task again at a time of the monotonic clock, or before it."""
@@ -519,25 +515,20 @@ class Keeper:
                 with suppress(Exception):
                     task.store.close()
 
-    def _next(self) -> tuple[float, Task | None]:
-        """Return in how many seconds which task is to be done next, for an inline keeper."""
-        soonest: tuple[float, Task | None] = (_IDLE_S, None)
-        for task in self._kept():
-            # Ignore pauses: the caller of an inline keeper decides when to ask again.
-            due_s = self._due_s(task)
-            if due_s is not None and max(due_s, 0.0) < soonest[0]:
-                soonest = (max(due_s, 0.0), task)
-        return soonest
-
     def step(self) -> float:
         """Do the first task that is due, inline. Return 0, or in how many seconds the next one will be."""
         self._let_go()
+        delay = _IDLE_S
+        soonest: Task | None = None
         with self.hold():
-            delay, task = self._next()
-        if task is None or delay > 0:
-            return delay
-        self._do(task)
-        return 0.0
+            for task in self._kept():
+                # Ignore pauses: the caller of an inline keeper decides when to ask again.
+                due_s = self._due_s(task)
+                if due_s is not None and max(due_s, 0.0) < delay:
+                    delay, soonest = max(due_s, 0.0), task
+        if soonest is not None and delay == 0:
+            self._do(soonest)
+        return delay
 
     def _do(self, task: Task) -> None:
         """Send the request of a task to the store, and apply the answer."""
