@@ -238,11 +238,7 @@ def pool_of(scheme: str, layout: str) -> str:
 
 
 def _nodes(nodes: object, size: int) -> Sequence[range] | None:
-    """Return the node numbers that the user chose: a range, or a set or list of numbers and ranges.
-
-    :raises ArgumentError: it is something else.
-    :raises ConfigError: ``config.node``.
-    """
+    """Return the node numbers that the user chose: a range, or a set or list of numbers and ranges."""
     if nodes is None:
         return None
     parts: Sequence[Any] = [nodes] if isinstance(nodes, range) else _parts(nodes)
