@@ -6,17 +6,13 @@ A new process tries the first number of its block, then the rest of the block, t
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from mintage._core import generation, kernel_random, sha3_256, start_generation
 from mintage._core.formats import MAC_FRAGMENTS
 from mintage.lease.registry import shown_home
 from mintage.platform import files, machine
 from mintage.process.restore import RestoreDetector, Verdict
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
 
 BLOCK: Final = 32
 """The size of the block of node numbers that a registry tries first."""
@@ -104,7 +100,7 @@ def locked(size: int) -> range:
     return range(leased(size).stop, size)
 
 
-def unlocked(asked: range, size: int, locked: int) -> Sequence[range]:
+def unlocked(asked: range, size: int, locked: int) -> list[range]:
     """Return the requested node numbers that the registry leases: all but the last ``locked`` of each ``size``.
 
     >>> unlocked(range(890, 1030), 1024, 128)
@@ -115,7 +111,7 @@ def unlocked(asked: range, size: int, locked: int) -> Sequence[range]:
     return [part for part in parts if part]
 
 
-def blocks(size: int) -> Sequence[range]:
+def blocks(size: int) -> list[range]:
     """Return the ranges of node numbers to try: the registry's first number, its block, then all that it leases.
 
     >>> blocks(1024)[-1]
@@ -139,7 +135,7 @@ def all_fragments(origin: int) -> range:
     return range(first, first + MAC_FRAGMENTS)
 
 
-def fragments(origin: int) -> Sequence[range]:
+def fragments(origin: int) -> list[range]:
     """Return the ranges to try for locality: ``origin`` itself, then the other fragments that are leased.
 
     >>> fragments(5)
