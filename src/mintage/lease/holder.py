@@ -6,10 +6,10 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from typing import Final
 
-from mintage import rules
 from mintage.process.holder import LONGEST_HOST
+from mintage.rules import ALPHANUMERIC, is_number
 
-_OF_VERSIONS: Final = rules.ALPHANUMERIC | {*".+"}
+_OF_VERSIONS: Final = ALPHANUMERIC | {*".+"}
 _END_OF_9999_S: Final = 253_402_300_799
 
 
@@ -48,7 +48,7 @@ class Holder:
         if "." not in version or not version[0].isdecimal() or not _OF_VERSIONS.issuperset(version):
             rest, version = text, None  # as older versions wrote it
         host, *numbers = rest.rsplit(":", 3)
-        if not host or len(numbers) != 3 or not all(rules.is_number(each, 20) for each in numbers):
+        if not host or len(numbers) != 3 or not all(is_number(each, 20) for each in numbers):
             return cls(text, text)
         pid, start, number = map(int, numbers)
         started = datetime.fromtimestamp(start, UTC) if 0 < start <= _END_OF_9999_S else None
