@@ -171,11 +171,9 @@ class IntegerFinding:
 
     def as_dict(self) -> dict[str, Any]:
         """Return a dict for JSON: integers that may exceed JSON's numbers become strings."""
-        texts = {name: None if (value := getattr(self, name)) is None else str(value) for name in _INTEGERS}
+        integers = {name: getattr(self, name) for name in ("integer", "first", "last")}
+        texts = {name: None if value is None else str(value) for name, value in integers.items()}
         return {**asdict(self), **texts, "holder": self.holder and self.holder.as_dict()}
-
-
-_INTEGERS: Final = ("integer", "first", "last")
 
 
 def who_reserved(namespace: str, integer: int, store: str | Store | None = None) -> IntegerFinding:

@@ -111,7 +111,7 @@ def _open_lease(
     """
     used = choose_store(store)
     # Nobody asked a default generator for this very node number.
-    moves = store is None and node is None if on_lease_lost is None else _moves(on_lease_lost)
+    moves = (store is None and node is None) if on_lease_lost is None else _moves(on_lease_lost)
     pool = pool_of(scheme, layout) if pool is None else pool
     if not isinstance(pool, str):
         raise ArgumentError(f"pool must be str, not {type(pool).__name__}", code="argument.type")
