@@ -21,8 +21,7 @@ from mintage.store import Store, new_token
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    Window: TypeAlias = tuple[int, int, int, int, int]
-
+Window: TypeAlias = tuple[int, int, int, int, int]
 #: The age in seconds at which a reading of the clock is too old to compare with a store's time.
 CLOCK_EVIDENCE_MAX_AGE_S: Final = 1.0
 #: A generator that runs ahead of its clock asks for this much more of a window at once.

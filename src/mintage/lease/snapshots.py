@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
     from mintage.lease.keeper import Keeper
 
-_HOOKS = "snapshot_restore_py"
-
 
 def _keeper() -> Keeper | None:
     """Return this process's keeper, if it has ever leased anything."""
@@ -86,7 +84,7 @@ def register() -> None:
     order. So the hooks that are registered first release after all others, and start over before any of them mints.
     """
     try:
-        hooks = import_module(_HOOKS)
+        hooks = import_module("snapshot_restore_py")
     except ImportError:
         return
     hooks.register_before_snapshot(before_snapshot)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from mintage import rules
 from mintage._core import generation, kernel_random, monotonic_s, sha3_256, system_ns
 from mintage.errors import GenerationError, LeaseError, UniquenessWarning
-from mintage.lease.lease_client import MIN_GROWTH_MS
+from mintage.lease.lease_client import MIN_GROWTH_MS, Window
 from mintage.lease.registry import ADVICE, TRANSIENT_ERRNOS, as_unavailable, shown_home, warn
 from mintage.lease.registry.numbers import first_index, is_restored, restore_state
 from mintage.platform import files
@@ -21,8 +21,6 @@ from mintage.process.forks import fork_lock
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
-
-    from mintage.lease.lease_client import Window
 
 FIRST_SPAN_MS: Final = 100
 """The first window of a locked number in milliseconds, and so the time that a process wastes if it is killed soon. Each
