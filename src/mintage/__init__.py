@@ -100,7 +100,10 @@ def __getattr__(name: str) -> object:
     module = _ELSEWHERE.get(name)
     if module is not None:
         return getattr(_load(module), name)
-    if name in __all__ or name in _load("mintage.formats.kinds").NAMES:
+    from mintage import _core
+
+    # A format has a module of the same name in the core, with its generator.
+    if name in __all__ or hasattr(getattr(_core, name, None), "Generator"):
         return _load(f"mintage.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 

@@ -395,16 +395,11 @@ def check_name(name: str, what: str) -> None:
 
     :raises ConfigError: ``config.name``.
     """
-    if not isinstance(name, str) or not _is_name(name):
-        shown = repr(name) if len(repr(name)) <= 60 else f"{name!r:.60}…"
+    if not (isinstance(name, str) and 1 <= len(name) <= 128 and name[0] in ALPHANUMERIC and _OF_NAMES.issuperset(name)):
         raise ConfigError(
-            f"{what} {shown} is not 1 to 128 letters, digits and . _ : @ -, the first a letter or digit",
+            f"{what} {_shown(name)} is not 1 to 128 letters, digits and . _ : @ -, the first a letter or digit",
             code="config.name",
         )
-
-
-def _is_name(text: str) -> bool:
-    return 1 <= len(text) <= 128 and text[0] in ALPHANUMERIC and _OF_NAMES.issuperset(text)
 
 
 def check_nodes(nodes: range) -> None:
@@ -940,7 +935,7 @@ def reserve(namespace: NamespaceRecord, count: int) -> tuple[NamespaceRecord, Se
     :raises GenerationError: ``namespace.exhausted``: no integer is left; ``namespace.retired``.
     """
     check_not_retired(namespace)
-    high_water = max(namespace.high_water, _below(namespace, namespace.floor))
+    high_water = max(namespace.high_water, _capped(namespace, namespace.floor - 1))
     first = high_water + namespace.stride
     last = _capped(namespace, high_water + count * namespace.stride)
     if last < first:
@@ -954,18 +949,13 @@ def reserve(namespace: NamespaceRecord, count: int) -> tuple[NamespaceRecord, Se
     return moved, Segment(namespace.name, first, last, namespace.stride, namespace.floor, serial)
 
 
-def _below(namespace: NamespaceRecord, value: int) -> int:
-    """Return the last integer of the namespace below ``value``; its last integer if all are below."""
-    return _capped(namespace, value - 1)
-
-
 def raise_floor(namespace: NamespaceRecord, value: int) -> NamespaceRecord:
     """Return the namespace with its floor at ``value`` or higher. Integers below it are not reserved or taken back.
 
     :raises GenerationError: ``namespace.retired``.
     """
     check_not_retired(namespace)
-    high_water = max(namespace.high_water, _below(namespace, value))
+    high_water = max(namespace.high_water, _capped(namespace, value - 1))
     return replace(namespace, high_water=high_water, floor=max(namespace.floor, value))
 
 
@@ -987,7 +977,7 @@ def give_back(namespace: NamespaceRecord, segment: Segment, first_unused: int) -
     is_known = segment.serial > 0 and segment.serial in {namespace.serial, namespace.serial_before}
     if not is_known or segment.last != namespace.high_water or segment.stride != namespace.stride:
         return None
-    high_water = max(first_unused - namespace.stride, _below(namespace, namespace.floor))
+    high_water = max(first_unused - namespace.stride, _capped(namespace, namespace.floor - 1))
     if high_water >= namespace.high_water:
         return None
     before = 0 if segment.serial == namespace.serial_before else namespace.serial_before
@@ -997,6 +987,14 @@ def give_back(namespace: NamespaceRecord, segment: Segment, first_unused: int) -
 # --- the history of a namespace -----------------------------------------------------------------------------------
 
 
+def run_of(namespace: NamespaceRecord) -> RunRecord | None:
+    """Return the current run of a namespace; ``None`` if there is none yet."""
+    if not namespace.run_since_ms:
+        return None
+    since_ms, until_ms = namespace.run_since_ms, namespace.run_until_ms
+    return RunRecord(namespace.name, namespace.run_first, namespace.run_last, namespace.run_holder, since_ms, until_ms)
+
+
 def note_run(
     namespace: NamespaceRecord, segment: Segment, holder: str, store_now_ms: int
 ) -> tuple[NamespaceRecord, RunRecord | None]:
@@ -1004,24 +1002,20 @@ def note_run(
 
     ``namespace`` is the record that :func:`reserve` returned with the segment. No rule of uniqueness reads a run.
     """
-    first, before_ms = namespace.run_first, namespace.run_since_ms
-    goes_on = holder == namespace.run_holder and segment.first == namespace.run_last + namespace.stride
-    past = None
-    if not (before_ms and goes_on):
-        # A run that was taken back as a whole stays, unless the next one replaces it: it hides what lies below it.
-        if before_ms and first != segment.first:
-            past = RunRecord(
-                namespace.name, first, namespace.run_last, namespace.run_holder, before_ms, namespace.run_until_ms
-            )
-        first, before_ms = segment.first, store_now_ms
-    return replace(
+    run = run_of(namespace)
+    first, since_ms = segment.first, store_now_ms
+    if run is not None and (holder, first) == (run.holder, run.last + namespace.stride):
+        first, since_ms = run.first, run.since_ms
+    noted = replace(
         namespace,
         run_holder=holder,
         run_first=first,
         run_last=segment.last,
-        run_since_ms=before_ms,
-        run_until_ms=max(before_ms, store_now_ms),
-    ), past
+        run_since_ms=since_ms,
+        run_until_ms=max(since_ms, store_now_ms),
+    )
+    # A run that was taken back as a whole stays, unless the next one replaces it: it hides what lies below it.
+    return noted, run if run is not None and run.first != first else None
 
 
 def shorten_run(namespace: NamespaceRecord) -> NamespaceRecord:

@@ -9,10 +9,10 @@ number and time, and nothing in it shows that.
 
 from __future__ import annotations
 
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, get_args
 
 from mintage import rules
 from mintage.errors import ParseError
@@ -27,11 +27,9 @@ from mintage.lease.request import choose_store
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from contextlib import AbstractContextManager
     from datetime import datetime
 
-    from mintage.formats.anatomy import Anatomy
-    from mintage.rules import GrantRecord, NamespaceRecord, NodeRecord, PoolRecord, RunRecord
+    from mintage.rules import GrantRecord, NamespaceRecord, NodeRecord, PoolRecord
     from mintage.store import Store
 
 __all__ = ["Finding", "IntegerFinding", "who", "who_reserved"]
@@ -41,7 +39,7 @@ State: TypeAlias = Literal["held", "forgotten", "late", "free", "no lease", "unk
 time of the ID; nobody had the number; IDs of this format have no node number; the store has no pool of this layout.
 """
 
-_ORDER: Final[tuple[State, ...]] = ("held", "forgotten", "late", "free", "no lease", "unknown pool")
+_ORDER: Final = get_args(State)
 _RANDOM_BITS: Final = {
     "ulid": (BitRange(56, 24, 1),),
     "uuid v7": (BitRange(28, 24, 1),),
@@ -173,11 +171,9 @@ class IntegerFinding:
 
     def as_dict(self) -> dict[str, Any]:
         """Return a dict for JSON: integers that may exceed JSON's numbers become strings."""
-        texts = {name: None if (value := getattr(self, name)) is None else str(value) for name in _INTEGERS}
+        integers = {name: getattr(self, name) for name in ("integer", "first", "last")}
+        texts = {name: None if value is None else str(value) for name, value in integers.items()}
         return {**asdict(self), **texts, "holder": self.holder and self.holder.as_dict()}
-
-
-_INTEGERS: Final = ("integer", "first", "last")
 
 
 def who_reserved(namespace: str, integer: int, store: str | Store | None = None) -> IntegerFinding:
@@ -196,35 +192,22 @@ def who_reserved(namespace: str, integer: int, store: str | Store | None = None)
     :raises FieldError: ``field.range``.
     :raises StoreError: as the store's verbs.
     """
-    rules.check_int(integer, "value", 0, rules.MAX_INTEGER)
+    rules.check_int(integer, "integer", 0, rules.MAX_INTEGER)
+    facts: dict[str, Any] = {"namespace": namespace, "integer": integer}
     with _opened(store) as opened:
         # The record first: the run that a reservation in between ends is among the past ones then.
         record = opened.get_namespace(namespace)
         if record is None:
             sentence = f"The store has no namespace {namespace}."
-            return IntegerFinding(namespace=namespace, integer=integer, state="unknown namespace", sentence=sentence)
-        current = _run_of(record)
-        run: RunRecord | None = current
-        if integer < current.first and integer <= record.high_water:
+            return IntegerFinding(**facts, state="unknown namespace", sentence=sentence)
+        if why := _never(record, integer):
+            return IntegerFinding(**facts, state="free", sentence=why)
+        run = rules.run_of(record)
+        if run is None or integer < run.first:
+            # The last one that begins at the integer or before.
             run = next(iter(opened.list_runs(namespace, integer, 1)), None)
-    return _of_run(record, run, integer)
-
-
-def _run_of(record: NamespaceRecord) -> RunRecord:
-    """Return the current run of a namespace; one above all its integers if there is none."""
-    first = record.run_first if record.run_since_ms else record.high_water + record.stride
-    return rules.RunRecord(
-        record.name, first, record.run_last, record.run_holder, record.run_since_ms, record.run_until_ms
-    )
-
-
-def _of_run(record: NamespaceRecord, run: RunRecord | None, integer: int) -> IntegerFinding:
-    """Return the answer; ``run`` is the last one that begins at the integer or before, or ``None``."""
-    facts: dict[str, Any] = {"namespace": record.name, "integer": integer}
-    if why := _never(record, integer):
-        return IntegerFinding(**facts, state="free", sentence=why)
     if run is None:
-        sentence = f"The history of namespace {record.name} does not reach back to this integer: "
+        sentence = f"The history of namespace {namespace} does not reach back to this integer: "
         sentence += (
             f"it keeps past holders for {rules.HISTORY_MS // 86_400_000} days at most, and some stores fewer."
             if record.run_since_ms
@@ -233,7 +216,7 @@ def _of_run(record: NamespaceRecord, run: RunRecord | None, integer: int) -> Int
         return IntegerFinding(**facts, state="forgotten", sentence=sentence)
     if integer > run.last:
         sentence = (
-            f"Nobody is known to have reserved it. Namespace {record.name} skipped it, as its floor was raised or its "
+            f"Nobody is known to have reserved it. Namespace {namespace} skipped it, as its floor was raised or its "
             "server changed; or an older mintage reserved it, or the store refused to keep the holder."
         )
         return IntegerFinding(**facts, state="free", sentence=sentence)
@@ -316,7 +299,7 @@ class _Layout:
         """Return True if the registry of a machine leaves a node number to locks."""
         return node in (locked_fragments(node) if self.text == "locality" else locked(self.nodes))
 
-    def numbers(self, anatomies: list[Anatomy], integer: int | None) -> Iterator[tuple[int, str, str]]:
+    def numbers(self, anatomies: list[anatomy.Anatomy], integer: int | None) -> Iterator[tuple[int, str, str]]:
         """Yield the readings of a value as an ID of this layout: its bits, its text, and the reasons."""
         found = [(each.int, each.text, each.why) for each in anatomies if each.name == self.format.name]
         if not found and self.is_integer and integer is not None and self.format.fits(integer):
@@ -356,7 +339,7 @@ def _integer(id: object) -> int | None:
     return None if hasattr(type(id), "__bytes__") else integer_of(id)
 
 
-def _findings(store: Store, anatomies: list[Anatomy], integer: int | None) -> Iterator[Finding]:
+def _findings(store: Store, anatomies: list[anatomy.Anatomy], integer: int | None) -> Iterator[Finding]:
     is_registry, now_ms = registry.is_registry(store), store.now_ms()
     left = {each.name: each for each in anatomies}
     has_pool = False
@@ -451,7 +434,6 @@ def _unheld(
 
     :param before: the last known window of the number that begins at or before ``start_ms``.
     """
-    is_lost = pool.history_lost and start_ms < pool.floor_ms
     if before is not None and start_ms < before.until_ms:
         return "free", (
             f"Nobody minted it under a lease of this store: its tick crosses the end of a window of {number}, at "
@@ -460,7 +442,7 @@ def _unheld(
     # The windows of a number follow each other without a gap, unless some are missing.
     if before is not last:
         return "forgotten", f"The history of {number} does not reach back to that time: {_reach(pool, start_ms)}."
-    if is_lost:
+    if pool.history_lost and start_ms < pool.floor_ms:
         return "forgotten", (
             f"The store may have forgotten who had {number} at that time: it is new, or its server changed or lost "
             f"data, so that it knows all grants only from {_moment(pool.floor_ms)} on."

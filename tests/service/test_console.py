@@ -22,7 +22,9 @@ import pytest
 from checks.assets import ROOT, assets
 from mintage.errors import StoreError
 from mintage.server.config.keys import Caller, new_key
+from mintage.server.console.pages import health
 from mintage.server.console.shared import MOST_READINGS, MOST_RECORDS, Reads
+from mintage.server.http.app import create_app
 from tests.helpers.clocks import StandingClock
 from tests.service.here import here, run
 from tests.service.running import Running, certificate, key_toml, running
@@ -90,6 +92,19 @@ def test_page_allows_nothing_from_elsewhere_and_nothing_inline(service: Running)
             assert answer.headers["x-content-type-options"] == "nosniff"
         page = client.get("/console/").text
         assert not re.search(r"<style|<script>| style=| on\w+=", page)
+
+
+def test_page_of_a_fault_has_the_headers_of_all_pages(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def main() -> None:
+        async with here() as at:
+            monkeypatch.delattr(health, "workers")
+            transport = httpx.ASGITransport(create_app(at.service), client=("127.0.0.1", 1))
+            async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
+                answer = await client.get("/console/")
+        assert (answer.status_code, code_of(answer)) == (500, "service.failed")
+        assert answer.headers["content-security-policy"].startswith("default-src 'none';")
+
+    run(main)
 
 
 def test_assets_are_those_that_the_list_names() -> None:

@@ -23,7 +23,7 @@ from mintage import _core, rules
 from mintage.errors import MintError
 from mintage.lease import keeper, segment_client
 from mintage.lease.lease_client import LeaseClient
-from mintage.process import generation, jitter
+from mintage.process import jitter
 from mintage.rules import GrantRecord, NamespaceRecord, NodeRecord, PoolRecord
 from mintage.store.memory import MemoryStore
 from tests.simulator.cloning import Share, memory_of
@@ -332,10 +332,9 @@ class World:
         before, level = keeper.current(), log.level
         with ExitStack() as stack:
             virtual_names: dict[Any, dict[str, Any]] = {
-                keeper: {"monotonic_s": clock, "start_generation": self.begin_epoch},
+                keeper: {"monotonic_s": clock, "start_generation": self.begin_epoch, "generation": epoch},
                 jitter: {"uniform": self.random.uniform},
                 segment_client: {"monotonic_s": clock},
-                generation: {"generation": epoch},
                 LeaseClient: {"_open_window": window},
             }
             for where, names in virtual_names.items():

@@ -10,7 +10,6 @@ import sys
 import threading
 import time
 import warnings
-from dataclasses import replace
 from pathlib import Path
 from shutil import which
 from typing import TYPE_CHECKING, Any
@@ -45,7 +44,7 @@ SOME = Fingerprint(NOW_MS * MS, 77 * SECOND, 99 * SECOND, "52a4ee8b", 4711, 815)
 
 def later(by_ns: int, **changes: Any) -> Fingerprint:
     clocks = {name: getattr(SOME, name) + by_ns for name in ("realtime_ns", "monotonic_ns", "boottime_ns")}
-    return replace(SOME, **{**clocks, **changes})
+    return SOME._replace(**{**clocks, **changes})
 
 
 # --------------------------------------------------------------------------------------------------------- fingerprints
@@ -80,7 +79,7 @@ def test_change_of_boot_pid_start_or_generation_is_a_restore(change: dict[str, A
 @pytest.mark.parametrize("unknown", [{"boot_id": ""}, {"started": 0}, {"boottime_ns": 0}])
 def test_missing_fingerprint_fields_are_no_restore(unknown: dict[str, Any]) -> None:
     assert judge(SOME, later(SECOND, **unknown)) is Verdict.SAME
-    assert judge(replace(SOME, **unknown), later(SECOND)) is Verdict.SAME
+    assert judge(SOME._replace(**unknown), later(SECOND)) is Verdict.SAME
 
 
 @pytest.mark.parametrize("name", ["python3", "a b", ") R 1 (", "((", "9 ) 9"])
@@ -386,7 +385,7 @@ def test_keeper_notices_a_restore_by_itself(clock: ManualClock, change: dict[str
         before, epoch = generator.node, _core.generation()
         mine.check_restored()
         assert (generator.node, _core.generation()) == (before, epoch)
-        watch.now = replace(SOME, **change)
+        watch.now = SOME._replace(**change)
         mine.check_restored()
         try:
             given.new()

@@ -63,7 +63,8 @@ def test_namespace_whose_rate_is_not_known_does_not_end_soon() -> None:
 def test_first_end_is_first_and_retired_ones_are_last(usage: Usage, clock: StandingClock) -> None:
     names = {"slow": 1, "fast": 100, "idle": 0, "gone": 50}
     before = [replace(RECORD, name=name, maximum=10**6) for name in names]
-    ends.note_marks(before, usage)
+    for each in before:
+        usage.mark(each.name, each.high_water)
     clock.now_s += 60
     after = [replace(each, high_water=100 + 60 * names[each.name], retired=each.name == "gone") for each in before]
     after.append(replace(RECORD, name="full", high_water=86_500))
@@ -73,7 +74,7 @@ def test_first_end_is_first_and_retired_ones_are_last(usage: Usage, clock: Stand
 
 
 def test_rate_of_a_new_namespace_is_not_known_at_once(usage: Usage, clock: StandingClock) -> None:
-    ends.note_marks([RECORD], usage)
+    usage.mark(RECORD.name, RECORD.high_water)
     clock.now_s += 29
     assert ends.namespace_ends([RECORD], usage)[0].hour is None
 

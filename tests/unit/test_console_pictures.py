@@ -139,7 +139,7 @@ def test_found_numbers_are_framed() -> None:
 def picture(
     windows: Sequence[strips.Window], first_ms: int, last_ms: int, pool: PoolRecord = POOL, known_ms: int = 0
 ) -> strips.Strip:
-    return strips.strip(pool, windows, first_ms, last_ms, NOW, known_ms=known_ms)
+    return strips.Strip(pool, windows, first_ms, last_ms, NOW, known_ms)
 
 
 @given(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from mintage.errors import RequestError
 from mintage.server.console.pages import pools
 from mintage.store import PAGE
 from mintage.store.memory import MemoryStore
@@ -20,17 +21,14 @@ def filled(numbers: range) -> MemoryStore:
 
 def test_numbers_of_a_pool_are_read_to_the_last() -> None:
     found = pools.read_nodes(filled(range(PAGE + 5)), "sno")
-    assert found is not None
     assert (len(found.records), found.stop, found.size) == (PAGE + 5, None, 65_536)
 
 
 def test_read_of_many_numbers_says_where_it_stopped() -> None:
     store = filled(range(PAGE + 5))
     found = pools.read_nodes(store, "sno", most=1)
-    assert found is not None
     assert (len(found.records), found.stop) == (PAGE, PAGE)
     later = pools.read_nodes(store, "sno", PAGE)
-    assert later is not None
     assert [each.node for each in later.records] == list(range(PAGE, PAGE + 5))
 
 
@@ -40,20 +38,20 @@ def test_read_of_many_numbers_says_where_it_stopped() -> None:
 )
 def test_part_of_a_pool_has_its_numbers(first: int, last: int, stop: int, nodes: list[int]) -> None:
     found = pools.read_nodes(filled(range(3, 6)), "sno")
-    assert found is not None
     part, records = found.within(first, last)
     assert part == range(first, stop)
     assert [each.node for each in records] == nodes
 
 
-def test_pool_that_does_not_exist_is_none() -> None:
-    assert pools.read_nodes(MemoryStore(), "sno") is None
-    assert pools.read_windows(MemoryStore(), "sno", 1, 1) is None
+def test_pool_that_does_not_exist_is_refused() -> None:
+    with pytest.raises(RequestError, match="there is no pool 'sno'"):
+        pools.read_nodes(MemoryStore(), "sno")
+    with pytest.raises(RequestError, match="there is no pool 'sno'"):
+        pools.read_windows(MemoryStore(), "sno", 1, 1)
 
 
 def test_unknown_layout_ends_at_the_last_number_granted() -> None:
     store = MemoryStore()
     store.acquire("x", nodes=range(7, 8), layout="of later", holder="", now_ms=store.now_ms(), span_ms=30_000)
     found = pools.read_nodes(store, "x")
-    assert found is not None
     assert found.size == 8

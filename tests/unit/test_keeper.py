@@ -1141,7 +1141,7 @@ def test_keeper_running_in_a_forked_child_requests_nothing(monkeypatch: pytest.M
 
     class Forked(Eager):
         def due_s(self) -> float:
-            mine._generation = replace(mine._generation, fork=-1)
+            mine._generation = mine._generation._replace(fork=-1)
             return super().due_s()
 
     def raise_in_a_child(seconds: float) -> None:
@@ -1153,7 +1153,7 @@ def test_keeper_running_in_a_forked_child_requests_nothing(monkeypatch: pytest.M
     task = Forked("a", asked)
     mine.add(task)
     if forks == "before its turn":
-        mine._generation = replace(mine._generation, fork=-1)
+        mine._generation = mine._generation._replace(fork=-1)
     monkeypatch.setattr("mintage.lease.keeper.time.sleep", raise_in_a_child)
     with pytest.raises(InAChild):
         mine._run()
@@ -1602,7 +1602,7 @@ def test_task_of_an_earlier_generation_has_no_work_until_reattached(inline: keep
     left, present = Eager("left", asked), Eager("present", asked)
     for task in (left, present):
         inline.add(task)
-    left.generation = replace(left.generation, number=left.generation.number - 1)
+    left.generation = left.generation._replace(number=left.generation.number - 1)
     inline.step()
     inline.step()
     assert asked == ["present", "present"]

@@ -227,6 +227,11 @@ def test_a_process_imports_only_the_formats_that_it_uses() -> None:
     assert imported_by("import mintage; mintage.sno") & set(FORMAT_MODULES) == {"mintage.sno"}
 
 
+@pytest.mark.parametrize("statement", ["from mintage import ulid", "from mintage import sno; sno.new()"])
+def test_format_is_imported_without_the_table_of_all(statement: str) -> None:
+    assert not [name for name in imported_by(statement) if name.startswith("mintage.formats")]
+
+
 def test_inspect_imports_only_the_standard_library() -> None:
     roots = {name.partition(".")[0] for name in imported_by("import mintage; mintage.inspect(mintage.sno.new())")}
     assert roots - {"mintage"} <= sys.stdlib_module_names

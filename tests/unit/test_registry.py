@@ -431,7 +431,7 @@ def test_numbers_reserved_for_locks_are_excluded_from_a_choice(place: Path) -> N
     holders = [snowflake.Generator(layout=tiny, nodes=range(5, 8)) for _ in range(3)]
     assert {tiny.parse(each.new()).node for each in holders[:2]} == {5, 6}
     assert code_of(snowflake.Generator(layout=tiny, nodes=range(5, 8), max_wait_ms=0).new) == "lease.none_free"
-    assert registry.numbers.unlocked_fragments(range(2**28 - 2**20 - 1, 3 << 28)) == [
+    assert registry.numbers.unlocked(range(2**28 - 2**20 - 1, 3 << 28), 2**28, 2**20) == [
         range(2**28 - 2**20 - 1, 2**28 - 2**20),
         range(1 << 28, (2 << 28) - 2**20),
         range(2 << 28, (3 << 28) - 2**20),

@@ -32,7 +32,7 @@ pub struct Terms<'py> {
 pub const KEYWORDS: &str = "store=None, nodes=None, never_used=False, pool=None, span_ms=None, on_lease_lost=None, \
                             clock=None, max_wait_ms=1000";
 
-/// The arguments of `mintage.lease.request.LeaseRequest` among them.
+/// The arguments of `mintage.lease.request.lease_client` among them.
 const OPTIONS: [&str; 5] = ["store", "nodes", "pool", "span_ms", "on_lease_lost"];
 
 impl<'py> Terms<'py> {

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Final
+from datetime import UTC, datetime
+from typing import Final
 
-from mintage import rules
 from mintage.process.holder import LONGEST_HOST
+from mintage.rules import ALPHANUMERIC, is_number
 
-if TYPE_CHECKING:
-    from datetime import datetime
-
-_OF_VERSIONS: Final = rules.ALPHANUMERIC | {*".+"}
+_OF_VERSIONS: Final = ALPHANUMERIC | {*".+"}
 _END_OF_9999_S: Final = 253_402_300_799
 
 
@@ -50,10 +48,11 @@ class Holder:
         if "." not in version or not version[0].isdecimal() or not _OF_VERSIONS.issuperset(version):
             rest, version = text, None  # as older versions wrote it
         host, *numbers = rest.rsplit(":", 3)
-        if not host or len(numbers) != 3 or not all(rules.is_number(each, 20) for each in numbers):
+        if not host or len(numbers) != 3 or not all(is_number(each, 20) for each in numbers):
             return cls(text, text)
         pid, start, number = map(int, numbers)
-        return cls(text, host, pid, _utc(start), number, version)
+        started = datetime.fromtimestamp(start, UTC) if 0 < start <= _END_OF_9999_S else None
+        return cls(text, host, pid, started, number, version)
 
     def is_on(self, host: str) -> bool:
         """Return True if the process is, or was, on a host of this name.
@@ -83,9 +82,3 @@ class Holder:
         True
         """
         return {**asdict(self), "started": self.started and f"{self.started:%Y-%m-%dT%H:%M:%SZ}"}
-
-
-def _utc(seconds: int) -> datetime | None:
-    from datetime import UTC, datetime
-
-    return datetime.fromtimestamp(seconds, UTC) if 0 < seconds <= _END_OF_9999_S else None

@@ -34,14 +34,13 @@ from contextlib import suppress
 from functools import cache, partial
 from heapq import heappop, heappush
 from itertools import count
-from typing import TYPE_CHECKING, Final, Never, TypeVar
+from typing import TYPE_CHECKING, Final, NamedTuple, Never, Self, TypeVar
 from weakref import ref
 
-from mintage._core import Condition, fork_generation, monotonic_s, start_generation
+from mintage._core import Condition, Held, fork_generation, generation, monotonic_s, start_generation
 from mintage.errors import GenerationError, MintError, StoreError, TransientError
 from mintage.process import jitter
 from mintage.process.forks import fork_lock, give_way
-from mintage.process.generation import Generation
 from mintage.process.restore import RestoreDetector, Verdict
 from mintage.telemetry import call_within, current_context
 
@@ -50,7 +49,6 @@ if TYPE_CHECKING:
 
     from opentelemetry.context import Context
 
-    from mintage._core import Held
     from mintage.store import Store
 
     T = TypeVar("T")
@@ -81,6 +79,29 @@ def _stuck() -> Never:
         f"a thread of this process has been stuck for {LOCK_S:.0f} s in a clock or a callback that mintage called, or "
         "runs no longer: have these return at once"
     )
+
+
+class Generation(NamedTuple):
+    """The generation of this process in which an object was created: in a later one it belongs to another process."""
+
+    number: int
+    """The number of the generation. It grows at each fork and restore of this process and of its ancestors."""
+    fork: int
+    """The number with which the process began. It grows at forks only."""
+
+    @classmethod
+    def current(cls) -> Self:
+        """Return the current generation of this process."""
+        number = generation()
+        return cls(number, fork_generation())
+
+    def is_current(self) -> bool:
+        """Return True if there was no fork or restore since."""
+        return self.number == generation()
+
+    def has_forked(self) -> bool:
+        """Return True in a child that was forked since then."""
+        return self.fork != fork_generation()
 
 
 class Task(ABC):
@@ -378,7 +399,8 @@ class Keeper:
                     task = self._pick()
                     check_s = self._check_s - monotonic_s()
                     if task is None and not self.abandoned and (check_s > 0 or not self._is_holding):
-                        delay = self._idle_s()
+                        is_idle = self.is_ending or not self._queue
+                        delay = _IDLE_S if is_idle else self._queue[0][0] - monotonic_s()
                         self.wait(self._work, max(0.0, min(delay, check_s) if self._is_holding else delay))
                         continue
                 # Check before the first request, which may have been due long ago.
@@ -417,10 +439,6 @@ class Keeper:
                 if task is not None and self._is_due(task):
                     return task
         return None
-
-    def _idle_s(self) -> float:
-        """Return in how many seconds to look at a task again."""
-        return self._queue[0][0] - monotonic_s() if self._queue and not self.is_ending else _IDLE_S
 
     def _put(self, task: Task, at_s: float) -> None:
         """Look at a task again at a time of the monotonic clock, or before it."""
@@ -477,8 +495,10 @@ class Keeper:
             self._is_holding = any(task.has_resources() for task in self._kept())
             if verdict is Verdict.SAME or not self._is_holding:
                 return
-            self.start_over(is_sure=verdict is Verdict.RESTORED)
-        say(f"this process {_RESTORED[verdict]}: it abandons its leases and segments, and leases and reserves anew")
+            is_sure = verdict is Verdict.RESTORED
+            self.start_over(is_sure=is_sure)
+        was = "was restored from a snapshot" if is_sure else "may have been restored from a snapshot, as a clock jumped"
+        say(f"this process {was}: it abandons its leases and segments, and leases and reserves anew")
 
     def start_over(self, *, is_sure: bool = True) -> None:
         """Forget all leases and segments, which belong to another process that was restored from the same snapshot.
@@ -519,25 +539,20 @@ class Keeper:
                 with suppress(Exception):
                     task.store.close()
 
-    def _next(self) -> tuple[float, Task | None]:
-        """Return in how many seconds which task is to be done next, for an inline keeper."""
-        soonest: tuple[float, Task | None] = (_IDLE_S, None)
-        for task in self._kept():
-            # Ignore pauses: the caller of an inline keeper decides when to ask again.
-            due_s = self._due_s(task)
-            if due_s is not None and max(due_s, 0.0) < soonest[0]:
-                soonest = (max(due_s, 0.0), task)
-        return soonest
-
     def step(self) -> float:
         """Do the first task that is due, inline. Return 0, or in how many seconds the next one will be."""
         self._let_go()
+        delay = _IDLE_S
+        soonest: Task | None = None
         with self.hold():
-            delay, task = self._next()
-        if task is None or delay > 0:
-            return delay
-        self._do(task)
-        return 0.0
+            for task in self._kept():
+                # Ignore pauses: the caller of an inline keeper decides when to ask again.
+                due_s = self._due_s(task)
+                if due_s is not None and max(due_s, 0.0) < delay:
+                    delay, soonest = max(due_s, 0.0), task
+        if soonest is not None and delay == 0:
+            self._do(soonest)
+        return delay
 
     def _do(self, task: Task) -> None:
         """Send the request of a task to the store, and apply the answer."""
@@ -699,12 +714,6 @@ class Keeper:
         # CPython before 3.14 aborts where it ends a thread that waits in the extension.
         if thread is not None and thread.is_alive() and not self.is_own_thread():
             thread.join(max(0.0, deadline - monotonic_s()))
-
-
-_RESTORED: Final = {
-    Verdict.MAYBE: "may have been restored from a snapshot, as a clock jumped",
-    Verdict.RESTORED: "was restored from a snapshot",
-}
 
 
 def say(what: str, error: BaseException | None = None) -> None:

@@ -16,15 +16,12 @@ from mintage.errors import ConfigError, LeaseError, MintError, StoreError
 from mintage.lease.keeper import Task
 from mintage.process.holder import holder
 from mintage.rules import MAX_INTEGER, Lease, merge_ranges, nodes_text
-from mintage.store import new_token
+from mintage.store import Store, new_token
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from mintage.store import Store
-
-    Window: TypeAlias = tuple[int, int, int, int, int]
-
+Window: TypeAlias = tuple[int, int, int, int, int]
 #: The age in seconds at which a reading of the clock is too old to compare with a store's time.
 CLOCK_EVIDENCE_MAX_AGE_S: Final = 1.0
 #: A generator that runs ahead of its clock asks for this much more of a window at once.
@@ -90,21 +87,13 @@ class LeaseClient(Task):
     def _open_window(self) -> Window | None:
         lease = self._lease
         if lease is not None and self.now_ms() < lease.until_ms:
-            return (
-                self._serial,
-                lease.node,
-                lease.floor_ms,
-                lease.until_ms,
-                lease.until_ms - self._span_ms + MIN_GROWTH_MS,
-            )
+            due_ms = lease.until_ms - self._span_ms + MIN_GROWTH_MS
+            return self._serial, lease.node, lease.floor_ms, lease.until_ms, due_ms
         self._leave_lost()
         return None
 
     def _leave_lost(self) -> None:
-        """Forget a lease that is lost and used up, so that the keeper acquires another.
-
-        :raises LeaseError: ``lease.lost``: the generator does not move.
-        """
+        """Forget a lease that is lost and used up, so that the keeper acquires another, or refuse to."""
         if self._lost is None:
             return
         if not self._moves:
@@ -152,10 +141,7 @@ class LeaseClient(Task):
 
     @contextmanager
     def _in_time(self, asked_s: float) -> Iterator[None]:
-        """Turn ``lease.clock`` into an error of the store where its answer took long, or this process was paused.
-
-        :raises StoreError: ``store.unavailable``, in place of ``lease.clock``.
-        """
+        """Turn ``lease.clock`` into an error of the store where its answer took long, or this process was paused."""
         try:
             yield
         except LeaseError as error:
@@ -212,10 +198,7 @@ class LeaseClient(Task):
         raise _soonest(choices, refusals)
 
     def _checked(self, lease: Lease, asked: Lease | range, token: str | None = None) -> Lease:
-        """Return the lease that the store answered with, if it is valid: not shorter than before, with the token.
-
-        :raises StoreError: ``store.refused``.
-        """
+        """Return the lease that the store answered with, if it is valid: not shorter than before, with the token."""
         fits = (
             isinstance(lease, Lease)
             and all(type(number) is int for number in (lease.node, lease.floor_ms, lease.until_ms))

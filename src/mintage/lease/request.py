@@ -7,15 +7,14 @@ public interface does not include this module.
 from __future__ import annotations
 
 import os
-from collections.abc import Collection
-from dataclasses import dataclass
-from functools import cache
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from collections.abc import Callable, Collection, Sequence
+from functools import cache, partial
+from typing import Any, Final, TypeAlias
 from weakref import ref
 
 from mintage import rules
 from mintage._core import system_ns
-from mintage._core.formats import locality_node, read_pool_layout
+from mintage._core.formats import MAC_FRAGMENTS, locality_node, read_pool_layout
 from mintage.errors import ArgumentError, ConfigError
 from mintage.lease import registry, snapshots
 from mintage.lease.lease_client import LeaseClient
@@ -25,9 +24,6 @@ from mintage.lease.segment_client import SegmentClient
 from mintage.process.forks import fork_lock
 from mintage.protocol.url import url_text
 from mintage.store import Store, open_store
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
 
 LeaseHandle: TypeAlias = LeaseClient | LockedNode
 """The lease of a generator, of which the extension calls ``window``, ``grow``, ``release`` and ``abandon``."""
@@ -78,188 +74,139 @@ def registry_store() -> Store:
     return _open(registry.url())
 
 
-@dataclass(frozen=True)
-class NodePlan:
-    """The node numbers of a layout that a generator may have, in the order to try them."""
-
-    size: int
-    """The number of node numbers of the layout."""
-    chosen: Sequence[range] | None
-    """The numbers that the user chose, in ascending ranges; ``None`` for any."""
-    is_local: bool
-    """True if they are leased from the machine's registry, which leaves some numbers to locks."""
-
-    def candidates(self) -> Sequence[range]:
-        """Return the numbers to lease.
-
-        :raises ConfigError: ``config.node``: the registry leases none of those that were chosen.
-        """
-        return self._any() if self.chosen is None else self._leasable(self.chosen)
-
-    def lockable(self) -> range:
-        """Return the numbers to hold by a lock, where this process cannot write the registry."""
-        return numbers.locked(self.size)
-
-    def _any(self) -> Sequence[range]:
-        """Return the numbers to lease where the user chose none."""
-        return numbers.blocks(self.size) if self.is_local else [range(self.size)]
-
-    def _leased_by_registry(self, asked: range) -> Sequence[range]:
-        """Return the parts of a range that the registry leases."""
-        return numbers.unlocked(asked, self.size)
-
-    def _leasable(self, asked: Sequence[range]) -> Sequence[range]:
-        if not self.is_local:
-            return asked
-        found = [part for each in asked for part in self._leased_by_registry(each)]
-        if not found:
-            raise ConfigError(
-                f"node numbers {rules.nodes_text(asked)} are for processes that cannot write this machine's "
-                "registry, which leases none of them: choose others, or name a store that is not the registry",
-                code="config.node",
-            )
-        return found
-
-
-@dataclass(frozen=True)
-class LocalityNodes(NodePlan):
-    """The node numbers of locality, which tell where an ID was minted: a process id above a MAC fragment.
-
-    Where another process has the same number, another fragment tells them apart.
-    """
-
-    mac: int | None
-    """The MAC fragment that the user chose."""
-
-    def candidates(self) -> Sequence[range]:
-        """Return the ranges of numbers to lease from, of which the first have preference."""
-        if self.chosen is None and self.mac is not None:
-            own = self._own()
-            return self._leasable([range(own, own + 1)])
-        return super().candidates()
-
-    def lockable(self) -> range:
-        """Return the node numbers that are reserved for locks, under the id of this process."""
-        return numbers.locked_fragments(locality_node(os.getpid(), _mac()))
-
-    def _any(self) -> Sequence[range]:
-        own = self._own()
-        if self.is_local:
-            return numbers.fragments(own)
-        # The last is for a pool whose share has no number of this process's id.
-        return [range(own, own + 1), numbers.all_fragments(own), range(self.size)]
-
-    def _leased_by_registry(self, asked: range) -> Sequence[range]:
-        return numbers.unlocked_fragments(asked)
-
-    def _own(self) -> int:
-        """Return this process's own number: its id modulo 65536 above the MAC fragment."""
-        return locality_node(os.getpid(), _mac() if self.mac is None else self.mac)
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class LeaseRequest:
-    """The arguments of a generator that leases its node number, as the extension passes them on.
-
-    Those of type ``object`` are the user's own, which :meth:`open` checks.
-    """
-
-    scheme: str
-    layout: str
-    size: int
-    """The number of node numbers of the layout."""
-    store: object
-    node: int | None
-    """The first of the ``choices`` numbers that the user chose."""
-    choices: int
-    own_mac: int | None
-    """The MAC fragment that a locality generator was given."""
-    nodes: object
-    never_used: object
-    pool: object
-    span_ms: object
-    on_lease_lost: object
-    clock: Callable[[], int] | None
-
-    def open(self) -> LeaseHandle:
-        """Return the lease of the generator: from the store, or by a lock where the registry cannot be written.
-
-        :raises ArgumentError: an argument is of another type.
-        :raises ConfigError: ``config.store``, ``config.driver``, ``config.policy``, ``config.node``, ``config.span``.
-        :raises StoreError: the registry cannot be opened now.
-        """
-        store = choose_store(self.store)
-        moves = self._moves_when_lost()
-        pool, span_ms = self._pool(), self._span_ms(store)
-        is_local = store is None or registry.is_registry(store)
-        plan = self._plan(is_local=is_local)
-        is_chosen = plan.chosen is not None or self.own_mac is not None
-        if is_chosen:
-            plan.candidates()
-        if store is None:
-            registry.warn_outsider()
-            # Numbers that were chosen are leased or refused: a lock does not keep others with a lease from them.
-            is_free = not is_chosen and not self.never_used
-            if is_free and plan.lockable() and not registry.is_writable():
-                return LockedNode(pool, plan.lockable, span_ms=span_ms, clock=self.clock)
-            store = registry_store()
-        return LeaseClient(
-            store,
-            pool=pool,
-            nodes=plan.candidates,
-            layout=self.layout,
-            never_used=bool(self.never_used),
-            span_ms=span_ms,
-            moves=moves,
-            # Do not use time.time_ns: a test that moves that clock must not move the lease.
-            clock=self.clock or system_ns,
-            patience_ms=_PATIENCE_MS if is_local else 0,
-        )
-
-    def _moves_when_lost(self) -> bool:
-        """Return True if the generator leases another number where its lease is lost."""
-        policy = self.on_lease_lost
-        if policy is None:
-            # Nobody asked a default generator for this very node number.
-            return self.store is None and self.node is None
-        if not isinstance(policy, str):
-            raise ArgumentError(f"on_lease_lost must be str, not {type(policy).__name__}", code="argument.type")
-        if policy not in _MOVES:
-            raise ConfigError(f'on_lease_lost {policy!r} is neither "raise" nor "move"', code="config.policy")
-        return _MOVES[policy]
-
-    def _pool(self) -> str:
-        pool = pool_of(self.scheme, self.layout) if self.pool is None else self.pool
-        if not isinstance(pool, str):
-            raise ArgumentError(f"pool must be str, not {type(pool).__name__}", code="argument.type")
-        rules.check_name(pool, "pool")
-        return pool
-
-    def _span_ms(self, store: Store | None) -> int:
-        default_ms = rules.SPAN_MS if store is None else store.span_ms
-        span_ms = default_ms if self.span_ms is None else self.span_ms
-        if not isinstance(span_ms, int):
-            raise ArgumentError(f"span_ms must be an int, not {type(span_ms).__name__}", code="argument.type")
-        rules.check_span(span_ms)
-        return span_ms
-
-    def _plan(self, *, is_local: bool) -> NodePlan:
-        size = min(self.size, rules.MAX_NODES)
-        if self.node is not None and self.nodes is not None:
-            raise ConfigError(
-                f"both a node number and nodes {self.nodes!r} were given: give one of them", code="config.node"
-            )
-        chosen = _nodes(self.nodes, size) if self.node is None else [range(self.node, self.node + self.choices)]
-        if self.scheme == "locality":
-            return LocalityNodes(size, chosen, is_local, self.own_mac)
-        return NodePlan(size, chosen, is_local)
-
-
 def lease_client(**arguments: Any) -> LeaseHandle:
-    """Open the lease of a generator: the extension's way to a :class:`LeaseRequest`, whose fields these are."""
+    """Open the lease of a generator, whose arguments are those of :func:`_open_lease`."""
     # Hold it for the whole call: the core, too, imports modules when it first needs them.
     with fork_lock():
-        return LeaseRequest(**arguments).open()
+        return _open_lease(**arguments)
+
+
+def _open_lease(
+    *,
+    scheme: str,
+    layout: str,
+    size: int,
+    store: object,
+    node: int | None,
+    choices: int,
+    own_mac: int | None,
+    nodes: object,
+    never_used: object,
+    pool: object,
+    span_ms: object,
+    on_lease_lost: object,
+    clock: Callable[[], int] | None,
+) -> LeaseHandle:
+    """Return the lease of a generator: from the store, or by a lock where the registry cannot be written.
+
+    The arguments are those of the generator, as the extension passes them on; it has not checked those of type
+    ``object``.
+
+    :param size: the number of node numbers of the layout.
+    :param node: the first of the ``choices`` numbers that the user chose.
+    :param own_mac: the MAC fragment that a locality generator was given.
+    :raises ArgumentError: an argument is of another type.
+    :raises ConfigError: ``config.store``, ``config.driver``, ``config.policy``, ``config.node``, ``config.span``.
+    :raises StoreError: the registry cannot be opened now.
+    """
+    used = choose_store(store)
+    # Nobody asked a default generator for this very node number.
+    moves = (store is None and node is None) if on_lease_lost is None else _moves(on_lease_lost)
+    pool = pool_of(scheme, layout) if pool is None else pool
+    if not isinstance(pool, str):
+        raise ArgumentError(f"pool must be str, not {type(pool).__name__}", code="argument.type")
+    rules.check_name(pool, "pool")
+    if span_ms is None:
+        span_ms = rules.SPAN_MS if used is None else used.span_ms
+    if not isinstance(span_ms, int):
+        raise ArgumentError(f"span_ms must be an int, not {type(span_ms).__name__}", code="argument.type")
+    rules.check_span(span_ms)
+    size = min(size, rules.MAX_NODES)
+    if node is not None and nodes is not None:
+        raise ConfigError(f"both a node number and nodes {nodes!r} were given: give one of them", code="config.node")
+    chosen = _nodes(nodes, size) if node is None else [range(node, node + choices)]
+    is_local = used is None or registry.is_registry(used)
+    candidates: Callable[[], Sequence[range]] = partial(_candidates, size, chosen, is_local=is_local)
+    lockable: Callable[[], range] = partial(numbers.locked, size)
+    if scheme == "locality":
+        candidates = partial(_candidates_of_locality, size, chosen, own_mac, is_local=is_local)
+        lockable = _lockable_by_locality
+    is_chosen = chosen is not None or own_mac is not None
+    if is_chosen:
+        candidates()
+    if used is None:
+        registry.warn_outsider()
+        # Numbers that were chosen are leased or refused: a lock does not keep others with a lease from them.
+        if not is_chosen and not never_used and lockable() and not registry.is_writable():
+            return LockedNode(pool, lockable, span_ms=span_ms, clock=clock)
+        used = registry_store()
+    return LeaseClient(
+        used,
+        pool=pool,
+        nodes=candidates,
+        layout=layout,
+        never_used=bool(never_used),
+        span_ms=span_ms,
+        moves=moves,
+        # Do not use time.time_ns: a test that moves that clock must not move the lease.
+        clock=clock or system_ns,
+        patience_ms=_PATIENCE_MS if is_local else 0,
+    )
+
+
+def _moves(policy: object) -> bool:
+    """Return True if a generator leases another number where its lease is lost."""
+    if not isinstance(policy, str):
+        raise ArgumentError(f"on_lease_lost must be str, not {type(policy).__name__}", code="argument.type")
+    if policy not in _MOVES:
+        raise ConfigError(f'on_lease_lost {policy!r} is neither "raise" nor "move"', code="config.policy")
+    return _MOVES[policy]
+
+
+def _candidates(size: int, chosen: Sequence[range] | None, *, is_local: bool) -> Sequence[range]:
+    """Return the ranges of node numbers to lease from, of which the first have preference.
+
+    :param chosen: the numbers that the user chose, in ascending ranges; ``None`` for any.
+    :param is_local: True if they are leased from the machine's registry, which leaves some numbers to locks.
+    :raises ConfigError: ``config.node``: the registry leases none of those that were chosen.
+    """
+    if chosen is None:
+        return numbers.blocks(size) if is_local else [range(size)]
+    return _leased_by_registry(chosen, size, len(numbers.locked(size))) if is_local else chosen
+
+
+def _candidates_of_locality(
+    size: int, chosen: Sequence[range] | None, mac: int | None, *, is_local: bool
+) -> Sequence[range]:
+    """Return the same for locality, whose numbers tell where an ID was minted: a process id above a MAC fragment.
+
+    Where another process has the same number, another fragment tells them apart, unless the user chose ``mac``.
+    """
+    if chosen is None:
+        own = locality_node(os.getpid(), _mac() if mac is None else mac)
+        if mac is None and is_local:
+            return numbers.fragments(own)
+        chosen = [range(own, own + 1)]
+        if mac is None:
+            # The last is for a pool whose share has no number of this process's id.
+            return [*chosen, numbers.all_fragments(own), range(size)]
+    return _leased_by_registry(chosen, MAC_FRAGMENTS, numbers.LOCKED_FRAGMENTS) if is_local else chosen
+
+
+def _lockable_by_locality() -> range:
+    """Return the node numbers of locality that are reserved for locks, under the id of this process."""
+    return numbers.locked_fragments(locality_node(os.getpid(), 0))
+
+
+def _leased_by_registry(chosen: Sequence[range], size: int, locked: int) -> Sequence[range]:
+    found = [part for each in chosen for part in numbers.unlocked(each, size, locked)]
+    if not found:
+        raise ConfigError(
+            f"node numbers {rules.nodes_text(chosen)} are for processes that cannot write this machine's registry, "
+            "which leases none of them: choose others, or name a store that is not the registry",
+            code="config.node",
+        )
+    return found
 
 
 def may_have_prior_holders(lease: LeaseHandle) -> bool:
@@ -291,11 +238,7 @@ def pool_of(scheme: str, layout: str) -> str:
 
 
 def _nodes(nodes: object, size: int) -> Sequence[range] | None:
-    """Return the node numbers that the user chose: a range, or a set or list of numbers and ranges.
-
-    :raises ArgumentError: it is something else.
-    :raises ConfigError: ``config.node``.
-    """
+    """Return the node numbers that the user chose: a range, or a set or list of numbers and ranges."""
     if nodes is None:
         return None
     parts: Sequence[Any] = [nodes] if isinstance(nodes, range) else _parts(nodes)

@@ -17,12 +17,10 @@ from mintage.errors import FieldError, GenerationError, MintError, StoreError
 from mintage.lease.keeper import Task, as_fresh_error, say
 from mintage.process.forks import fork_lock
 from mintage.rules import GAP, LATEST_MS, MAX_COUNT, MAX_INTEGER, MAX_STRIDE, Segment
-from mintage.store import all_or_nothing
+from mintage.store import Store, all_or_nothing
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-    from mintage.store import Store
 
     #: Integers in a row: the first one, their number, and their distance.
     Part: TypeAlias = tuple[int, int, int]
@@ -217,10 +215,7 @@ class SegmentClient(Task):
         return self._checked(self.store.reserve(self._namespace, count), count)
 
     def _checked(self, segment: Segment, count: int) -> Segment:
-        """Return the segment that the store answered with, if it is a valid answer: at most ``count`` integers.
-
-        :raises StoreError: ``store.refused``.
-        """
+        """Return the segment that the store answered with, if it is a valid answer: at most ``count`` integers."""
         if not (
             isinstance(segment, Segment)
             and all(type(number) is int for number in (segment.first, segment.last, segment.stride))
@@ -313,10 +308,7 @@ class SegmentClient(Task):
         return ranges
 
     def _check_left(self, count: int) -> None:
-        """Check that the namespace has so many integers left: of several reservations only the last can be given back.
-
-        :raises GenerationError: ``namespace.exhausted``.
-        """
+        """Check that so many integers are left: of several reservations only the last can be given back."""
         try:
             record = self.store.get_namespace(self._namespace)
         except MintError:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 from contextlib import suppress
+from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING
 
@@ -18,8 +19,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from mintage.lease.keeper import Keeper
-
-_HOOKS = "snapshot_restore_py"
 
 
 def _keeper() -> Keeper | None:
@@ -77,22 +76,16 @@ def after_restore() -> None:
         keeper.start_over()
 
 
-_registered = False
-
-
+@cache
 def register() -> None:
     """Register both hooks with ``snapshot_restore_py``, once, if it can be imported.
 
     The package runs hooks before a snapshot in the reverse order of their registration, and after a restore in that
     order. So the hooks that are registered first release after all others, and start over before any of them mints.
     """
-    global _registered  # noqa: PLW0603 - one a process
-    if _registered:
-        return
     try:
-        hooks = import_module(_HOOKS)
+        hooks = import_module("snapshot_restore_py")
     except ImportError:
         return
-    _registered = True
     hooks.register_before_snapshot(before_snapshot)
     hooks.register_after_restore(after_restore)

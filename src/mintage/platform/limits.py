@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Final, NamedTuple
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
+from typing import Final, NamedTuple
 
 
 class Limit(NamedTuple):
@@ -47,7 +44,7 @@ _OF_SYSTEM: Final[dict[str, tuple[Limit, ...]]] = {
 }
 
 
-def limits(system: str = sys.platform) -> Sequence[Limit]:
+def limits(system: str = sys.platform) -> tuple[Limit, ...]:
     """Return the limits of a system, named as in ``sys.platform``; an unknown system has those of macOS.
 
     >>> limits("linux")

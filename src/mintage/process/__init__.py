@@ -1,1 +1,1 @@
-"""The state of this process: its generation, its forks, and restores from a snapshot."""
+"""The state of this process: its forks, restores from a snapshot, and the text that names it."""

@@ -6,9 +6,8 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from enum import Enum, auto
-from typing import Final
+from typing import Final, NamedTuple
 
 from mintage._core import clocks
 from mintage.platform.machine import boot_id, start_of_process
@@ -30,8 +29,7 @@ class Verdict(Enum):
     RESTORED = auto()
 
 
-@dataclass(frozen=True, slots=True)
-class Fingerprint:
+class Fingerprint(NamedTuple):
     """The signs of a process at one time.
 
     Times are nanoseconds of the kernel's clocks. A sign that the platform does not show is 0 or empty.

@@ -7,14 +7,13 @@ import os
 import stat
 import time
 from contextlib import suppress
-from dataclasses import dataclass, replace
 from itertools import count
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from mintage import rules
 from mintage._core import generation, kernel_random, monotonic_s, sha3_256, system_ns
 from mintage.errors import GenerationError, LeaseError, UniquenessWarning
-from mintage.lease.lease_client import MIN_GROWTH_MS
+from mintage.lease.lease_client import MIN_GROWTH_MS, Window
 from mintage.lease.registry import ADVICE, TRANSIENT_ERRNOS, as_unavailable, shown_home, warn
 from mintage.lease.registry.numbers import first_index, is_restored, restore_state
 from mintage.platform import files
@@ -22,8 +21,6 @@ from mintage.process.forks import fork_lock
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
-
-    from mintage.lease.lease_client import Window
 
 FIRST_SPAN_MS: Final = 100
 """The first window of a locked number in milliseconds, and so the time that a process wastes if it is killed soon. Each
@@ -37,8 +34,7 @@ _FOLDERS: Final = files.lock_directories()
 _TRIES: Final = 4096
 
 
-@dataclass(frozen=True, slots=True)
-class _Lock:
+class _Lock(NamedTuple):
     """A file or socket that holds a number while a process has it open."""
 
     descriptor: int
@@ -76,8 +72,7 @@ class _Lock:
         return found if (found.st_dev, found.st_ino) == (self.device, self.inode) else None
 
 
-@dataclass(frozen=True, slots=True)
-class _Held:
+class _Held(NamedTuple):
     """A node number that this process holds, and its window."""
 
     restore_state: tuple[int, int]
@@ -219,10 +214,7 @@ class LockedNode:
         return min(2 * held.span_ms, most_ms if held.has_file() else UNRECORDED_MS)
 
     def _extend(self, held: _Held, now_ms: int, most_ms: int) -> _Held:
-        """Write a later end of the window to the files, then use it.
-
-        :raises StoreError: ``store.unavailable``: a file is not writable.
-        """
+        """Write a later end of the window to the files, then use it."""
         span_ms = self._next_span_ms(held, most_ms)
         until_ms = max(held.until_ms, now_ms + span_ms)
         try:
@@ -231,7 +223,7 @@ class LockedNode:
         except OSError as error:
             raise as_unavailable(error) from error
         _untils[held.name] = until_ms
-        self._held = held = replace(held, until_ms=until_ms, span_ms=span_ms)
+        self._held = held = held._replace(until_ms=until_ms, span_ms=span_ms)
         return held
 
     def release(self, used_until_ms: int) -> None:

@@ -6,17 +6,13 @@ A new process tries the first number of its block, then the rest of the block, t
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from mintage._core import generation, kernel_random, sha3_256, start_generation
 from mintage._core.formats import MAC_FRAGMENTS
 from mintage.lease.registry import shown_home
 from mintage.platform import files, machine
 from mintage.process.restore import RestoreDetector, Verdict
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
 
 BLOCK: Final = 32
 """The size of the block of node numbers that a registry tries first."""
@@ -104,32 +100,18 @@ def locked(size: int) -> range:
     return range(leased(size).stop, size)
 
 
-def unlocked(asked: range, size: int) -> Sequence[range]:
-    """Return the requested node numbers that the registry leases, of a layout with ``size`` of them.
+def unlocked(asked: range, size: int, locked: int) -> list[range]:
+    """Return the requested node numbers that the registry leases: all but the last ``locked`` of each ``size``.
 
-    >>> unlocked(range(890, 900), 1024)
-    [range(890, 896)]
+    >>> unlocked(range(890, 1030), 1024, 128)
+    [range(890, 896), range(1024, 1030)]
     """
-    return _without_ends(asked, size, len(locked(size)))
-
-
-def unlocked_fragments(asked: range) -> Sequence[range]:
-    """Return the requested node numbers of locality that the registry leases.
-
-    >>> unlocked_fragments(range(3))
-    [range(0, 3)]
-    """
-    return _without_ends(asked, MAC_FRAGMENTS, LOCKED_FRAGMENTS)
-
-
-def _without_ends(asked: range, size: int, end: int) -> Sequence[range]:
-    """Return the parts of a range without the last ``end`` numbers of each ``size``."""
     starts = range(asked.start - asked.start % size, asked.stop, size)
-    parts = (range(max(asked.start, start), min(asked.stop, start + size - end)) for start in starts)
+    parts = (range(max(asked.start, start), min(asked.stop, start + size - locked)) for start in starts)
     return [part for part in parts if part]
 
 
-def blocks(size: int) -> Sequence[range]:
+def blocks(size: int) -> list[range]:
     """Return the ranges of node numbers to try: the registry's first number, its block, then all that it leases.
 
     >>> blocks(1024)[-1]
@@ -153,7 +135,7 @@ def all_fragments(origin: int) -> range:
     return range(first, first + MAC_FRAGMENTS)
 
 
-def fragments(origin: int) -> Sequence[range]:
+def fragments(origin: int) -> list[range]:
     """Return the ranges to try for locality: ``origin`` itself, then the other fragments that are leased.
 
     >>> fragments(5)

@@ -2,38 +2,47 @@
 
 from __future__ import annotations
 
-import asyncio
-from typing import TYPE_CHECKING, Any, Final
+from functools import partial
+from pathlib import PurePath
+from typing import Any, Final
 from urllib.parse import urlencode
 
 import structlog
 from starlette.applications import Starlette
 from starlette.datastructures import MutableHeaders
 from starlette.exceptions import HTTPException
-from starlette.middleware import Middleware
+from starlette.requests import Request
 from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.routing import Route
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from mintage._core.lane import Bucket
 from mintage.errors import CATALOGUE, MintError, RequestError
 from mintage.server.config.values import shown
-from mintage.server.console.frame import STATIC, TEMPLATES, page, posted, service_of, url_of
+from mintage.server.console.frame import STATIC, TEMPLATES, TYPES, PageRequest, route
 from mintage.server.console.pages import actions, advisor, ends, events, health, pools, use, who
 from mintage.server.console.query import Query
 from mintage.server.console.session import Sessions
 from mintage.server.console.shared import Reads
 from mintage.server.core.events import Kept
-
-if TYPE_CHECKING:
-    from starlette.requests import Request
-    from starlette.types import ASGIApp, Message, Receive, Scope, Send
-
-    from mintage.server.core.service import Service
+from mintage.server.core.service import Service
 
 log: Any = structlog.get_logger("mintage.server")
 
-PAGES: Final = (health, ends, pools, who, use, events, advisor)
-"""The modules of pages, in the order of the navigation."""
+PAGES: Final = (
+    ("/", health.health, "Health"),
+    ("/ends", ends.ends, "Ends"),
+    ("/pools", pools.pools, "Pools"),
+    ("/pools/{pool}", pools.pool, ""),
+    ("/pools/{pool}/{node}", pools.node, ""),
+    ("/who", who.show, "Who"),
+    ("/use", use.use, "Use"),
+    ("/namespaces/{name}", use.namespace, ""),
+    ("/events", events.show, "Events"),
+    ("/choose", advisor.choose, "Choose"),
+)
+"""Each page: its path below ``/console``, its handler, and its title in the navigation if it is there."""
+TEMPLATES.globals["navigation"] = [(title, f"/console{path}") for path, _, title in PAGES if title]
 HEADERS: Final = {
     "Content-Security-Policy": (
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
@@ -46,17 +55,19 @@ HEADERS: Final = {
     "Cross-Origin-Resource-Policy": "same-origin",
 }
 """The headers of all answers."""
-_TYPES: Final = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 _WRONG_KEYS_A_SECOND: Final = 5
 
 
 def create_app(service: Service) -> ASGIApp:
     """Return the application of a service's console."""
-    TEMPLATES.globals["navigation"] = [(each.TITLE, f"/console{each.PATH}") for each in PAGES]
-    routes = [route for each in (*PAGES, actions) for route in each.ROUTES]
     app = Starlette(
-        routes=[*routes, *_ROUTES],
-        middleware=[Middleware(_HeadersMiddleware)],
+        routes=[
+            *(route(path, handler, "GET") for path, handler, _ in PAGES),
+            *(route(action.path, partial(actions.act, action), "GET", "POST") for action in actions.ACTIONS),
+            route("/sign-in", _sign_in, "GET", "POST", public=True),
+            route("/sign-out", _sign_out, "POST", public=True),
+            Route("/static/{name}", _static, methods=["GET"]),
+        ],
         exception_handlers={MintError: _refuse, HTTPException: _refuse_path, Exception: _fail},
     )
     app.router.redirect_slashes = False
@@ -65,41 +76,29 @@ def create_app(service: Service) -> ASGIApp:
     app.state.reads = Reads(service)
     app.state.events = Kept()
     app.state.wrong_keys = Bucket(_WRONG_KEYS_A_SECOND, 4 * _WRONG_KEYS_A_SECOND)
-    return app
 
-
-class _HeadersMiddleware:
-    """The middleware that adds the headers of all answers."""
-
-    def __init__(self, app: ASGIApp) -> None:
-        self._app = app
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request."""
+    async def answer(scope: Scope, receive: Receive, send: Send) -> None:
         scope["state"]["facts"].operation = "console"
 
-        async def answer(message: Message) -> None:
+        async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
-                for name, value in HEADERS.items():
-                    headers[name] = value
+                headers.update(HEADERS)
                 headers.setdefault("Cache-Control", "no-store")
             await send(message)
 
-        await self._app(scope, receive, answer)
+        await app(scope, receive, send_with_headers)
 
-
-# --- static files ---------------------------------------------------------------------------------------------------
+    return answer
 
 
 async def _static(request: Request) -> Response:
     """Return a file that browsers may keep, as its URL changes with it."""
-    path = STATIC.get(request.path_params["name"])
-    if path is None:
+    name = request.path_params["name"]
+    if name not in STATIC:
         raise HTTPException(404)
-    content = await asyncio.to_thread(path.read_bytes)
     headers = {"Cache-Control": "public, max-age=31536000, immutable"}
-    return Response(content, headers=headers, media_type=_TYPES[path.suffix])
+    return Response(STATIC[name], headers=headers, media_type=TYPES[PurePath(name).suffix])
 
 
 # --- sign-in --------------------------------------------------------------------------------------------------------
@@ -111,22 +110,23 @@ def _goal(text: str) -> str:
     return text if is_page else "/console/"
 
 
-async def _sign_in(request: Request) -> Response:
-    """Return the form that takes a key."""
-    goal = _goal(Query.of(request).text("next", "/console/"))
-    if _is_from_elsewhere(request):
+async def _sign_in(request: PageRequest) -> Response:
+    """Return the form that takes a key. A key that it sends begins a session, and ends the one before it."""
+    if request.method == "POST":
+        return await _take_key(request)
+    goal = _goal(request.query.text("next"))
+    if request.is_from_elsewhere:
         return await _ask_again(request)
-    if not service_of(request).settings.has_keys:
+    if not request.service.settings.has_keys:
         return RedirectResponse(goal, 303)
-    return await page(request, "sign-in.html", title="Sign in", goal=goal, wrong="", public=True)
+    return await request.page("sign-in.html", title="Sign in", goal=goal, wrong="", public=True)
 
 
-async def _take_key(request: Request) -> Response:
-    """Begin the session of a key, and end the one before it."""
-    service = service_of(request)
+async def _take_key(request: PageRequest) -> Response:
+    service, sessions = request.service, request.sessions
     if not service.settings.has_keys:
         raise RequestError("without keys, nobody signs in: configure keys", code="request.rights")
-    fields = await posted(request, "key", "next")
+    fields = await request.posted("key", "next")
     goal = _goal(fields["next"])
     try:
         caller = service.keys.find(fields["key"].strip())
@@ -138,25 +138,22 @@ async def _take_key(request: Request) -> Response:
             ) from None
         request.state.facts.note(error)
         wrong = "This key is not known to the service."
-        return await page(request, "sign-in.html", title="Sign in", status=401, goal=goal, wrong=wrong, public=True)
+        return await request.page("sign-in.html", title="Sign in", status=401, goal=goal, wrong=wrong, public=True)
     request.state.facts.caller = caller.name
     service.pace(caller)
-    sessions: Sessions = request.app.state.sessions
-    sessions.end(sessions.of(request))
-    log.info("signed in", key=caller.name, client=request.client.host if request.client else "")
-    sessions.begin(request, caller.name)
+    sessions.end(request.console_session)
+    log.info("signed in", key=caller.name, client=request.client_host)
     response = RedirectResponse(goal, 303)
-    sessions.write(request, response)
+    sessions.write(sessions.begin(caller.name), request, response)
     return response
 
 
-async def _sign_out(request: Request) -> Response:
+async def _sign_out(request: PageRequest) -> Response:
     """End a session."""
-    await posted(request)
-    sessions: Sessions = request.app.state.sessions
-    session = sessions.of(request)
-    sessions.end(session)
-    log.info("signed out", key=session.key, client=request.client.host if request.client else "")
+    await request.posted()
+    session = request.console_session
+    request.sessions.end(session)
+    log.info("signed out", key=session.key, client=request.client_host)
     return RedirectResponse("/console/sign-in", 303)
 
 
@@ -166,27 +163,27 @@ async def _sign_out(request: Request) -> Response:
 async def _refuse(request: Request, error: Exception) -> Response:
     """Return the page of an error: what is wrong, the remedy, its code and the trace id."""
     assert isinstance(error, MintError)  # noqa: S101 - the handlers say so
-    facts, entry = request.state.facts, CATALOGUE[error.code]
+    facts, entry, refused = request.state.facts, CATALOGUE[error.code], PageRequest(request)
     headers: dict[str, str] = facts.note(error)
     is_file = b"format=" in request.scope["query_string"]
     is_read = request.method == "GET"
+    # The page of an error has no parameters: they may be what is wrong.
+    refused.query = Query(request.scope["path"])
     if error.code == "request.key" and is_read and not is_file and not request.headers.get("authorization"):
-        return await _lead_to_sign_in(request)
+        if refused.is_from_elsewhere:
+            return await _ask_again(refused)
+        return RedirectResponse(f"/console/sign-in?{urlencode({'next': refused.address})}", 303)
     if is_file:
         body = {"code": error.code, "detail": str(error), "trace_id": facts.trace_id}
         return JSONResponse(body, entry.http, headers)
-    # The page of an error has no parameters: they may be what is wrong.
-    request.state.query = Query(request.scope["path"])
-    # A page of a store that is away comes back by itself.
-    is_live = is_read and entry.http == 503
-    response = await page(
-        request,
+    response = await refused.page(
         "error.html",
         title=_TITLES.get(entry.http, "The request is refused"),
         status=entry.http,
         error=error,
         entry=entry,
-        live=is_live,
+        # A page of a store that is away comes back by itself.
+        live=is_read and entry.http == 503,
         public=True,
     )
     response.headers.update(headers)
@@ -204,34 +201,19 @@ _TITLES: Final = {
 }
 
 
-async def _lead_to_sign_in(request: Request) -> Response:
-    """Lead a browser to the sign-in, and back afterwards."""
-    if _is_from_elsewhere(request):
-        return await _ask_again(request)
-    return RedirectResponse(f"/console/sign-in?{urlencode({'next': url_of(request)})}", 303)
-
-
-def _is_from_elsewhere(request: Request) -> bool:
-    """Return True if a link of another site led here."""
-    return request.headers.get("sec-fetch-site") == "cross-site"
-
-
-async def _ask_again(request: Request) -> Response:
+async def _ask_again(request: PageRequest) -> Response:
     """Return a page that leads to itself.
 
     The browser keeps the cookie back from a request that a link elsewhere caused, and sends it with one that this page
     causes. So a link from a chat works for those who have signed in.
     """
-    request.state.query = Query(request.scope["path"])
-    return await page(request, "again.html", title="One moment", goal=url_of(request), public=True)
+    return await request.page("again.html", title="One moment", goal=request.address, public=True)
 
 
 async def _refuse_path(request: Request, error: Exception) -> Response:
     """Return the page for a path or a method that does not exist."""
-    if isinstance(error, HTTPException) and error.status_code == 405:
-        path = request.scope["path"].removeprefix(request.scope["root_path"])
-        routes = [each for each in request.app.routes if each.path_regex.match(path)]
-        known = ", ".join(sorted({method for each in routes for method in each.methods}))
+    if isinstance(error, HTTPException) and error.headers:
+        known = ", ".join(sorted(error.headers["Allow"].split(", ")))
         message = f"this page does not allow {request.method[:20]}: use {known}"
         response = await _refuse(request, RequestError(message, code="request.method"))
         response.headers["Allow"] = known
@@ -244,11 +226,3 @@ async def _fail(request: Request, _: Exception) -> Response:
     """Return the page for a fault. Starlette raises it again, and the service logs it."""
     message = "the service has a fault: its log has more at the trace id"
     return await _refuse(request, RequestError(message, code="service.failed"))
-
-
-_ROUTES: Final[tuple[Any, ...]] = (
-    Route("/static/{name}", _static, methods=["GET"]),
-    Route("/sign-in", _sign_in, methods=["GET"]),
-    Route("/sign-in", _take_key, methods=["POST"]),
-    Route("/sign-out", _sign_out, methods=["POST"]),
-)

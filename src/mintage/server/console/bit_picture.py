@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
-if TYPE_CHECKING:
-    from mintage.formats.anatomy import Anatomy
+from mintage.formats.anatomy import Anatomy
 
 A_ROW: Final = 32
 CELL: Final = 15

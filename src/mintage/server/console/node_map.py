@@ -6,16 +6,13 @@ cells. A range of more than :data:`LARGEST_DENSE` numbers shows only the groups 
 
 from __future__ import annotations
 
-from collections import Counter
-from typing import TYPE_CHECKING, Final, NamedTuple
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Iterator
+from typing import Final, NamedTuple
 
 from markupsafe import Markup
 
 from mintage.rules import COOLDOWN_MS, NodeRecord, PoolRecord
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator
-
 
 STATES: Final = {
     "held": "its holder can extend the window",
@@ -99,17 +96,16 @@ def node_map(
     states = {each.node: state_of(each, pool, now_ms) for each in records}
     others, is_sparse = state_of(None, pool, now_ms), len(nodes) > LARGEST_DENSE
     shift = _shift_of_used(states) if is_sparse else (-(-len(nodes) // MOST_CELLS) - 1).bit_length()
-    groups: dict[int, dict[str, int]] = {}
+    groups: defaultdict[int, Counter[str]] = defaultdict(Counter)
     for node, state in states.items():
-        counts = groups.setdefault(node >> shift, {})
-        counts[state] = counts.get(state, 0) + 1
+        groups[node >> shift][state] += 1
     framed = {each >> shift for each in found}
     cells: list[Cell] = []
     for group in sorted(groups) if is_sparse else range(nodes.start >> shift, (nodes.stop - 1 >> shift) + 1):
         first, stop = max(nodes.start, group << shift), min(nodes.stop, group + 1 << shift)
-        counts = groups.get(group, {})
+        counts = groups.get(group, Counter())
         if left := stop - first - sum(counts.values()):
-            counts[others] = counts.get(others, 0) + left
+            counts[others] += left
         ordered = {state: counts[state] for state in STATES if state in counts}
         row, column = divmod(len(cells), COLUMNS)
         cells.append(Cell(first, stop - 1, ordered, group in framed, column * PITCH, row * PITCH))

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import Final, TypeVar
 from urllib.parse import parse_qsl, quote, urlencode
 
 from mintage.errors import RequestError
 from mintage.server.config.values import shown
 from mintage.server.console.text import utc
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from starlette.requests import Request
 
 T = TypeVar("T")
 LONGEST_PARAMETER: Final = 4_096
@@ -28,7 +24,7 @@ def malformed(message: str) -> RequestError:
 
 
 class Query:
-    """The parameters of a page's URL. Each is refused, with one clear error, unless the page reads it.
+    """The parameters of a page's URL. The methods raise ``request.malformed`` for a wrong one as well.
 
     :param path: the path of the page.
     :param encoded: the query of its URL.
@@ -40,24 +36,13 @@ class Query:
         self.values = fields_of(encoded, "query")
         self._known = {"format", "table", "done"}
 
-    @classmethod
-    def of(cls, request: Request) -> Query:
-        """Return the parameters of a request, always the same object."""
-        if not hasattr(request.state, "query"):
-            request.state.query = cls(request.scope["path"], request.scope["query_string"])
-        found: Query = request.state.query
-        return found
-
     def text(self, name: str, default: str = "") -> str:
         """Return a parameter as text."""
         self._known.add(name)
         return self.values.get(name, default)
 
     def integer(self, name: str, default: int, least: int, most: int) -> int:
-        """Return a parameter as an integer from ``least`` to ``most``.
-
-        :raises RequestError: ``request.malformed``.
-        """
+        """Return a parameter as an integer from ``least`` to ``most``."""
         given = self.text(name)
         if not given:
             return default
@@ -66,10 +51,7 @@ class Query:
         return int(given)
 
     def time(self, name: str, default: T) -> datetime | T:
-        """Return a parameter as an instant: RFC 3339, in UTC if it names no zone, or milliseconds since the Unix epoch.
-
-        :raises RequestError: ``request.malformed``.
-        """
+        """Return a parameter as an instant: RFC 3339, in UTC unless it has a zone, or milliseconds since 1970."""
         given = self.text(name).strip()
         if not given:
             return default
@@ -85,20 +67,14 @@ class Query:
         )
 
     def one_of(self, name: str, words: Sequence[str], default: str = "") -> str:
-        """Return a parameter that is one of these words, or not given.
-
-        :raises RequestError: ``request.malformed``.
-        """
+        """Return a parameter that is one of these words, or not given."""
         given = self.text(name)
         if given and given not in words:
             raise malformed(f"{name} {shown(given, 60)} is not one of {', '.join(words)}")
         return given or default
 
     def check(self) -> None:
-        """Refuse parameters that the page has not read.
-
-        :raises RequestError: ``request.malformed``.
-        """
+        """Refuse parameters that the page has not read."""
         for name in self.values:
             if name not in self._known:
                 raise malformed(f"unknown parameter {shown(name, 60)}: this page has {', '.join(sorted(self._known))}")

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from datetime import datetime
 
 from mintage import rules
 from mintage.errors import ConfigError, LeaseError
@@ -20,9 +20,6 @@ from mintage.formats.times import MS, stamp, utc
 from mintage.lease.holder import Holder
 from mintage.rules import MAX_INTEGER, NamespaceRecord, NodeRecord, PoolRecord
 from mintage.server.console.query import malformed
-
-if TYPE_CHECKING:
-    from datetime import datetime
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,11 +101,10 @@ def namespace(
 ) -> Review:
     """Review that a namespace is created.
 
-    :raises ConfigError: ``config.name``; ``config.namespace``: it exists.
+    :raises ConfigError: ``config.namespace``: it exists.
     :raises FieldError: ``field.range``.
     :raises GenerationError: ``namespace.retired``.
     """
-    rules.check_name(name, "namespace")
     if record is not None:
         rules.check_not_retired(record)
         raise ConfigError(
@@ -140,11 +136,9 @@ def pool(
 
     :param layout: a layout's text or name.
     :param share: the new share.
-    :raises ConfigError: ``config.name``, ``config.span``; ``config.pool``: it exists; ``config.node``: the share would
-        be wider.
+    :raises ConfigError: ``config.span``; ``config.pool``: it exists; ``config.node``: the share would be wider.
     :raises RequestError: ``request.malformed``: the layout is not known.
     """
-    rules.check_name(name, "pool")
     rules.check_span(span_ms)
     text, nodes, ends = layout_of(layout)
     effects = []

@@ -13,18 +13,16 @@ import time
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from dataclasses import dataclass
 from multiprocessing.process import current_process
-from typing import TYPE_CHECKING, Final, Literal
+from typing import Final, Literal
+
+from starlette.requests import Request
+from starlette.responses import Response
 
 from mintage.errors import RequestError, StoreError
-from mintage.server.core.journal import Journal
-
-if TYPE_CHECKING:
-    from starlette.requests import Request
-    from starlette.responses import Response
+from mintage.server.core.journal import MOST_RECORDS, Journal
 
 SESSION_S: Final = 8 * 3600
 """The longest time that a session lasts."""
-_MOST_ENDED: Final = 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +33,8 @@ class Session:
     began_s: int
     """When it began, in seconds since the Unix epoch."""
     key: str = ""
+    is_new: bool = False
+    """True if its browser does not know it yet."""
 
 
 class Sessions:
@@ -44,23 +44,24 @@ class Sessions:
         # The workers inherit it from the process that starts them, whether it forks or spawns them.
         authkey: bytes = current_process().authkey
         self._secret = hmac.digest(authkey, b"mintage console", "sha256")
-        self._ended = Journal("console-sessions", _MOST_ENDED)
+        self._ended = Journal("console-sessions")
 
-    def of(self, request: Request) -> Session:
-        """Return the session of a request; a new one of anybody if it has none that is valid."""
-        found: Session | None = getattr(request.state, "session", None)
-        if found is None:
-            found = self._find(request.cookies.get(_cookie(request), ""))
-            if found is None:
-                return self.begin(request)
-            request.state.session = found
-        return found
+    def find(self, request: Request) -> Session | None:
+        """Return the valid session of a request's cookie."""
+        body, _, signature = request.cookies.get(_cookie(request), "").partition(".")
+        try:
+            text = urlsafe_b64decode(body + "=" * (-len(body) % 4)).decode()
+        except ValueError:
+            return None
+        if not hmac.compare_digest(self._sign("cookie", text).encode(), signature.encode()):
+            return None
+        session_id, began, key = text.split(" ")
+        session = Session(session_id, int(began), key)
+        return None if self._has_ended(session) else session
 
-    def begin(self, request: Request, key: str = "") -> Session:
-        """Begin a session, and return it. The answer needs :meth:`write`, or the browser does not learn of it."""
-        request.state.session = session = Session(os.urandom(16).hex(), int(time.time()), key)
-        request.state.is_new_session = True
-        return session
+    def begin(self, key: str = "") -> Session:
+        """Return a new session. The answer needs :meth:`write`, or the browser does not learn of it."""
+        return Session(os.urandom(16).hex(), int(time.time()), key, is_new=True)
 
     def end(self, session: Session) -> None:
         """End a session for all workers.
@@ -88,11 +89,10 @@ class Sessions:
                 code="request.rights",
             )
 
-    def write(self, request: Request, response: Response) -> None:
+    def write(self, session: Session, request: Request, response: Response) -> None:
         """Set the cookie of a session that began with this request."""
-        if not getattr(request.state, "is_new_session", False):
+        if not session.is_new:
             return
-        session: Session = request.state.session
         text = f"{session.id} {session.began_s} {session.key}"
         proxied = request.headers.get("x-forwarded-proto", "")
         response.set_cookie(
@@ -105,23 +105,10 @@ class Sessions:
             samesite="strict",
         )
 
-    def _find(self, cookie: str) -> Session | None:
-        """Return the valid session of a cookie."""
-        body, _, signature = cookie.partition(".")
-        try:
-            text = urlsafe_b64decode(body + "=" * (-len(body) % 4)).decode()
-        except ValueError:
-            return None
-        if not hmac.compare_digest(self._sign("cookie", text).encode(), signature.encode()):
-            return None
-        session_id, began, key = text.split(" ")
-        session = Session(session_id, int(began), key)
-        return None if self._has_ended(session) else session
-
     def _has_ended(self, session: Session) -> bool:
         ended = self._ended.read()
         # What the journal has forgotten counts as ended, so that no session comes back.
-        forgotten_s = ended[0]["at"] if len(ended) >= _MOST_ENDED else 0
+        forgotten_s = ended[0]["at"] if len(ended) >= MOST_RECORDS else 0
         oldest_s = max(forgotten_s, time.time() - SESSION_S)
         return session.began_s < oldest_s or any(each["id"] == session.id for each in ended)
 

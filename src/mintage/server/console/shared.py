@@ -8,19 +8,16 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from mintage.errors import MintError
 from mintage.server.config.keys import Caller
 from mintage.server.core.health import PATIENCE_S
+from mintage.server.core.service import Service
 from mintage.server.core.threads import Shared
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from mintage.server.core.service import Service
 
 FRESH_S: Final = 5.0
 """The time for which all viewers get the same answer, in seconds."""

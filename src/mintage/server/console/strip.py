@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, NamedTuple
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final, NamedTuple
 
+from mintage.lease.holder import Holder
 from mintage.rules import COOLDOWN_MS, GrantRecord, NodeRecord, PoolRecord
 from mintage.server.console.text import duration, utc
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
 
 WIDTH: Final = 960
 MARGIN: Final = 12
@@ -18,40 +18,47 @@ _LEAST: Final = 3
 _LETTER: Final = 7.5
 """The width of a character of a label, rounded up."""
 _MOST_TICKS: Final = 8
-_MINUTE_S: Final = 60
 _DAY_S: Final = 86_400
 _STEPS_S: Final = (
     *(1, 2, 5, 10, 15, 30),
-    *(each * _MINUTE_S for each in (1, 2, 5, 10, 15, 30, 60, 120, 180, 360, 720)),
+    *(each * 60 for each in (1, 2, 5, 10, 15, 30, 60, 120, 180, 360, 720)),
     *(each * _DAY_S for each in (1, 2, 7, 14, 28, 91, 365)),
 )
 """The distances of ticks to choose from, in seconds."""
 
 
-class Window(NamedTuple):
-    """One grant of a node number: ``holder`` could mint IDs of the times from ``starts_ms`` to ``until_ms``."""
+@dataclass(frozen=True)
+class Window:
+    """One grant of a node number, and the period of which its holder could mint IDs."""
 
-    letter: str
+    record: NodeRecord | GrantRecord
+    state: str
+    """``held`` or ``revoked`` while it runs."""
+    letter: str = ""
     """The name of the holder in the picture: the same for all grants to it."""
-    holder: str
-    floor_ms: int
-    until_ms: int
-    since_ms: int
-    """The holder's clock at the grant; 0 if it is not known."""
-    is_current: bool
-    """True for the last grant, whose window may still be extended."""
+
+    @cached_property
+    def holder(self) -> Holder:
+        """The process that has it, or had it."""
+        return Holder.parse(self.record.holder or "")
+
+    @property
+    def is_current(self) -> bool:
+        """True for the last grant, whose window may still be extended."""
+        return isinstance(self.record, NodeRecord)
 
     @property
     def starts_ms(self) -> int:
         """The first time that the holder can have used: no earlier than the floor and the grant."""
-        return max(self.floor_ms, self.since_ms)
+        return max(self.record.floor_ms, self.record.since_ms)
 
 
-def windows_of(record: NodeRecord | None, grants: Iterable[GrantRecord]) -> list[Window]:
+def windows_of(record: NodeRecord | None, grants: Iterable[GrantRecord], state: str = "held") -> list[Window]:
     """Return the windows of a node number, the latest first; holders have letters by the time of their first window.
 
     :param record: its record; ``None`` to leave the last grant out.
     :param grants: the past grants.
+    :param state: the state of the number.
     """
     found: list[NodeRecord | GrantRecord] = [*grants, *([record] if record else [])]
     found.sort(key=lambda each: (each.floor_ms, each.until_ms))
@@ -60,7 +67,8 @@ def windows_of(record: NodeRecord | None, grants: Iterable[GrantRecord]) -> list
     for each in found:
         number = numbers.setdefault(each.holder or "", len(numbers))
         letter = f"{chr(ord('A') + number % 26)}{number // 26 or ''}"
-        windows.append(Window(letter, each.holder or "", each.floor_ms, each.until_ms, each.since_ms, each is record))
+        runs = each is record and state in {"held", "revoked"}
+        windows.append(Window(each, state if runs else "ended", letter))
     return windows[::-1]
 
 
@@ -90,53 +98,16 @@ class Bar(NamedTuple):
 
 
 class Mark(NamedTuple):
-    """A vertical line at a time, with its label above the strip."""
+    """A time with its label: a vertical line, or a tick of the axis."""
 
     kind: str
-    """``now``, ``fence``, ``floor`` or ``at``."""
+    """``now``, ``fence``, ``floor``, ``at`` or ``tick``."""
     x: float
     label: str
     anchor: str
     """The ``text-anchor`` of its label, so that it stays inside of the picture."""
-
-
-class Tick(NamedTuple):
-    """A tick of the axis, with the time, and the date below where it changes."""
-
-    x: float
-    label: str
-    date: str
-    anchor: str
-
-
-class Strip(NamedTuple):
-    """The picture of a node number's windows."""
-
-    bars: list[Bar]
-    marks: list[Mark]
-    ticks: list[Tick]
-
-
-class Scale(NamedTuple):
-    """The linear map from times to pixels."""
-
-    first_ms: int
-    last_ms: int
-
-    def x(self, ms: int) -> float:
-        """Return the place of a time, cut to the picture."""
-        part = (min(max(ms, self.first_ms), self.last_ms) - self.first_ms) / (self.last_ms - self.first_ms)
-        return round(MARGIN + part * (WIDTH - 2 * MARGIN), 1)
-
-    def bar(self, kind: str, first_ms: int, last_ms: int, title: str, *labels: str) -> Iterator[Bar]:
-        """Yield the bar of a period, with the first label that has room, if a part of it is in the picture."""
-        if max(first_ms, self.first_ms) < min(last_ms, self.last_ms):
-            x = self.x(first_ms)
-            width = max(_LEAST, round(self.x(last_ms) - x, 1))
-            label = next((each for each in labels if len(each) * _LETTER + 10 <= width), "")
-            start = clock(first_ms) if first_ms else "an unknown time"
-            words = f"{title} from {start} to {clock(last_ms)}"
-            yield Bar(kind, x, width, label, words, first_ms, last_ms)
+    date: str = ""
+    """The date below the label of a tick, where it changes."""
 
 
 def whole_range(pool: PoolRecord, windows: Sequence[Window], now_ms: int) -> tuple[int, int]:
@@ -144,8 +115,8 @@ def whole_range(pool: PoolRecord, windows: Sequence[Window], now_ms: int) -> tup
 
     The picture has now, unless the last window ended so long ago that the windows had less than half of the width.
     """
-    first_ms = min((*(each.starts_ms or each.until_ms - pool.span_ms for each in windows), now_ms))
-    until_ms = max((each.until_ms for each in windows), default=first_ms)
+    first_ms = min((*(each.starts_ms or each.record.until_ms - pool.span_ms for each in windows), now_ms))
+    until_ms = max((each.record.until_ms for each in windows), default=first_ms)
     last_ms = max(now_ms, pool.quarantine_until_ms, until_ms)
     if windows:
         last_ms = min(last_ms, until_ms + max(until_ms - first_ms, 2 * COOLDOWN_MS))
@@ -153,73 +124,92 @@ def whole_range(pool: PoolRecord, windows: Sequence[Window], now_ms: int) -> tup
     return max(0, first_ms - room), last_ms + room
 
 
-def strip(
-    pool: PoolRecord,
-    windows: Sequence[Window],
-    first_ms: int,
-    last_ms: int,
-    now_ms: int,
-    *,
-    known_ms: int = 0,
-    at_ms: int = 0,
-) -> Strip:
-    """Return the picture of windows in a range of time.
+@dataclass(frozen=True)
+class Strip:
+    """The picture of a node number's windows in a range of time, from ``first_ms`` to a later ``last_ms``."""
 
-    :param windows: the latest first, as :func:`windows_of` returns them.
-    :param now_ms: the store's clock.
-    :param known_ms: the time from which all windows are known; a time before it without a window is not free.
-    :param at_ms: a time to mark, such as that of an ID; 0 for none.
-    """
-    scale = Scale(first_ms, max(last_ms, first_ms + 1))
-    bars = [*_others(pool, windows, scale, known_ms, now_ms)]
-    for each in reversed(windows):
-        title = f"{each.letter}, {each.holder or 'unknown'}:"
-        if each.floor_ms:
-            bars += scale.bar("unused", each.floor_ms, each.starts_ms, f"{title} the window before its grant,")
-        labels = (f"{each.letter} {each.holder.partition(':')[0]}", each.letter)
-        drawn = scale.bar("window", each.starts_ms, each.until_ms, title, *labels)
-        bars += [bar._replace(letter=each.letter) for bar in drawn]
-    return Strip(bars, [*_marks(pool, windows, scale, now_ms, at_ms)], [*_ticks(scale)])
+    pool: PoolRecord
+    windows: Sequence[Window]
+    """The latest first, as :func:`windows_of` returns them."""
+    first_ms: int
+    last_ms: int
+    now_ms: int
+    """The store's clock."""
+    known_ms: int = 0
+    """The time from which all windows are known; a time before it without a window is not free."""
+    at_ms: int = 0
+    """A time to mark, such as that of an ID; 0 for none."""
 
+    def _x(self, ms: int) -> float:
+        """Return the place of a time, cut to the picture."""
+        part = (min(max(ms, self.first_ms), self.last_ms) - self.first_ms) / (self.last_ms - self.first_ms)
+        return round(MARGIN + part * (WIDTH - 2 * MARGIN), 1)
 
-def _others(pool: PoolRecord, windows: Sequence[Window], scale: Scale, known_ms: int, now_ms: int) -> Iterator[Bar]:
-    """Yield the times in which nobody could mint."""
-    yield from scale.bar("unknown", scale.first_ms, known_ms, "not recorded", "not recorded")
-    next_ms = scale.last_ms
-    for each in windows:
-        if each.until_ms <= now_ms:
-            ends_ms = min(each.until_ms + COOLDOWN_MS, next_ms)
-            yield from scale.bar("cooling", each.until_ms, ends_ms, "cool-down", "cool-down")
-            yield from scale.bar("free", max(ends_ms, known_ms), min(next_ms, now_ms), "free", "free")
-        next_ms = min(next_ms, each.starts_ms)
-    if not windows:
-        yield from scale.bar("free", known_ms, min(next_ms, now_ms), "free", "free")
-    yield from scale.bar("quarantined", now_ms, pool.quarantine_until_ms, "quarantine", "quarantine")
+    def _bar(self, kind: str, first_ms: int, last_ms: int, title: str, *labels: str, letter: str = "") -> Iterator[Bar]:
+        """Yield the bar of a period, with the first label that has room, if a part of it is in the picture."""
+        if max(first_ms, self.first_ms) < min(last_ms, self.last_ms):
+            x = self._x(first_ms)
+            width = max(_LEAST, round(self._x(last_ms) - x, 1))
+            label = next((each for each in labels if len(each) * _LETTER + 10 <= width), "")
+            start = clock(first_ms) if first_ms else "an unknown time"
+            words = f"{title} from {start} to {clock(last_ms)}"
+            yield Bar(kind, x, width, label, words, first_ms, last_ms, letter)
 
+    @property
+    def bars(self) -> Iterator[Bar]:
+        """The times in which nobody could mint, and then the windows."""
+        now_ms, known_ms, next_ms = self.now_ms, self.known_ms, self.last_ms
+        yield from self._bar("unknown", self.first_ms, known_ms, "not recorded", "not recorded")
+        for each in self.windows:
+            until_ms = each.record.until_ms
+            if until_ms <= now_ms:
+                ends_ms = min(until_ms + COOLDOWN_MS, next_ms)
+                yield from self._bar("cooling", until_ms, ends_ms, "cool-down", "cool-down")
+                yield from self._bar("free", max(ends_ms, known_ms), min(next_ms, now_ms), "free", "free")
+            next_ms = min(next_ms, each.starts_ms)
+        if not self.windows:
+            yield from self._bar("free", known_ms, min(next_ms, now_ms), "free", "free")
+        yield from self._bar("quarantined", now_ms, self.pool.quarantine_until_ms, "quarantine", "quarantine")
+        for each in reversed(self.windows):
+            letter, holder, floor_ms = each.letter, each.record.holder or "", each.record.floor_ms
+            title = f"{letter}, {holder or 'unknown'}:"
+            if floor_ms:
+                yield from self._bar("unused", floor_ms, each.starts_ms, f"{title} the window before its grant,")
+            labels = (f"{letter} {holder.partition(':')[0]}", letter)
+            yield from self._bar("window", each.starts_ms, each.record.until_ms, title, *labels, letter=letter)
 
-def _marks(pool: PoolRecord, windows: Sequence[Window], scale: Scale, now_ms: int, at_ms: int) -> Iterator[Mark]:
-    fence_ms = windows[0].until_ms if windows and windows[0].is_current and windows[0].until_ms > now_ms else 0
-    for kind, ms, words, more in (
-        ("now", now_ms, "now", ""),
-        ("fence", fence_ms, "fence", f", in {duration((fence_ms - now_ms) / 1000)}"),
-        ("floor", pool.floor_ms, "floor of the pool", ""),
-        ("at", at_ms, "the ID", ""),
-    ):
-        if ms and scale.first_ms <= ms <= scale.last_ms:
-            x, label = scale.x(ms), f"{words} {clock(ms, '%H:%M:%S')}{more}"
-            yield Mark(kind, x, label, "start" if x + len(label) * _LETTER < WIDTH - MARGIN else "end")
+    @cached_property
+    def marks(self) -> list[Mark]:
+        """The lines: now, the fence, the floor of the pool, and the time to mark."""
+        current = self.windows[0] if self.windows and self.windows[0].is_current else None
+        fence_ms = current.record.until_ms if current and current.record.until_ms > self.now_ms else 0
+        found = []
+        for kind, ms, words, more in (
+            ("now", self.now_ms, "now", ""),
+            ("fence", fence_ms, "fence", f", in {duration((fence_ms - self.now_ms) / 1000)}"),
+            ("floor", self.pool.floor_ms, "floor of the pool", ""),
+            ("at", self.at_ms, "the ID", ""),
+        ):
+            if ms and self.first_ms <= ms <= self.last_ms:
+                x, label = self._x(ms), f"{words} {clock(ms, '%H:%M:%S')}{more}"
+                anchor = "start" if x + len(label) * _LETTER < WIDTH - MARGIN else "end"
+                found.append(Mark(kind, x, label, anchor))
+        return found
 
-
-def _ticks(scale: Scale) -> Iterator[Tick]:
-    span_s = (scale.last_ms - scale.first_ms) / 1000
-    step = next((each for each in _STEPS_S if span_s <= each * _MOST_TICKS), _STEPS_S[-1])
-    step_ms = step * 1000 * max(1, int(-(-span_s // (step * _MOST_TICKS))))
-    form, day = "%Y-%m-%d" if step >= _DAY_S else "%H:%M:%S" if step < _MINUTE_S else "%H:%M", ""
-    for ms in range(-(-scale.first_ms // step_ms) * step_ms, scale.last_ms + 1, step_ms):
-        x, date = scale.x(ms), clock(ms, "%Y-%m-%d")
-        anchor = "start" if x < 4 * MARGIN else "end" if x > WIDTH - 4 * MARGIN else "middle"
-        yield Tick(x, clock(ms, form), date if date != day and step < _DAY_S else "", anchor)
-        day = date
+    @cached_property
+    def ticks(self) -> list[Mark]:
+        """The ticks of the axis, at most nine."""
+        span_s = (self.last_ms - self.first_ms) / 1000
+        step = next((each for each in _STEPS_S if span_s <= each * _MOST_TICKS), _STEPS_S[-1])
+        step_ms = step * 1000 * max(1, int(-(-span_s // (step * _MOST_TICKS))))
+        form, day = "%Y-%m-%d" if step >= _DAY_S else "%H:%M:%S" if step < 60 else "%H:%M", ""
+        found = []
+        for ms in range(-(-self.first_ms // step_ms) * step_ms, self.last_ms + 1, step_ms):
+            x, date = self._x(ms), clock(ms, "%Y-%m-%d")
+            anchor = "start" if x < 4 * MARGIN else "end" if x > WIDTH - 4 * MARGIN else "middle"
+            found.append(Mark("tick", x, clock(ms, form), anchor, date if date != day and step < _DAY_S else ""))
+            day = date
+        return found
 
 
 def clock(ms: int, form: str = "%Y-%m-%d %H:%M:%S") -> str:

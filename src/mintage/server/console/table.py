@@ -6,20 +6,17 @@ import csv
 import io
 import json
 import math
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass
 from datetime import datetime
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import Any, Final, Literal
 
 from starlette.responses import Response
 
 from mintage.server.config.values import shown
 from mintage.server.console import text
 from mintage.server.console.query import Query, malformed
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
 
 Kind = Literal["text", "code", "number", "big", "time"]
 PAGE: Final = 50
@@ -84,10 +81,17 @@ class Table:
         """Read the parameters."""
         query, prefix = self.query, f"{self.name}." if self.name else ""
         self._prefix = prefix
-        self.search = query.text(f"{prefix}q")
+        self.id = f"table-{self.name}" if self.name else "table"
+        """The id of its element."""
+        self.parameter = f"{prefix}q"
+        """The name of the parameter for the text that rows must contain."""
+        self.search = query.text(self.parameter)
+        self.is_searched = bool(self.search) or len(self.given) > 10
+        """True if a search is worth a field: there are more rows than fit, or one is on."""
         self._sort = query.text(f"{prefix}sort", self.sort)
         self._size = query.integer(f"{prefix}size", PAGE, 1, LARGEST_PAGE)
         self._page = query.integer(f"{prefix}page", 1, 1, 1_000_000)
+        self._first = (self._page - 1) * self._size
         self._by = next((each for each in self.columns if each.name == self._sort.removeprefix("-")), None)
         if self._sort and self._by is None:
             names = ", ".join(each.name for each in self.columns)
@@ -98,16 +102,6 @@ class Table:
 
     # --- for the template -------------------------------------------------------------------------------------------
 
-    @property
-    def id(self) -> str:
-        """The id of its element."""
-        return f"table-{self.name}" if self.name else "table"
-
-    @property
-    def parameter(self) -> str:
-        """The name of the parameter for the text that rows must contain."""
-        return f"{self._prefix}q"
-
     @cached_property
     def rows(self) -> Sequence[Any]:
         """All rows that contain the text, in order."""
@@ -117,10 +111,9 @@ class Table:
         by = self._by
         if by is None:
             return found
-        known = [(value, row) for row in found if (value := by.value(row)) is not None]
+        known = [row for row in found if by.value(row) is not None]
         unknown = [row for row in found if by.value(row) is None]
-        known.sort(key=lambda each: each[0], reverse=self._sort.startswith("-"))
-        return [row for _, row in known] + unknown
+        return sorted(known, key=by.value, reverse=self._sort.startswith("-")) + unknown
 
     @property
     def headings(self) -> Iterator[tuple[Column, str, Literal["ascending", "descending"] | None]]:
@@ -135,10 +128,6 @@ class Table:
     def page(self) -> Sequence[Any]:
         """The rows of the page."""
         return self.rows[self._first : self._first + self._size]
-
-    @property
-    def _first(self) -> int:
-        return (self._page - 1) * self._size
 
     @property
     def range(self) -> str:
@@ -160,11 +149,6 @@ class Table:
     def next_url(self) -> str | None:
         """The URL of the next page, if there is one."""
         return self._link(page=self._page + 1) if self._first + self._size < len(self.rows) else None
-
-    @property
-    def is_searched(self) -> bool:
-        """True if a search is worth a field: there are more rows than fit, or one is on."""
-        return bool(self.search) or len(self.given) > 10
 
     def file_url(self, form: str) -> str:
         """Return the URL of all its rows as a file."""

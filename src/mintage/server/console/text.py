@@ -12,19 +12,15 @@ from markupsafe import Markup
 from mintage.formats import times
 
 _UNITS: Final = (("year", 31_536_000), ("day", 86_400), ("hour", 3_600), ("minute", 60), ("second", 1))
-_SEPARATORS: Final = {"Zl", "Zp"}
 
 
 def visible(text: str) -> str:
     """Return a text in which no character is invisible or changes the order of others: those are escapes."""
-    return text if text.isascii() and text.isprintable() else "".join(map(_visible, text))
-
-
-def _visible(character: str) -> str:
-    category = unicodedata.category(character)
-    if category.startswith("C") or category in _SEPARATORS:
-        return ascii(character)[1:-1]
-    return character
+    if text.isascii() and text.isprintable():
+        return text
+    return "".join(
+        each if each.isprintable() or unicodedata.category(each) == "Zs" else ascii(each)[1:-1] for each in text
+    )
 
 
 def finalize(value: object) -> object:

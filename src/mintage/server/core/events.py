@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import logging
 import time
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Final
@@ -19,8 +20,6 @@ from mintage.rules import Lease
 from mintage.server.core.journal import LONGEST_BYTES, Journal, line_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
     from mintage.errors import MintError
 
 log: Any = structlog.get_logger("mintage.server")
@@ -49,7 +48,7 @@ _OWN: Final = frozenset({"event", "level", "timestamp", "trace_id", "key", "pid"
 """The members of a record that are not among the facts of its event."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Event:
     """Something that happened."""
 
@@ -167,7 +166,7 @@ def last(kept: Kept, kind: str) -> datetime | None:
 def events(kept: Kept) -> list[Event]:
     """Return the events, the latest first. What several workers logged at about the same time is one of them."""
     found: list[Event] = []
-    latest: dict[tuple[object, ...], int] = {}
+    latest: dict[tuple[object, ...], Event] = {}
     for each in sorted(kept.read(), key=lambda each: each["at"]):
         event = Event(
             datetime.fromtimestamp(each["at"], UTC),
@@ -180,12 +179,10 @@ def events(kept: Kept) -> list[Event]:
         )
         facts = each["facts"] | {_BY_WORKER.get(event.kind, ""): None}
         same = (event.kind, event.actor, event.trace_id, *facts.items())
-        at = latest.get(same)
-        if at is not None and each["pid"] not in found[at].pids:
-            before = found[at]
-            if (event.at - before.at).total_seconds() < SAME_S:
-                found[at] = replace(before, pids=(*before.pids, each["pid"]))
-                continue
-        latest[same] = len(found)
-        found.append(event)
+        before = latest.get(same)
+        if before and each["pid"] not in before.pids and (event.at - before.at).total_seconds() < SAME_S:
+            before.pids += event.pids
+        else:
+            latest[same] = event
+            found.append(event)
     return found[::-1]

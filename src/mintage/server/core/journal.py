@@ -36,13 +36,12 @@ class Journal:
     change, and less after that.
 
     :param name: letters and ``-``; all journals of a service with this name are one.
-    :param most: the number of records that it keeps in memory, with one worker.
     """
 
-    def __init__(self, name: str, most: int = MOST_RECORDS) -> None:
+    def __init__(self, name: str) -> None:
         directory = os.environ.get(DIRECTORY)
         self._file = Path(directory, f"{name}.jsonl") if directory else None
-        self._lines = _MEMORY.setdefault(name, deque(maxlen=most))
+        self._lines = _MEMORY.setdefault(name, deque(maxlen=MOST_RECORDS))
         self._read: tuple[bytes, list[dict[str, Any]]] = (b"", [])
 
     def append(self, record: dict[str, Any]) -> bool:

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import ipaddress
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
 from urllib.parse import urlsplit
 
 from mintage.errors import RequestError
 from mintage.server.config.values import is_loopback
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 
 def foreign(method: str, headers: Iterable[tuple[bytes, bytes]]) -> RequestError | None:

@@ -11,19 +11,15 @@ from __future__ import annotations
 import mmap
 import os
 import time
+from collections.abc import Callable, Iterator
 from contextlib import suppress
+from io import FileIO
 from itertools import count
 from operator import add
 from struct import Struct
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
+from typing import Final, Literal, NamedTuple
 
 from mintage.platform import files
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-
-    Period: TypeAlias = tuple[Iterable[tuple[int, int]], range]
-    """The times and values of the points of a period, the oldest first, and the times that are in the period."""
 
 MINUTES_5_S: Final = 300
 HOUR_S: Final = 3_600
@@ -85,15 +81,11 @@ class Usage:
         self._clock = clock
         self._memory = mmap.mmap(-1, _BYTES) if directory is None else _own_file(directory)
         self._words = memoryview(self._memory).cast("q")
-        self._slots: dict[str, int] = {}
+        slots = [*_slots(self._memory, self._words[0])]
+        self._slots = {title: at for at, title in slots if title}
         """The first word of each slot in use, by its title."""
-        self._freed: list[int] = []
+        self._freed = [at for at, title in slots if not title]
         """The slots that were in use before."""
-        for at, title in _slots(self._memory, self._words[0]):
-            if title:
-                self._slots[title] = at
-            else:
-                self._freed.append(at)
         self._swept_s = self._read_s = 0
         self._marks: dict[str, tuple[Mark, Mark]] = {}
         """The marks that were read last."""
@@ -108,8 +100,7 @@ class Usage:
     def mark(self, namespace: str, high_water: int) -> None:
         """Note the high-water mark of a namespace, of which the first one of each period is kept."""
         # Counts come first: a store may have more namespaces than this service hands out integers of.
-        at = self._find(f"mark {namespace} ", SLOTS // 2)
-        if at is not None:
+        if (at := self._find(f"mark {namespace} ", SLOTS // 2)) is not None:
             self._note(at, high_water, 0)
 
     def _note(self, at: int, value: int, more: int) -> None:
@@ -131,9 +122,8 @@ class Usage:
         """
         found: dict[tuple[str, str], Used] = {}
         for series, periods in self._each(f"{kind} {name} " if name else f"{kind} ", int(self._clock())):
-            used = Used(*(tuple(n if at in recent else 0 for at, n in points) for points, recent in periods))
-            before = found.get(series)
-            found[series] = used if before is None else before.plus(used)
+            used = Used(*(tuple(n for _, n in points) for points in periods))
+            found[series] = found[series].plus(used) if series in found else used
         return found
 
     def marks(self) -> dict[str, tuple[Mark, Mark]]:
@@ -146,9 +136,7 @@ class Usage:
             return self._marks
         found: dict[str, tuple[Mark, Mark]] = {}
         for (name, _), periods in self._each("mark ", now_s):
-            hour, day = (
-                next((Mark(*point) for point in points if point[0] in recent), None) for points, recent in periods
-            )
+            hour, day = (next((Mark(*point) for point in points if point[0]), None) for points in periods)
             if hour is not None and day is not None:
                 before = found.get(name, (hour, day))
                 found[name] = min(hour, before[0]), min(day, before[1])
@@ -190,7 +178,7 @@ class Usage:
                 self._memory[at * 8 : at * 8 + _TITLE_BYTES] = bytes(_TITLE_BYTES)
                 self._freed.append(at)
 
-    def _each(self, beginning: str, now_s: int) -> Iterator[tuple[tuple[str, str], list[Period]]]:
+    def _each(self, beginning: str, now_s: int) -> Iterator[tuple[tuple[str, str], list[list[tuple[int, int]]]]]:
         """Yield name and key, and the points of the last hour and day, of all series whose titles begin so."""
         for content in self._contents():
             (used,) = _NUMBER.unpack_from(content)
@@ -204,15 +192,12 @@ class Usage:
             return
         for at in count():
             try:
-                file = files.open_existing(_path(self._directory, at))
+                file = FileIO(files.open_existing(_path(self._directory, at)), "r+")
             except OSError:
                 return
-            try:
-                # A worker may be creating its file.
-                with suppress(ValueError), mmap.mmap(file, _BYTES, access=mmap.ACCESS_READ) as content:
-                    yield content
-            finally:
-                os.close(file)
+            # A worker may be creating its file.
+            with file, suppress(ValueError), mmap.mmap(file.fileno(), _BYTES, access=mmap.ACCESS_READ) as content:
+                yield content
 
 
 def _path(directory: str, at: int) -> str:
@@ -225,17 +210,12 @@ def _own_file(directory: str) -> mmap.mmap:
     :raises OSError: the file cannot be written whole, as on a full disk.
     """
     for at in count():
-        file = files.open_or_create(_path(directory, at), 0o600)
-        try:
-            files.lock(file)
-        except BlockingIOError:
-            continue
-        else:
-            _fill(file)
+        file = FileIO(files.open_or_create(_path(directory, at), 0o600), "r+")
+        with file, suppress(BlockingIOError):
+            files.lock(file.fileno())
+            _fill(file.fileno())
             # The map keeps a descriptor of its own, and with it the lock.
-            return mmap.mmap(file, _BYTES)
-        finally:
-            os.close(file)
+            return mmap.mmap(file.fileno(), _BYTES)
     raise AssertionError
 
 
@@ -259,13 +239,14 @@ def _slots(content: mmap.mmap, used: int, beginning: str = "") -> Iterator[tuple
             yield at, content[at * 8 : at * 8 + _TITLE_BYTES].rstrip(b"\0").decode("ascii", "replace")
 
 
-def _points(row: tuple[int, ...], now_s: int) -> list[Period]:
-    found: list[Period] = []
-    first = 0
+def _points(row: tuple[int, ...], now_s: int) -> list[list[tuple[int, int]]]:
+    """Return the time and the value of each point of the periods, the oldest first; zeros for one before its period."""
+    found, first = [], 0
     for seconds, points in _PERIODS:
         end = now_s // seconds + 1
         turn, last = first + end % points, first + points
         times, values = (row[turn + at : last + at] + row[first + at : turn + at] for at in (0, _CELLS))
-        found.append((zip(times, values, strict=True), range((end - points) * seconds, end * seconds)))
+        recent = range((end - points) * seconds, end * seconds)
+        found.append([each if each[0] in recent else (0, 0) for each in zip(times, values, strict=True)])
         first = last
     return found

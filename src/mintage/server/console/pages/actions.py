@@ -8,32 +8,22 @@ as the API's request is, and so becomes an event.
 from __future__ import annotations
 
 import re
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from starlette.responses import RedirectResponse, Response
-from starlette.routing import Route
 
 from mintage.errors import CATALOGUE, LeaseError, MintError, RequestError
 from mintage.formats.catalogue import read_share
 from mintage.rules import MAX_INTEGER, SPAN_MS, NodeRecord, check_name
 from mintage.server.config.values import shown
 from mintage.server.console import review
-from mintage.server.console.frame import NOTICES, caller, page, posted, service_of
+from mintage.server.console.frame import NOTICES, PageRequest
 from mintage.server.console.pages.pools import node_of
-from mintage.server.console.query import Query, malformed, namespace_url, pool_url
+from mintage.server.console.query import malformed, namespace_url, pool_url
 from mintage.server.core.logs import log_change
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-
-    from starlette.requests import Request
-
-    from mintage.server.config.keys import Caller
-    from mintage.server.console.review import Review
-    from mintage.server.core.service import Service
-    from mintage.store import Store
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,25 +38,18 @@ class Field:
     """``text``, ``number``, or ``choice``: no or yes."""
 
 
-@dataclass(slots=True)
 class Ask:
-    """A request for an action: who asks, the subject of the path, and the values as text."""
+    """A request for an action.
 
-    service: Service
-    caller: Caller
-    right: str
-    path: dict[str, str]
-    values: dict[str, str]
+    :param values: the values of its fields, as text.
+    """
 
-    @property
-    def store(self) -> Store:
-        """The store."""
-        return self.service.store
-
-    @property
-    def name(self) -> str:
+    def __init__(self, request: PageRequest, right: str, values: dict[str, str]) -> None:
+        self.request, self.right, self.values = request, right, values
+        self.service, self.store = request.service, request.store
+        self.path: dict[str, str] = request.path_params
+        self.name = self.path.get("name") or values.get("name", "").strip()
         """The namespace or pool that changes; ``""`` if it was not typed yet."""
-        return self.path.get("name") or self.values.get("name", "").strip()
 
     def number(self, name: str, default: int | None = None) -> int:
         """Return a value as a whole number.
@@ -82,11 +65,11 @@ class Ask:
 
     async def call(self, verb: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         """Return the present answer of the store, which no other viewer has caused."""
-        return await self.service.ask(self.caller, self.right, self.name, verb, *args, **kwargs)
+        return await self.service.ask(self.request.caller, self.right, self.name, verb, *args, **kwargs)
 
     async def make(self, verb: Callable[..., Any], *args: Any, **kwargs: Any) -> None:
         """Call a verb of the store that creates a namespace that does not exist."""
-        await self.service.make(self.caller, self.name, verb, self.name, *args, **kwargs)
+        await self.service.make(self.request.caller, self.name, verb, self.name, *args, **kwargs)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +78,7 @@ class Change:
 
     url: str
     """The URL of the page to go to after it."""
-    review: Review
+    found: review.Review
     do: Callable[[], Awaitable[Any]]
     members: dict[str, Any] = field(default_factory=dict)
     """The body of the API's request for it, for the log."""
@@ -138,11 +121,8 @@ async def _retire(ask: Ask) -> Change:
 
 async def _create_namespace(ask: Ask) -> Change:
     check_name(ask.name, "namespace")
-    bounds = {
-        "maximum": ask.number("maximum", MAX_INTEGER),
-        "stride": ask.number("stride", 1),
-        "offset": ask.number("offset", 0),
-    }
+    defaults = {"maximum": MAX_INTEGER, "stride": 1, "offset": 0}
+    bounds = {name: ask.number(name, default) for name, default in defaults.items()}
     if ask.values["start"].strip():
         bounds["start"] = ask.number("start")
     found = review.namespace(ask.name, await ask.call(ask.store.get_namespace, ask.name), **bounds)
@@ -169,7 +149,6 @@ async def _create_pool(ask: Ask) -> Change:
 
 
 async def _revoke(ask: Ask) -> Change:
-    check_name(ask.name, "pool")
     node = node_of(ask.path["node"])
     record: NodeRecord | None = await ask.call(ask.store.get_lease, ask.name, node)
     if record is None:
@@ -250,39 +229,35 @@ ACTIONS: Final = (
 NOTICES.update({each.slug: each.done for each in ACTIONS})
 
 
-async def _act(action: Action, request: Request) -> Response:
+async def act(action: Action, request: PageRequest) -> Response:
     """Answer a request for an action: its form, what it will do, or its page after it was done."""
     names = [each.name for each in action.fields]
-    asker = caller(request)
-    query = Query.of(request)
-    is_sent = request.method == "POST"
+    query, is_sent = request.query, request.method == "POST"
     if is_sent:
-        values = await posted(request, "basis", "typed", *names)
+        values = await request.posted("basis", "typed", *names)
     else:
         values = {each.name: query.text(each.name, each.default) for each in action.fields}
-    ask = Ask(service_of(request), asker, action.right, dict(request.path_params), values)
+    ask = Ask(request, action.right, values)
     if ask.name:
-        asker.check(action.right, ask.name)
+        request.caller.check(action.right, ask.name)
     change: Change | None = None
     error: MintError | None = None
     try:
         if is_sent or not names or not query.values.keys().isdisjoint(names):
             change = await action.plan(ask)
         if is_sent and change is not None:
-            _check(change.review, values)
+            _check(change.found, values)
             await change.do()
             subject = ask.path | {"name": ask.name}
             method, path = (each.format_map(subject) for each in action.request)
-            client = request.client.host if request.client else ""
-            log_change(asker.name, client, method, path, interface="console", **change.members)
+            log_change(request.caller.name, request.client_host, method, path, interface="console", **change.members)
             request.app.state.reads.expire()
             return RedirectResponse(f"{change.url}?done={action.slug}", 303)
     except MintError as refusal:
         # The page keeps what was typed.
         error = refusal
         request.state.facts.note(error)
-    return await page(
-        request,
+    return await request.page(
         "action.html",
         title=action.title.format_map(ask.path),
         status=CATALOGUE[error.code].http if error else 200,
@@ -290,17 +265,14 @@ async def _act(action: Action, request: Request) -> Response:
         values=values,
         typed=values.get("typed", ""),
         back=f"/console{action.path.rpartition('/')[0].format_map(ask.path)}" if ask.path else "/console/ends",
-        review=change and change.review,
+        review=change and change.found,
         error=error,
         entry=CATALOGUE[error.code] if error else None,
     )
 
 
-def _check(found: Review, values: dict[str, str]) -> None:
-    """Refuse a form of another state, or without the typed name.
-
-    :raises RequestError: ``request.stale``, ``request.malformed``.
-    """
+def _check(found: review.Review, values: dict[str, str]) -> None:
+    """Refuse a form of another state, or without the typed name."""
     if values["basis"] != found.basis:
         raise RequestError(
             "nothing was done: the store's record or a value changed after this form was made, or the form was sent "
@@ -309,6 +281,3 @@ def _check(found: Review, values: dict[str, str]) -> None:
         )
     if values["typed"].strip() != found.typed:
         raise malformed(f"nothing was done: {shown(values['typed'], 60)} was typed, not {shown(found.typed, 160)}")
-
-
-ROUTES: Final = tuple(Route(each.path, partial(_act, each), methods=["GET", "POST"]) for each in ACTIONS)

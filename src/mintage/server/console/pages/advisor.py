@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from markupsafe import Markup
-from starlette.routing import Route
+from starlette.responses import Response
 
-from mintage import snowflake
 from mintage.errors import MintError
 from mintage.formats import times
 from mintage.formats.anatomy import dissect
@@ -19,21 +19,12 @@ from mintage.formats.sql import DIALECTS, Dialect, sql_minted_between
 from mintage.rules import MAX_INTEGER
 from mintage.server.config.values import shown
 from mintage.server.console.bit_picture import bit_picture
-from mintage.server.console.frame import page
-from mintage.server.console.query import Query, malformed
+from mintage.server.console.frame import PageRequest
+from mintage.server.console.query import malformed
 from mintage.server.console.table import Column, Table
 from mintage.server.console.text import visible
+from mintage.snowflake import Layout
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from starlette.requests import Request
-    from starlette.responses import Response
-
-    from mintage.snowflake import Layout
-
-TITLE: Final = "Choose"
-PATH: Final = "/choose"
 _JS_BITS: Final = 53
 
 
@@ -141,11 +132,10 @@ _BOUNDS: Final = (
 )
 
 
-async def _choose(request: Request) -> Response:
+async def choose(request: PageRequest) -> Response:
     """Answer with a layout for a need, the formats that meet it, and the bounds of a period."""
-    query = Query.of(request)
-    now = datetime.now(UTC)
-    need, advice, problem = Need(), None, None
+    query, now = request.query, datetime.now(UTC)
+    need, advice, example, problem, wrong = Need(), None, 0, None, None
     given = {name: query.text(name) for name in Need._fields}
     try:
         need = Need(
@@ -154,7 +144,9 @@ async def _choose(request: Request) -> Response:
             query.integer("years", need.years, 1, 10_000),
             bool(given["js_safe"]),
         )
-        advice = snowflake.Layout.advise(**need._asdict())
+        advice = Layout.advise(**need._asdict())
+        last = advice.layout.nodes - 1
+        example = advice.layout.compose(timestamp_ms=int(now.timestamp() * 1000), node=last, sequence=0)
     except MintError as error:
         problem = error
     tables = [Table(query, "Formats of mintage and this need", _FITS, fits(need, now), name="formats")]
@@ -166,7 +158,6 @@ async def _choose(request: Request) -> Response:
         "dialect": query.one_of("dialect", DIALECTS, DIALECTS[0]),
         "layout": query.text("layout"),
     }
-    wrong = None
     try:
         if visible(period["column"]) != period["column"]:
             raise malformed(f"column {shown(period['column'], 60)} has characters that cannot be seen: type its name")
@@ -176,25 +167,17 @@ async def _choose(request: Request) -> Response:
         tables.append(Table(query, f"IDs from {times.stamp(start)} on", _BOUNDS, bounds, name="bounds"))
     except MintError as error:
         wrong = error
-    return await page(
-        request,
+    return await request.page(
         "choose.html",
         title="What should I choose?",
         tables=tables,
         need=need,
         advice=advice,
         declared=advice and write_layout(advice.layout),
-        example=advice and _example(advice.layout, now),
-        picture=advice and bit_picture(dissect(of_layout(advice.layout), _example(advice.layout, now))),
+        example=example,
+        picture=advice and bit_picture(dissect(of_layout(advice.layout), example)),
         problem=problem,
         period=period,
         dialects=DIALECTS,
         wrong=wrong,
     )
-
-
-def _example(layout: Layout, now: datetime) -> int:
-    return layout.compose(timestamp_ms=int(now.timestamp() * 1000), node=layout.nodes - 1, sequence=0)
-
-
-ROUTES: Final = (Route(PATH, _choose, methods=["GET"]),)

@@ -4,30 +4,23 @@ from __future__ import annotations
 
 import asyncio
 import math
-from datetime import UTC, datetime
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
 from itertools import islice
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from markupsafe import Markup
-from starlette.routing import Route
+from starlette.responses import Response
 
 from mintage.formats import catalogue
 from mintage.rules import MAX_INTEGER, NamespaceRecord, PoolRecord
-from mintage.server.console.frame import caller, page, read, service_of, store_of
-from mintage.server.console.query import Query, namespace_url, pool_url
+from mintage.server.console.frame import PageRequest
+from mintage.server.console.query import namespace_url, pool_url
 from mintage.server.console.table import Column, Table
-from mintage.server.core.health import DAY_S, Pace, days_left
+from mintage.server.core.health import Pace, days_left
+from mintage.server.core.usage import Usage
+from mintage.store import Store
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from starlette.requests import Request
-    from starlette.responses import Response
-
-    from mintage.server.core.usage import Usage
-    from mintage.store import Store
-
-TITLE, PATH = "Ends", "/ends"
 SOON_DAYS: Final = 90
 """The days within which an end is at the top of the page."""
 FULL: Final = 0.9
@@ -50,9 +43,9 @@ class NamespaceEnd(NamedTuple):
     """The end of a namespace."""
 
     record: NamespaceRecord
-    hour: float | None
+    hour: float | None = None
     """Its rate in the last hour: by how much the high-water mark moves a second; ``None`` if it is not known."""
-    day: float | None
+    day: float | None = None
     """The same in the last day."""
 
     @property
@@ -94,21 +87,21 @@ class NamespaceEnd(NamedTuple):
 
 def namespace_ends(records: Iterable[NamespaceRecord], usage: Usage) -> list[NamespaceEnd]:
     """Return when each namespace ends, the first end first and the retired ones last. Call it in a thread."""
-    found = []
-    marks = usage.marks()
+    marks, found = usage.marks(), []
     for each in records:
-        first = marks.get(each.name)
-        rates = [usage.rate(each.high_water, mark) for mark in first] if first else [None, None]
-        found.append(NamespaceEnd(each, rates[0], rates[1]))
+        rates = (usage.rate(each.high_water, mark) for mark in marks.get(each.name, ()))
+        found.append(NamespaceEnd(each, *rates))
     return sorted(
         found, key=lambda each: (each.record.retired, math.inf if each.days is None else each.days, -each.used)
     )
 
 
-def note_marks(records: Iterable[NamespaceRecord], usage: Usage) -> None:
-    """Note the high-water marks of namespaces. Call it in the event loop, after :func:`namespace_ends`."""
+async def ends_of(records: Sequence[NamespaceRecord], usage: Usage) -> list[NamespaceEnd]:
+    """Return when each namespace ends as :func:`namespace_ends`, and note its high-water mark."""
+    found = await asyncio.to_thread(namespace_ends, records, usage)
     for each in records:
         usage.mark(each.name, each.high_water)
+    return found
 
 
 # --- pools --------------------------------------------------------------------------------------------------------
@@ -168,6 +161,13 @@ def pool_ends(pools: Iterable[PoolRecord], numbers: Mapping[str, Numbers]) -> li
     return sorted(found, key=lambda each: (-(each.share or 0), each.record.name))
 
 
+async def pools_of(request: PageRequest) -> list[PoolEnd]:
+    """Return how full each pool of the store is, the fullest first."""
+    pools = await request.read("", request.store.list_pools, "", MOST)
+    numbers = await request.read("", count_numbers, request.store, fresh_s=COUNT_S)
+    return await asyncio.to_thread(pool_ends, pools, numbers)
+
+
 # --- words --------------------------------------------------------------------------------------------------------
 
 
@@ -203,32 +203,28 @@ class Soon(NamedTuple):
 
 
 def ends_soon(
-    namespaces: Iterable[NamespaceEnd], pools: Iterable[PoolEnd], layouts: Mapping[str, datetime | None], now: datetime
+    namespaces: Iterable[NamespaceEnd], pools: Sequence[PoolEnd], layouts: Mapping[str, datetime | None], now: datetime
 ) -> list[Soon]:
     """Return what ends within 90 days, has ended, or is nearly full, the first end first."""
     found = []
+    layout_ends = [
+        *(("pool", each.record.name, pool_url(each.record.name), each.ends, "its layout") for each in pools),
+        *(("layout", scheme, None, end, "the layout of this service") for scheme, end in layouts.items()),
+    ]
     for each in namespaces:
         if each.is_soon:
             why = f"{each.left:,} integers are left: use a new namespace"
             found.append(Soon("namespace", each.record.name, namespace_url(each.record.name), each.days, why))
     for pool in pools:
-        url = pool_url(pool.record.name)
         if pool.numbers is not None and pool.is_full:
             held = f"{pool.numbers.held:,} of {pool.nodes:,} node numbers are held"
             why = f"{held}: stop holders, or use a layout with more"
-            found.append(Soon("pool", pool.record.name, url, None, why))
-        if (days := _days(pool.ends, now)) is not None and days < SOON_DAYS:
-            why = "its layout can hold no later time: use a layout that lasts longer"
-            found.append(Soon("pool", pool.record.name, url, days, why))
-    for scheme, end in layouts.items():
-        if (days := _days(end, now)) is not None and days < SOON_DAYS:
-            why = "the layout of this service can hold no later time: use a layout that lasts longer"
-            found.append(Soon("layout", scheme, None, days, why))
+            found.append(Soon("pool", pool.record.name, pool_url(pool.record.name), None, why))
+    for kind, name, url, end, layout in layout_ends:
+        if end is not None and (days := max(0.0, (end - now) / timedelta(days=1))) < SOON_DAYS:
+            why = f"{layout} can hold no later time: use a layout that lasts longer"
+            found.append(Soon(kind, name, url, days, why))
     return sorted(found, key=lambda each: -1.0 if each.days is None else each.days)
-
-
-def _days(end: datetime | None, now: datetime) -> float | None:
-    return None if end is None else max(0.0, (end - now).total_seconds() / DAY_S)
 
 
 def _finite(days: float | None) -> float | None:
@@ -253,8 +249,8 @@ NAMESPACES: Final = (
     Column("days_left", "Time left", lambda each: _finite(each.days), show=lambda each: days_in_words(each.days)),
     Column("left", "Integers left", lambda each: each.left, "big", show=lambda each: amount(each.left)),
     Column("used", "Used", lambda each: round(each.used * 100, 1), "number", show=lambda each: f"{each.used:.1%}"),
-    Column("hour", "A second, last hour", lambda each: _rounded(each.hour), "number"),
-    Column("day", "A second, last day", lambda each: _rounded(each.day), "number"),
+    Column("hour", "A second, last hour", lambda each: each.hour and float(f"{each.hour:.3g}"), "number"),
+    Column("day", "A second, last day", lambda each: each.day and float(f"{each.day:.3g}"), "number"),
     Column("last", "Last reserved", lambda each: each.record.high_water if each.record.largest else None, "big"),
     Column(
         "maximum", "Maximum", lambda each: each.record.maximum, "big", show=lambda each: amount(each.record.maximum)
@@ -299,20 +295,13 @@ def _in_words(days: float | None) -> str:
     return "nearly full now" if days is None else "ended" if days == 0 else days_in_words(days)
 
 
-def _rounded(rate: float | None) -> float | None:
-    return None if rate is None else float(f"{rate:.3g}")
-
-
-async def ends(request: Request) -> Response:
+async def ends(request: PageRequest) -> Response:
     """Return the page."""
-    service, store, query, now = service_of(request), store_of(request), Query.of(request), datetime.now(UTC)
-    records = await read(request, "describe", "", store.list_namespaces, "", MOST)
-    pools = await read(request, "describe", "", store.list_pools, "", MOST)
-    numbers = await read(request, "describe", "", count_numbers, store, fresh_s=COUNT_S)
-    layouts = service.minters.ends()
-    found = await asyncio.to_thread(namespace_ends, records, service.metrics.usage)
-    note_marks(records, service.metrics.usage)
-    full = await asyncio.to_thread(pool_ends, pools, numbers)
+    query, store, now = request.query, request.store, datetime.now(UTC)
+    records = await request.read("", store.list_namespaces, "", MOST)
+    full = await pools_of(request)
+    layouts = request.service.minters.ends()
+    found = await ends_of(records, request.service.metrics.usage)
     note = f"There are more: these are the first {MOST:,} by name." if len(records) == MOST else ""
     tables = [
         Table(query, "Ends within 90 days", SOON, ends_soon(found, full, layouts, now), name="soon"),
@@ -320,14 +309,6 @@ async def ends(request: Request) -> Response:
         Table(query, "Pools by share of node numbers in use", POOLS, full, name="pools"),
         Table(query, "Layouts of this service by end", LAYOUTS, list(layouts.items()), name="layouts", sort="ends"),
     ]
-    return await page(
-        request,
-        "ends.html",
-        title="What will run out, and when?",
-        tables=tables,
-        live=True,
-        may_create=caller(request).may_any("create"),
-    )
-
-
-ROUTES: Final = (Route(PATH, ends),)
+    may_create = request.caller.may_any("create")
+    title = "What will run out, and when?"
+    return await request.page("ends.html", title=title, tables=tables, live=True, may_create=may_create)

@@ -4,34 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import os
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
-from starlette.routing import Route
+from starlette.responses import Response
 
 from mintage.errors import CATALOGUE
-from mintage.server.console.frame import caller, page, read, service_of
-from mintage.server.console.query import Query
+from mintage.server.console.frame import PageRequest
 from mintage.server.console.table import Column, Table
 from mintage.server.core.events import last
 from mintage.server.core.findings import Finding, clock_of, promise_of, warnings_of
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from starlette.requests import Request
-    from starlette.responses import Response
-
-    from mintage.server.core.service import Service
-
-TITLE, PATH = "Health", "/"
-
-
-class Worker(NamedTuple):
-    """A process that serves."""
-
-    pid: int
-    started: datetime
+from mintage.server.core.service import Service
 
 
 class Levels(NamedTuple):
@@ -45,16 +29,16 @@ class Levels(NamedTuple):
 
 
 WORKERS: Final = (
-    Column("pid", "Process", lambda each: str(each.pid), "code"),
-    Column("started", "Started", lambda each: each.started, "time"),
+    Column("pid", "Process", lambda each: str(each[0]), "code"),
+    Column("started", "Started", lambda each: each[1], "time"),
 )
 
 
-def workers(service: Service) -> list[Worker]:
-    """Return the workers that live, the oldest first."""
+def workers(service: Service) -> list[tuple[int, datetime]]:
+    """Return the process of each worker that lives, and its start; the oldest first."""
     found = {each["pid"]: datetime.fromtimestamp(each["at"], UTC) for each in service.workers.read()}
     found.setdefault(os.getpid(), datetime.now(UTC))
-    return sorted((Worker(pid, at) for pid, at in found.items() if _is_alive(pid)), key=lambda each: each.started)
+    return sorted(((pid, at) for pid, at in found.items() if _is_alive(pid)), key=lambda each: each[1])
 
 
 def _is_alive(pid: int) -> bool:
@@ -103,29 +87,29 @@ def findings(service: Service) -> list[Finding]:
     return [each for each in found if each.level != "ok" or each.about == "draining"]
 
 
-async def health(request: Request) -> Response:
+async def health(request: PageRequest) -> Response:
     """Show whether the service is well."""
-    caller(request).check("describe", "")
-    service = service_of(request)
+    request.caller.check("describe", "")
+    service = request.service
     probe, living = service.probe, workers(service)
+    started = living[0][1]
     empty = None
     if probe.failure is not None:
         # Only now: it reads the metrics of all workers.
-        now = await read(request, "describe", "", levels, service)
-        before = getattr(request.app.state, "levels", None) or Levels(living[0].started, {}, {})
+        now = await request.read("", levels, service)
+        before = getattr(request.app.state, "levels", None) or Levels(started, {}, {})
         empty = empty_at(before, now)
         if (now.at - before.at).total_seconds() > 60:
             request.app.state.levels = now
-    values: dict[str, Any] = {
-        "probe": probe,
-        "findings": findings(service),
-        "started": living[0].started,
-        "empty": empty,
-        "takeover": await asyncio.to_thread(last, request.app.state.events, "store taken over"),
-        "buffered": sum(sequence.buffered for sequence in service.sequences().values()),
-    }
-    table = Table(Query.of(request), "Processes", WORKERS, living, name="workers")
-    return await page(request, "health.html", title=TITLE, tables=[table], live=True, **values)
-
-
-ROUTES: Final = (Route(PATH, health, methods=["GET"]),)
+    return await request.page(
+        "health.html",
+        title="Health",
+        tables=[Table(request.query, "Processes", WORKERS, living, name="workers")],
+        live=True,
+        probe=probe,
+        findings=findings(service),
+        started=started,
+        empty=empty,
+        takeover=await asyncio.to_thread(last, request.app.state.events, "store taken over"),
+        buffered=sum(sequence.buffered for sequence in service.sequences().values()),
+    )

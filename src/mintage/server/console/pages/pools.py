@@ -3,35 +3,25 @@
 from __future__ import annotations
 
 import asyncio
-from functools import cached_property
-from typing import TYPE_CHECKING, Final, NamedTuple
+from collections.abc import Sequence
+from typing import Final, NamedTuple
 
 from markupsafe import Markup
 from starlette.responses import RedirectResponse, Response
-from starlette.routing import Route
 
 from mintage.errors import RequestError
-from mintage.formats.catalogue import share_text
-from mintage.lease.holder import Holder
-from mintage.rules import LATEST_MS, MAX_NODES, GrantRecord, NodeRecord, PoolRecord, check_name, history_begin
+from mintage.formats.catalogue import known_pool_layout, share_text
+from mintage.rules import LATEST_MS, MAX_NODES, GrantRecord, NodeRecord, PoolRecord, history_begin
 from mintage.server.config.values import shown
-from mintage.server.console.frame import caller, page, read, service_of, store_of
+from mintage.server.console.frame import PageRequest
 from mintage.server.console.node_map import STATES, NodeMap, node_map, state_of
-from mintage.server.console.pages.ends import COUNT_S, MOST, POOLS, count_numbers, pool_ends
+from mintage.server.console.pages.ends import POOLS, pools_of
 from mintage.server.console.query import Query, malformed, pool_url
 from mintage.server.console.shared import LONG_PATIENCE_S
-from mintage.server.console.strip import Strip, Window, strip, whole_range, windows_of
+from mintage.server.console.strip import Strip, Window, whole_range, windows_of
 from mintage.server.console.table import Column, Table
 from mintage.store import PAGE, Store
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from starlette.requests import Request
-
-
-TITLE: Final = "Pools"
-PATH: Final = "/pools"
 MOST_RECORDS: Final = 65_536
 """The most records of node numbers that a page of a pool reads."""
 MOST_GRANTS: Final = 200
@@ -41,17 +31,20 @@ _SHOWN_WINDOWS: Final = 8
 _SPANS: Final = (("10 minutes", 600_000), ("hour", 3_600_000), ("day", 86_400_000), ("week", 604_800_000))
 
 
-async def _pools(request: Request) -> Response:
+async def pools(request: PageRequest) -> Response:
     """Answer with all pools."""
-    store = store_of(request)
-    records = await read(request, "describe", "", store.list_pools, "", MOST)
-    numbers = await read(request, "describe", "", count_numbers, store, fresh_s=COUNT_S)
     empty = "No pools yet: the first generator with this store creates one."
-    table = Table(
-        Query.of(request), "Pools of node numbers", POOLS, pool_ends(records, numbers), sort="pool", empty=empty
-    )
-    may_create = caller(request).may_any("create")
-    return await page(request, "pools.html", title=TITLE, tables=[table], live=True, may_create=may_create)
+    found = await pools_of(request)
+    table = Table(request.query, "Pools of node numbers", POOLS, found, sort="pool", empty=empty)
+    may_create = request.caller.may_any("create")
+    return await request.page("pools.html", title="Pools", tables=[table], live=True, may_create=may_create)
+
+
+def _find_pool(store: Store, name: str) -> PoolRecord:
+    """Return a pool, or refuse the path."""
+    if (found := store.get_pool(name)) is None:
+        raise RequestError(f"there is no pool {name!r}", code="request.path")
+    return found
 
 
 # --- one pool -----------------------------------------------------------------------------------------------------
@@ -78,14 +71,13 @@ class PoolNodes(NamedTuple):
         return range(first, stop), [each for each in self.records if first <= each.node < stop]
 
 
-def read_nodes(store: Store, pool: str, first: int = 0, most: int = MOST_RECORDS) -> PoolNodes | None:
-    """Return a pool and its node numbers from ``first`` on; ``None`` if there is no such pool.
+def read_nodes(store: Store, pool: str, first: int = 0, most: int = MOST_RECORDS) -> PoolNodes:
+    """Return a pool and its node numbers from ``first`` on.
 
     :param most: the records after which it reads no further page.
+    :raises RequestError: ``request.path``: there is no such pool.
     """
-    record = store.get_pool(pool)
-    if record is None:
-        return None
+    record = _find_pool(store, pool)
     found: list[NodeRecord] = []
     stop = None
     while len(found) < most:
@@ -100,25 +92,8 @@ def read_nodes(store: Store, pool: str, first: int = 0, most: int = MOST_RECORDS
 
 def size_of(pool: PoolRecord) -> int | None:
     """Return the number of a pool's node numbers; ``None`` if this version does not know the layout."""
-    return pool_ends([pool], {})[0].nodes
-
-
-class Row:
-    """The row of a window: of a node number's record, or in the picture of one."""
-
-    def __init__(self, record: NodeRecord | Window, state: str) -> None:
-        self.record = record
-        self.state = state
-
-    @cached_property
-    def holder(self) -> Holder:
-        """The process that has it, or had it."""
-        return Holder.parse(self.record.holder or "")
-
-
-def _node_url(row: Row) -> str | None:
-    record = row.record
-    return pool_url(record.pool, record.node) if isinstance(record, NodeRecord) else None
+    known = known_pool_layout(pool.layout)
+    return known[1] if known else None
 
 
 STATE: Final = Column(
@@ -142,17 +117,22 @@ _WINDOW: Final = (
     Column("fence", "Window until, its fence", lambda each: each.record.until_ms, "time"),
 )
 _LEASES: Final = (
-    Column("node", "Number", lambda each: each.record.node, "number", link=_node_url),
+    Column(
+        "node",
+        "Number",
+        lambda each: each.record.node,
+        "number",
+        link=lambda each: pool_url(each.record.pool, each.record.node),
+    ),
     *_WINDOW,
     Column("copy", "Copy seen", lambda each: each.record.cloned_ms or None, "time"),
 )
-_WINDOWS: Final = (Column("holder", "Holder", lambda each: each.record.letter), *_WINDOW)
+_WINDOWS: Final = (Column("holder", "Holder", lambda each: each.letter), *_WINDOW)
 
 
-async def _pool(request: Request) -> Response:
+async def pool(request: PageRequest) -> Response:
     """Answer with the map of a pool's node numbers and their holders."""
-    name, query = request.path_params["pool"], Query.of(request)
-    check_name(name, "pool")
+    name, query = request.path_params["pool"], request.query
     if query.text("node"):
         return RedirectResponse(pool_url(name, query.integer("node", 0, 0, MAX_NODES - 1)), 303)
     first = query.integer("first", 0, 0, MAX_NODES - 1)
@@ -162,8 +142,7 @@ async def _pool(request: Request) -> Response:
     if first >= found.size:
         raise malformed(f"first {first} is outside 0..{found.size - 1}")
     table, drawn, count = await asyncio.to_thread(_drawn, query, found, first, last, chosen)
-    return await page(
-        request,
+    return await request.page(
         "pool.html",
         title=name,
         tables=[table],
@@ -184,27 +163,18 @@ async def _pool(request: Request) -> Response:
     )
 
 
-_CUT: Final = "There are more numbers that were ever granted: add ?first={} to the address."
-
-
-async def _nodes(request: Request, name: str, first: int, last: int) -> PoolNodes:
-    """Return a pool with the records of the numbers ``first`` to ``last``, and others.
-
-    :raises RequestError: ``request.path``: there is no such pool; as :func:`read`.
-    """
-    found = await read(request, "describe", name, read_nodes, store_of(request), name)
-    if found is None:
-        raise RequestError(f"there is no pool {name!r}", code="request.path")
+async def _nodes(request: PageRequest, name: str, first: int, last: int) -> PoolNodes:
+    """Return a pool with the records of the numbers ``first`` to ``last``, and others."""
+    found = await request.read(name, read_nodes, request.store, name)
     if found.stop is None or first == 0 or last < found.stop:
         return found
     # One at a time and not kept, as it may take tens of megabytes, and there are many firsts.
-    service = service_of(request)
+    service = request.service
     async with service.one_list():
         deadline = asyncio.get_running_loop().time() + LONG_PATIENCE_S
-        later = await service.ask_until(
-            deadline, caller(request), "describe", name, read_nodes, service.store, name, first
+        return await service.ask_until(
+            deadline, request.caller, "describe", name, read_nodes, service.store, name, first
         )
-    return later or found
 
 
 def _drawn(query: Query, found: PoolNodes, first: int, last: int, chosen: str) -> tuple[Table, NodeMap, int]:
@@ -214,8 +184,9 @@ def _drawn(query: Query, found: PoolNodes, first: int, last: int, chosen: str) -
     """
     nodes, records = found.within(first, last)
     wanted = {"live": ("held", "revoked"), "all": STATES}.get(chosen, (chosen,))
-    rows = [Row(each, state) for each in records if (state := state_of(each, found.pool, found.now_ms)) in wanted]
+    rows = [Window(each, state) for each in records if (state := state_of(each, found.pool, found.now_ms)) in wanted]
     has_copies = any(each.cloned_ms for each in records)
+    cut = f"There are more numbers that were ever granted: add ?first={nodes.stop} to the address."
     table = Table(
         query,
         "Holders" if chosen == "live" else "Node numbers that were granted",
@@ -223,7 +194,7 @@ def _drawn(query: Query, found: PoolNodes, first: int, last: int, chosen: str) -
         rows,
         sort="node",
         empty="Nobody holds one of these numbers now." if chosen == "live" else "There is none.",
-        note="" if nodes.stop == min(last + 1, found.size) else _CUT.format(nodes.stop),
+        note="" if nodes.stop == min(last + 1, found.size) else cut,
     )
     marked = [each.record.node for each in table.rows] if table.search else ()
     return table, node_map(found.pool, records, nodes, found.now_ms, marked), len(records)
@@ -242,58 +213,54 @@ class NodeWindows(NamedTuple):
     now_ms: int
 
 
-def read_windows(store: Store, pool: str, node: int, before_ms: int) -> NodeWindows | None:
-    """Return the grants of a node number whose windows began at or before ``before_ms``; ``None`` without the pool."""
-    found = store.get_pool(pool)
-    if found is None:
-        return None
+def read_windows(store: Store, pool: str, node: int, before_ms: int) -> NodeWindows:
+    """Return the grants of a node number whose windows began at or before ``before_ms``.
+
+    :raises RequestError: ``request.path``: there is no such pool.
+    """
+    found = _find_pool(store, pool)
     # The record first: what a grant in between overwrites is in the history then.
     record = store.get_lease(pool, node)
     grants = store.list_grants(pool, node, before_ms, MOST_GRANTS + 1)
     return NodeWindows(found, record, grants, store.now_ms())
 
 
-async def _node(request: Request) -> Response:
+async def node(request: PageRequest) -> Response:
     """Answer with the windows of a node number along time."""
-    name, query = request.path_params["pool"], Query.of(request)
-    check_name(name, "pool")
-    node = node_of(request.path_params["node"])
+    name, query = request.path_params["pool"], request.query
+    number = node_of(request.path_params["node"])
     before_ms = query.integer("before", LATEST_MS, 0, LATEST_MS)
-    found = await read(request, "describe", name, read_windows, store_of(request), name, node, before_ms)
-    if found is None:
-        raise RequestError(f"there is no pool {name!r}", code="request.path")
-    pool, now_ms = found.pool, found.now_ms
-    size = size_of(pool)
-    if size is not None and node >= size:
-        raise RequestError(f"pool {name!r} has the node numbers 0 to {size - 1}, not {node}", code="request.path")
-    is_first = found.record is not None and found.record.floor_ms <= before_ms
-    windows = windows_of(found.record if is_first else None, found.grants[:MOST_GRANTS])
+    found = await request.read(name, read_windows, request.store, name, number, before_ms)
+    record, now_ms = found.record, found.now_ms
+    size = size_of(found.pool)
+    if size is not None and number >= size:
+        raise RequestError(f"pool {name!r} has the node numbers 0 to {size - 1}, not {number}", code="request.path")
+    is_first = record is not None and record.floor_ms <= before_ms
+    state = state_of(record, found.pool, now_ms)
+    windows = windows_of(record if is_first else None, found.grants[:MOST_GRANTS], state)
     has_older = len(found.grants) > MOST_GRANTS
-    state = state_of(found.record, pool, now_ms)
-    rows = [Row(each, state if each.is_current and state in {"held", "revoked"} else "ended") for each in windows]
     at_ms = query.integer("at", 0, 0, LATEST_MS)
-    return await page(
-        request,
+    return await request.page(
         "node.html",
-        title=f"Node {node:,} of {name}",
-        tables=[Table(query, "Windows", _WINDOWS, rows, empty="It was never granted.")],
+        title=f"Node {number:,} of {name}",
+        tables=[Table(query, "Windows", _WINDOWS, windows, empty="It was never granted.")],
         live=True,
-        pool=pool,
-        node=node,
+        pool=found.pool,
+        node=number,
         state=state,
-        may_revoke=state == "held" and caller(request).may("admin", name),
+        may_revoke=state == "held" and request.caller.may("admin", name),
         meaning=STATES[state],
-        row=rows[0] if rows and windows[0].is_current else None,
-        known_ms=history_begin(pool, now_ms),
+        row=windows[0] if windows and windows[0].is_current else None,
+        known_ms=history_begin(found.pool, now_ms),
         now_ms=now_ms,
         at_ms=at_ms,
         strip=_picture(query, found, windows, at_ms, has_older=has_older),
         spans=[
-            (words, query.link(**{"from": max(0, now_ms - span_ms), "to": now_ms + pool.span_ms, "at": None}))
+            (words, query.link(**{"from": max(0, now_ms - span_ms), "to": now_ms + found.pool.span_ms, "at": None}))
             for words, span_ms in _SPANS
         ],
         address=lambda bar: query.link(**_around(bar.first_ms, bar.last_ms)),
-        older=query.link(before=windows[-1].floor_ms - 1, **{"from": None, "to": None}) if has_older else None,
+        older=query.link(before=windows[-1].record.floor_ms - 1, **{"from": None, "to": None}) if has_older else None,
         pool_url=pool_url,
     )
 
@@ -318,20 +285,13 @@ def _picture(query: Query, found: NodeWindows, windows: list[Window], at_ms: int
     """Return the picture of a page's windows, in the range of the URL or around the time that the page points at."""
     first_ms, last_ms = whole_range(found.pool, windows[:_SHOWN_WINDOWS], found.now_ms)
     if at_ms:
-        held = next((each for each in windows if each.starts_ms <= at_ms < each.until_ms), None)
-        near = _around(held.starts_ms or at_ms, held.until_ms) if held else _around(at_ms - 300_000, at_ms + 300_000)
-        first_ms, last_ms = near.values()
+        held = next((each for each in windows if each.starts_ms <= at_ms < each.record.until_ms), None)
+        period = (held.starts_ms or at_ms, held.record.until_ms) if held else (at_ms - 300_000, at_ms + 300_000)
+        first_ms, last_ms = _around(*period).values()
     first_ms = query.integer("from", first_ms, 0, LATEST_MS)
     last_ms = query.integer("to", max(last_ms, first_ms + 1), first_ms + 1, LATEST_MS + 1)
     known_ms = history_begin(found.pool, found.now_ms)
     known_ms = found.now_ms if known_ms is None else known_ms
     if has_older:
         known_ms = max(known_ms, windows[-1].starts_ms)
-    return strip(found.pool, windows, first_ms, last_ms, found.now_ms, known_ms=known_ms, at_ms=at_ms)
-
-
-ROUTES: Final = (
-    Route(PATH, _pools, methods=["GET"]),
-    Route(PATH + "/{pool}", _pool, methods=["GET"]),
-    Route(PATH + "/{pool}/{node}", _node, methods=["GET"]),
-)
+    return Strip(found.pool, windows, first_ms, last_ms, found.now_ms, known_ms, at_ms)

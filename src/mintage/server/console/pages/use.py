@@ -3,28 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable, Mapping, Sequence
 from itertools import starmap
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple
+from typing import Final, Literal, NamedTuple
 
 from markupsafe import Markup
-from starlette.routing import Route
+from starlette.responses import Response
 
 from mintage.errors import RequestError
-from mintage.rules import check_name
-from mintage.server.console.frame import caller, page, read, service_of, store_of
-from mintage.server.console.pages.ends import amount, days_in_words, namespace_ends, note_marks
-from mintage.server.console.query import Query, namespace_url
+from mintage.server.console.frame import PageRequest
+from mintage.server.console.pages.ends import amount, days_in_words, ends_of
+from mintage.server.console.query import namespace_url
 from mintage.server.console.table import Column, Table
-from mintage.server.core.usage import Usage, Used
+from mintage.server.core.usage import Used
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from starlette.requests import Request
-    from starlette.responses import Response
-
-
-TITLE, PATH = "Use", "/use"
 OTHERS: Final = "all others"
 """The name of the series that had no room of their own."""
 PERIODS: Final = {"hour": "last hour in steps of five minutes", "day": "last day in steps of an hour"}
@@ -42,8 +34,7 @@ class Row(NamedTuple):
 
     def points(self, kind: str, period: str) -> tuple[int, ...]:
         """Return the points of a period, ``hour`` or ``day``, the oldest first."""
-        used = self.counts[kind]
-        return used.hour if period == "hour" else used.day
+        return self.counts[kind].hour if period == "hour" else self.counts[kind].day
 
     def total(self, period: str) -> int:
         """Return the integers and IDs of a period."""
@@ -101,13 +92,14 @@ KEYS: Final = _columns("key", "integers", "ids")
 KEYS_OF_ONE: Final = _columns("key", "integers")
 
 
-def _may_see_keys(request: Request) -> bool:
+def _may_see_keys(request: PageRequest) -> bool:
     """Return True if the caller may read the metrics: the names of other keys are nowhere else."""
-    return service_of(request).settings.has_keys and caller(request).may("metrics", "")
+    return request.service.settings.has_keys and request.caller.may("metrics", "")
 
 
-def _tables(query: Query, usage: Usage, *, has_keys: bool) -> list[Table]:
+def _tables(request: PageRequest) -> list[Table]:
     """Return the tables of the page. Call it in a thread: it reads the counts of all workers."""
+    query, usage = request.query, request.service.metrics.usage
     integers, ids = usage.read("integers"), usage.read("ids")
     namespaces, schemes, keys = rows(0, integers=integers), rows(0, ids=ids), rows(1, integers=integers, ids=ids)
     no_integers = "This service has handed out no integers in the last day."
@@ -115,41 +107,34 @@ def _tables(query: Query, usage: Usage, *, has_keys: bool) -> list[Table]:
     return [
         Table(query, "Namespaces by integers", NAMESPACES, namespaces, name="namespaces", empty=no_integers),
         Table(query, "Schemes by IDs", SCHEMES, schemes, name="schemes", empty=no_ids),
-        *([Table(query, "Keys by integers and IDs", KEYS, keys, name="keys")] if has_keys else []),
+        *([Table(query, "Keys by integers and IDs", KEYS, keys, name="keys")] if _may_see_keys(request) else []),
     ]
 
 
-async def use(request: Request) -> Response:
+async def use(request: PageRequest) -> Response:
     """Return the page."""
-    caller(request).check("describe", "")
-    usage, query = service_of(request).metrics.usage, Query.of(request)
-    tables = await asyncio.to_thread(_tables, query, usage, has_keys=_may_see_keys(request))
-    return await page(request, "use.html", title="Who uses how much?", tables=tables, live=True)
+    request.caller.check("describe", "")
+    tables = await asyncio.to_thread(_tables, request)
+    return await request.page("use.html", title="Who uses how much?", tables=tables, live=True)
 
 
-async def namespace(request: Request) -> Response:
+async def namespace(request: PageRequest) -> Response:
     """Return the page of a namespace."""
-    store, usage, name = store_of(request), service_of(request).metrics.usage, request.path_params["name"]
-    check_name(name, "namespace")
-    record = await read(request, "describe", name, store.get_namespace, name)
+    usage, name = request.service.metrics.usage, request.path_params["name"]
+    record = await request.read(name, request.store.get_namespace, name)
     if record is None:
         raise RequestError(f"there is no namespace {name!r}", code="request.namespace")
-    [end] = await asyncio.to_thread(namespace_ends, [record], usage)
-    note_marks([record], usage)
+    [end] = await ends_of([record], usage)
     counts = await asyncio.to_thread(usage.read, "integers", name)
-    keys = Table(Query.of(request), f"Keys that used {name}", KEYS_OF_ONE, rows(1, integers=counts), name="keys")
-    return await page(
-        request,
+    keys = Table(request.query, f"Keys that used {name}", KEYS_OF_ONE, rows(1, integers=counts), name="keys")
+    return await request.page(
         "one-namespace.html",
         title=name,
         end=end,
         left_in_words=days_in_words(end.days),
         amount=amount,
         use=next(iter(rows(0, integers=counts)), Row(name, {"integers": _NOTHING})),
-        may_change=caller(request).may("create", name) and not record.retired,
+        may_change=request.caller.may("create", name) and not record.retired,
         tables=[keys] if _may_see_keys(request) else [],
         live=True,
     )
-
-
-ROUTES: Final = (Route(PATH, use), Route("/namespaces/{name}", namespace))

@@ -2,63 +2,27 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final
 
-from starlette.routing import Route
+from starlette.responses import Response
 
 from mintage.errors import MintError, ParseError
 from mintage.formats import anatomy
 from mintage.rules import is_number
 from mintage.server.config.values import shown
-from mintage.server.console.bit_picture import BitPicture, bit_picture
-from mintage.server.console.frame import caller, page, read, store_of
+from mintage.server.console.bit_picture import bit_picture
+from mintage.server.console.frame import PageRequest
 from mintage.server.console.pages.pools import HOLDER, STATE
-from mintage.server.console.query import Query, pool_url
+from mintage.server.console.query import pool_url
 from mintage.server.console.table import Column, Table
-from mintage.who import who, who_reserved
+from mintage.who import Finding, IntegerFinding, who, who_reserved
 
-if TYPE_CHECKING:
-    from starlette.requests import Request
-    from starlette.responses import Response
-
-    from mintage.formats.anatomy import Anatomy, Field
-    from mintage.who import Finding, IntegerFinding
-
-TITLE: Final = "Who"
-PATH: Final = "/who"
 _LONGEST: Final = 200
 """The most characters of an ID."""
 _UNKNOWN: Final = "unknown pool"
 
 
-class Reading(NamedTuple):
-    """One reading of an ID, with the picture of its bits and the table of its fields."""
-
-    anatomy: Anatomy
-    word: str
-    """Its likelihood in a word."""
-    picture: BitPicture
-    fields: Table
-
-
-def readings(query: Query, text: str) -> list[Reading]:
-    """Return the readings of an ID, the likeliest first.
-
-    :raises ParseError: ``parse.unknown``: it is no ID of a known scheme.
-    """
-    found = anatomy.inspect(text)
-    return [
-        Reading(
-            each,
-            "the only reading" if len(found) == 1 else each.verdict,
-            bit_picture(each),
-            Table(query, f"Fields of the {each.name}", _FIELDS, [*enumerate(each.fields, 1)], name=f"fields{at}"),
-        )
-        for at, each in enumerate(found, 1)
-    ]
-
-
-def _place(row: tuple[int, Field]) -> str:
+def _place(row: tuple[int, anatomy.Field]) -> str:
     high, low = row[1].bits
     return f"{high}" if high == low else f"{high}–{low}"
 
@@ -92,57 +56,55 @@ _FINDINGS: Final = (
 )
 
 
-async def _who(request: Request) -> Response:
+async def show(request: PageRequest) -> Response:
     """Answer with the readings of an ID and the process that held its node number, as far as the store knows.
 
     Two words, a namespace and an integer, are answered with the process that reserved the integer.
     """
-    caller(request)
-    query = Query.of(request)
+    query, store = request.query, request.store
     text = query.text("id").strip()
     findings: list[Finding] = []
-    drawn: list[Reading] = []
-    problems: list[MintError] = []
+    readings: list[anatomy.Anatomy] = []
+    problem: MintError | None = None
     reserved: IntegerFinding | None = None
     namespace, _, integer = text.partition(" ")
-    if len(text) > _LONGEST:
-        problems.append(ParseError(f"{shown(text, 40)} has more than {_LONGEST} characters", code="parse.unknown"))
-    elif is_number(integer.strip(), 19):
-        try:
-            reserved = await read(
-                request, "describe", namespace, who_reserved, namespace, int(integer), store_of(request)
-            )
-        except MintError as error:
-            problems.append(error)
-    elif text:
-        try:
-            drawn = readings(query, text)
-        except ParseError as error:
-            problems.append(error)
-        try:
-            findings = await read(request, "describe", "", who, text, store_of(request))
-            problems.clear()
-        except MintError as error:
-            problems = problems or [error]
-    tables = [Table(query, "Answers", _FINDINGS, findings, name="answers")] if findings else []
+    try:
+        if len(text) > _LONGEST:
+            raise ParseError(f"{shown(text, 40)} has more than {_LONGEST} characters", code="parse.unknown")
+        if is_number(integer.strip(), 19):
+            reserved = await request.read(namespace, who_reserved, namespace, int(integer), store)
+        elif text:
+            try:
+                readings = anatomy.inspect(text)
+            except ParseError as error:
+                problem = error  # unless it is an integer that fits the layout of a pool alone
+            findings = await request.read("", who, text, store)
+            problem = None
+    except MintError as error:
+        problem = problem or error
+    answers = Table(query, "Answers", _FINDINGS, findings, name="answers")
     shows_all = bool(query.one_of("all", ("1",)))
-    chosen = [each for at, each in enumerate(drawn) if shows_all or at == 0 or each.anatomy.verdict != "unlikely"]
-    return await page(
-        request,
+    chosen, others = [], []
+    for at, each in enumerate(readings, 1):
+        rows = [*enumerate(each.fields, 1)]
+        fields = Table(query, f"Fields of the {each.name}", _FIELDS, rows, name=f"fields{at}")
+        if shows_all or at == 1 or each.verdict != "unlikely":
+            chosen.append((each, fields))
+        else:
+            others.append(each)
+    return await request.page(
         "who.html",
         title="Who minted this ID?",
-        tables=[*tables, *(each.fields for each in chosen)],
+        tables=[*([answers] if findings else []), *(fields for _, fields in chosen)],
         id=text,
         reserved=reserved,
         findings=[each for at, each in enumerate(findings) if at == 0 or each.state != _UNKNOWN],
         without_pool=[each.format for each in findings[1:] if each.state == _UNKNOWN],
-        answers=tables[0] if tables else None,
+        answers=answers,
         readings=chosen,
-        others=[each for each in drawn if each not in chosen],
+        others=others,
+        bit_picture=bit_picture,
         all_url=query.link(all=1),
-        problems=problems,
+        problem=problem,
         link=_link,
     )
-
-
-ROUTES: Final = (Route(PATH, _who, methods=["GET"]),)
