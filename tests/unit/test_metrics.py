@@ -267,10 +267,10 @@ metrics.namespace_days.labels("orders").set(days)
 """
 SUPERVISOR = """
 import sys
-from mintage.server.core.metrics import Workers
-workers = Workers()
-workers.gone(int(sys.argv[1]))
-workers.replaced()
+from prometheus_client.multiprocess import mark_process_dead
+from mintage.server.core.metrics import workers_replaced
+mark_process_dead(int(sys.argv[1]))
+workers_replaced().inc()
 """
 SCRAPE = """
 import sys

@@ -14,18 +14,15 @@ import re
 import secrets
 from base64 import b64decode
 from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import Annotated, Final
 
+from mintage._core.lane import Bucket
 from mintage.errors import RequestError
 from mintage.server.config.sources import unknown
 from mintage.server.config.values import BURST, HASH, RATE, Place, Values, settings_of, table, wrong
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping
-
-    from mintage._core.lane import Bucket
 
 RIGHTS: Final = {
     "next": "integers of a namespace",
@@ -186,6 +183,12 @@ class Caller:
             raise RequestError(f"{who} right {right!r}{f' for {name[:128]!a}' if name else ''}", code="request.rights")
 
 
+def bucket_of(rate: int, burst: int, workers: int) -> Bucket | None:
+    """Return the bucket for one worker's share of a rate; ``None`` for a rate of 0, which is any."""
+    share = rate / workers
+    return Bucket(share, burst or max(1, round(share))) if rate else None
+
+
 class Keys:
     """The keys of a service; each of its ``workers`` allows its share of a rate.
 
@@ -194,15 +197,9 @@ class Keys:
 
     def __init__(self, keys: Mapping[str, KeySettings], workers: int) -> None:
         self._anybody = None if keys else Caller.anybody()
-        self._callers: dict[str, Caller] = {}
-        for name, key in keys.items():
-            bucket = None
-            if key.rate:
-                from mintage._core.lane import Bucket
-
-                rate = key.rate / workers
-                bucket = Bucket(rate, key.burst or max(1, round(rate)))
-            self._callers[key.hash] = Caller(name, key.rights, bucket)
+        self._callers = {
+            key.hash: Caller(name, key.rights, bucket_of(key.rate, key.burst, workers)) for name, key in keys.items()
+        }
 
     def find(self, token: str | bytes | None) -> Caller:
         """Return the caller of a key; anybody if no keys are configured.

@@ -7,10 +7,11 @@ environment (``MINTAGE_MAX_WAIT_MS=500``), the file that ``--config`` or ``MINTA
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Annotated, Final, Literal, Self
+from typing import Annotated, Final, Literal, Self
 
-from mintage import rules
+from mintage import rules, snowflake
 from mintage.errors import ConfigError
 from mintage.formats import catalogue
 from mintage.lease import registry
@@ -37,13 +38,7 @@ from mintage.server.config.values import (
     table,
     wrong,
 )
-from mintage.store import open_store
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from mintage import snowflake
-    from mintage.store import Store
+from mintage.store import Store, open_store
 
 DAY_MS: Final = 86_400_000
 

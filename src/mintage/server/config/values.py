@@ -5,18 +5,16 @@ from __future__ import annotations
 import ipaddress
 import os
 import re
+from collections.abc import Callable
 from dataclasses import MISSING, dataclass, fields, replace
 from functools import cache
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, get_args, get_type_hints
+from typing import Any, Final, NamedTuple, get_args, get_type_hints
 
 from mintage.errors import ConfigError
 from mintage.formats import catalogue
 from mintage.protocol.url import StoreUrl
 from mintage.rules import node_ranges
 from mintage.store import STORE_KINDS, kinds_like
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 OFF: Final = "off"
 
@@ -59,10 +57,6 @@ class Place:
         return f"{self.name}{self.between}{value}{self.after}"
 
 
-def _as_is(value: object, _: Place) -> object:
-    return value
-
-
 @dataclass(frozen=True, slots=True)
 class Values:
     """The values that a setting accepts."""
@@ -77,7 +71,7 @@ class Values:
     """The part of ``text`` that the help shows beside the placeholder."""
     unset: str = ""
     """The meaning of leaving the setting out, if its default does not show it."""
-    read: Callable[[Any, Place], object] = _as_is
+    read: Callable[[Any, Place], object] = lambda value, _: value
     """Converts a value of a source, such as the text of a number; returns it as it is if it cannot."""
     is_secret: bool = False
 

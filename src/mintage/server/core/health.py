@@ -10,25 +10,21 @@ from __future__ import annotations
 import asyncio
 import math
 import time
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import Any, Final, TypeVar
 
 import structlog
 
 from mintage.errors import ConfigError, MintError, RequestError, StoreError
-from mintage.rules import Segment
+from mintage.rules import NamespaceRecord, Segment
+from mintage.server.core.metrics import Metrics
+from mintage.store import Description, Store
 from mintage.telemetry import untraced
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
-
-    from mintage.rules import NamespaceRecord
-    from mintage.server.core.metrics import Metrics
-    from mintage.store import Description, Store
 
 T = TypeVar("T")
 

@@ -11,19 +11,15 @@ import os
 import re
 import sys
 import time
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable
+from typing import Any, Final
 
 import structlog
+from structlog.typing import EventDict, Processor
 
+from mintage.server.config.settings import Settings
 from mintage.server.config.values import OFF
 from mintage.server.core.events import EventHandler
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from structlog.typing import EventDict, Processor
-
-    from mintage.server.config.settings import Settings
 
 
 def _letter(letter: str) -> str:

@@ -9,24 +9,20 @@ from __future__ import annotations
 import os
 import sys
 import time
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Collection, Mapping
+from typing import Any, Final
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, disable_created_metrics
 
-from mintage import __version__
+from mintage import Sequence, __version__
+from mintage._core.lane import Lane
 from mintage.errors import CATALOGUE, MintError
 from mintage.formats.kinds import NAMES
 from mintage.server.core.events import Refusals
+from mintage.server.core.otlp import Instruments
 from mintage.server.core.usage import Usage
 from mintage.store import Forwarding, Store
 from mintage.telemetry import describe_store
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
-
-    from mintage import Sequence
-    from mintage._core.lane import Lane
-    from mintage.server.core.otlp import Instruments
 
 HOT: Final = {"alloc": "http", "next": "http", "incr": "redis", "incrby": "redis"}
 """The operations of the hot path, and the interface of each."""
@@ -65,34 +61,28 @@ class Metrics:
         """The namespaces that have ever been open in this worker."""
         self._instruments: Instruments | None = None
         """The same metrics for OpenTelemetry, if this process exports them."""
-        self._requests = Counter(
-            "mintage_requests", "Requests answered", ["interface", "operation", "code", *by_key], registry=registry
-        )
-        self._integers = Counter("mintage_integers", "Integers handed out", ["namespace", *by_key], registry=registry)
-        self._ids = Counter("mintage_ids", "IDs minted", ["scheme", *by_key], registry=registry)
-        self._fallback = Counter(
-            "mintage_fallback_integers", "Random integers handed out, without the guarantee", ["namespace"],
-            registry=registry,
-        )  # fmt: skip
-        self._failures = Counter(
-            "mintage_store_failures", "Store verbs that failed or were refused", ["verb", "code"], registry=registry
-        )
-        _replaced(registry)
-        self._store_seconds = Histogram(
-            "mintage_store_seconds", "Seconds that a verb of the store took", ["verb"], buckets=SECONDS,
-            registry=registry,
-        )  # fmt: skip
-        self._request_seconds = Histogram(
-            "mintage_request_seconds",
-            "Seconds that a request beyond the hot path took",
-            ["interface", "operation"],
-            buckets=SECONDS,
-            registry=registry,
-        )
+
+        def counter(name: str, text: str, *labels: str) -> Counter:
+            return Counter(name, text, labels, registry=registry)
+
+        def histogram(name: str, text: str, *labels: str) -> Histogram:
+            return Histogram(name, text, labels, registry=registry, buckets=SECONDS)
 
         def gauge(name: str, text: str, mode: Any, *labels: str) -> Gauge:
             return Gauge(name, text, labels, registry=registry, multiprocess_mode=mode)
 
+        self._requests = counter("mintage_requests", "Requests answered", "interface", "operation", "code", *by_key)
+        self._integers = counter("mintage_integers", "Integers handed out", "namespace", *by_key)
+        self._ids = counter("mintage_ids", "IDs minted", "scheme", *by_key)
+        self._fallback = counter(
+            "mintage_fallback_integers", "Random integers handed out, without the guarantee", "namespace"
+        )
+        self._failures = counter("mintage_store_failures", "Store verbs that failed or were refused", "verb", "code")
+        workers_replaced(registry)
+        self._store_seconds = histogram("mintage_store_seconds", "Seconds that a verb of the store took", "verb")
+        self._request_seconds = histogram(
+            "mintage_request_seconds", "Seconds that a request beyond the hot path took", "interface", "operation"
+        )
         self._buffered = gauge(
             "mintage_buffered_integers", "Integers reserved and not yet handed out", "livesum", "namespace"
         )
@@ -168,8 +158,6 @@ class Metrics:
     def export(self) -> None:
         """Export all metrics by OpenTelemetry as well, if this process uses that."""
         if "opentelemetry.metrics" in sys.modules:
-            from mintage.server.core.otlp import Instruments
-
             self._instruments = Instruments(self.registry, SECONDS)
 
     def gather(
@@ -240,25 +228,9 @@ class Metrics:
         return registry
 
 
-def _replaced(registry: CollectorRegistry | None) -> Counter:
+def workers_replaced(registry: CollectorRegistry | None = None) -> Counter:
+    """Return the counter of workers that were replaced; the process that starts the workers counts them."""
     return Counter("mintage_workers_replaced", "Workers that died and were replaced", registry=registry)
-
-
-class Workers:
-    """The metrics of the process that starts the workers, in the workers' directory."""
-
-    def __init__(self) -> None:
-        self._replaced = _replaced(None)
-
-    def gone(self, pid: int) -> None:
-        """Remove the gauges of a worker that has ended; its counters stay."""
-        from prometheus_client.multiprocess import mark_process_dead
-
-        mark_process_dead(pid)  # type: ignore[no-untyped-call]
-
-    def replaced(self) -> None:
-        """Count a worker that replaced one that died."""
-        self._replaced.inc()
 
 
 # --- the store ----------------------------------------------------------------------------------------------------

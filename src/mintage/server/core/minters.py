@@ -6,22 +6,18 @@ import asyncio
 import errno
 import time
 from collections import Counter, defaultdict
+from datetime import datetime
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from mintage.errors import FieldError, RequestError, StoreError
 from mintage.formats import catalogue
-from mintage.formats.kinds import KINDS
+from mintage.formats.kinds import KINDS, Generator
 from mintage.rules import MAX_INTEGER, check_int
+from mintage.server.config.settings import Settings
+from mintage.server.core.metrics import Metrics
 from mintage.server.core.threads import Shared, Threads, within
-
-if TYPE_CHECKING:
-    from datetime import datetime
-
-    from mintage.formats.kinds import Generator
-    from mintage.server.config.settings import Settings
-    from mintage.server.core.metrics import Metrics
-    from mintage.store import Store
+from mintage.store import Store
 
 SLICE: Final = 256
 """The most IDs that are minted at once: about half a millisecond of work, in which the event loop may have to wait."""

@@ -5,24 +5,20 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import Counter, deque
+from collections.abc import AsyncIterator, Collection
 from contextlib import asynccontextmanager, suppress
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from mintage import Sequence
-from mintage._core.lane import Bucket
+from mintage._core.lane import Lane
 from mintage.errors import GenerationError, MintError, RequestError
 from mintage.lease.keeper import unavailable
-from mintage.server.core.threads import Shared, within
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Collection
-
-    from mintage._core.lane import Lane
-    from mintage.rules import Segment
-    from mintage.server.config.settings import Settings
-    from mintage.server.core.threads import Threads
-    from mintage.store import Store
+from mintage.rules import Segment
+from mintage.server.config.keys import bucket_of
+from mintage.server.config.settings import Settings
+from mintage.server.core.threads import Shared, Threads, within
+from mintage.store import Store
 
 #: A client holds a current and a next segment of each namespace.
 _MAX_LENT: Final = 16
@@ -38,7 +34,7 @@ class ServedNamespace:
         self.name = name
         self.sequence: Sequence | None = None
         """The source of its integers; ``None`` until a request for integers opens the namespace."""
-        self.bucket = _bucket(name, settings)
+        self.bucket = bucket_of(settings.rates.get(name, settings.rate), settings.burst, settings.workers)
         """The bucket that limits the rate of its requests; ``None``: any rate."""
         self.is_stored = False
         """True once the store has reserved integers of it."""
@@ -140,11 +136,6 @@ class ServedNamespace:
             if name == caller and is_same and first_unused in lent.as_range():
                 return lent
         return None
-
-
-def _bucket(name: str, settings: Settings) -> Bucket | None:
-    rate = settings.rates.get(name, settings.rate) / settings.workers
-    return Bucket(rate, round(settings.burst or rate) or 1) if rate > 0 else None
 
 
 class Namespaces:

@@ -9,14 +9,13 @@ from __future__ import annotations
 import asyncio
 import re
 import time
+from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from mintage.errors import RequestError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from pyinstrument.renderers import Renderer
     from pyinstrument.session import Session
 

@@ -10,35 +10,28 @@ from __future__ import annotations
 import asyncio
 import os
 import time
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Final, ParamSpec, TypeVar
+from typing import Final, ParamSpec, TypeVar
 
-from mintage._core.lane import Lane
+from mintage import Sequence
+from mintage._core.lane import Bucket, Lane
 from mintage.errors import MintError, RequestError, StoreError
-from mintage.formats.kinds import KINDS, NAMES
+from mintage.formats.kinds import KINDS, NAMES, Generator
 from mintage.rules import MAX_INTEGER, NamespaceRecord, Segment, check_int, check_name
 from mintage.server.config.keys import Caller, Keys
+from mintage.server.config.settings import Settings
 from mintage.server.core.health import StoreProbe
 from mintage.server.core.journal import Journal
 from mintage.server.core.logs import Sampled
 from mintage.server.core.metrics import Metered, Metrics
 from mintage.server.core.minters import Minters
-from mintage.server.core.namespaces import Namespaces
+from mintage.server.core.namespaces import Namespaces, ServedNamespace
 from mintage.server.core.threads import Threads, within
 from mintage.server.loop.budget import INTEGER, Turns
-from mintage.server.loop.limits import ConnectionLimit
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Mapping
-
-    from mintage import Sequence
-    from mintage._core.lane import Bucket
-    from mintage.formats.kinds import Generator
-    from mintage.server.config.settings import Settings
-    from mintage.server.core.namespaces import ServedNamespace
-    from mintage.server.loop.limits import Connection
-    from mintage.store import Store
+from mintage.server.loop.limits import Connection, ConnectionLimit
+from mintage.store import Store
 
 P = ParamSpec("P")
 T = TypeVar("T")

@@ -8,8 +8,10 @@ same form: 401000 and 403000 for keys, 404000 for namespaces.
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any, Final
+from typing import Final
 
+from starlette.requests import Request
+from starlette.responses import Response
 from starlette.routing import Route
 
 from mintage._core.lane import MOST_ALLOC, MOST_ALLOC_NAME
@@ -17,10 +19,6 @@ from mintage.errors import CATALOGUE, FieldError, MintError, RequestError
 from mintage.rules import check_name
 from mintage.server.config.keys import token_of
 from mintage.server.http.answers import Facts, Json, read_body, read_json
-
-if TYPE_CHECKING:
-    from starlette.requests import Request
-    from starlette.responses import Response
 
 _INT64: Final = range(-(2**63), 2**63)
 _CODES: Final = {401: (401000, 401), 403: (403000, 403), 404: (404000, 200), 429: (429000, 429)}
@@ -65,11 +63,12 @@ def _decode(body: bytes) -> tuple[str, int]:
     """
     param_error = RequestError("Param error", code="request.malformed")
     try:
-        found = read_json(body.decode("utf-8", "replace"), members=_Members)
+        # A tuple is an object with all its members, repeated ones included; an array is a list.
+        found = read_json(body.decode("utf-8", "replace"), members=tuple)
     except RequestError as error:
         raise param_error from error
     name, count = "", 0
-    if found is not None and not isinstance(found, _Members):
+    if found is not None and not isinstance(found, tuple):
         raise param_error
     for member, value in found or ():
         if value is None:
@@ -83,10 +82,6 @@ def _decode(body: bytes) -> tuple[str, int]:
                 raise param_error
             count = value
     return name, count
-
-
-class _Members(list[tuple[str, Any]]):
-    """The members of a JSON object, repeated ones included."""
 
 
 def _refused(facts: Facts, error: MintError) -> Response:

@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
 
 from mintage._core.lane import http_date
 from mintage.errors import CATALOGUE, MintError, RequestError, TransientError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
-    from starlette.routing import Route
 
 
 def write_head(status: int, headers: Iterable[tuple[bytes, bytes]]) -> bytes:

@@ -15,23 +15,22 @@ from starlette.applications import Starlette
 from starlette.datastructures import MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
+from starlette.requests import Request
 from starlette.responses import Response
+from starlette.routing import Route
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from mintage._core.lane import is_trace
 from mintage.errors import MintError, RequestError
 from mintage.server import console
 from mintage.server.core.origin import foreign
+from mintage.server.core.service import Service
 from mintage.server.http import alloc, openapi, pages, v1
 from mintage.server.http.answers import Facts, MethodError, allow, methods_of
 from mintage.server.http.spans import note_answer, one_header, request_span, span_id_of, trace_id_of
 
 if TYPE_CHECKING:
     from opentelemetry.trace import Span
-    from starlette.requests import Request
-    from starlette.routing import Route
-    from starlette.types import ASGIApp, Message, Receive, Scope, Send
-
-    from mintage.server.core.service import Service
 
 log: Any = structlog.get_logger("mintage.server")
 
@@ -86,6 +85,7 @@ class AccountingMiddleware:
         self._service = service
         self._trace_header = service.settings.trace_header
         self._trace_name = self._trace_header.lower().encode()
+        self._is_open = not (service.settings.has_keys or service.settings.insecure)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request."""
@@ -94,7 +94,8 @@ class AccountingMiddleware:
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send, span: Span | None) -> None:
         trace_id = trace_id_of(scope, span)
-        facts = Facts(self._own_trace_id(scope) or trace_id or os.urandom(16).hex())
+        own = one_header(scope, self._trace_name)
+        facts = Facts(own.decode() if is_trace(own) else trace_id or os.urandom(16).hex())
         scope.setdefault("state", {})["facts"] = facts
         logged = {"trace_id": trace_id or facts.trace_id, **span_id_of(span)}
         if logged["trace_id"] != facts.trace_id:
@@ -114,7 +115,7 @@ class AccountingMiddleware:
         with structlog.contextvars.bound_contextvars(**logged):
             self._service.fallback.set(False)
             try:
-                refusal = self._refusal(scope)
+                refusal = foreign(scope["method"], scope["headers"]) if self._is_open else None
                 await (facts.refuse(refusal) if refusal else self._app)(scope, receive, answer)
             except Exception:
                 log.exception("failed", interface="http", method=scope["method"], path=scope["path"][:200])
@@ -128,18 +129,6 @@ class AccountingMiddleware:
                 route = _TEMPLATES.get(scope.get("endpoint")) or scope["root_path"]
                 self._service.metrics.answer(seconds, note_answer(span, scope, route, status, facts))
                 self._note(scope, facts, status, seconds)
-
-    def _refusal(self, scope: Scope) -> MintError | None:
-        """Return the reason to refuse a request to a service without keys; ``None`` if it may pass."""
-        settings = self._service.settings
-        if settings.has_keys or settings.insecure:
-            return None
-        return foreign(scope["method"], scope["headers"])
-
-    def _own_trace_id(self, scope: Scope) -> str | None:
-        """Return the trace id that the client has chosen itself, if it is well-formed."""
-        found = one_header(scope, self._trace_name)
-        return found.decode() if is_trace(found) else None
 
     def _note(self, scope: Scope, facts: Facts, status: int, seconds: float) -> None:
         wanted = self._service.settings.access_log

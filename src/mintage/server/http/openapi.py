@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any, Final
+import inspect
+from typing import Any, Final
 
 import msgspec
+from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
 from mintage import __version__
 from mintage._core.lane import MOST_ALLOC, MOST_ALLOC_NAME
 from mintage.errors import CATALOGUE
+from mintage.server.config.settings import Settings
 from mintage.server.http.answers import problem_members, write_json
 from mintage.server.http.v1 import OPERATIONS
-from mintage.server.http.v1.operation import Limit, Operation, Parameter
-
-if TYPE_CHECKING:
-    from starlette.requests import Request
-
-    from mintage.server.config.settings import Settings
+from mintage.server.http.v1.operation import Operation, Parameter
 
 COMMON: Final = (
     "request.malformed",
@@ -161,13 +159,14 @@ def _schemas() -> tuple[dict[Any, dict[str, Any]], dict[str, Any]]:
 
 
 def _operation(operation: Operation, schemas: dict[Any, dict[str, Any]], settings: Settings) -> dict[str, Any]:
+    summary, _, description = (inspect.getdoc(operation.handler) or "").partition("\n\n")
     described: dict[str, Any] = {
         "operationId": _id(operation.method, operation.path),
         "tags": [_TAG_OF.get(operation.path.split("/")[2], "service")],
-        "summary": operation.summary.rstrip("."),
+        "summary": summary.rstrip("."),
     }
     right = f"Right: `{operation.right}`." if operation.right else ""
-    if text := "\n\n".join(filter(None, [operation.description, right])):
+    if text := "\n\n".join(filter(None, [description, right])):
         described["description"] = text
     parameters = []
     for each in operation.parameters:
@@ -195,12 +194,11 @@ def _parameter(parameter: Parameter, schema: dict[str, Any], settings: Settings)
         described["description"] = description
     if examples := schema.pop("examples", None):
         described["example"] = examples[0]
-    for each in getattr(parameter.form, "__metadata__", ()):
-        if isinstance(each, Limit):
-            schema["maximum"] = getattr(settings, each.setting)
-        if isinstance(each, msgspec.Meta):
-            # msgspec lets the limits that it checks win, of which some are wider than those of the rules.
-            schema |= each.extra_json_schema or {}
+    if setting := parameter.notes.get("limit"):
+        schema["maximum"] = getattr(settings, setting)
+    for each in parameter.form.__metadata__:
+        # msgspec lets the limits that it checks win, of which some are wider than those of the rules.
+        schema |= each.extra_json_schema or {}
     if not parameter.is_required and parameter.default != "":
         schema["default"] = parameter.default
     return {**described, "schema": schema}

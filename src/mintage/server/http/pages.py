@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Route
 
@@ -13,12 +14,8 @@ from mintage.server.config.keys import token_of
 from mintage.server.config.values import OFF
 from mintage.server.core import profile
 from mintage.server.core.health import is_ready
+from mintage.server.core.service import Service
 from mintage.server.http.answers import Json, allow
-
-if TYPE_CHECKING:
-    from starlette.requests import Request
-
-    from mintage.server.core.service import Service
 
 _METHODS: Final = ("GET", "OPTIONS")
 """The methods of the probes: a balancer's check may ask by OPTIONS."""

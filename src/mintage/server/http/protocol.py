@@ -6,24 +6,20 @@ once goes to the application, and whatever the client sends after it waits for t
 
 from __future__ import annotations
 
+import asyncio
 import os
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import Any, Final, cast
 
 import structlog
+from starlette.types import ASGIApp
 
 from mintage._core.lane import MAX_REPLY_BATCH, HttpSession
 from mintage.errors import RequestError
+from mintage.server.core.service import Service
 from mintage.server.http.answers import Facts, write_head
 from mintage.server.http.request import Request
 from mintage.server.loop.budget import FREE, HIGH_WATER, REQUEST
 from mintage.server.loop.limits import ClientProtocol
-
-if TYPE_CHECKING:
-    import asyncio
-
-    from starlette.types import ASGIApp
-
-    from mintage.server.core.service import Service
 
 #: The most parts of a request to read in a row: a client may send a body in tiny ones.
 _MOST_PARTS: Final = 100

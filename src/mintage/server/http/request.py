@@ -6,21 +6,17 @@ httptools parses it. This module finds where it ends, bounds it, and refuses wha
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable
+from typing import Final
 from urllib.parse import unquote
 
 from httptools import HttpParserError, HttpParserUpgrade, HttpRequestParser, parse_url
+from starlette.types import ASGIApp, Message, Scope
 
 from mintage.errors import RequestError
+from mintage.server.core.service import Service
 from mintage.server.http.answers import write_head
 from mintage.server.loop.budget import HIGH_WATER, REQUEST
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from starlette.types import ASGIApp, Message, Scope
-
-    from mintage.server.core.service import Service
 
 MOST_HEADERS: Final = 100
 """The most headers of a request."""

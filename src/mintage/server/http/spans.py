@@ -6,14 +6,14 @@ import re
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Final
 
+from starlette.types import Scope
+
 from mintage import telemetry
 from mintage.server.core.logs import masked
+from mintage.server.http.answers import Facts
 
 if TYPE_CHECKING:
     from opentelemetry.trace import Span
-    from starlette.types import Scope
-
-    from mintage.server.http.answers import Facts
 
 UNTRACED: Final = frozenset({"/healthz", "/readyz", "/metrics"})
 """The paths whose requests come at all times, from programs, and are no spans."""

@@ -7,13 +7,11 @@ before it.
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Final
+import socket
+from collections.abc import Callable
+from typing import Final
 
-if TYPE_CHECKING:
-    import socket
-    from collections.abc import Callable
-
-    from mintage.server.loop.spread import Share
+from mintage.server.loop.spread import Share
 
 #: Most connections that all workers together accept in a row before open connections have their turn.
 _AT_ONCE: Final = 100

@@ -12,12 +12,10 @@ from __future__ import annotations
 
 from asyncio import get_running_loop
 from collections import deque
-from typing import TYPE_CHECKING, Final, TypeVar
+from collections.abc import Callable, Sequence
+from typing import Final, TypeVar
 
 from mintage._core.lane import MAX_REPLY_BATCH
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
 
 T = TypeVar("T")
 R = TypeVar("R")

@@ -11,12 +11,10 @@ or fewer, and no other harm is done.
 from __future__ import annotations
 
 import mmap
-from typing import TYPE_CHECKING, Final
+from collections.abc import Collection
+from typing import Final
 
 from mintage.server.loop.limits import Connection
-
-if TYPE_CHECKING:
-    from collections.abc import Collection
 
 #: The most times in a row that it leaves them to a worker that does not react: a turn of the loop is far shorter.
 _PATIENCE: Final = 200

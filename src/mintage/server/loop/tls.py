@@ -7,23 +7,19 @@ half open as the process may open files. This module counts, times and closes th
 from __future__ import annotations
 
 import asyncio
+import socket
 import ssl
 import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import structlog
 
 from mintage.errors import ConfigError
 from mintage.server.loop.accept import Server
-from mintage.server.loop.limits import Connection
-
-if TYPE_CHECKING:
-    import socket
-    from collections.abc import Callable, Iterator
-
-    from mintage.server.loop.limits import ConnectionLimit
-    from mintage.server.loop.spread import Share
+from mintage.server.loop.limits import Connection, ConnectionLimit
+from mintage.server.loop.spread import Share
 
 #: The service warns of a certificate with fewer days left.
 _CERTIFICATE_DAYS: Final = 14

@@ -7,10 +7,11 @@ import resource
 import signal
 import socket
 import sys
+from collections.abc import Mapping
 from contextlib import suppress
 from functools import partial
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import structlog
 import uvloop
@@ -18,19 +19,14 @@ import uvloop
 from mintage.errors import ConfigError, StoreError
 from mintage.installation import install_line
 from mintage.protocol.url import StoreUrl
+from mintage.server.config.settings import Settings
 from mintage.server.config.sources import variable
 from mintage.server.config.values import is_loopback
 from mintage.server.core import logs
 from mintage.server.loop import tls
 from mintage.server.process.drain import drop_unwritten_log, force_exit
-from mintage.server.process.supervisor import Supervisor
 from mintage.server.process.worker import IGNORED, work
 from mintage.store import STORE_KINDS, load_driver
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from mintage.server.config.settings import Settings
 
 BACKLOG: Final = 2048
 """The most connections of a listener that wait to be accepted."""
@@ -63,10 +59,12 @@ def serve(settings: Settings) -> int:
     _import_drivers(url)
     _check_store(settings)
     _refuse_itself(url, settings.addresses.get("http"))
-    listeners = bind(settings)
+    listeners = {name: _bind(name, *address) for name, address in settings.addresses.items()}
     _allow_files(len(listeners) * settings.max_connections + _OWN_FILES)
     announce = partial(_announce, settings, url, listeners)
     if settings.workers > 1:
+        from mintage.server.process.supervisor import Supervisor
+
         code = Supervisor(settings, listeners, announce).run()
         drop_unwritten_log()
         return code
@@ -120,24 +118,6 @@ def _refuse_itself(url: StoreUrl, address: tuple[str, int] | None) -> None:
             raise ConfigError(f"store {url} is this service itself: name the store behind it", code="config.setting")
 
 
-def bind(settings: Settings) -> Mapping[str, socket.socket]:
-    """Bind the addresses of the settings.
-
-    :raises ConfigError: ``config.setting``: an address cannot be listened on.
-    """
-    return {name: _bind(name, *address) for name, address in settings.addresses.items()}
-
-
-def addresses(listeners: Mapping[str, socket.socket]) -> dict[str, str]:
-    """Return the actual host and port of each interface, as ``host:port``."""
-    return {name: _shown(each) for name, each in listeners.items()}
-
-
-def _shown(listener: socket.socket) -> str:
-    host, port = listener.getsockname()[:2]
-    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
-
-
 def _bind(name: str, host: str, port: int) -> socket.socket:
     try:
         # As bytes: to encode a text, Python imports the tables of internationalized names.
@@ -172,11 +152,17 @@ def _allow_files(needed: int) -> None:
         _log.info("few open files", allowed=limit, needed=needed)
 
 
+def _shown(listener: socket.socket) -> str:
+    """Return the host and port that a listener has in the end, as ``host:port``."""
+    host, port = listener.getsockname()[:2]
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
 def _announce(settings: Settings, url: StoreUrl, listeners: Mapping[str, socket.socket]) -> None:
     """Log the addresses, and print commands to try on a terminal."""
     from mintage import __version__
 
-    bound = addresses(listeners)
+    bound = {name: _shown(each) for name, each in listeners.items()}
     _log.info(
         "serving",
         version=__version__,

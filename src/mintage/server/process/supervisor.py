@@ -11,27 +11,27 @@ from __future__ import annotations
 
 import gc
 import os
+import shutil
 import signal
 import socket
+import tempfile
 import time
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from multiprocessing import connection, get_context
+from multiprocessing.connection import Connection as Pipe
+from typing import Any, Final
 
 import structlog
 
 from mintage.platform.machine import can_fork
+from mintage.server.config.settings import Settings
 from mintage.server.core.journal import DIRECTORY
 from mintage.server.core.otlp import STOP_S
+from mintage.server.loop.spread import Share, Shares
 from mintage.server.process.drain import FLUSH_TIMEOUT_S, SHUTDOWN_TIMEOUT_S
 from mintage.server.process.worker import IGNORED, STOPPING, import_all, log_ignored, run_worker
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-    from multiprocessing.connection import Connection as Pipe
-
-    from mintage.server.config.settings import Settings
-    from mintage.server.loop.spread import Share, Shares
 
 _log = structlog.get_logger("mintage.server")
 
@@ -52,8 +52,6 @@ class _Worker:
         inherited: Sequence[Pipe | socket.socket],
         shares: Mapping[str, Share] | None,
     ) -> None:
-        from multiprocessing import connection, get_context
-
         self.pipe, theirs = connection.Pipe()
         is_forked = can_fork()
         context: Any = get_context("fork" if is_forked else "spawn")
@@ -74,7 +72,7 @@ class _Worker:
             theirs.close()
         self.serves = False
         """True once it has sent a beat."""
-        self._started_s = self._last_beat_s = time.monotonic()
+        self.started_s = self._last_beat_s = time.monotonic()
 
     def is_responsive(self) -> bool:
         """Return True if the process lives and its loop turns."""
@@ -84,15 +82,6 @@ class _Worker:
                 self.serves = True
                 self._last_beat_s = time.monotonic()
         return self.process.is_alive() and time.monotonic() - self._last_beat_s < _SILENCE_S
-
-    def in_startup_grace(self) -> bool:
-        """Return True if the process was started only just now."""
-        return time.monotonic() - self._started_s < _STARTUP_GRACE_S
-
-    def hurry(self) -> None:
-        """End its grace period: it then stops without waiting for its clients."""
-        with suppress(OSError):
-            self.pipe.send_bytes(b"!")
 
     def end(self) -> int:
         """Kill the process unless it has ended, and return its exit code."""
@@ -125,9 +114,6 @@ class Supervisor:
 
     def run(self) -> int:
         """Run until SIGTERM, SIGINT or SIGQUIT, and return the exit code."""
-        import shutil
-        import tempfile
-
         # Set before any import of prometheus_client, which reads the variable once.
         directory = os.environ["PROMETHEUS_MULTIPROC_DIR"] = tempfile.mkdtemp(prefix="mintage-metrics-")
         os.environ[DIRECTORY] = directory
@@ -137,8 +123,6 @@ class Supervisor:
                 signal.signal(number, partial(_keep, kept))
         if can_fork():
             import_all()
-            from mintage.server.loop.spread import Shares
-
             self._shares = Shares(self._settings.workers, ("http", "redis"))
             # The collector would write to the memory that workers share.
             gc.collect()
@@ -177,17 +161,20 @@ class Supervisor:
 
     def _watch(self) -> int:
         """Replace workers that die or hang, until a signal."""
-        from mintage.server.core.metrics import Workers
+        from prometheus_client.multiprocess import mark_process_dead
 
-        counted = Workers()
+        from mintage.server.core.metrics import workers_replaced
+
+        replaced = workers_replaced()
         while not self._signals:
             self._wait([worker.process.sentinel for worker in self._workers])
             for at, worker in enumerate(self._workers):
                 if self._signals or worker.is_responsive():
                     continue
                 self._reap(worker)
-                counted.gone(worker.process.pid or 0)
-                if worker.in_startup_grace():
+                # Its gauges vanish, its counters stay.
+                mark_process_dead(worker.process.pid)  # type: ignore[no-untyped-call]
+                if time.monotonic() - worker.started_s < _STARTUP_GRACE_S:
                     self._wait([])
                 if self._signals:
                     break
@@ -198,13 +185,11 @@ class Supervisor:
                     _log.error("worker not started", error=str(error))
                     self._wait([])
                 else:
-                    counted.replaced()
+                    replaced.inc()
         return 0
 
     def _wait(self, signs: list[Any]) -> None:
         """Wait for one of these, for a signal, or for a pause."""
-        from multiprocessing import connection
-
         connection.wait([self._wake, *signs], _PAUSE_S)
         self._log_ignored()
 
@@ -221,8 +206,6 @@ class Supervisor:
 
     def _stop(self) -> int:
         """Stop all workers, and return 0 if all of them ended as they should."""
-        from multiprocessing import connection
-
         for listener in self._listeners.values():
             listener.close()
         limits = self._settings.grace_ms / 1000, FLUSH_TIMEOUT_S, SHUTDOWN_TIMEOUT_S, STOP_S, _PAUSE_S
@@ -233,8 +216,10 @@ class Supervisor:
         while (left := [each for each in self._workers if each.process.is_alive()]) and time.monotonic() < deadline:
             if len(self._signals) > 1 and not hurried:
                 hurried = True
+                # They then stop without waiting for their clients.
                 for worker in left:
-                    worker.hurry()
+                    with suppress(OSError):
+                        worker.pipe.send_bytes(b"!")
             connection.wait([worker.process.sentinel for worker in left], 0.1)
             self._log_ignored()
         for worker in left:

@@ -6,7 +6,9 @@ import asyncio
 import gc
 import os
 import signal
+import socket
 import sys
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Final
@@ -15,19 +17,17 @@ import structlog
 import uvloop
 
 from mintage.errors import CATALOGUE, MintError
+from mintage.server.config.settings import Settings
 from mintage.server.core import logs, otlp
 from mintage.server.loop import tls
+from mintage.server.loop.accept import Server
+from mintage.server.loop.spread import Share
 from mintage.server.process.drain import drain, drop_unwritten_log, force_exit, give_all_back
 
 if TYPE_CHECKING:
-    import socket
-    from collections.abc import Callable, Mapping, Sequence
     from multiprocessing.connection import Connection as Pipe
 
-    from mintage.server.config.settings import Settings
     from mintage.server.core.service import Service
-    from mintage.server.loop.accept import Server
-    from mintage.server.loop.spread import Share
 
 STOPPING: Final = (signal.SIGTERM, signal.SIGINT, signal.SIGQUIT)
 """Each of these signals stops the service gracefully; a second one ends the grace period at once."""
@@ -50,7 +50,6 @@ def import_all() -> None:
     from mintage.server.core import health, service  # noqa: F401
     from mintage.server.http import app  # noqa: F401
     from mintage.server.http import protocol as http  # noqa: F401
-    from mintage.server.loop import accept  # noqa: F401
     from mintage.server.resp import protocol  # noqa: F401
 
 
@@ -96,12 +95,9 @@ async def work(
     check_passing(service.probe.failure)
     tasks = [
         asyncio.create_task(service.probe.run()),
-        asyncio.create_task(every(1.0, partial(_gather, service))),
-        asyncio.create_task(every(1.0, partial(_check_timeouts, service))),
+        asyncio.create_task(every(1.0, partial(_tick, service, parent))),
         asyncio.create_task(every(_TRIM_INTERVAL_S, _Heap(service, servers).trim)),
     ]
-    if parent is not None:
-        tasks.append(asyncio.create_task(every(1.0, partial(_beat, parent))))
     announce()
     # All objects that exist by now stay: the collector need not visit them while clients wait.
     gc.freeze()
@@ -122,7 +118,6 @@ def listen(
     """Accept connections from now on, and return the servers."""
     from mintage.server.http.app import create_app
     from mintage.server.http.protocol import HttpProtocol
-    from mintage.server.loop.accept import Server
     from mintage.server.resp.protocol import RespProtocol
 
     makers: dict[str, Callable[[], asyncio.Protocol]] = {
@@ -167,22 +162,16 @@ class _Heap:
                 ctypes.CDLL(None).malloc_trim(0)
 
 
-async def _gather(service: Service) -> None:
-    """Update the metrics, as another worker may be scraped."""
-    service.gather()
-
-
-async def _check_timeouts(service: Service) -> None:
-    """Close connections that take too long."""
+async def _tick(service: Service, parent: Pipe | None) -> None:
+    """Tell the parent that this loop turns, close connections that take too long, and update the metrics."""
+    if parent is not None:
+        # The pipe is full if the parent was frozen for hours. `_read_parent` notices that the parent has ended.
+        with suppress(OSError):
+            parent.send_bytes(b".")
     for each in service.open_connections():
         each.check_timeouts(service.settings.request_timeout_ms / 1000, service.settings.idle_timeout_ms / 1000)
-
-
-async def _beat(parent: Pipe) -> None:
-    """Send a beat to the parent: this loop turns."""
-    # The pipe is full if the parent was frozen for hours. `_read_parent` notices that the parent has ended.
-    with suppress(OSError):
-        parent.send_bytes(b".")
+    # Another worker may be scraped.
+    service.gather()
 
 
 def _read_parent(loop: asyncio.AbstractEventLoop, parent: Pipe, stop: asyncio.Event, hurry: asyncio.Event) -> None:

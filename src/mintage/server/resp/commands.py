@@ -4,24 +4,19 @@ from __future__ import annotations
 
 import itertools
 import time
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine, Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import structlog
 
 from mintage import __version__
-from mintage._core.lane import MOST_WORDS
+from mintage._core.lane import MOST_WORDS, RespSession
 from mintage.errors import FieldError, MintError, RequestError
+from mintage.server.config.keys import Caller
+from mintage.server.core.service import Service
 from mintage.server.loop.budget import INTEGER
 from mintage.server.resp.replies import Encoded, ProtocolError, Reply, encode, encode_error
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
-    from mintage._core.lane import RespSession
-    from mintage.server.config.keys import Caller
-    from mintage.server.core.service import Service
 
 #: The version of Redis that clients are told, from which they derive the available commands.
 _REDIS_VERSION: Final = "7.4.0"
@@ -29,6 +24,8 @@ _REDIS_VERSION: Final = "7.4.0"
 _MOST_QUEUED: Final = 10_000
 _MOST_QUEUED_BYTES: Final = 512 * 1024
 _QUEUED: Final = "QUEUED"
+_NOBODY: Final = Caller("", {})
+"""The caller of a connection that needs a key and has sent none yet."""
 _numbers = itertools.count(1)
 _log = structlog.get_logger("mintage.server")
 
@@ -86,7 +83,7 @@ class Client:
         self._service = service
         self._session = session
         self._version = 2
-        self._caller: Caller | None = None if service.settings.has_keys else service.keys.find(None)
+        self._caller = _NOBODY if service.settings.has_keys else service.keys.find(None)
         self._name = b""
         self._number = next(_numbers)
         self._transaction: _Transaction | None = None
@@ -114,7 +111,7 @@ class Client:
         except Exception as error:  # noqa: BLE001 - as above
             # Only refusals after a wait are logged: the others are mistakes of a client, and would fill the log.
             if isinstance(error, MintError) and self._service.settings.access_log != "off":
-                key = {"key": self._key} if self._key else {}
+                key = {"key": self._caller.name} if self._caller.name else {}
                 _log.info(
                     "refused", interface="redis", command=_operation(words), **key, code=error.code, error=str(error)
                 )
@@ -133,7 +130,7 @@ class Client:
             raise RequestError(
                 f"wrong number of arguments for '{name.decode().lower()}': {command.usage}", code="request.malformed"
             )
-        if self._caller is None and name not in _BEFORE_AUTH:
+        if self._caller is _NOBODY and name not in _BEFORE_AUTH:
             raise RequestError("Authentication required: send AUTH with a key", code="request.key")
         if self._transaction is not None and name not in _NEVER_QUEUED:
             self._transaction.add(words, self._service.settings.max_request_bytes)
@@ -151,30 +148,21 @@ class Client:
         return encode_error(error)
 
     def _count(self, words: list[bytes], code: str, began: float) -> None:
-        self._service.metrics.request("redis", _operation(words), code, time.perf_counter() - began, key=self._key)
+        seconds = time.perf_counter() - began
+        self._service.metrics.request("redis", _operation(words), code, seconds, key=self._caller.name)
 
     # --- commands -----------------------------------------------------------------------------------------------
-
-    @property
-    def _key(self) -> str:
-        """The name of the connection's key; empty before it sent one."""
-        return self._caller.name if self._caller else ""
-
-    @property
-    def _who(self) -> Caller:
-        assert self._caller is not None  # noqa: S101 - commands that need it are refused before
-        return self._caller
 
     def _authenticate(self, key: bytes) -> None:
         if not self._service.settings.has_keys:
             raise RequestError("there are no keys here: send no AUTH", code="request.malformed")
-        self._caller = None
+        self._caller = _NOBODY
         self._session.admit(all=False)
         try:
-            self._caller = caller = self._service.keys.find(key)
+            self._caller = self._service.keys.find(key)
         except RequestError as error:
             raise ProtocolError(str(error), code=error.code, prefix="WRONGPASS") from None
-        self._session.admit(all=False, key=caller.name, bucket=caller.bucket)
+        self._session.admit(all=False, key=self._caller.name, bucket=self._caller.bucket)
 
     def auth(self, words: list[bytes]) -> Reply:
         """Use a key from now on."""
@@ -202,7 +190,7 @@ class Client:
                     raise RequestError(COMMANDS[b"HELLO"].usage, code="request.malformed")
         if key is not None:
             self._authenticate(key)
-        if self._caller is None:
+        if self._caller is _NOBODY:
             raise RequestError("Authentication required: HELLO 3 AUTH default KEY", code="request.key")
         self._version, self._name = version, name
         return {
@@ -268,7 +256,7 @@ class Client:
         buffered = {
             f"held_{name}": sequence.buffered
             for name, sequence in self._service.sequences().items()
-            if self._who.may("describe", name)
+            if self._caller.may("describe", name)
         }
         sections: dict[str, dict[str, object]] = {
             "Server": {"redis_version": _REDIS_VERSION, "mintage_version": __version__, "redis_mode": "standalone"},
@@ -319,21 +307,21 @@ class Client:
     async def incr(self, words: list[bytes]) -> Reply:
         """Return the next integer of a namespace."""
         namespace = _text(words[1], "namespace")
-        (integer,) = await self._service.next(self._who, namespace, 1)
+        (integer,) = await self._service.next(self._caller, namespace, 1)
         self._session.allow(namespace)
         return integer
 
     async def incrby(self, words: list[bytes]) -> Reply:
         """Take integers in a row, and return the last of them."""
         namespace = _text(words[1], "namespace")
-        row = await self._service.reserve(self._who, namespace, _parse_int(words[2], "count"))
+        row = await self._service.reserve(self._caller, namespace, _parse_int(words[2], "count"))
         self._session.allow(namespace)
         return row[-1]
 
     async def get(self, words: list[bytes]) -> Reply:
         """Return the highest integer that was handed out; null if the namespace does not exist."""
         try:
-            return b"%d" % await self._service.last(self._who, _text(words[1], "namespace"))
+            return b"%d" % await self._service.last(self._caller, _text(words[1], "namespace"))
         except RequestError as error:
             if error.code != "request.namespace":
                 raise
@@ -349,7 +337,7 @@ class Client:
                 raise RequestError(COMMANDS[b"MINT"].usage, code="request.malformed")
             options[option] = _parse_int(words[at + 1], option.decode().lower())
         count = options.get(b"COUNT")
-        ids = await self._service.mint(self._who, scheme, 1 if count is None else count, options.get(b"META", 0))
+        ids = await self._service.mint(self._caller, scheme, 1 if count is None else count, options.get(b"META", 0))
         if count is None:
             return ids[0].encode()
         return Encoded(b"*%d\r\n%b" % (count, b"".join(await self._service.turns.in_slices(ids, _encode_all, INTEGER))))

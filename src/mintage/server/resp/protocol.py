@@ -7,17 +7,14 @@ other command, and the lane keeps the commands after it meanwhile; so replies ar
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any, Final, cast
+from collections.abc import Coroutine
+from typing import Any, Final, cast
 
 from mintage._core.lane import MAX_REPLY_BATCH, RespSession
+from mintage.server.core.service import Service
 from mintage.server.loop.budget import COMMAND, FREE, HIGH_WATER, REQUEST
 from mintage.server.loop.limits import ClientProtocol
 from mintage.server.resp.commands import Client
-
-if TYPE_CHECKING:
-    from collections.abc import Coroutine
-
-    from mintage.server.core.service import Service
 
 #: First words of lines of HTTP without the version that tells them apart. Nothing behind them may be executed.
 _OF_HTTP: Final = frozenset({b"POST", b"HOST:"})

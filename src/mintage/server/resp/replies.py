@@ -6,12 +6,8 @@ https://redis.io/docs/latest/develop/reference/protocol-spec/
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-from mintage.errors import CATALOGUE, RequestError, TransientError
-
-if TYPE_CHECKING:
-    from mintage.errors import MintError
+from mintage.errors import CATALOGUE, MintError, RequestError, TransientError
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,15 +8,15 @@ from msgspec import Meta
 
 from mintage.formats import anatomy
 from mintage.formats.kinds import NAMES
-from mintage.server.http.v1.operation import Ask, OneOf, operation
-from mintage.server.http.v1.schemas import Count  # noqa: TC001 - the declaration is read at run time
+from mintage.server.http.v1.operation import Ask, operation
+from mintage.server.http.v1.schemas import Count
 
 # --- parameters and bodies ------------------------------------------------------------------------------------------
 
 Scheme = Annotated[
     str,
-    OneOf(NAMES),
     Meta(description="The scheme.", examples=["snowflake"], extra_json_schema={"enum": list(NAMES)}),
+    Meta(extra={"words": NAMES}),
 ]
 Metabyte = Annotated[int, Meta(ge=0, le=255, description="sno's metabyte; 0 for others.", examples=[0])]
 ID = Annotated[

@@ -23,13 +23,13 @@ from mintage.rules import (
     check_nodes,
     check_span,
 )
-from mintage.server.http.v1.operation import Ask, Body, Header, Named, operation
+from mintage.server.http.v1.operation import Ask, Body, operation
 from mintage.server.http.v1.schemas import NAME, Ms, PageLimit, matching, members_of, page
 
 # --- parameters and bodies ------------------------------------------------------------------------------------------
 
 
-Pool = Annotated[str, Named("pool"), Meta(description="The pool.", examples=["sno"], extra_json_schema=NAME)]
+Pool = Annotated[str, Meta(description="The pool.", examples=["sno"], extra_json_schema=NAME, extra={"named": "pool"})]
 AfterPool = Annotated[Pool, Meta(description="List only pools that sort after this name.")]
 # The rules check the range of spans and node numbers, with their own errors.
 Span = Annotated[
@@ -64,8 +64,8 @@ UsedUntil = Annotated[
 ]
 Token = Annotated[
     str,
-    Header("Lease-Token"),
     matching(_TOKEN, description="The token of the lease.", examples=["0f" * 16]),
+    Meta(extra={"header": "Lease-Token"}),
 ]
 
 
@@ -280,8 +280,7 @@ async def _put_pool(ask: Ask, pool: Pool, body: NewPool) -> PoolFacts:
     window of a holder outside of it runs to its end. It is widened only with `wider_from_ms`: if processes of another
     store mint under those numbers at that time or later, IDs repeat.
     """
-    create = ask.service.store.create_pool
-    return _pool(await ask.service.ask(ask.caller, "create", pool, create, pool, **_given(body)))
+    return _pool(await ask.call(pool, ask.service.store.create_pool, pool, **_given(body)))
 
 
 @operation("GET", "/v1/pools/{pool}/leases/{node}/grants", right="describe", codes=("field.range",))
@@ -320,8 +319,7 @@ async def _acquire(ask: Ask, pool: Pool, body: NewLease) -> LeaseFacts:
     The holder may mint IDs of `node` whose times lie in `[floor_ms, until_ms)`, and no others. The first lease creates
     the pool.
     """
-    acquire = ask.service.store.acquire
-    return _lease(await ask.service.ask(ask.caller, "lease", pool, acquire, pool, **_given(body)))
+    return _lease(await ask.call(pool, ask.service.store.acquire, pool, **_given(body)))
 
 
 @operation("PATCH", "/v1/leases/{pool}/{node}", right="lease", codes=("field.range", "lease.lost", "lease.clock"))
@@ -332,16 +330,14 @@ async def _extend(ask: Ask, pool: Pool, node: Node, lease_token: Token, body: He
     """
     held = Lease(pool, node, body.floor_ms, body.until_ms, lease_token, body.previous_token)
     extend = ask.service.store.extend
-    asked = ask.service.ask(ask.caller, "lease", pool, extend, held, now_ms=body.now_ms, next_token=body.next_token)
-    return _lease(await asked)
+    return _lease(await ask.call(pool, extend, held, now_ms=body.now_ms, next_token=body.next_token))
 
 
 @operation("DELETE", "/v1/leases/{pool}/{node}", right="lease", codes=("field.range", "lease.lost"), statuses=(204,))
 async def _release(ask: Ask, pool: Pool, node: Node, lease_token: Token, used_until_ms: UsedUntil) -> None:
     """Release a lease; the next holder may start at `used_until_ms`."""
     held = Lease(pool, node, 0, 0, lease_token)
-    release = ask.service.store.release
-    await ask.service.ask(ask.caller, "lease", pool, release, held, used_until_ms=used_until_ms)
+    await ask.call(pool, ask.service.store.release, held, used_until_ms=used_until_ms)
 
 
 @operation(
@@ -356,4 +352,4 @@ async def _revoke(ask: Ask, pool: Pool, node: Node) -> NodeFacts:
 
     The holder mints to the end of its window and cannot extend it. No other holder gets the node number before that.
     """
-    return _node(await ask.service.ask(ask.caller, "admin", pool, ask.service.store.revoke, pool, node))
+    return _node(await ask.call(pool, ask.service.store.revoke, pool, node))

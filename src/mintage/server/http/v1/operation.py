@@ -1,22 +1,24 @@
 """Operations of ``/v1``. The declaration of an operation defines how requests are read, and its OpenAPI description.
 
 A handler's signature is the declaration. After the :class:`Ask`, each parameter is in the path if the path names it, a
-header if its annotation has a :class:`Header`, the body if its type is a :class:`Body`, and in the query otherwise. The
-docstring is the description, the return type is the schema of the answer. msgspec checks types and limits.
+header if its notes name one, the body if its type is a :class:`Body`, and in the query otherwise. The docstring is the
+description, the return type is the schema of the answer. msgspec checks types and limits.
 """
 
 from __future__ import annotations
 
 import inspect
 import re
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial, reduce
 from itertools import chain
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar, get_args, get_type_hints
+from typing import Any, Final, Literal, ParamSpec, TypeVar, get_args, get_type_hints
 from urllib.parse import parse_qsl
 
 import msgspec
+from starlette.requests import Request
 from starlette.responses import Response
 
 from mintage.errors import FieldError, MintError, RequestError
@@ -24,19 +26,13 @@ from mintage.rules import check_name
 from mintage.server.config import values
 from mintage.server.config.keys import Caller, token_of
 from mintage.server.core.logs import log_change
+from mintage.server.core.service import Service
 from mintage.server.http.answers import Facts, MethodError, methods_of, read_body, read_json, write_json
 from mintage.server.loop.budget import INTEGER, RECORD, Turns
 
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Sequence
-
-    from starlette.requests import Request
-
-    from mintage.server.core.service import Service
-
+P = ParamSpec("P")
 T = TypeVar("T")
 R = TypeVar("R")
-
 
 shown: Final = partial(values.shown, longest=60)
 """Return the text of a value for a message."""
@@ -54,41 +50,19 @@ class Body(msgspec.Struct, forbid_unknown_fields=True):
         return {name: value for name, value in members.items() if value is not msgspec.UNSET}
 
 
-@dataclass(frozen=True, slots=True)
-class Header:
-    """An annotation of a parameter that is a header with this name. Its value is a secret."""
-
-    name: str
-
-
-@dataclass(frozen=True, slots=True)
-class Named:
-    """An annotation of a parameter that is the name of a ``namespace`` or a ``pool``."""
-
-    what: str
-
-
-@dataclass(frozen=True, slots=True)
-class OneOf:
-    """An annotation of a parameter that is one of these words."""
-
-    words: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Limit:
-    """An annotation of a parameter whose maximum is the service's setting with this name."""
-
-    setting: str
-
-
 @dataclass(slots=True)
 class Ask:
     """The service, the caller of a request, and the status of the answer, which the handler may change."""
 
     service: Service
     caller: Caller
+    right: str
+    """The right that the operation needs."""
     status: int
+
+    async def call(self, name: str, verb: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Call a verb of the store, if the caller has the right for a name; empty for all names."""
+        return await self.service.ask(self.caller, self.right, name, verb, *args, **kwargs)
 
     async def each(self, items: Sequence[T], facts: Callable[[T], R], work: int = RECORD) -> list[R]:
         """Return what ``facts`` makes of each item, over as many turns of the event loop as it takes.
@@ -110,6 +84,9 @@ class Parameter:
     place: Literal["path", "query", "header", "body"]
     form: Any
     """The annotation: its type, range and description."""
+    notes: dict[str, Any]
+    """The ``extra`` of its annotation: ``header``, its name; ``named``, the kind of the name that it is; ``words``, the
+    only ones that it can be; ``limit``, the name of the setting that is its maximum."""
     default: Any
     """``inspect.Parameter.empty`` if it is required."""
 
@@ -130,13 +107,12 @@ class Parameter:
         :raises FieldError: ``field.range``.
         :raises ConfigError: as the rules that the type refers to.
         """
-        for each in getattr(self.form, "__metadata__", ()):
-            if isinstance(each, Named):
-                check_name(value, each.what)
-            if isinstance(each, OneOf) and value not in each.words:
-                *most, last = map(repr, each.words)
-                message = f"{self.title} {shown(value)} should be {', '.join(most)} or {last}"
-                raise RequestError(message, code="request.malformed")
+        if what := self.notes.get("named"):
+            check_name(value, what)
+        if (words := self.notes.get("words")) and value not in words:
+            *most, last = map(repr, words)
+            message = f"{self.title} {shown(value)} should be {', '.join(most)} or {last}"
+            raise RequestError(message, code="request.malformed")
         if get_args(self.form)[:1] == (int,):
             if not re.fullmatch(r"-?[0-9]{1,20}", value):
                 raise RequestError(f"{self.title} {shown(value)} is not a whole number", code="request.malformed")
@@ -176,16 +152,6 @@ class Operation:
         """True if it changes a namespace, a pool or a lease as an operator does, which the log records."""
         return self.method != "GET" and self.right in {"create", "admin"}
 
-    @property
-    def summary(self) -> str:
-        """The first line of the handler's docstring."""
-        return (self.handler.__doc__ or "").partition("\n")[0].strip()
-
-    @property
-    def description(self) -> str:
-        """The remaining lines of the handler's docstring."""
-        return inspect.cleandoc((self.handler.__doc__ or "").partition("\n")[2])
-
     async def endpoint(self, request: Request) -> Response:
         """Read a request, call the handler, and return the answer.
 
@@ -208,7 +174,7 @@ class Operation:
                 raise RequestError(f"the request needs the {each.title}", code="request.malformed")
         if body and "body" not in given:
             raise RequestError("the request has a body, but needs none", code="request.malformed")
-        ask = Ask(service, caller, self.statuses[0])
+        ask = Ask(service, caller, self.right, self.statuses[0])
         async with service.one_list() if self.is_list else nullcontext():
             try:
                 answer = await self.handler(ask, **arguments)
@@ -277,15 +243,14 @@ def operation(
     """Declare a handler as an operation. Parts of ``path`` in braces are parameters within one segment.
 
     :param name: by default the right.
-    :param codes: those of its errors, but ``config.name`` of an operation with a :class:`Named` parameter.
+    :param codes: those of its errors, but ``config.name`` of an operation with a ``named`` parameter.
     """
 
     def declare(handler: Callable[..., Awaitable[Any]]) -> Operation:
         forms = get_type_hints(handler, include_extras=True)
         arguments = list(inspect.signature(handler).parameters.values())[1:]
         parameters = tuple(_parameter(path, each.name, forms[each.name], each.default) for each in arguments)
-        notes = [note for each in parameters for note in getattr(each.form, "__metadata__", ())]
-        named = ("config.name",) if any(isinstance(each, Named) for each in notes) else ()
+        named = ("config.name",) if any("named" in each.notes for each in parameters) else ()
         answer = forms["return"]
         return Operation(name or right, method, path, right, (*named, *codes), statuses, handler, parameters, answer)
 
@@ -294,12 +259,13 @@ def operation(
 
 def _parameter(path: str, name: str, form: Any, default: Any) -> Parameter:
     bare = getattr(form, "__origin__", form)
+    notes = {name: note for meta in getattr(form, "__metadata__", ()) for name, note in (meta.extra or {}).items()}
+    place: Literal["path", "query", "header", "body"] = "path" if f"{{{name}}}" in path else "query"
     if isinstance(bare, type) and issubclass(bare, Body):
-        return Parameter(name, name, "body", form, default)
-    for each in getattr(form, "__metadata__", ()):
-        if isinstance(each, Header):
-            return Parameter(name, each.name, "header", form, default)
-    return Parameter(name, name, "path" if f"{{{name}}}" in path else "query", form, default)
+        place = "body"
+    elif "header" in notes:
+        place = "header"
+    return Parameter(name, notes.get("header", name), place, form, notes, default)
 
 
 # --- reading requests ---------------------------------------------------------------------------------------------

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar, cast
+from collections.abc import Callable, Sequence
+from typing import Annotated, Any, Final, TypeVar, cast
 
 import msgspec
 
 from mintage.errors import FieldError
 from mintage.rules import LATEST_MS, MAX_COUNT
-from mintage.server.http.v1.operation import LAST_CHARACTER, Ask, Limit
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
+from mintage.server.http.v1.operation import LAST_CHARACTER, Ask
 
 T = TypeVar("T")
 F = TypeVar("F")
@@ -27,7 +24,7 @@ NAME: Final = {"type": "string", "pattern": "^[A-Za-z0-9][A-Za-z0-9._:@-]{0,127}
 Count = Annotated[
     int,
     msgspec.Meta(ge=1, le=MAX_COUNT, description="How many, at most the service's `max_count`.", examples=[3]),
-    Limit("max_count"),
+    msgspec.Meta(extra={"limit": "max_count"}),
 ]
 LONGEST_PAGE: Final = 10_000
 """The most records in one answer."""
@@ -45,10 +42,10 @@ async def page(
 ) -> list[F]:
     """Return a page of the store's records; with a limit of 0, all of them.
 
-    :param of: the name that the caller needs the right ``describe`` for; empty for all names.
+    :param of: the name that the caller needs the right for; empty for all names.
     :raises FieldError: ``field.range``: all of them are more than :data:`LONGEST_PAGE`.
     """
-    records = await ask.service.ask(ask.caller, "describe", of, verb, *where, limit or LONGEST_PAGE + 1)
+    records = await ask.call(of, verb, *where, limit or LONGEST_PAGE + 1)
     if len(records) > LONGEST_PAGE:
         raise FieldError(
             f"there are more than {LONGEST_PAGE}: list pages, with limit=1000 and the last one of a page as after",

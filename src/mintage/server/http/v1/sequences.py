@@ -11,19 +11,20 @@ from msgspec import UNSET, Meta, UnsetType
 from mintage.errors import ConfigError, FieldError, RequestError
 from mintage.protocol.records import to_json
 from mintage.rules import LATEST_MS, MAX_COUNT, MAX_INTEGER, MAX_STRIDE, NamespaceRecord, RunRecord, Segment
-from mintage.server.http.v1.operation import Ask, Body, Header, Limit, Named, operation, shown
+from mintage.server.http.v1.operation import Ask, Body, operation, shown
 from mintage.server.http.v1.schemas import NAME, Count, PageLimit, page
 from mintage.server.loop.budget import INTEGER
 
 # --- parameters and bodies ------------------------------------------------------------------------------------------
 
 Namespace = Annotated[
-    str, Named("namespace"), Meta(description="The namespace.", examples=["orders"], extra_json_schema=NAME)
+    str,
+    Meta(description="The namespace.", examples=["orders"], extra_json_schema=NAME, extra={"named": "namespace"}),
 ]
 Reserve = Annotated[
     int,
     Meta(ge=1, le=MAX_COUNT, description="How many, at most the service's `max_reserve`.", examples=[1000]),
-    Limit("max_reserve"),
+    Meta(extra={"limit": "max_reserve"}),
 ]
 After = Annotated[Namespace, Meta(description="List only namespaces that sort after this name.")]
 # Requests have 64 bits as text or as a number, and :func:`_convert` makes both an int.
@@ -42,11 +43,11 @@ else:
     ]
 Holder = Annotated[
     str,
-    Header("Holder"),
     Meta(
         max_length=2_400,
         description="Who reserves, for people: at most 200 characters, percent-encoded.",
         examples=["web-1:4242"],
+        extra={"header": "Holder"},
     ),
 ]
 Before = Annotated[
@@ -305,7 +306,7 @@ async def _count_namespaces(ask: Ask) -> Counted:
 
     This needs the right `describe` for all names, `*`.
     """
-    return {"count": await ask.service.ask(ask.caller, "describe", "", ask.service.store.count_namespaces)}
+    return {"count": await ask.call("", ask.service.store.count_namespaces)}
 
 
 @operation("GET", "/v1/sequences/{namespace}", right="describe", codes=("request.namespace",))
@@ -355,8 +356,7 @@ async def _retire(ask: Ask, namespace: Namespace) -> NamespaceFacts:
     whether or not it was in use. **Nothing undoes this.** Services and clients still hand out the integers that they
     have reserved. A repeated request gets the same answer.
     """
-    record = await ask.service.make(ask.caller, namespace, ask.service.store.retire, namespace)
-    return _namespace(record)
+    return _namespace(await ask.service.make(ask.caller, namespace, ask.service.store.retire, namespace))
 
 
 @operation("GET", "/v1/sequences/{namespace}/runs", right="describe", codes=("field.range",))

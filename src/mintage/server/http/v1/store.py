@@ -27,4 +27,4 @@ async def _describe(ask: Ask) -> StoreFacts:
 
     This needs the right `describe` for all names, `*`.
     """
-    return members_of(StoreFacts, await ask.service.ask(ask.caller, "describe", "", ask.service.store.describe))
+    return members_of(StoreFacts, await ask.call("", ask.service.store.describe))

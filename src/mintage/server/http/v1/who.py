@@ -7,9 +7,9 @@ from typing import Annotated, TypedDict, cast
 from msgspec import Meta
 
 from mintage.rules import MAX_INTEGER
-from mintage.server.http.v1.ids import ID  # noqa: TC001 - the declaration is read at run time
+from mintage.server.http.v1.ids import ID
 from mintage.server.http.v1.operation import Ask, operation
-from mintage.server.http.v1.sequences import Namespace, Text64  # noqa: TC001 - the declaration is read at run time
+from mintage.server.http.v1.sequences import Namespace, Text64
 
 # --- parameters -----------------------------------------------------------------------------------------------------
 
@@ -96,7 +96,7 @@ async def _who(ask: Ask, id: ID) -> Findings:
     """
     from mintage.who import who
 
-    found = await ask.service.ask(ask.caller, "describe", "", who, id, ask.service.store)
+    found = await ask.call("", who, id, ask.service.store)
     return {"input": id, "findings": [cast("FindingFacts", each.as_dict()) for each in found]}
 
 
@@ -108,7 +108,5 @@ async def _who_reserved(ask: Ask, namespace: Namespace, integer: Integer) -> Int
     """
     from mintage.who import who_reserved
 
-    found = await ask.service.ask(
-        ask.caller, "describe", namespace, who_reserved, namespace, integer, ask.service.store
-    )
+    found = await ask.call(namespace, who_reserved, namespace, integer, ask.service.store)
     return cast("IntegerFacts", found.as_dict())
