@@ -67,7 +67,7 @@ chosen-tests: build $(STAMPS)/tests # in one process, so that -x and --pdb work
 .PHONY: servers
 servers:
 	@tests/servers/install.sh
-	@[ "$$MINTAGE_TEST_INSTALL_SERVERS" = 0 ] || tests/servers/unstable.sh
+	@[ "$$MINTAGE_INSTALL_SERVERS" = 0 ] || tests/servers/unstable.sh
 
 check: build $(STAMPS)/tests $(STAMPS)/audit docs ## Formatters, linters, types, layers, prose, spelling, docs, workflows, licences, known vulnerabilities
 	cargo fmt --check
@@ -110,7 +110,7 @@ compatibility: build $(STAMPS)/tests servers ## Build the last tagged version, a
 deep: build $(STAMPS)/tests $(STAMPS)/deep servers ## The long proofs: a billion IDs, a million faults, crowds of processes, Redis clients of eight languages, fuzzing, an hour of the service, stalls, many more cases
 	$(BIN)/python -m benchmarks.deep_threads
 	$(BIN)/python -m tests.stress.threads --ids 1000000000 --jobs 2
-	@if [ -n "$$MINTAGE_TEST_FREE_THREADED" ] || [ -x .cache/pythons/built/free/bin/python3.14t ]; then \
+	@if [ -n "$$MINTAGE_FREE_THREADED" ] || [ -x .cache/pythons/built/free/bin/python3.14t ]; then \
 		$(BIN)/python -m tests.pythons 3.14t --tests tests/stress/test_threads.py && \
 		PYTHON_GIL=0 .cache/pythons/3.14t/venv/bin/python -m tests.stress.threads --ids 1000000000 --jobs 2; \
 		else echo "No threads ran without the GIL: tests/pythons/build.sh SOURCE builds such a CPython."; fi
@@ -121,12 +121,12 @@ deep: build $(STAMPS)/tests $(STAMPS)/deep servers ## The long proofs: a billion
 	for region in 'sno$$' sno.shards 'snowflake$$' snowflake.narrow locality sequence uuid.v1 uuid.v6 uuid.v7 ulid 'ksuid$$' \
 		ksuid_ms xid objectid sandflake; do \
 		$(BIN)/python -m tests.simulator --divided --regions "$$region" --ids 10000000 --batch 400 --jobs 2 || exit 1; done
-	MINTAGE_TEST_CONTRACT_TURNS=150 $(BIN)/python -m pytest tests/contract -k crowd
-	MINTAGE_TEST_MORE_STORES=galera,pgbouncer $(BIN)/python -m pytest tests/contract/every_store -k "galera or pgbouncer"
-	MINTAGE_TEST_CLUSTERS=galera,mysql_group $(BIN)/python -m pytest tests/contract/test_clusters.py
-	MINTAGE_TEST_WHO_STORES=sqlite,postgresql,redis,mariadb,etcd $(BIN)/python -m pytest tests/integration/test_who.py
-	MINTAGE_TEST_PROVE_SECONDS=60 $(BIN)/python -m pytest tests/integration/test_prove.py
-	MINTAGE_TEST_INTERRUPT_EVERY=1 $(BIN)/python -m pytest tests/contract/test_interrupts.py
+	MINTAGE_CONTRACT_TURNS=150 $(BIN)/python -m pytest tests/contract -k crowd
+	MINTAGE_MORE_STORES=galera,pgbouncer $(BIN)/python -m pytest tests/contract/every_store -k "galera or pgbouncer"
+	MINTAGE_CLUSTERS=galera,mysql_group $(BIN)/python -m pytest tests/contract/test_clusters.py
+	MINTAGE_WHO_STORES=sqlite,postgresql,redis,mariadb,etcd $(BIN)/python -m pytest tests/integration/test_who.py
+	MINTAGE_PROVE_SECONDS=60 $(BIN)/python -m pytest tests/integration/test_prove.py
+	MINTAGE_INTERRUPT_EVERY=1 $(BIN)/python -m pytest tests/contract/test_interrupts.py
 	$(BIN)/python -m tests.stress --scale 10
 	$(BIN)/python -m tests.runtimes --ids 100000
 	$(BIN)/python tests/deep/fuzz.py --seconds 60

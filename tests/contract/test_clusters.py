@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from tests.servers import MySQLGroup
 
 
-CLUSTERS = os.environ.get("MINTAGE_TEST_CLUSTERS", "galera").split(",")
+CLUSTERS = os.environ.get("MINTAGE_CLUSTERS", "galera").split(",")
 """The kinds of clusters; ``make deep`` has ``mysql_group`` as well, which takes a minute to start."""
 DIGITS = f"(SELECT 0 AS d {' '.join(f'UNION SELECT {digit}' for digit in range(1, 10))})"
 
@@ -163,7 +163,7 @@ def test_doctor_warns_of_a_node_that_needs_no_majority(galera: Galera) -> None:
             node.sql("SET GLOBAL wsrep_provider_options = 'pc.ignore_sb=false'")
 
 
-of_groups = pytest.mark.skipif("mysql_group" not in CLUSTERS, reason="MINTAGE_TEST_CLUSTERS does not name it")
+of_groups = pytest.mark.skipif("mysql_group" not in CLUSTERS, reason="MINTAGE_CLUSTERS does not name it")
 
 
 @of_groups

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 BOUND_S = 60
-EVERY = int(os.environ.get("MINTAGE_TEST_INTERRUPT_EVERY", "211"))
+EVERY = int(os.environ.get("MINTAGE_INTERRUPT_EVERY", "211"))
 """One of so many instructions is interrupted; ``make deep`` takes all."""
 
 

@@ -42,7 +42,7 @@ def installed(version: str) -> Path:
 def tested(version: str, rows: int, words: list[str]) -> bool:
     """Run the tests on a version; return True if all passed."""
     paths = [str(installed(version)), str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join(paths), "MINTAGE_TEST_SPARK_ROWS": str(rows)}
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(paths), "MINTAGE_SPARK_ROWS": str(rows)}
     check = f"import pyspark; assert pyspark.__version__ == {version!r}, pyspark.__version__"
     subprocess.run([sys.executable, "-c", check], check=True, env=environment)
     print(f"Spark {version}:", flush=True)

@@ -425,7 +425,7 @@ def test_rows_after_a_count_of_zero_are_an_error(spark: Any, store: Counting, tm
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Any:
     """Return the output of spark_cluster.py."""
     # make deep has more of both.
-    rows = os.environ.get("MINTAGE_TEST_SPARK_ROWS", "")
+    rows = os.environ.get("MINTAGE_SPARK_ROWS", "")
     names = list(SHAPES) if rows else spark_shapes.BRIEF
     directory = str(tmp_path_factory.mktemp("cluster"))
     run = [sys.executable, "-m", "tests.ext.spark_cluster", directory, rows or "2000", *names]

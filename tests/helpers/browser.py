@@ -26,7 +26,7 @@ def chromium() -> Iterator[Browser]:
     """Run the browser; skip the tests if there is none."""
     if CHROMIUM is None:
         reason = "there is no Chromium: tests/servers/install.sh installs it"
-        (pytest.fail if any(map(os.environ.get, ("CI", "MINTAGE_TEST_REQUIRE_SERVERS"))) else pytest.skip)(reason)
+        (pytest.fail if any(map(os.environ.get, ("CI", "MINTAGE_REQUIRE_SERVERS"))) else pytest.skip)(reason)
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:

@@ -654,7 +654,7 @@ def test_doctor_reports_no_problem_of_a_new_store(shell: Shell) -> None:
     assert found["clock", "offset"]["facts"]["limit_ms"] == 5_000
     assert found["layouts", "locality"]["facts"]["expires"].startswith("2248-")
     assert found["layouts", "sno"]["facts"]["expires"].startswith("2079-")
-    assert found["installation", "build"]["text"] == "release" or "MINTAGE_TEST_DEBUG_BUILD" in os.environ
+    assert found["installation", "build"]["text"] == "release" or "MINTAGE_DEBUG_BUILD" in os.environ
     assert shell.output("doctor").endswith("\nnothing needs attention\n")
 
 

@@ -64,7 +64,7 @@ def promtool() -> str:
     found = shutil.which("promtool")
     if found is None:
         reason = "promtool is not installed: run tests/servers/install.sh as root"
-        (pytest.fail if any(map(os.environ.get, ("CI", "MINTAGE_TEST_REQUIRE_SERVERS"))) else pytest.skip)(reason)
+        (pytest.fail if any(map(os.environ.get, ("CI", "MINTAGE_REQUIRE_SERVERS"))) else pytest.skip)(reason)
     return found
 
 

@@ -102,8 +102,8 @@ def test_servers_are_not_installed_if_switched_off(tmp_path: Path) -> None:
         (tmp_path / name).write_text(f"#!/bin/sh\n{code}\n", encoding="utf-8")
         (tmp_path / name).chmod(0o755)
     script = ROOT / "tests" / "servers" / "install.sh"
-    done = run("/bin/sh", script, at=tmp_path, PATH=str(tmp_path), MINTAGE_TEST_INSTALL_SERVERS="0")
+    done = run("/bin/sh", script, at=tmp_path, PATH=str(tmp_path), MINTAGE_INSTALL_SERVERS="0")
     assert done.returncode == 0
     assert "redis-server" in done.stderr
-    assert "MINTAGE_TEST_INSTALL_SERVERS is 0" in done.stderr
+    assert "MINTAGE_INSTALL_SERVERS is 0" in done.stderr
     assert not (tmp_path / "ran").exists()

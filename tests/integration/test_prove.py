@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from tests.servers.fixtures import Servers
 
 ROOT: Final = Path(__file__).parents[2]
-SECONDS: Final = os.environ.get("MINTAGE_TEST_PROVE_SECONDS", "")
+SECONDS: Final = os.environ.get("MINTAGE_PROVE_SECONDS", "")
 """The seconds of a run of all faults on each real store, in ``make deep``."""
 MINTAGE: Final = [sys.executable, "-m", "mintage", "prove"]
 

@@ -261,7 +261,7 @@ def test_new_server_takes_another_port_if_its_own_was_taken(spare: Redis, monkey
 def test_missing_server_fails_the_tests_where_servers_are_required(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Redis, "programs", ("no-such-server",))
     assert "no-such-server" in (missing("redis") or "")
-    for variable in ("CI", "MINTAGE_TEST_REQUIRE_SERVERS"):
+    for variable in ("CI", "MINTAGE_REQUIRE_SERVERS"):
         monkeypatch.delenv(variable, raising=False)
     assert not must_run("redis")
     monkeypatch.setenv("CI", "true")

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from tests.servers.fixtures import Servers
 
 IDS = 10_000
-STORES = os.environ.get("MINTAGE_TEST_WHO_STORES", "redis").split(",")
+STORES = os.environ.get("MINTAGE_WHO_STORES", "redis").split(",")
 """The kinds of stores: one here, all in ``make deep``, as each takes a minute or more."""
 MINTERS = [sys.executable, "-m", "tests.integration.minters"]
 RESERVERS = [sys.executable, "-m", "tests.integration.reservers"]

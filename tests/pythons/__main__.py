@@ -1,8 +1,8 @@
 """Build the release extension for each supported CPython and run the quick suite on it: ``make pythons``.
 
 An interpreter comes from the PATH, or else ``unpack.sh`` unpacks one beside the system. 3.14t, which has no GIL, comes
-from the PATH, from ``MINTAGE_TEST_FREE_THREADED``, the path of one, or from ``build.sh``, which builds it from its
-source. Each has an environment of its own in ``.cache/pythons/<version>``, with the available wheels, and builds in
+from the PATH, from ``MINTAGE_FREE_THREADED``, the path of one, or from ``build.sh``, which builds it from its source.
+Each has an environment of its own in ``.cache/pythons/<version>``, with the available wheels, and builds in
 ``target/pythons``. A version that is not available is a row that says so. The exit code is 1 if a build or a test
 failed.
 """
@@ -95,7 +95,7 @@ def find(version: str) -> tuple[str | None, str]:
         "print('%d.%d' % sys.version_info[:2] + t, '%d.%d.%d' % sys.version_info[:3], sys.executable)"
     )
     is_free_threaded = version.endswith("t")
-    given = os.environ.get("MINTAGE_TEST_FREE_THREADED", "") if is_free_threaded else ""
+    given = os.environ.get("MINTAGE_FREE_THREADED", "") if is_free_threaded else ""
     built = CACHE / "built" / ("free" if is_free_threaded else "gil") / "bin" / f"python{version}"
     for name in (given, str(built), sys.executable, f"python{version}", "python3"):
         # A program of that name may be a shim of a version manager without an interpreter.
@@ -104,7 +104,7 @@ def find(version: str) -> tuple[str | None, str]:
         if words[:1] == [version]:
             return words[2], f"{words[1]}, this machine's"
     if is_free_threaded:
-        return None, "not found: run tests/pythons/build.sh, or set MINTAGE_TEST_FREE_THREADED to the path of one"
+        return None, "not found: run tests/pythons/build.sh, or set MINTAGE_FREE_THREADED to the path of one"
     done = run(ROOT / "tests" / "pythons" / "unpack.sh", version)
     last = (done.stdout.splitlines() or [""])[-1]
     if done.returncode:

@@ -93,6 +93,4 @@ def missing(name: str) -> str | None:
 
 def must_run(name: str) -> bool:
     """Return True if tests fail without it, as in continuous integration."""
-    return name not in INSTALLERS and any(
-        os.environ.get(variable) for variable in ("CI", "MINTAGE_TEST_REQUIRE_SERVERS")
-    )
+    return name not in INSTALLERS and any(os.environ.get(variable) for variable in ("CI", "MINTAGE_REQUIRE_SERVERS"))

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Installs the servers and the tools that the tests run from the distribution's packages (Debian, Ubuntu). Does nothing
-# when they are there. Without root, or with MINTAGE_TEST_INSTALL_SERVERS=0, it says what is missing, and the tests skip.
+# when they are there. Without root, or with MINTAGE_INSTALL_SERVERS=0, it says what is missing, and the tests skip.
 # "install.sh clients": the languages whose Redis clients `make deep` runs, too; not Go, Node.js and Rust.
 set -eu
 
@@ -37,8 +37,8 @@ if [ "${1:-}" = clients ]; then
 fi
 
 [ -n "$missing" ] || exit 0
-if [ "${MINTAGE_TEST_INSTALL_SERVERS:-1}" = 0 ]; then
-    echo "Tests with real servers will be skipped, as MINTAGE_TEST_INSTALL_SERVERS is 0. Missing:$missing." >&2
+if [ "${MINTAGE_INSTALL_SERVERS:-1}" = 0 ]; then
+    echo "Tests with real servers will be skipped, as MINTAGE_INSTALL_SERVERS is 0. Missing:$missing." >&2
     exit 0
 fi
 if [ "$(id -u)" -ne 0 ] || ! command -v apt-get >/dev/null 2>&1; then
@@ -47,7 +47,7 @@ if [ "$(id -u)" -ne 0 ] || ! command -v apt-get >/dev/null 2>&1; then
 fi
 
 echo "apt-get installs, for the tests with real servers:$missing. No service of theirs is started or enabled; the tests" \
-    "start servers of their own, on loopback, and end them. To do without, interrupt this and set MINTAGE_TEST_INSTALL_SERVERS=0." >&2
+    "start servers of their own, on loopback, and end them. To do without, interrupt this and set MINTAGE_INSTALL_SERVERS=0." >&2
 
 # No service of the packages' own may start, now or with the machine: the tests start servers themselves.
 policy=/usr/sbin/policy-rc.d

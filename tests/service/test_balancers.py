@@ -163,7 +163,7 @@ def make(home: Path, name: str, toml: str = RIGHTS, **settings: object) -> Servi
 def started(balancer: Balancer) -> Iterator[None]:
     if any(program(needed) is None for needed in balancer.programs):
         reason = f"{balancer.name} is not installed: run tests/servers/install.sh as root"
-        (pytest.fail if any(map(os.environ.get, ("CI", "MINTAGE_TEST_REQUIRE_SERVERS"))) else pytest.skip)(reason)
+        (pytest.fail if any(map(os.environ.get, ("CI", "MINTAGE_REQUIRE_SERVERS"))) else pytest.skip)(reason)
     try:
         balancer.start()
         yield

@@ -261,7 +261,7 @@ def test_package_says_that_it_is_typed() -> None:
     assert {path.stem for path in (package / "_core").glob("*.pyi")} == {"__init__", *submodules}
 
 
-@pytest.mark.skipif("MINTAGE_TEST_DEBUG_BUILD" in os.environ, reason="a debug build is wanted")
+@pytest.mark.skipif("MINTAGE_DEBUG_BUILD" in os.environ, reason="a debug build is wanted")
 def test_tests_run_the_release_build() -> None:
     assert _core.build_profile == "release"
 

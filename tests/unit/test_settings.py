@@ -24,7 +24,7 @@ from mintage.cli import COMMANDS, main
 from mintage.errors import ConfigError
 from mintage.server.config.keys import RIGHTS, KeySettings, digest
 from mintage.server.config.settings import Settings
-from mintage.server.config.sources import flag, variable
+from mintage.server.config.sources import OTHER_VARIABLES, flag, variable
 from mintage.server.config.values import settings_of
 
 if TYPE_CHECKING:
@@ -191,12 +191,12 @@ def test_constructor_reads_only_its_arguments(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_other_variables_of_mintage_are_ignored(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("MINTAGE_HOME", "MINTAGE_TEST_SPARK_ROWS"):
+    for name in OTHER_VARIABLES:
         monkeypatch.setenv(name, "/somewhere")
     assert Settings.load([]) == Settings()
 
 
-def test_other_variables_are_the_registrys_or_of_tests() -> None:
+def test_list_of_other_variables_is_complete() -> None:
     files = [
         *(ROOT / "src").rglob("*.py"),
         *(path for path in (ROOT / "tests").rglob("*.py") if path != Path(__file__)),
@@ -206,9 +206,8 @@ def test_other_variables_are_the_registrys_or_of_tests() -> None:
     # Names in quotes, or set by a shell.
     said = r'(?:"|^export |^\t)(MINTAGE_[A-Z_]+)(?:"|=)'
     read = {name for path in files for name in re.findall(said, path.read_text(encoding="utf-8"), re.MULTILINE)}
-    others = {name for name in read if name == "MINTAGE_HOME" or name.startswith("MINTAGE_TEST_")}
-    assert "MINTAGE_TEST_SPARK_ROWS" in others
-    assert read - others <= {variable(name) for name in WORDS}
+    assert set(OTHER_VARIABLES) <= read
+    assert read - set(OTHER_VARIABLES) <= {variable(name) for name in WORDS}
 
 
 def test_kubernetes_service_called_mintage_does_no_harm(monkeypatch: pytest.MonkeyPatch) -> None:

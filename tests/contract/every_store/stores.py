@@ -25,7 +25,7 @@ BOUND_S = 60
 
 SERVERS = ["mariadb", "mysql", "postgresql", "redis", "redis_sentinel", "redis_cluster", "valkey", "etcd"]
 SERVERS += ["kubernetes", "http"]
-SERVERS += [name for name in os.environ.get("MINTAGE_TEST_MORE_STORES", "").split(",") if name]
+SERVERS += [name for name in os.environ.get("MINTAGE_MORE_STORES", "").split(",") if name]
 PAIRS = ["mariadb+redis", "sqlite+redis"]
 STORES = ["memory", "sqlite", *SERVERS, *PAIRS]
 

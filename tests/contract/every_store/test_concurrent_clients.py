@@ -19,7 +19,7 @@ from tests.contract.clients import NAMESPACE, NODES, POOL, crowd, overlaps
 from tests.contract.every_store.stores import new_pool
 
 ROOT = Path(__file__).parents[3]
-TURNS = int(os.environ.get("MINTAGE_TEST_CONTRACT_TURNS", "10"))
+TURNS = int(os.environ.get("MINTAGE_CONTRACT_TURNS", "10"))
 """The number of values that each client of a crowd gets; ``make deep`` has more."""
 
 

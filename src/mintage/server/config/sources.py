@@ -18,7 +18,20 @@ from mintage.server.config.values import Place, Setting, shown, shown_name, wron
 Found = dict[str, tuple[Any, Place]]
 """The values of a source, by setting, each with its place."""
 
-_OTHER_VARIABLES: Final = r"MINTAGE_HOME|MINTAGE_TEST_\w+"
+OTHER_VARIABLES: Final = (
+    "MINTAGE_HOME",
+    "MINTAGE_INSTALL_SERVERS",
+    "MINTAGE_REQUIRE_SERVERS",
+    "MINTAGE_CONTRACT_TURNS",
+    "MINTAGE_INTERRUPT_EVERY",
+    "MINTAGE_WHO_STORES",
+    "MINTAGE_PROVE_SECONDS",
+    "MINTAGE_MORE_STORES",
+    "MINTAGE_CLUSTERS",
+    "MINTAGE_DEBUG_BUILD",
+    "MINTAGE_FREE_THREADED",
+    "MINTAGE_SPARK_ROWS",
+)
 """Variables that are not settings: of the registry, and of the project's tests, which a developer may have exported."""
 _SERVICE_LINK: Final = r"MINTAGE_(?:\w+_)?(?:SERVICE_HOST|SERVICE_PORT(?:_\w+)?|PORT_[0-9]+_(?:TCP|UDP|SCTP)(?:_\w+)?)"
 
@@ -98,7 +111,7 @@ def read_environment(settings: Mapping[str, Setting]) -> Found:
             if value:
                 found[known[name]] = (value, Place(name, "="))
             continue
-        if not name.startswith("MINTAGE_") or re.fullmatch(_OTHER_VARIABLES, name) or _is_service_link(name, value):
+        if not name.startswith("MINTAGE_") or name in OTHER_VARIABLES or _is_service_link(name, value):
             continue
         if name in map(variable, settings):
             raise wrong(f"{written} belongs in the configuration file, as a table")
