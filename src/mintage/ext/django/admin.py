@@ -25,9 +25,6 @@ class MintedAtMixin:
     >>> from mintage.ext.django import ULIDField
     >>> class Order(models.Model):
     ...     id = ULIDField(primary_key=True)
-    ...
-    ...     class Meta:
-    ...         app_label = "shop"
     >>> from mintage.ext.django.admin import MintedAtMixin
     >>> class OrderAdmin(MintedAtMixin, admin.ModelAdmin):
     ...     list_display = ["id", "minted_at"]
@@ -53,9 +50,6 @@ class MintedFilter(admin.FieldListFilter):  # type: ignore[misc]
     >>> from mintage.ext.django import ULIDField
     >>> class Order(models.Model):
     ...     id = ULIDField(primary_key=True)
-    ...
-    ...     class Meta:
-    ...         app_label = "shop"
     >>> from mintage.ext.django.admin import MintedFilter
     >>> class OrderAdmin(admin.ModelAdmin):
     ...     list_filter = [("id", MintedFilter)]

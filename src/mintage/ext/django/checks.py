@@ -9,9 +9,6 @@ Each returns a list of warnings, so a test of your project can call it. The sett
 >>> from mintage.ext.django.checks import STORE, check_store
 >>> class Order(models.Model):
 ...     id = SnowflakeField(primary_key=True)
-...
-...     class Meta:
-...         app_label = "shop"
 >>> [each.id for each in check_store(None)]
 ['mintage.W001']
 >>> with override_settings(**{STORE: "postgresql://shop@db.example.com/shop"}):
@@ -81,9 +78,6 @@ def check_store(app_configs: Any, **kwargs: Any) -> list[Any]:
     >>> from mintage.ext.django.checks import check_store
     >>> class Order(models.Model):
     ...     id = SnowflakeField(primary_key=True)
-    ...
-    ...     class Meta:
-    ...         app_label = "shop"
     >>> [each.hint for each in check_store(None)]
     ['Set MINTAGE_STORE to a store that all of them reach, such as the URL of the database.']
     """
@@ -121,8 +115,7 @@ def check_default_key(app_configs: Any, **kwargs: Any) -> list[Any]:
     >>> from django.test import override_settings
     >>> from mintage.ext.django.checks import check_default_key
     >>> class Order(models.Model):  # of the app "shop", whose apps.py has the line
-    ...     class Meta:
-    ...         app_label = "shop"
+    ...     pass
     >>> with override_settings(DEFAULT_AUTO_FIELD="mintage.ext.django.SnowflakeAutoField"):
     ...     [each.id for each in check_default_key(None)]
     ['mintage.W002']
@@ -171,17 +164,11 @@ def check_generic_keys(app_configs: Any, **kwargs: Any) -> list[Any]:
     >>> from mintage.ext.django.checks import check_generic_keys
     >>> class Order(models.Model):
     ...     id = SnowflakeField(primary_key=True)
-    ...
-    ...     class Meta:
-    ...         app_label = "shop"
     >>> class Note(models.Model):
     ...     id = SnowflakeField(primary_key=True)
     ...     kind = models.ForeignKey("contenttypes.ContentType", models.CASCADE)
     ...     key = models.PositiveIntegerField()
     ...     about = GenericForeignKey("kind", "key")
-    ...
-    ...     class Meta:
-    ...         app_label = "shop"
     >>> [each.hint for each in check_generic_keys(None)]
     ['Use PositiveBigIntegerField for snowflakes, or CharField(max_length=100) for the text of any ID.']
     """
@@ -217,15 +204,9 @@ def check_generic_relations(app_configs: Any, **kwargs: Any) -> list[Any]:
     ...     kind = models.ForeignKey("contenttypes.ContentType", models.CASCADE)
     ...     key = models.CharField(max_length=100)
     ...     about = GenericForeignKey("kind", "key")
-    ...
-    ...     class Meta:
-    ...         app_label = "shop"
     >>> class Order(models.Model):
     ...     id = SnoField(primary_key=True)
     ...     notes = GenericRelation(Note, "key", "kind")
-    ...
-    ...     class Meta:
-    ...         app_label = "shop"
     >>> [each.hint for each in check_generic_relations(None)]
     ["Make shop.Note.key a SnoField, or write form='text' in the key's field."]
     """
@@ -260,9 +241,6 @@ def check_rest(app_configs: Any, **kwargs: Any) -> list[Any]:
     >>> from mintage.ext.django.checks import check_rest
     >>> class Order(models.Model):
     ...     id = SnowflakeField(primary_key=True)
-    ...
-    ...     class Meta:
-    ...         app_label = "shop"
     >>> with override_settings(INSTALLED_APPS=["rest_framework", "shop"]):
     ...     [each.hint for each in check_rest(None)]
     ['Add "mintage.ext.django" to INSTALLED_APPS.']
@@ -293,9 +271,6 @@ def check_serializers(app_configs: Any, **kwargs: Any) -> list[Any]:
     >>> from rest_framework import serializers
     >>> class Order(models.Model):
     ...     id = SnowflakeField(primary_key=True)
-    ...
-    ...     class Meta:
-    ...         app_label = "shop"
     >>> class Parcel(serializers.Serializer):
     ...     order = serializers.PrimaryKeyRelatedField(queryset=Order.objects.all())
     >>> [each.hint for each in check_serializers(None)]

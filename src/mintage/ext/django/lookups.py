@@ -37,9 +37,6 @@ class MintedAfter(GreaterThanOrEqual):  # type: ignore[misc]
     >>> from mintage.ext.django import SnowflakeField
     >>> class Order(models.Model):
     ...     id = SnowflakeField(primary_key=True)
-    ...
-    ...     class Meta:
-    ...         app_label = "shop"
     >>> may = datetime(2024, 5, 1, tzinfo=timezone.utc)
     >>> str(Order.objects.filter(id__minted_after=may).query).partition(" WHERE ")[2]
     '"shop_order"."id" >= 1235017845964800000'
@@ -64,9 +61,6 @@ class MintedBefore(LessThan):  # type: ignore[misc]
     >>> from mintage.ext.django import SnowflakeField
     >>> class Order(models.Model):
     ...     id = SnowflakeField(primary_key=True)
-    ...
-    ...     class Meta:
-    ...         app_label = "shop"
     >>> june = datetime(2024, 6, 1, tzinfo=timezone.utc)
     >>> str(Order.objects.filter(id__minted_before=june).query).partition(" WHERE ")[2]
     '"shop_order"."id" < 1246251869798400000'
@@ -91,9 +85,6 @@ class MintedBetween(Lookup):  # type: ignore[misc]
     >>> from mintage.ext.django import SnowflakeField
     >>> class Order(models.Model):
     ...     id = SnowflakeField(primary_key=True)
-    ...
-    ...     class Meta:
-    ...         app_label = "shop"
     >>> may, june = datetime(2024, 5, 1, tzinfo=timezone.utc), datetime(2024, 6, 1, tzinfo=timezone.utc)
     >>> str(Order.objects.filter(id__minted_between=(may, june)).query).partition(" WHERE ")[2]
     '("shop_order"."id" >= 1235017845964800000 AND "shop_order"."id" < 1246251869798400000)'
@@ -123,9 +114,6 @@ class HasText(Exact):  # type: ignore[misc]
     >>> from mintage.ext.django import SnowflakeField
     >>> class Order(models.Model):
     ...     id = SnowflakeField(primary_key=True)
-    ...
-    ...     class Meta:
-    ...         app_label = "shop"
     >>> str(Order.objects.filter(id__icontains="454947766275222906").query).partition(" WHERE ")[2]
     '"shop_order"."id" = 454947766275222906'
     """

@@ -151,9 +151,6 @@ class PrimaryKeyRelatedField(_Related, serializers.PrimaryKeyRelatedField):  # t
     >>> from mintage.ext.django import SnowflakeField
     >>> class Order(models.Model):
     ...     id = SnowflakeField(primary_key=True)
-    ...
-    ...     class Meta:
-    ...         app_label = "shop"
     >>> from mintage.ext.django.rest import PrimaryKeyRelatedField
     >>> from rest_framework import serializers
     >>> class Parcel(serializers.Serializer):
@@ -197,9 +194,6 @@ class SlugRelatedField(_Related, serializers.SlugRelatedField):  # type: ignore[
     >>> class Order(models.Model):
     ...     id = SnowflakeField(primary_key=True)
     ...     public_id = ULIDField(default=ulid.new, unique=True)
-    ...
-    ...     class Meta:
-    ...         app_label = "shop"
     >>> from mintage.ext.django.rest import SlugRelatedField
     >>> from rest_framework import serializers
     >>> class Parcel(serializers.Serializer):
@@ -286,9 +280,6 @@ def register() -> None:
     >>> from mintage.ext.django import SnowflakeField
     >>> class Order(models.Model):
     ...     id = SnowflakeField(primary_key=True)
-    ...
-    ...     class Meta:
-    ...         app_label = "shop"
     >>> from mintage.ext.django.rest import register
     >>> from rest_framework import serializers
     >>> register()
