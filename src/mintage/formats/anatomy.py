@@ -11,9 +11,12 @@ Readings below :data:`FLOOR` are dropped. The likelihood orders the readings of 
 
 from __future__ import annotations
 
+import builtins
+from collections.abc import Iterator
 from contextlib import suppress
+from datetime import datetime
 from time import time_ns
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from mintage._core import typeid
 from mintage.errors import ArgumentError, ParseError
@@ -21,11 +24,6 @@ from mintage.formats import catalogue, times
 from mintage.formats.catalogue import Format
 from mintage.formats.kinds import KINDS
 from mintage.formats.values import MAX_SHOWN_BITS, integer_of, lost_digits
-
-if TYPE_CHECKING:
-    import builtins
-    from collections.abc import Iterator
-    from datetime import datetime
 
 __all__ = ["Anatomy", "Field", "dissect", "inspect"]
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import datetime
 from functools import cache
 from itertools import product
 from math import gcd
-from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias
+from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 from mintage.errors import ArgumentError, ConfigError, FieldError
 from mintage.formats.catalogue import LAYOUTS, MINTED, Format
@@ -14,9 +15,6 @@ from mintage.formats.kinds import KINDS, Kind, snowflakes
 from mintage.formats.times import MS
 from mintage.formats.values import type_name
 from mintage.snowflake import Layout
-
-if TYPE_CHECKING:
-    from datetime import datetime
 
 SchemeName: TypeAlias = "str | Layout"
 """The IDs of a column: the name of a scheme (``"ulid"``), a format (``"uuid v6"``) or a layout (``"twitter"``), or

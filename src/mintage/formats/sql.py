@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
+from datetime import datetime
+from typing import Final, Literal, NamedTuple, TypeAlias
 
 from mintage.errors import ArgumentError, ConfigError, FieldError
 from mintage.formats.bits import BitRange, SchemeName, bounds, field_bits, layout_of, node_bits, numbers, time_bits
+from mintage.formats.kinds import Kind
 from mintage.formats.values import type_name
-
-if TYPE_CHECKING:
-    from datetime import datetime
-
-    from mintage.formats.kinds import Kind
 
 Dialect: TypeAlias = Literal["postgresql", "mysql", "mariadb", "sqlite", "duckdb", "spark"]
 

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from django.contrib import admin
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from mintage.ext.django.fields import end_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 __all__ = ["MintedAtMixin", "MintedFilter"]
 

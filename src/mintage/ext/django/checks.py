@@ -20,10 +20,11 @@ from __future__ import annotations
 
 import inspect
 import os
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from django.apps import AppConfig, apps
 from django.conf import settings
@@ -32,9 +33,6 @@ from django.db import models
 from django.utils.module_loading import import_string
 
 from mintage.ext.django.fields import IDField, Minted, Minter, SnowflakeAutoField, end_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
 
 __all__ = [
     "STORE",

@@ -9,9 +9,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import datetime
 from functools import cache
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from django.core import checks
 from django.core.exceptions import ValidationError
@@ -26,10 +28,6 @@ from mintage.formats.annotations import TypeIDs
 from mintage.formats.catalogue import write_layout
 from mintage.formats.kinds import KINDS, Kind, layout_of, snowflakes
 from mintage.formats.storage import Column, StorageForm, column_of, reader_of, storage_form, storage_forms, writer_of
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from datetime import datetime
 
 __all__ = ["FIELDS", "IDField", "Minter", "SnowflakeAutoField", "SnowflakeField", "TypeIDField", "TypeIDMinter"]
 

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from django.core.exceptions import EmptyResultSet
 from django.db.models.lookups import Exact, GreaterThanOrEqual, LessThan, Lookup
 
 from mintage.errors import ArgumentError, MintError
+from mintage.formats.kinds import Kind
 from mintage.formats.values import type_name
-
-if TYPE_CHECKING:
-    from mintage.formats.kinds import Kind
 
 __all__ = ["MintedAfter", "MintedBefore", "MintedBetween", "of_kind"]
 

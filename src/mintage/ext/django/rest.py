@@ -16,8 +16,9 @@ True
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from mintage.installation import missing
 
@@ -32,9 +33,6 @@ from mintage.errors import MintError
 from mintage.ext.django.fields import FIELDS, Minted, SnowflakeAutoField, TypeIDField, end_of
 from mintage.formats.annotations import NAMED, kind_of, read_text
 from mintage.formats.kinds import Kind
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 __all__ = [
     "SERIALIZER_FIELDS",

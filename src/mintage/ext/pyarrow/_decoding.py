@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from mintage.errors import ArgumentError, ConfigError, FieldError, MintError, ParseError
+from mintage.ext.columns import Scheme
 from mintage.ext.pyarrow._filling import SIGNED, TEXT_MAX, is_array
 from mintage.formats.bits import (
     BitRange,
@@ -21,14 +23,9 @@ from mintage.formats.bits import (
     of_length,
     time_bits,
 )
+from mintage.formats.catalogue import Format
+from mintage.formats.kinds import Kind
 from mintage.formats.values import type_name
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from mintage.ext.columns import Scheme
-    from mintage.formats.catalogue import Format
-    from mintage.formats.kinds import Kind
 
 WINDOW = 256
 """The number of rows that are parsed again if one of them is bad."""
