@@ -113,6 +113,5 @@ class Str(Annotation):
         return f"snowflake.Str({self._layout!r})"
 
 
-# No Python function around the method: this call is the hot path.
 _default = Generator()
 new = as_function(_default.new, __name__)
