@@ -171,14 +171,14 @@ def inspect(value: object, *, now_ns: int | None = None) -> list[Anatomy]:
     now_ns = time_ns() if now_ns is None else now_ns
     for known in (catalogue.FORMATS, catalogue.AMBIGUOUS_FORMATS):
         judged = [(_judge(*reading, now_ns), reading) for reading in _readings(known, value)]
-        found = [_dissect(fmt, number, verdict) for verdict, (fmt, number, _) in judged if verdict[0] >= FLOOR]
+        found = [dissect(fmt, number, *verdict) for verdict, (fmt, number, _) in judged if verdict[0] >= FLOOR]
         if found:
             return sorted(found, key=lambda anatomy: -anatomy.likelihood)
     lost = lost_digits(value) if isinstance(value, str) else ""
     raise ParseError(f"{_shortened(value)} is not an ID of any known scheme{lost}", code="parse.unknown")
 
 
-def dissect(fmt: Format, number: int) -> Anatomy:
+def dissect(fmt: Format, number: int, likelihood: float = 1.0, why: str = "Its format is known.") -> Anatomy:
     """Return the fields of an ID of a known format, such as a new one; ``number`` must fit the format.
 
     >>> from mintage import sno
@@ -187,7 +187,18 @@ def dissect(fmt: Format, number: int) -> Anatomy:
     >>> [field.value for field in anatomy.fields if field.name == "meta"]
     [7]
     """
-    return _dissect(fmt, number, (1.0, "Its format is known."))
+    when_ns = fmt.time_ns(number)
+    return Anatomy(
+        scheme=fmt.scheme,
+        layout=fmt.layout,
+        text=fmt.write(number),
+        bytes=number.to_bytes(fmt.bits // 8, "big"),
+        int=number,
+        time=None if when_ns is None else times.utc(when_ns),
+        fields=tuple(Field(*each) for each in fmt.fields(number)),
+        likelihood=likelihood,
+        why=why,
+    )
 
 
 def _judge(fmt: Format, number: int, spelling: str, now_ns: int) -> tuple[float, str]:
@@ -200,21 +211,6 @@ def _judge(fmt: Format, number: int, spelling: str, now_ns: int) -> tuple[float,
     checked = [part.name for part in fmt.parts if part.is_checked and part.name != "unused"]
     structure = f"; {' and '.join(checked)} {'fit' if len(checked) > 1 else 'fits'}" if checked else ""
     return likelihood, f"{spelling_text[0].upper()}{spelling_text[1:]}{structure}; {time_text}."
-
-
-def _dissect(fmt: Format, number: int, verdict: tuple[float, str]) -> Anatomy:
-    when_ns = fmt.time_ns(number)
-    return Anatomy(
-        scheme=fmt.scheme,
-        layout=fmt.layout,
-        text=fmt.write(number),
-        bytes=number.to_bytes(fmt.bits // 8, "big"),
-        int=number,
-        time=None if when_ns is None else times.utc(when_ns),
-        fields=tuple(Field(*each) for each in fmt.fields(number)),
-        likelihood=verdict[0],
-        why=verdict[1],
-    )
 
 
 def _kind_of_time(epoch_ns: int | None, when_ns: int | None, now_ns: int) -> str:
