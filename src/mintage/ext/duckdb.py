@@ -19,7 +19,7 @@ from typing import Any, Literal
 
 from mintage.errors import ArgumentError, FieldError
 from mintage.ext._columns import check_name, refused
-from mintage.ext.columns import Scheme
+from mintage.formats.bits import Scheme
 from mintage.formats.sql import sql_minted_between, sql_node, sql_time
 from mintage.installation import missing
 

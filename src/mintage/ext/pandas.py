@@ -17,8 +17,7 @@ from typing import Any, Final, Literal
 
 from mintage.errors import ArgumentError, ConfigError
 from mintage.ext._columns import check_name, refused
-from mintage.ext.columns import Scheme
-from mintage.formats.bits import bounds, node_sum, time_sum
+from mintage.formats.bits import Scheme, bounds, node_sum, time_sum
 from mintage.formats.values import type_name
 from mintage.installation import missing
 

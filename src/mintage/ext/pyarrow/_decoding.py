@@ -11,10 +11,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from mintage.errors import ArgumentError, ConfigError, FieldError, MintError, ParseError
-from mintage.ext.columns import Scheme
 from mintage.ext.pyarrow._filling import SIGNED, TEXT_MAX, is_array
 from mintage.formats.bits import (
     BitRange,
+    Scheme,
     field_bits,
     fixed_bits,
     kind_of_column,

@@ -8,8 +8,7 @@ from typing import Any, Literal
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from mintage.ext.columns import Scheme
-from mintage.formats.bits import TimeBits, bounds, layout_of, node_bits, numbers, time_bits
+from mintage.formats.bits import Scheme, TimeBits, bounds, layout_of, node_bits, numbers, time_bits
 
 
 def _added(layout: Scheme, column: str, which: Literal["time", "node"]) -> tuple[Any, TimeBits]:
