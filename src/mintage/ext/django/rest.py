@@ -125,11 +125,8 @@ class _Related:
 
     def _field(self) -> IDField | None:
         queryset = self.get_queryset()  # type: ignore[attr-defined]
-        kind = None if queryset is None else _kind_of(queryset.model, self._path())
+        kind = None if queryset is None else _kind_of(queryset.model, getattr(self, "slug_field", "pk"))
         return None if kind is None else IDField(kind)
-
-    def _path(self) -> str:
-        raise NotImplementedError
 
     def to_internal_value(self, data: Any) -> Any:
         """Return the object of an ID.
@@ -156,9 +153,6 @@ class PrimaryKeyRelatedField(_Related, serializers.PrimaryKeyRelatedField):  # t
     >>> Parcel({"order": Order(id=454947766275222906)}).data
     {'order': '454947766275222906'}
     """
-
-    def _path(self) -> str:
-        return "pk"
 
     def _field(self) -> IDField | None:
         return None if self.pk_field is not None else super()._field()
@@ -200,12 +194,9 @@ class SlugRelatedField(_Related, serializers.SlugRelatedField):  # type: ignore[
     {'order': '01ARZ3NDEKTSV4RRFFQ69G5FAV'}
     """
 
-    def _path(self) -> str:
-        return str(self.slug_field)
-
     def to_representation(self, obj: Any) -> Any:
         """Return the text of the ID."""
-        found, kind = super().to_representation(obj), _kind_of(type(obj), self._path())
+        found, kind = super().to_representation(obj), _kind_of(type(obj), self.slug_field)
         return found if kind is None or found is None else str(found)
 
 
