@@ -45,7 +45,7 @@ nitpick_ignore_regex = [
     # Names of PyMongo.
     (r"py:.*", r"Type(Codec|Encoder|Decoder|Registry)"),
     # Names of column engines, and the aliases of mintage.ext.columns, which its page explains.
-    (r"py:.*", r"(pyarrow|pa|pandas|pd|polars|pl|_?duckdb|pyspark)\..*|DataFrame|Scheme|SchemeName|Dialect"),
+    (r"py:.*", r"(pyarrow|pa|pandas|pd|polars|pl|_?duckdb|pyspark)\..*|DataFrame|Scheme|Dialect"),
 ]
 
 myst_enable_extensions = ["colon_fence", "deflist"]

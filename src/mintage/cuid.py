@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Fields", "Generator", "max_at", "min_at", "new", "parse"]
 
-# No Python function around the method: this call is the hot path.
 new = as_function(Generator().new, __name__)
 
 _DIGITS = frozenset("0123456789abcdefghijklmnopqrstuvwxyz")

@@ -16,5 +16,4 @@ from mintage._core.cuid2 import Generator
 
 __all__ = ["Generator", "new"]
 
-# No Python function around the method: this call is the hot path.
 new = as_function(Generator().new, __name__)

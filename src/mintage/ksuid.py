@@ -17,7 +17,6 @@ from mintage._core.ksuid import ID, Array, Generator, max_at, min_at
 
 __all__ = ["ID", "Array", "Generator", "max_at", "min_at", "new", "sequence"]
 
-# No Python function around the method: this call is the hot path.
 new = as_function(Generator().new, __name__)
 
 

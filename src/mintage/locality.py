@@ -26,7 +26,6 @@ __all__ = [
     "use_variable_ids",
 ]
 
-# No Python function around the method: this call is the hot path.
 _default = Generator()
 new = as_function(_default.new, __name__)
 

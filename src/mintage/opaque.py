@@ -13,7 +13,8 @@ sqids and hashids do something else: they write a number in a shuffled alphabet,
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, TypeVar, final
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeVar, final
 
 from mintage._core import views
 from mintage.errors import ArgumentError, ConfigError, FieldError, ParseError
@@ -21,9 +22,6 @@ from mintage.formats.cast import cast
 from mintage.formats.values import integer_of, raw, type_name
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from typing import NoReturn
-
     from typing_extensions import Buffer
 
 __all__ = ["Opaque"]

@@ -17,5 +17,4 @@ from mintage._core.sandflake import ID, Array, Generator, max_at, min_at
 
 __all__ = ["ID", "Array", "Generator", "max_at", "min_at", "new"]
 
-# No Python function around the method: this call is the hot path.
 new = as_function(Generator().new, __name__)

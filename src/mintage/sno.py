@@ -49,7 +49,6 @@ __all__ = [
     "parse_into",
 ]
 
-# No Python function around the method: this call is the hot path.
 _default = Generator()
 new = as_function(_default.new, __name__)
 

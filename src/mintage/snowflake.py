@@ -61,9 +61,7 @@ __all__ = [
 
 # Type checkers read this as true. To import the one of typing would take longer than to import all of mintage.
 TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Self
-else:
+if not TYPE_CHECKING:
 
     def __getattr__(name: str) -> object:
         """Raise an error that says who reads a snowflake, as other formats have an ``ID`` or a ``parse`` here."""
@@ -106,13 +104,9 @@ class Str(Annotation):
     def __hash__(self) -> int:
         return hash((Str, self._layout))
 
-    def __reduce__(self) -> tuple[type[Self], tuple[Layout]]:
-        return type(self), (self._layout,)
-
     def __repr__(self) -> str:
         return f"snowflake.Str({self._layout!r})"
 
 
-# No Python function around the method: this call is the hot path.
 _default = Generator()
 new = as_function(_default.new, __name__)

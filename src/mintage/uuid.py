@@ -91,7 +91,6 @@ __all__ += [
 NIL = ID.NIL.as_uuid()
 MAX = ID.MAX.as_uuid()
 
-# No Python function around the method: this call is the hot path.
 new = as_function(Generator().new, __name__)
 _v1, _v4, _v6 = Generator(version=1), Generator(version=4), Generator(version=6)
 

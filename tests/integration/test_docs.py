@@ -150,7 +150,7 @@ settings.configure(
 django.setup()
 module = importlib.import_module(sys.argv[1])
 runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS)
-for snippet in doctest.DocTestFinder().find(module, module.__name__):
+for snippet in doctest.DocTestFinder().find(module, module.__name__, extraglobs={"__name__": "shop.models"}):
     runner.run(snippet)
     apps.all_models["shop"].clear()  # the next one declares its own
     apps.clear_cache()
@@ -169,7 +169,7 @@ class ShopConfig(AppConfig):
 def in_a_project(name: str, directory: Path) -> None:
     """Run the snippets of a module in a process of its own: Django is configured once a process.
 
-    The project has the app ``shop``, as ``startapp`` writes it.
+    The project has the app ``shop``, as ``startapp`` writes it, and the snippets are in its ``models.py``.
     """
     (directory / "shop").mkdir()
     (directory / "shop" / "__init__.py").touch()

@@ -151,7 +151,8 @@ mod _core {
     }
 
     /// Return a generator's bound method ``new`` as a function of the module of this name. It has a module and a qualified
-    /// name, so that it can be pickled, and written into a migration.
+    /// name, so that it can be pickled, and written into a migration. A function in Python around the method would slow
+    /// down the hot path.
     ///
     /// :raises TypeError: ``method`` is not the method of a generator.
     #[pyfunction]

@@ -1,13 +1,10 @@
 from datetime import datetime
-from typing import final, type_check_only
+from typing import final
 
 from typing_extensions import Unpack
 
-from . import _IDArray, _Instant, _NodeGenerator, _TimedID
-
-@type_check_only
-class _Fields(_Instant, total=False):
-    payload: str | int
+from . import _IDArray, _NodeGenerator, _TimedID
+from .ksuid import _Fields
 
 @final
 class ID(_TimedID[ID]):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Final
 from uuid import UUID
 
 from mintage.formats.storage import CLASSES, WRITERS, StorageForm, readers
@@ -12,9 +13,6 @@ try:
     import asyncpg  # noqa: F401
 except ModuleNotFoundError as error:
     raise missing(error, "asyncpg") from None
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
 
 __all__ = ["register"]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from mintage.formats.annotations import find_kind, kind_of, read_object
 from mintage.installation import missing
@@ -19,10 +19,6 @@ C = TypeVar("C", bound=BaseConverter)
 
 def _is_known(of: object) -> bool:
     return find_kind(of) is not None
-
-
-def _read(value: Any, of: Any) -> Any:
-    return read_object(kind_of(of), value)
 
 
 def register(converter: C) -> C:
@@ -44,6 +40,6 @@ def register(converter: C) -> C:
     :param converter: one of cattrs, preconfigured or not.
     :returns: the same converter.
     """
-    converter.register_structure_hook_func(_is_known, _read)
+    converter.register_structure_hook_func(_is_known, lambda value, of: read_object(kind_of(of), value))
     converter.register_unstructure_hook_func(_is_known, str)
     return converter

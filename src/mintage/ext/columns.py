@@ -7,8 +7,7 @@
 'to_timestamp((("id" >> 22) + 1420070400000) / 1000.0)'
 """
 
-from mintage.formats.bits import SchemeName as Scheme
-from mintage.formats.bits import bounds
+from mintage.formats.bits import Scheme, bounds
 from mintage.formats.sql import DIALECTS, sql_field, sql_minted_between, sql_node, sql_time
 
 __all__ = ["DIALECTS", "Scheme", "bounds", "sql_field", "sql_minted_between", "sql_node", "sql_time"]

@@ -13,10 +13,13 @@ DuckDB's own, so they also work on tables and files.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import Callable
+from datetime import datetime
+from typing import Any, Literal
 
 from mintage.errors import ArgumentError, FieldError
 from mintage.ext._columns import check_name, refused
+from mintage.formats.bits import Scheme
 from mintage.formats.sql import sql_minted_between, sql_node, sql_time
 from mintage.installation import missing
 
@@ -26,12 +29,6 @@ try:
     from mintage.ext import pyarrow as arrow
 except ModuleNotFoundError as error:
     raise missing(error, "duckdb") from None
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from datetime import datetime
-
-    from mintage.ext.columns import Scheme
 
 __all__ = ["field_of", "minted_between", "node_expr", "node_of", "parse", "text", "time_expr", "time_of", "with_id"]
 

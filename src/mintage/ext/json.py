@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 from mintage.formats.annotations import find_kind
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 __all__ = ["default"]
 

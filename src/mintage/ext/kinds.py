@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from mintage.formats.annotations import TextID, TypeID, kind_of, read_text
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 __all__ = ["TextID", "TypeID", "json_reader", "reader"]
 

@@ -22,7 +22,8 @@ The JSON Schema of IDs, and IDs that are text:
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+from collections.abc import Callable
+from typing import Annotated, Any, ClassVar
 
 from mintage import snowflake
 from mintage.formats.annotations import find_kind, read_object
@@ -33,9 +34,6 @@ try:
     from msgspec import Meta
 except ModuleNotFoundError as error:
     raise missing(error, "msgspec") from None
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 __all__ = ["CUID", "CUID2", "NanoID", "Snowflake", "dec_hook", "enc_hook", "schema_hook"]
 

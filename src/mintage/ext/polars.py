@@ -12,11 +12,13 @@ The functions read each ID of a ``Series``. The expressions are Polars' own, so 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, Literal
+from collections.abc import Callable
+from datetime import datetime
+from typing import Any, Final, Literal
 
 from mintage.errors import ArgumentError
 from mintage.ext._columns import check_name, refused
-from mintage.formats.bits import bounds, node_sum, time_sum
+from mintage.formats.bits import Scheme, bounds, node_sum, time_sum
 from mintage.formats.values import type_name
 from mintage.installation import missing
 
@@ -26,12 +28,6 @@ try:
     from mintage.ext import pyarrow as arrow
 except ModuleNotFoundError as error:
     raise missing(error, "polars") from None
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from datetime import datetime
-
-    from mintage.ext.columns import Scheme
 
 __all__ = ["field_of", "minted_between", "node_expr", "node_of", "parse", "text", "time_expr", "time_of", "with_id"]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from mintage.formats.storage import WRITERS, StorageForm, chosen, readers
@@ -16,8 +17,6 @@ except ModuleNotFoundError as error:
     raise missing(error, "psycopg") from None
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-
     from psycopg.abc import AdaptContext
 
 __all__ = ["register"]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable, Mapping
+from typing import Any, Final
 from uuid import UUID
 
 from mintage.formats.storage import WRITERS, StorageForm, chosen, readers, refuse
@@ -13,9 +14,6 @@ try:
     from psycopg2 import extensions
 except ModuleNotFoundError as error:
     raise missing(error, "psycopg2") from None
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
 
 __all__ = ["register"]
 

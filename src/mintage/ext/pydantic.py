@@ -36,8 +36,9 @@ The ``type`` of an error is mintage's code, such as ``parse.length``, and its me
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from mintage import sno
 from mintage.errors import MintError
@@ -49,9 +50,6 @@ try:
     from pydantic_core import PydanticCustomError, SchemaSerializer, core_schema
 except ModuleNotFoundError as error:
     raise missing(error, "pydantic") from None
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 __all__ = ["CUID", "CUID2", "NanoID", "NullForZero", "Snowflake", "Str", "TextID", "TypeID"]
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Mapping
+from typing import Any
 from uuid import UUID
 
 from mintage import objectid
@@ -15,9 +16,6 @@ try:
     from bson.objectid import ObjectId
 except ModuleNotFoundError as error:
     raise missing(error, "pymongo") from None
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
 
 __all__ = ["type_registry"]
 

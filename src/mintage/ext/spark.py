@@ -8,9 +8,10 @@ minted the IDs, each run would mint others. So the driver reserves integers, and
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
+from collections.abc import Iterable, Iterator
+from typing import Any, Final, Literal, NamedTuple
 
-from mintage import Sequence
+from mintage import Sequence, Store
 from mintage.errors import ArgumentError, ConfigError, FieldError
 from mintage.formats.values import type_name
 from mintage.installation import missing
@@ -23,11 +24,6 @@ try:
     from pyspark.sql.pandas.functions import arrow_udf
 except ModuleNotFoundError as error:
     raise missing(error, "spark") from None
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from mintage.store import Store
 
 __all__ = ["Numbered", "with_ids", "with_keyed_ids"]
 

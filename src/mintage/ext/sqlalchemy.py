@@ -29,8 +29,10 @@ ULIDType(form='text')
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from datetime import datetime
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
+from typing import Any, Final, Literal, TypeVar
 from uuid import UUID
 
 from mintage import ksuid, ksuid_ms, locality, objectid, sandflake, sno, snowflake, typeid, ulid, uuid, xid
@@ -46,17 +48,10 @@ from mintage.formats.values import integer_of, type_name
 from mintage.installation import missing
 
 try:
-    from sqlalchemy import Column, Engine, and_, event, types
+    from sqlalchemy import Column, ColumnElement, Dialect, Engine, and_, event, types
     from sqlalchemy.ext.compiler import compiles
 except ModuleNotFoundError as error:
     raise missing(error, "sqlalchemy") from None
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from datetime import datetime
-
-    from sqlalchemy import ColumnElement, Dialect
-    from sqlalchemy.types import TypeEngine
 
 __all__ = [
     "ANNOTATIONS",
@@ -246,7 +241,7 @@ class IDType(types.TypeDecorator[T]):
         message = f"{self!r} takes {type_name(wanted)}, not {type_name(type(value))}{hint}"
         raise ArgumentError(message, code="argument.type")
 
-    def load_dialect_impl(self, dialect: Dialect) -> TypeEngine[Any]:
+    def load_dialect_impl(self, dialect: Dialect) -> types.TypeEngine[Any]:
         """Return the type of the database's column."""
         return _type_of(storage.column_of(self.kind, self.form, dialect.name), dialect.name)
 
@@ -267,7 +262,7 @@ def _literal(value: object, dialect: str) -> str:
             return f"'{value}'"
 
 
-def _type_of(column: storage.Column, dialect: str) -> TypeEngine[Any]:
+def _type_of(column: storage.Column, dialect: str) -> types.TypeEngine[Any]:
     """Return SQLAlchemy's type of a column."""
     size: Any = column.size
     match column.type:
@@ -293,7 +288,7 @@ def _type_of(column: storage.Column, dialect: str) -> TypeEngine[Any]:
             return _text_type(size, dialect, varies=text == "varchar")
 
 
-def _text_type(length: int, dialect: str, *, varies: bool) -> TypeEngine[str]:
+def _text_type(length: int, dialect: str, *, varies: bool) -> types.TypeEngine[str]:
     """Return a type of text that the database compares by its bytes, and not in the order of a language."""
     if dialect in _MYSQL:
         from sqlalchemy.dialects import mysql

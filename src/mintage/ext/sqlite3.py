@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import sqlite3
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping
+from types import ModuleType
+from typing import Any
 
 from mintage.formats.storage import CLASSES, StorageForm, chosen, reader_of, refuse, writer_of
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from types import ModuleType
 
 __all__ = ["register"]
 

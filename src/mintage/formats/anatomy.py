@@ -11,9 +11,12 @@ Readings below :data:`FLOOR` are dropped. The likelihood orders the readings of 
 
 from __future__ import annotations
 
+import builtins
+from collections.abc import Iterator
 from contextlib import suppress
+from datetime import datetime
 from time import time_ns
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from mintage._core import typeid
 from mintage.errors import ArgumentError, ParseError
@@ -21,11 +24,6 @@ from mintage.formats import catalogue, times
 from mintage.formats.catalogue import Format
 from mintage.formats.kinds import KINDS
 from mintage.formats.values import MAX_SHOWN_BITS, integer_of, lost_digits
-
-if TYPE_CHECKING:
-    import builtins
-    from collections.abc import Iterator
-    from datetime import datetime
 
 __all__ = ["Anatomy", "Field", "dissect", "inspect"]
 
@@ -171,16 +169,16 @@ def inspect(value: object, *, now_ns: int | None = None) -> list[Anatomy]:
     :raises ArgumentError: ``argument.type``: it has none of these types.
     """
     now_ns = time_ns() if now_ns is None else now_ns
-    for table in _TABLES:
-        judged = [(_judge(*reading, now_ns), reading) for reading in _readings(table, value)]
-        found = [_dissect(fmt, number, verdict) for verdict, (fmt, number, _) in judged if verdict[0] >= FLOOR]
+    for known in (catalogue.FORMATS, catalogue.AMBIGUOUS_FORMATS):
+        judged = [(_judge(*reading, now_ns), reading) for reading in _readings(known, value)]
+        found = [dissect(fmt, number, *verdict) for verdict, (fmt, number, _) in judged if verdict[0] >= FLOOR]
         if found:
             return sorted(found, key=lambda anatomy: -anatomy.likelihood)
     lost = lost_digits(value) if isinstance(value, str) else ""
     raise ParseError(f"{_shortened(value)} is not an ID of any known scheme{lost}", code="parse.unknown")
 
 
-def dissect(fmt: Format, number: int) -> Anatomy:
+def dissect(fmt: Format, number: int, likelihood: float = 1.0, why: str = "Its format is known.") -> Anatomy:
     """Return the fields of an ID of a known format, such as a new one; ``number`` must fit the format.
 
     >>> from mintage import sno
@@ -189,7 +187,18 @@ def dissect(fmt: Format, number: int) -> Anatomy:
     >>> [field.value for field in anatomy.fields if field.name == "meta"]
     [7]
     """
-    return _dissect(fmt, number, (1.0, "Its format is known."))
+    when_ns = fmt.time_ns(number)
+    return Anatomy(
+        scheme=fmt.scheme,
+        layout=fmt.layout,
+        text=fmt.write(number),
+        bytes=number.to_bytes(fmt.bits // 8, "big"),
+        int=number,
+        time=None if when_ns is None else times.utc(when_ns),
+        fields=tuple(Field(*each) for each in fmt.fields(number)),
+        likelihood=likelihood,
+        why=why,
+    )
 
 
 def _judge(fmt: Format, number: int, spelling: str, now_ns: int) -> tuple[float, str]:
@@ -202,21 +211,6 @@ def _judge(fmt: Format, number: int, spelling: str, now_ns: int) -> tuple[float,
     checked = [part.name for part in fmt.parts if part.is_checked and part.name != "unused"]
     structure = f"; {' and '.join(checked)} {'fit' if len(checked) > 1 else 'fits'}" if checked else ""
     return likelihood, f"{spelling_text[0].upper()}{spelling_text[1:]}{structure}; {time_text}."
-
-
-def _dissect(fmt: Format, number: int, verdict: tuple[float, str]) -> Anatomy:
-    when_ns = fmt.time_ns(number)
-    return Anatomy(
-        scheme=fmt.scheme,
-        layout=fmt.layout,
-        text=fmt.write(number),
-        bytes=number.to_bytes(fmt.bits // 8, "big"),
-        int=number,
-        time=None if when_ns is None else times.utc(when_ns),
-        fields=tuple(Field(*each) for each in fmt.fields(number)),
-        likelihood=verdict[0],
-        why=verdict[1],
-    )
 
 
 def _kind_of_time(epoch_ns: int | None, when_ns: int | None, now_ns: int) -> str:
@@ -234,44 +228,27 @@ def _kind_of_time(epoch_ns: int | None, when_ns: int | None, now_ns: int) -> str
 # --- from a value to its readings ---------------------------------------------------------------------------------
 
 
-class _Table:
-    """Formats by type and size of a value, so that only the possible ones are tried."""
+_LONGEST: Final = typeid.pattern(None)[2]
+"""More characters than a text of any format has."""
 
-    def __init__(self, known: tuple[Format, ...]) -> None:
-        self.texts: dict[int, list[Format]] = {}
-        self.bytes: dict[int, list[Format]] = {}
-        self.integers: dict[int, list[Format]] = {}
-        for fmt in known:
-            for length in fmt.lengths:
-                self.texts.setdefault(length, []).append(fmt)
-            if fmt.raw:
-                self.bytes.setdefault(fmt.bits // 8, []).append(fmt)
-            if fmt.integer:
-                self.integers.setdefault(fmt.bits, []).append(fmt)
-        self.widths = sorted(self.integers)
-
-
-_TABLES: Final = (_Table(catalogue.FORMATS), _Table(catalogue.AMBIGUOUS_FORMATS))
-_UUID: Final = KINDS["uuid"].format.lengths[0]
-_LONGEST: Final = max(typeid.pattern(None)[2], *(length for table in _TABLES for length in table.texts))
-
+_Formats = tuple[Format, ...]
 _Reading = tuple[Format, int, str]
 
 
-def _readings(table: _Table, value: object) -> Iterator[_Reading]:
+def _readings(known: _Formats, value: object) -> Iterator[_Reading]:
     if isinstance(value, str):
-        return _of_text(table, value)
+        return _of_text(known, value)
     if isinstance(value, (bytes, bytearray, memoryview)):
-        return _of_bytes(table, value)
+        return _of_bytes(known, value)
     if (scheme := _scheme_of(value)) is not None:
-        return _of_object(table, scheme, value)
+        return _of_object(known, scheme, value)
     number = integer_of(value)
     if number is not None:
-        return _of_integer(table, number)
+        return _of_integer(known, number)
     from uuid import UUID  # here, because the import takes milliseconds
 
     if isinstance(value, UUID):
-        return _of_text(table, str(value))
+        return _of_text(known, str(value))
     raise ArgumentError(
         f"inspect() takes str, bytes, int, uuid.UUID or a scheme's ID, not {type(value).__name__}",
         code="argument.type",
@@ -285,50 +262,46 @@ def _scheme_of(value: object) -> str | None:
     return name if known and isinstance(value, getattr(known.module, "ID", ())) else None
 
 
-def _of_object(table: _Table, scheme: str, value: Any) -> Iterator[_Reading]:
+def _of_object(known: _Formats, scheme: str, value: Any) -> Iterator[_Reading]:
     """Return the readings of an ``ID``: as a format that mintage mints, or else as its text."""
     number = int(value)
     own = [each for each in catalogue.MINTED if each.scheme == scheme and each.fits(number)]
-    return iter([(each, number, "text") for each in own]) if own else _of_text(table, str(value))
+    return iter([(each, number, "text") for each in own]) if own else _of_text(known, str(value))
 
 
-def _of_text(table: _Table, text: str) -> Iterator[_Reading]:
+def _of_text(known: _Formats, text: str) -> Iterator[_Reading]:
     if len(text) > _LONGEST or not text.isascii():
         return
     if "_" in text:
-        yield from _of_typeid(table, text)
-    for fmt in table.texts.get(len(text), ()):
+        yield from _of_typeid(known, text)
+    for fmt in known:
         if found := fmt.read(text):
             yield fmt, *found
     if text.isdigit() and (text[0] != "0" or text == "0"):
-        yield from _of_integer(table, int(text))
+        yield from _of_integer(known, int(text))
 
 
-def _of_typeid(table: _Table, text: str) -> Iterator[_Reading]:
+def _of_typeid(known: _Formats, text: str) -> Iterator[_Reading]:
     """Yield the readings of a TypeID, whose text after the prefix is that of a ULID."""
     with suppress(ParseError):
         number = int(typeid.ID.parse(text))
-        yield from ((fmt, number, "typeid") for fmt in table.texts[_UUID] if fmt.scheme == "uuid" and fmt.fits(number))
+        yield from ((fmt, number, "typeid") for fmt in known if fmt.scheme == "uuid" and fmt.fits(number))
 
 
-def _of_bytes(table: _Table, value: bytes | bytearray | memoryview) -> Iterator[_Reading]:
+def _of_bytes(known: _Formats, value: bytes | bytearray | memoryview) -> Iterator[_Reading]:
     raw = bytes(value)
     if len(raw) <= _LONGEST and raw.isascii():
-        yield from _of_text(table, raw.decode("ascii"))
-    for fmt in table.bytes.get(len(raw), ()):
-        number = int.from_bytes(raw, "big")
-        if fmt.fits(number):
+        yield from _of_text(known, raw.decode("ascii"))
+    for fmt in known:
+        if fmt.raw and fmt.bits == len(raw) * 8 and fmt.fits(number := int.from_bytes(raw, "big")):
             yield fmt, number, "bytes"
 
 
-def _of_integer(table: _Table, number: int) -> Iterator[_Reading]:
+def _of_integer(known: _Formats, number: int) -> Iterator[_Reading]:
     """Yield the readings of an integer, in the narrowest width: the upper bits of an ID are its time, and not 0."""
-    for width in table.widths:
-        if number >> width == 0:
-            for fmt in table.integers[width]:
-                if fmt.fits(number):
-                    yield fmt, number, "integer"
-            return
+    wide = [fmt for fmt in known if fmt.integer and number >> fmt.bits == 0]
+    narrowest = min((fmt.bits for fmt in wide), default=0)
+    yield from ((fmt, number, "integer") for fmt in wide if fmt.bits == narrowest and fmt.fits(number))
 
 
 _SHOWN: Final = 40

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import datetime
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 from uuid import UUID
 
 from mintage import snowflake, typeid
@@ -12,15 +14,10 @@ from mintage._core import Annotation
 from mintage._core.typeid import check_prefix, pattern
 from mintage.errors import ArgumentError, ConfigError, FieldError
 from mintage.formats.cast import cast
+from mintage.formats.catalogue import Format
 from mintage.formats.kinds import KINDS, UUID_BYTES, Kind, listed, snowflakes
 from mintage.formats.values import type_name
 from mintage.rules import MAX_SAFE_INTEGER
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from datetime import datetime
-
-    from mintage.formats.catalogue import Format
 
 
 @dataclass(frozen=True, slots=True, init=False)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import datetime
 from functools import cache
 from itertools import product
 from math import gcd
-from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias
+from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 from mintage.errors import ArgumentError, ConfigError, FieldError
 from mintage.formats.catalogue import LAYOUTS, MINTED, Format
@@ -15,10 +16,7 @@ from mintage.formats.times import MS
 from mintage.formats.values import type_name
 from mintage.snowflake import Layout
 
-if TYPE_CHECKING:
-    from datetime import datetime
-
-SchemeName: TypeAlias = "str | Layout"
+Scheme: TypeAlias = "str | Layout"
 """The IDs of a column: the name of a scheme (``"ulid"``), a format (``"uuid v6"``) or a layout (``"twitter"``), or
 a :class:`~mintage.snowflake.Layout`."""
 
@@ -133,7 +131,7 @@ def fixed_bits(format: Format) -> tuple[tuple[BitRange, int], ...]:
     raise AssertionError(f"no ID is a {format.name}")
 
 
-def kind_of_column(scheme: SchemeName) -> Kind:
+def kind_of_column(scheme: Scheme) -> Kind:
     """Return the kind of a column's IDs by the name of their scheme, format or layout, or by their layout.
 
     The kind of a format, such as ``"uuid v6"``, has that version alone.
@@ -148,7 +146,7 @@ def kind_of_column(scheme: SchemeName) -> Kind:
 
 
 @cache
-def _kind_of_column(scheme: SchemeName) -> Kind:
+def _kind_of_column(scheme: Scheme) -> Kind:
     if isinstance(scheme, Layout) or scheme in LAYOUTS:
         return snowflakes(scheme)
     if scheme in KINDS:
@@ -160,7 +158,7 @@ def _kind_of_column(scheme: SchemeName) -> Kind:
     raise ConfigError(f"scheme {scheme!a:.40} is not one of {names}", code="config.policy")
 
 
-def layout_of(layout: SchemeName) -> Kind:
+def layout_of(layout: Scheme) -> Kind:
     """Return the kind of a column of integers by the name of their layout, or by their layout.
 
     :raises ConfigError: ``config.policy``: the IDs are no integers.
@@ -172,7 +170,7 @@ def layout_of(layout: SchemeName) -> Kind:
     return found
 
 
-def bounds(scheme: SchemeName, start: datetime | int, end: datetime | int) -> tuple[Any, Any]:
+def bounds(scheme: Scheme, start: datetime | int, end: datetime | int) -> tuple[Any, Any]:
     """Return two IDs, so that ``low <= id < high`` selects the IDs minted at ``start`` or later and before ``end``.
 
     They are the ``min_at`` of ``start`` and ``end``. So if one of them lies within a tick, all IDs of that tick count
@@ -221,7 +219,7 @@ def numbers(kind: Kind, runs: tuple[BitRange, ...]) -> list[Number]:
     ]
 
 
-def time_sum(layout: SchemeName, column: Any) -> tuple[Any, TimeBits]:
+def time_sum(layout: Scheme, column: Any) -> tuple[Any, TimeBits]:
     """Return an expression of the time of a column's integers, and the bit ranges that it adds.
 
     :param layout: the name of a layout, or a layout.
@@ -233,7 +231,7 @@ def time_sum(layout: SchemeName, column: Any) -> tuple[Any, TimeBits]:
     return _added(found, time.runs, time.base, column), time
 
 
-def node_sum(layout: SchemeName, column: Any) -> Any:
+def node_sum(layout: Scheme, column: Any) -> Any:
     """Return an expression of the node number of a column's integers.
 
     :param layout: as for :func:`time_sum`.

@@ -15,16 +15,6 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-def _as_uuid(id: object, data: bytes) -> UUID:
-    # A shorter ID has a UUID of its own, which its from_uuid reads.
-    as_uuid = getattr(id, "as_uuid", None)
-    if as_uuid is not None:
-        made: UUID = as_uuid()
-        return made
-    _check_size(id, data, UUID, 16)
-    return UUID(bytes=data)
-
-
 def _check_size(id: object, data: bytes, to: type, size: int) -> None:
     if len(data) == size:
         return
@@ -67,15 +57,21 @@ def cast(id: object, to: type[T]) -> T:
             made = data
         elif target is int:
             made = int.from_bytes(data, "big")
+        elif target is UUID and hasattr(id, "as_uuid"):
+            made = id.as_uuid()  # a shorter ID has a UUID of its own, which its from_uuid reads
         elif target is UUID:
-            made = _as_uuid(id, data)
+            _check_size(id, data, target, 16)
+            made = UUID(bytes=data)
         elif hasattr(target, "from_uuid") and isinstance(id, UUID):
             made = target.from_uuid(id)
         elif hasattr(target, "from_bytes"):
             _check_size(id, data, target, len(bytes(target.from_int(0))))
             made = target.from_bytes(data)
+        elif target.__module__.startswith("bson.") and target.__name__ == "ObjectId":
+            _check_size(id, data, target, 12)
+            made = target(data)
         else:
-            made = _foreign(id, data, target)
+            raise _no_class(target)
     return made  # type: ignore[no-any-return]
 
 
@@ -90,13 +86,6 @@ def _of_int(id: int, to: Any) -> Any:
         return id
     if to is bytes:
         raw(id)
-    raise _no_class(to)
-
-
-def _foreign(id: object, data: bytes, to: Any) -> Any:
-    if to.__module__.startswith("bson.") and to.__name__ == "ObjectId":
-        _check_size(id, data, to, 12)
-        return to(data)
     raise _no_class(to)
 
 

@@ -20,7 +20,8 @@ True
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, NamedTuple
+from datetime import datetime
+from typing import Final, NamedTuple
 
 from mintage._core.formats import (
     AMBIGUOUS_FORMATS,
@@ -32,15 +33,10 @@ from mintage._core.formats import (
     read_pool_layout,
     write_layout,
 )
+from mintage._core.snowflake import Layout
 from mintage.errors import ConfigError
 from mintage.formats.kinds import KINDS
-from mintage.rules import ALL_NODES, is_number
-
-if TYPE_CHECKING:
-    from datetime import datetime
-
-    from mintage import snowflake
-    from mintage.rules import PoolRecord
+from mintage.rules import ALL_NODES, PoolRecord, is_number
 
 __all__ = [
     "AMBIGUOUS_FORMATS",
@@ -68,7 +64,7 @@ MINTED: Final = tuple(
 )
 """The formats of the IDs that mintage mints. A cuid has two widths, as its time grows: this has the last."""
 
-LAYOUTS: Final[dict[str, snowflake.Layout]] = {
+LAYOUTS: Final[dict[str, Layout]] = {
     each.layout: layout
     for each in FORMATS
     if each.scheme == "snowflake" and each.layout and (layout := read_layout(each.layout))

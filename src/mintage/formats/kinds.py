@@ -6,21 +6,19 @@ import.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cache
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from types import ModuleType
+from typing import Any, Final, Protocol
 
 from mintage._core import typeid
 from mintage._core.formats import AMBIGUOUS_FORMATS, FORMATS, Format, of_layout, read_layout
 from mintage._core.snowflake import DEFAULT, Layout
 from mintage.errors import ArgumentError, ConfigError, FieldError, ParseError
 from mintage.formats.values import MAX_SHOWN_BITS, integer_of, lost_digits, type_name
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
-    from types import ModuleType
 
 UUID_BYTES: Final = 16
 

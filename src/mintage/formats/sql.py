@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
+from datetime import datetime
+from typing import Final, Literal, NamedTuple, TypeAlias
 
 from mintage.errors import ArgumentError, ConfigError, FieldError
-from mintage.formats.bits import BitRange, SchemeName, bounds, field_bits, layout_of, node_bits, numbers, time_bits
+from mintage.formats.bits import BitRange, Scheme, bounds, field_bits, layout_of, node_bits, numbers, time_bits
+from mintage.formats.kinds import Kind
 from mintage.formats.values import type_name
-
-if TYPE_CHECKING:
-    from datetime import datetime
-
-    from mintage.formats.kinds import Kind
 
 Dialect: TypeAlias = Literal["postgresql", "mysql", "mariadb", "sqlite", "duckdb", "spark"]
 
@@ -68,7 +65,7 @@ def _sum(kind: Kind, runs: tuple[BitRange, ...], base: int, column: str, dialect
     return terms[0] if len(terms) == 1 else f"({' + '.join(terms)})"
 
 
-def sql_time(layout: SchemeName, column: str, dialect: Dialect) -> str:
+def sql_time(layout: Scheme, column: str, dialect: Dialect) -> str:
     """Return the SQL expression of the times at which the integers of a column were minted.
 
     Its type is ``timestamptz`` in PostgreSQL, ``DATETIME(6)`` in UTC in MySQL and MariaDB, ``TIMESTAMPTZ`` in DuckDB,
@@ -90,7 +87,7 @@ def sql_time(layout: SchemeName, column: str, dialect: Dialect) -> str:
     return words.time.format(_sum(found, time.runs, time.base, _quoted(column, words), words))
 
 
-def sql_node(layout: SchemeName, column: str, dialect: Dialect) -> str:
+def sql_node(layout: Scheme, column: str, dialect: Dialect) -> str:
     """Return the SQL expression of the node numbers in the integers of a column: all fields of that role as one number.
 
     >>> from mintage.ext.columns import sql_node
@@ -107,7 +104,7 @@ def sql_node(layout: SchemeName, column: str, dialect: Dialect) -> str:
     return _sum(found, node_bits(found.format), 0, _quoted(column, words), words)
 
 
-def sql_field(layout: SchemeName, column: str, field: str, dialect: Dialect) -> str:
+def sql_field(layout: Scheme, column: str, field: str, dialect: Dialect) -> str:
     """Return the SQL expression of a field in the integers of a column, by its name in the layout.
 
     >>> from mintage.ext.columns import sql_field
@@ -126,7 +123,7 @@ def sql_field(layout: SchemeName, column: str, field: str, dialect: Dialect) -> 
 
 
 def sql_minted_between(
-    scheme: SchemeName, column: str, start: datetime | int, end: datetime | int, dialect: Dialect
+    scheme: Scheme, column: str, start: datetime | int, end: datetime | int, dialect: Dialect
 ) -> str:
     """Return the SQL condition that IDs were minted at ``start`` or later, and before ``end``. It can use an index.
 

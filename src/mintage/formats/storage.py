@@ -6,7 +6,8 @@ has its table, which a test compares with each of them.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, NoReturn
+from collections.abc import Callable, Collection, Iterable, Mapping
+from typing import Any, Final, Literal, NamedTuple, NoReturn
 from uuid import UUID
 
 from mintage import typeid
@@ -15,9 +16,6 @@ from mintage.formats.annotations import BY_CLASS, TypeIDs, find_kind
 from mintage.formats.cast import cast
 from mintage.formats.kinds import UUID_BYTES, Kind
 from mintage.formats.values import type_name
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Mapping
 
 StorageForm = Literal["bytes", "uuid", "text", "integer"]
 """A storage form: the bytes of IDs, their UUID, or their usual text; of snowflakes always the integer."""

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from django.contrib import admin
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from mintage.ext.django.fields import end_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 __all__ = ["MintedAtMixin", "MintedFilter"]
 
@@ -25,9 +23,6 @@ class MintedAtMixin:
     >>> from mintage.ext.django import ULIDField
     >>> class Order(models.Model):
     ...     id = ULIDField(primary_key=True)
-    ...
-    ...     class Meta:
-    ...         app_label = "shop"
     >>> from mintage.ext.django.admin import MintedAtMixin
     >>> class OrderAdmin(MintedAtMixin, admin.ModelAdmin):
     ...     list_display = ["id", "minted_at"]
@@ -53,9 +48,6 @@ class MintedFilter(admin.FieldListFilter):  # type: ignore[misc]
     >>> from mintage.ext.django import ULIDField
     >>> class Order(models.Model):
     ...     id = ULIDField(primary_key=True)
-    ...
-    ...     class Meta:
-    ...         app_label = "shop"
     >>> from mintage.ext.django.admin import MintedFilter
     >>> class OrderAdmin(admin.ModelAdmin):
     ...     list_filter = [("id", MintedFilter)]

@@ -9,9 +9,6 @@ Each returns a list of warnings, so a test of your project can call it. The sett
 >>> from mintage.ext.django.checks import STORE, check_store
 >>> class Order(models.Model):
 ...     id = SnowflakeField(primary_key=True)
-...
-...     class Meta:
-...         app_label = "shop"
 >>> [each.id for each in check_store(None)]
 ['mintage.W001']
 >>> with override_settings(**{STORE: "postgresql://shop@db.example.com/shop"}):
@@ -23,10 +20,11 @@ from __future__ import annotations
 
 import inspect
 import os
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from django.apps import AppConfig, apps
 from django.conf import settings
@@ -35,9 +33,6 @@ from django.db import models
 from django.utils.module_loading import import_string
 
 from mintage.ext.django.fields import IDField, Minted, Minter, SnowflakeAutoField, end_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
 
 __all__ = [
     "STORE",
@@ -81,9 +76,6 @@ def check_store(app_configs: Any, **kwargs: Any) -> list[Any]:
     >>> from mintage.ext.django.checks import check_store
     >>> class Order(models.Model):
     ...     id = SnowflakeField(primary_key=True)
-    ...
-    ...     class Meta:
-    ...         app_label = "shop"
     >>> [each.hint for each in check_store(None)]
     ['Set MINTAGE_STORE to a store that all of them reach, such as the URL of the database.']
     """
@@ -121,8 +113,7 @@ def check_default_key(app_configs: Any, **kwargs: Any) -> list[Any]:
     >>> from django.test import override_settings
     >>> from mintage.ext.django.checks import check_default_key
     >>> class Order(models.Model):  # of the app "shop", whose apps.py has the line
-    ...     class Meta:
-    ...         app_label = "shop"
+    ...     pass
     >>> with override_settings(DEFAULT_AUTO_FIELD="mintage.ext.django.SnowflakeAutoField"):
     ...     [each.id for each in check_default_key(None)]
     ['mintage.W002']
@@ -171,17 +162,11 @@ def check_generic_keys(app_configs: Any, **kwargs: Any) -> list[Any]:
     >>> from mintage.ext.django.checks import check_generic_keys
     >>> class Order(models.Model):
     ...     id = SnowflakeField(primary_key=True)
-    ...
-    ...     class Meta:
-    ...         app_label = "shop"
     >>> class Note(models.Model):
     ...     id = SnowflakeField(primary_key=True)
     ...     kind = models.ForeignKey("contenttypes.ContentType", models.CASCADE)
     ...     key = models.PositiveIntegerField()
     ...     about = GenericForeignKey("kind", "key")
-    ...
-    ...     class Meta:
-    ...         app_label = "shop"
     >>> [each.hint for each in check_generic_keys(None)]
     ['Use PositiveBigIntegerField for snowflakes, or CharField(max_length=100) for the text of any ID.']
     """
@@ -217,15 +202,9 @@ def check_generic_relations(app_configs: Any, **kwargs: Any) -> list[Any]:
     ...     kind = models.ForeignKey("contenttypes.ContentType", models.CASCADE)
     ...     key = models.CharField(max_length=100)
     ...     about = GenericForeignKey("kind", "key")
-    ...
-    ...     class Meta:
-    ...         app_label = "shop"
     >>> class Order(models.Model):
     ...     id = SnoField(primary_key=True)
     ...     notes = GenericRelation(Note, "key", "kind")
-    ...
-    ...     class Meta:
-    ...         app_label = "shop"
     >>> [each.hint for each in check_generic_relations(None)]
     ["Make shop.Note.key a SnoField, or write form='text' in the key's field."]
     """
@@ -260,9 +239,6 @@ def check_rest(app_configs: Any, **kwargs: Any) -> list[Any]:
     >>> from mintage.ext.django.checks import check_rest
     >>> class Order(models.Model):
     ...     id = SnowflakeField(primary_key=True)
-    ...
-    ...     class Meta:
-    ...         app_label = "shop"
     >>> with override_settings(INSTALLED_APPS=["rest_framework", "shop"]):
     ...     [each.hint for each in check_rest(None)]
     ['Add "mintage.ext.django" to INSTALLED_APPS.']
@@ -293,9 +269,6 @@ def check_serializers(app_configs: Any, **kwargs: Any) -> list[Any]:
     >>> from rest_framework import serializers
     >>> class Order(models.Model):
     ...     id = SnowflakeField(primary_key=True)
-    ...
-    ...     class Meta:
-    ...         app_label = "shop"
     >>> class Parcel(serializers.Serializer):
     ...     order = serializers.PrimaryKeyRelatedField(queryset=Order.objects.all())
     >>> [each.hint for each in check_serializers(None)]

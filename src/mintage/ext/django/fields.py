@@ -9,9 +9,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import datetime
 from functools import cache
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from django.core import checks
 from django.core.exceptions import ValidationError
@@ -26,10 +28,6 @@ from mintage.formats.annotations import TypeIDs
 from mintage.formats.catalogue import write_layout
 from mintage.formats.kinds import KINDS, Kind, layout_of, snowflakes
 from mintage.formats.storage import Column, StorageForm, column_of, reader_of, storage_form, storage_forms, writer_of
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from datetime import datetime
 
 __all__ = ["FIELDS", "IDField", "Minter", "SnowflakeAutoField", "SnowflakeField", "TypeIDField", "TypeIDMinter"]
 
@@ -150,9 +148,6 @@ class IDField(Minted, models.Field):  # type: ignore[misc]
     ...     id = SnoField(primary_key=True)
     ...     public_id = ULIDField(default=ulid.new, unique=True, form="uuid")
     ...     name = models.CharField(max_length=80)
-    ...
-    ...     class Meta:
-    ...         app_label = "shop"
     >>> [each.name for each in Order._meta.fields if isinstance(each, IDField)]
     ['id', 'public_id']
     >>> order = Order(public_id="01ARZ3NDEKTSV4RRFFQ69G5FAV", name="Ada")
@@ -299,9 +294,6 @@ class SnowflakeField(IDField):
     >>> class Tweet(models.Model):
     ...     id = SnowflakeField(primary_key=True, layout=snowflake.TWITTER)
     ...     reply_to = SnowflakeField(null=True, layout=snowflake.TWITTER)
-    ...
-    ...     class Meta:
-    ...         app_label = "shop"
     >>> tweet = Tweet(reply_to="20")
     >>> tweet.clean_fields()
     >>> tweet.id > tweet.reply_to
@@ -346,9 +338,6 @@ class TypeIDField(IDField):
     >>> from mintage.ext.django import TypeIDField
     >>> class User(models.Model):
     ...     id = TypeIDField(prefix="user", primary_key=True)
-    ...
-    ...     class Meta:
-    ...         app_label = "shop"
     >>> User().id.prefix
     'user'
     >>> User(id="order_01fwhe4ydgfk1shh6w1g60eecf").clean_fields()
@@ -399,9 +388,6 @@ class SnowflakeAutoField(Minted, models.BigAutoField):  # type: ignore[misc]
     ...     layout = snowflake.JS_SAFE
     >>> class Ticket(models.Model):
     ...     id = NarrowAutoField(primary_key=True)
-    ...
-    ...     class Meta:
-    ...         app_label = "shop"
     >>> from django.db import connection
     >>> with connection.schema_editor() as editor:
     ...     editor.create_model(Ticket)
@@ -462,9 +448,6 @@ _TEXT: Final = """A column of IDs of :mod:`mintage.{name}`: see :class:`IDField`
 >>> from mintage.ext.django import {field}
 >>> class Order(models.Model):
 ...     id = {field}(primary_key=True)
-...
-...     class Meta:
-...         app_label = "shop"
 >>> order = Order(id="{text}")
 >>> order.clean_fields()
 >>> order.id

@@ -8,9 +8,6 @@
 >>> filters.register()
 >>> class Order(models.Model):
 ...     id = SnoField(primary_key=True)
-...
-...     class Meta:
-...         app_label = "shop"
 >>> class OrderFilter(django_filters.FilterSet):
 ...     class Meta:
 ...         model = Order

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from django import forms
 from django.core.exceptions import ValidationError
 
 from mintage.errors import MintError
-
-if TYPE_CHECKING:
-    from mintage.formats.kinds import Kind
+from mintage.formats.kinds import Kind
 
 __all__ = ["IDField"]
 

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from django.core.exceptions import EmptyResultSet
 from django.db.models.lookups import Exact, GreaterThanOrEqual, LessThan, Lookup
 
 from mintage.errors import ArgumentError, MintError
+from mintage.formats.kinds import Kind
 from mintage.formats.values import type_name
-
-if TYPE_CHECKING:
-    from mintage.formats.kinds import Kind
 
 __all__ = ["MintedAfter", "MintedBefore", "MintedBetween", "of_kind"]
 
@@ -37,9 +35,6 @@ class MintedAfter(GreaterThanOrEqual):  # type: ignore[misc]
     >>> from mintage.ext.django import SnowflakeField
     >>> class Order(models.Model):
     ...     id = SnowflakeField(primary_key=True)
-    ...
-    ...     class Meta:
-    ...         app_label = "shop"
     >>> may = datetime(2024, 5, 1, tzinfo=timezone.utc)
     >>> str(Order.objects.filter(id__minted_after=may).query).partition(" WHERE ")[2]
     '"shop_order"."id" >= 1235017845964800000'
@@ -64,9 +59,6 @@ class MintedBefore(LessThan):  # type: ignore[misc]
     >>> from mintage.ext.django import SnowflakeField
     >>> class Order(models.Model):
     ...     id = SnowflakeField(primary_key=True)
-    ...
-    ...     class Meta:
-    ...         app_label = "shop"
     >>> june = datetime(2024, 6, 1, tzinfo=timezone.utc)
     >>> str(Order.objects.filter(id__minted_before=june).query).partition(" WHERE ")[2]
     '"shop_order"."id" < 1246251869798400000'
@@ -91,9 +83,6 @@ class MintedBetween(Lookup):  # type: ignore[misc]
     >>> from mintage.ext.django import SnowflakeField
     >>> class Order(models.Model):
     ...     id = SnowflakeField(primary_key=True)
-    ...
-    ...     class Meta:
-    ...         app_label = "shop"
     >>> may, june = datetime(2024, 5, 1, tzinfo=timezone.utc), datetime(2024, 6, 1, tzinfo=timezone.utc)
     >>> str(Order.objects.filter(id__minted_between=(may, june)).query).partition(" WHERE ")[2]
     '("shop_order"."id" >= 1235017845964800000 AND "shop_order"."id" < 1246251869798400000)'
@@ -123,9 +112,6 @@ class HasText(Exact):  # type: ignore[misc]
     >>> from mintage.ext.django import SnowflakeField
     >>> class Order(models.Model):
     ...     id = SnowflakeField(primary_key=True)
-    ...
-    ...     class Meta:
-    ...         app_label = "shop"
     >>> str(Order.objects.filter(id__icontains="454947766275222906").query).partition(" WHERE ")[2]
     '"shop_order"."id" = 454947766275222906'
     """

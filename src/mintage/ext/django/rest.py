@@ -16,8 +16,9 @@ True
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from mintage.installation import missing
 
@@ -32,9 +33,6 @@ from mintage.errors import MintError
 from mintage.ext.django.fields import FIELDS, Minted, SnowflakeAutoField, TypeIDField, end_of
 from mintage.formats.annotations import NAMED, kind_of, read_text
 from mintage.formats.kinds import Kind
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 __all__ = [
     "SERIALIZER_FIELDS",
@@ -127,11 +125,8 @@ class _Related:
 
     def _field(self) -> IDField | None:
         queryset = self.get_queryset()  # type: ignore[attr-defined]
-        kind = None if queryset is None else _kind_of(queryset.model, self._path())
+        kind = None if queryset is None else _kind_of(queryset.model, getattr(self, "slug_field", "pk"))
         return None if kind is None else IDField(kind)
-
-    def _path(self) -> str:
-        raise NotImplementedError
 
     def to_internal_value(self, data: Any) -> Any:
         """Return the object of an ID.
@@ -151,9 +146,6 @@ class PrimaryKeyRelatedField(_Related, serializers.PrimaryKeyRelatedField):  # t
     >>> from mintage.ext.django import SnowflakeField
     >>> class Order(models.Model):
     ...     id = SnowflakeField(primary_key=True)
-    ...
-    ...     class Meta:
-    ...         app_label = "shop"
     >>> from mintage.ext.django.rest import PrimaryKeyRelatedField
     >>> from rest_framework import serializers
     >>> class Parcel(serializers.Serializer):
@@ -161,9 +153,6 @@ class PrimaryKeyRelatedField(_Related, serializers.PrimaryKeyRelatedField):  # t
     >>> Parcel({"order": Order(id=454947766275222906)}).data
     {'order': '454947766275222906'}
     """
-
-    def _path(self) -> str:
-        return "pk"
 
     def _field(self) -> IDField | None:
         return None if self.pk_field is not None else super()._field()
@@ -197,9 +186,6 @@ class SlugRelatedField(_Related, serializers.SlugRelatedField):  # type: ignore[
     >>> class Order(models.Model):
     ...     id = SnowflakeField(primary_key=True)
     ...     public_id = ULIDField(default=ulid.new, unique=True)
-    ...
-    ...     class Meta:
-    ...         app_label = "shop"
     >>> from mintage.ext.django.rest import SlugRelatedField
     >>> from rest_framework import serializers
     >>> class Parcel(serializers.Serializer):
@@ -208,12 +194,9 @@ class SlugRelatedField(_Related, serializers.SlugRelatedField):  # type: ignore[
     {'order': '01ARZ3NDEKTSV4RRFFQ69G5FAV'}
     """
 
-    def _path(self) -> str:
-        return str(self.slug_field)
-
     def to_representation(self, obj: Any) -> Any:
         """Return the text of the ID."""
-        found, kind = super().to_representation(obj), _kind_of(type(obj), self._path())
+        found, kind = super().to_representation(obj), _kind_of(type(obj), self.slug_field)
         return found if kind is None or found is None else str(found)
 
 
@@ -286,9 +269,6 @@ def register() -> None:
     >>> from mintage.ext.django import SnowflakeField
     >>> class Order(models.Model):
     ...     id = SnowflakeField(primary_key=True)
-    ...
-    ...     class Meta:
-    ...         app_label = "shop"
     >>> from mintage.ext.django.rest import register
     >>> from rest_framework import serializers
     >>> register()

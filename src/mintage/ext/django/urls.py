@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from django.urls import converters
 
 from mintage.errors import ArgumentError
 from mintage.formats.annotations import NAMED
-
-if TYPE_CHECKING:
-    from mintage.formats.kinds import Kind
+from mintage.formats.kinds import Kind
 
 __all__ = ["register_converters"]
 

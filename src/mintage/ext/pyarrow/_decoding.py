@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -13,6 +14,7 @@ from mintage.errors import ArgumentError, ConfigError, FieldError, MintError, Pa
 from mintage.ext.pyarrow._filling import SIGNED, TEXT_MAX, is_array
 from mintage.formats.bits import (
     BitRange,
+    Scheme,
     field_bits,
     fixed_bits,
     kind_of_column,
@@ -21,14 +23,9 @@ from mintage.formats.bits import (
     of_length,
     time_bits,
 )
+from mintage.formats.catalogue import Format
+from mintage.formats.kinds import Kind
 from mintage.formats.values import type_name
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from mintage.ext.columns import Scheme
-    from mintage.formats.catalogue import Format
-    from mintage.formats.kinds import Kind
 
 WINDOW = 256
 """The number of rows that are parsed again if one of them is bad."""
@@ -278,8 +275,7 @@ def _terms(
 
 
 def _finished(values: Any, chunk: Any, kind: Any) -> Any:
-    made = pa.array(values, mask=_null_mask(chunk)) if chunk.null_count else pa.array(values)
-    return made.view(kind)
+    return pa.array(values, mask=_null_mask(chunk)).view(kind)
 
 
 def time_of(column: Any, scheme: Scheme) -> Any:
@@ -383,7 +379,7 @@ def text(column: Any, scheme: Scheme) -> Any:
 
     def texts(chunk: Any, row: int) -> Any:
         if kind.is_text:
-            return _plain(_checked_text(chunk, kind)).cast(pa.string())
+            return _checked_text(chunk, kind).cast(pa.string())
         if kind.layout is not None:
             values = pa.array(_integers(chunk, row, kind), mask=_null_mask(chunk))
             return values.cast(pa.string())
@@ -403,11 +399,6 @@ def _written(kind: Kind, packed: memoryview) -> Any:
         ids = array(packed[start * array.SIZE : (start + BLOCK) * array.SIZE])
         out[start * length : (start + BLOCK) * length] = np.frombuffer(ids.encode(), np.uint8)
     return out
-
-
-def _binary(data: Any, size: int) -> pa.Array:
-    buffer = pa.py_buffer(data)
-    return pa.FixedSizeBinaryArray.from_buffers(pa.binary(size), buffer.size // size, [None, buffer])
 
 
 def _texts(packed: Any, count: int) -> pa.Array:
@@ -493,7 +484,7 @@ def parse(column: Any, scheme: Scheme, *, errors: Literal["raise", "null"] = "ra
         filler = str(kind.read(bytes(kind.size or 0)))
         data, bad = _read(kind, _packed_text(chunk, filler), len(filler), len(chunk))
         chunk = kept(chunk, bad, row)
-        ids = _binary(data, kind.size or 0)
+        ids = pa.FixedSizeBinaryArray.from_buffers(pa.binary(kind.size), len(chunk), [None, pa.py_buffer(data)])
         return pc.if_else(chunk.is_valid(), ids, None) if chunk.null_count else ids
 
     return _mapped(column, parsed)

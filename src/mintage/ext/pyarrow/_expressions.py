@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from datetime import datetime
+from typing import Any, Literal
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from mintage.formats.bits import TimeBits, bounds, layout_of, node_bits, numbers, time_bits
-
-if TYPE_CHECKING:
-    from datetime import datetime
-
-    from mintage.ext.columns import Scheme
+from mintage.formats.bits import Scheme, TimeBits, bounds, layout_of, node_bits, numbers, time_bits
 
 
 def _added(layout: Scheme, column: str, which: Literal["time", "node"]) -> tuple[Any, TimeBits]:
