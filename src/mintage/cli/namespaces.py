@@ -6,9 +6,9 @@ import json
 import sys
 from typing import TYPE_CHECKING, Final
 
-from mintage.cli.command import COLOR, JSON, UsageError, command, count, group, option, parse_int
+from mintage.cli.command import JSON, UsageError, command, count, group, option, parse_int
 from mintage.cli.screen import open_screen, progress, show_records, write
-from mintage.cli.stores import STORE, in_pages, opened
+from mintage.cli.stores import SHOWN, STORE, in_pages, opened
 from mintage.rules import MAX_INTEGER
 
 if TYPE_CHECKING:
@@ -82,9 +82,7 @@ def reserve(args: argparse.Namespace) -> int:
 
 @command(
     "list",
-    STORE,
-    COLOR,
-    JSON,
+    *SHOWN,
     examples="""
   mintage namespaces list
   mintage namespaces list --json | jq -r 'select(.left == "0") | .namespace'""",
@@ -107,9 +105,7 @@ def _list(args: argparse.Namespace) -> int:
     option("--maximum", type=parse_int, metavar="N", default=2**63 - 1, help="the largest integer (default: 2^63 - 1)"),
     option("--stride", type=parse_int, metavar="N", default=1, help="the distance between two integers (default: 1)"),
     option("--offset", type=parse_int, metavar="N", default=0, help="each integer modulo the stride (default: 0)"),
-    STORE,
-    COLOR,
-    JSON,
+    *SHOWN,
     examples="""
   mintage namespaces create invoices --start 100000 --maximum 999999
   mintage namespaces create odd --stride 2 --offset 1""",
@@ -133,9 +129,7 @@ def _create(args: argparse.Namespace) -> int:
     "raise-floor",
     option("namespace", metavar="NAMESPACE", help="the namespace; it is created if it does not exist"),
     option("value", type=parse_int, metavar="VALUE", help="the smallest integer that may still be handed out"),
-    STORE,
-    COLOR,
-    JSON,
+    *SHOWN,
     examples="""
   mintage namespaces raise-floor orders 5000000""",
 )
@@ -161,9 +155,7 @@ def _raise_floor(args: argparse.Namespace) -> int:
     "retire",
     option("namespace", metavar="NAMESPACE", help="the namespace; it need not exist"),
     option("--for-good", metavar="NAMESPACE", required=True, help="the name again, because nothing can undo this"),
-    STORE,
-    COLOR,
-    JSON,
+    *SHOWN,
     examples="""
   mintage namespaces retire orders --for-good orders""",
 )
@@ -193,9 +185,7 @@ def _retire(args: argparse.Namespace) -> int:
         default=100_000,
         help="added to each floor, for integers that idalloc handed out and did not record (default: 100000)",
     ),
-    STORE,
-    COLOR,
-    JSON,
+    *SHOWN,
     examples="""
   mintage namespaces import-idalloc --mysql mysql://ids:secret@db/idalloc --redis redis://cache/0""",
 )

@@ -6,9 +6,9 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from mintage._core.formats import MAX_SHARDS
-from mintage.cli.command import COLOR, JSON, UsageError, command, group, option, parse_duration, parse_int, parse_time
+from mintage.cli.command import UsageError, command, group, option, parse_duration, parse_int, parse_time
 from mintage.cli.screen import ago, moment, open_screen, show_facts, show_records
-from mintage.cli.stores import STORE, in_pages, opened
+from mintage.cli.stores import SHOWN, in_pages, opened
 from mintage.formats import catalogue, times
 from mintage.formats.kinds import NAMES
 from mintage.lease.holder import Holder
@@ -43,9 +43,7 @@ def _wanted(args: argparse.Namespace, store: Store) -> str:
 
 @command(
     "list",
-    STORE,
-    COLOR,
-    JSON,
+    *SHOWN,
     examples="""
   mintage pools list
   mintage pools list --json | jq -r 'select(.quarantine_until) | .pool'""",
@@ -84,9 +82,7 @@ def _show_pools(args: argparse.Namespace, found: Sequence[tuple[PoolRecord, int,
 @command(
     "show",
     option("pool", metavar="POOL", help="the name of the pool"),
-    STORE,
-    COLOR,
-    JSON,
+    *SHOWN,
     examples="""
   mintage pools show sno""",
 )
@@ -141,9 +137,7 @@ def _show(args: argparse.Namespace) -> int:
         help="state that no process of another store mints under --nodes at this time or later, so that the share of a "
         "pool that exists may be wider; if that is false, IDs repeat",
     ),
-    STORE,
-    COLOR,
-    JSON,
+    *SHOWN,
     examples="""
   mintage pools create sno
   mintage pools create sno --history 30d
@@ -297,9 +291,7 @@ def _draw_pool(
 @command(
     "list",
     option("pool", metavar="POOL", nargs="?", help="the name of a pool, to list its leases only"),
-    STORE,
-    COLOR,
-    JSON,
+    *SHOWN,
     examples="""
   mintage leases list
   mintage leases list sno
@@ -350,9 +342,7 @@ def _show_leases(args: argparse.Namespace, nodes: Sequence[NodeRecord], now_ms: 
     "release",
     option("pool", metavar="POOL", help="the name of the pool"),
     option("node", type=parse_int, metavar="NODE", help="the node number; see 'mintage leases list'"),
-    STORE,
-    COLOR,
-    JSON,
+    *SHOWN,
     examples="""
   mintage leases release sno 0""",
 )

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
-from mintage.cli.command import option
+from mintage.cli.command import COLOR, JSON, option
 from mintage.errors import CATALOGUE, MintError, StoreError
 
 if TYPE_CHECKING:
@@ -23,6 +23,8 @@ STORE: Final = option(
     help="the store (default: MINTAGE_STORE if set, else this machine's registry); 'ps' shows it to other users, so "
     "set MINTAGE_STORE instead if it has a password",
 )
+SHOWN: Final = (STORE, COLOR, JSON)
+"""The options of a command that shows records of a store."""
 REGISTRY: Final = "this machine's registry"
 NOT_MADE: Final = (
     "has no tables of mintage, as nothing was minted with it; if something was, correct the URL: it names another "

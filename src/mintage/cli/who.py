@@ -6,10 +6,10 @@ import json
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from mintage.cli.command import COLOR, JSON, command, option
+from mintage.cli.command import command, option
 from mintage.cli.inspect import answer_each
 from mintage.cli.screen import Screen, dated, moment, open_screen, show_facts
-from mintage.cli.stores import STORE, opened
+from mintage.cli.stores import SHOWN, opened
 from mintage.errors import ConfigError, ParseError
 from mintage.formats import anatomy
 from mintage.rules import is_number
@@ -33,9 +33,7 @@ _STYLES: Final = {"held": "ok", "forgotten": "attention", "late": "attention", "
         nargs="*",
         help="an ID, or a namespace and an integer; without any, the command reads an ID a line from standard input",
     ),
-    STORE,
-    COLOR,
-    JSON,
+    *SHOWN,
     examples="""
   mintage who brpk4q72xwf2m63l
   mintage who orders 70123
