@@ -7,19 +7,17 @@ from typing import TYPE_CHECKING, Any
 
 from mintage._core.formats import MAX_SHARDS
 from mintage.cli.command import UsageError, command, group, option, parse_duration, parse_int, parse_time
-from mintage.cli.screen import ago, moment, open_screen, show_facts, show_records
+from mintage.cli.screen import Span, ago, moment, open_screen, show_facts, show_records
 from mintage.cli.stores import SHOWN, in_pages, opened
 from mintage.formats import catalogue, times
 from mintage.formats.kinds import NAMES
 from mintage.lease.holder import Holder
-from mintage.rules import end_of_windows, history_begin
+from mintage.rules import NodeRecord, PoolRecord, end_of_windows, history_begin
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Sequence
 
-    from mintage.cli.screen import Span
-    from mintage.rules import NodeRecord, PoolRecord
     from mintage.store import Store
 
 
@@ -89,9 +87,7 @@ def _show_pools(args: argparse.Namespace, found: Sequence[tuple[PoolRecord, int,
 def _show(args: argparse.Namespace) -> int:
     """Show everything that the store records of a pool."""
     with opened(args, reads=True) as store:
-        record, now_ms = _find(store, args.pool), store.now_ms()
-        counts = _counts(store, args.pool, now_ms)
-    _draw_pool(args, record, *counts, now_ms)
+        _show_pool(args, store, _find(store, args.pool))
     return 0
 
 
@@ -175,10 +171,7 @@ def _create(args: argparse.Namespace) -> int:
         record = store.create_pool(
             args.pool, layout=layout, never_used=args.never_used, history_ms=args.history, **terms
         )
-        now_ms = store.now_ms()
-        counts = _counts(store, args.pool, now_ms)
-        free_ms = _free_from(store, record, now_ms) if "nodes" in terms and "wider_from_ms" not in terms else 0
-    _draw_pool(args, record, *counts, now_ms, free_ms=free_ms)
+        _show_pool(args, store, record, is_narrowed="nodes" in terms and "wider_from_ms" not in terms)
     return 0
 
 
@@ -253,10 +246,10 @@ def _stamp(ms: int) -> str | None:
     return times.stamp(time) if ms and time else None
 
 
-def _draw_pool(
-    args: argparse.Namespace, pool: PoolRecord, granted: int, held: int, now_ms: int, *, free_ms: int = 0
-) -> None:
-    free_from = _stamp(free_ms)
+def _show_pool(args: argparse.Namespace, store: Store, pool: PoolRecord, *, is_narrowed: bool = False) -> None:
+    now_ms = store.now_ms()
+    granted, held = _counts(store, pool.name, now_ms)
+    free_from = _stamp(_free_from(store, pool, now_ms)) if is_narrowed else None
     if args.json:
         print(json.dumps(_pool_facts(pool, granted, held, now_ms) | ({"free_from": free_from} if free_from else {})))
         return

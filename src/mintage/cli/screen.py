@@ -78,12 +78,7 @@ class Screen:
 
     def table(self, rows: Sequence[Sequence[Span]], right: Container[int] = ()) -> None:
         """Print rows in columns that are as wide as their widest cell; the columns in ``right`` are flush right."""
-        widths = _widths(rows)
-        for row in rows:
-            cells: list[Span] = []
-            for at, ((text, style), width) in enumerate(zip(map(_styled, row), widths, strict=True)):
-                gap = "  " if at < len(row) - 1 else ""
-                cells.append((text.rjust(width) + gap if at in right else text.ljust(width if gap else 0) + gap, style))
+        for cells in in_columns(rows, right):
             self.line(*cells)
 
     def wrapped_table(self, rows: Sequence[Sequence[Span]]) -> None:
@@ -115,6 +110,17 @@ def _styled(span: Span) -> tuple[str, str]:
     """Return the printable text of a span, and its style."""
     text, style = (span, "") if isinstance(span, str) else span
     return printable(text), style
+
+
+def in_columns(rows: Sequence[Sequence[Span]], right: Container[int] = ()) -> Iterator[list[Span]]:
+    """Yield rows whose cells are as wide as the widest of their column; those in ``right`` are flush right."""
+    widths = _widths(rows)
+    for row in rows:
+        cells: list[Span] = []
+        for at, ((text, style), width) in enumerate(zip(map(_styled, row), widths, strict=True)):
+            gap = "  " if at < len(row) - 1 else ""
+            cells.append((text.rjust(width) + gap if at in right else text.ljust(width if gap else 0) + gap, style))
+        yield cells
 
 
 def _widths(rows: Sequence[Sequence[Span]]) -> list[int]:
