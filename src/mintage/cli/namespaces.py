@@ -7,16 +7,13 @@ import sys
 from typing import TYPE_CHECKING, Final
 
 from mintage.cli.command import JSON, UsageError, command, count, group, option, parse_int
-from mintage.cli.screen import open_screen, progress, show_records, write
+from mintage.cli.screen import Span, open_screen, progress, show_records, write
 from mintage.cli.stores import SHOWN, STORE, in_pages, opened
-from mintage.rules import MAX_INTEGER
+from mintage.rules import MAX_INTEGER, NamespaceRecord
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterable, Sequence
-
-    from mintage.cli.screen import Span
-    from mintage.rules import NamespaceRecord
 
 BATCH: Final = 65_536
 """The number of integers of one reservation, which an interrupted `next` may skip."""

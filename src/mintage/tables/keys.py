@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
 from mintage.errors import MintError, ParseError
-from mintage.formats.kinds import KINDS, listed, snowflakes
+from mintage.formats.kinds import KINDS, Kind, listed, snowflakes
 from mintage.tables import InputError
 
 if TYPE_CHECKING:
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from mintage import snowflake
-    from mintage.formats.kinds import Kind
 
 _UUID_BYTES: Final = 16
 _HEX_LENGTH: Final = 32

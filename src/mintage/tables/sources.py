@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import codecs
 import os
-from contextlib import closing, contextmanager, nullcontext
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, BinaryIO, Final, NamedTuple
 
@@ -17,7 +17,6 @@ from mintage.tables import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
-    from contextlib import AbstractContextManager
 
 __all__ = ["Source", "connect", "open_csv", "open_parquet", "open_table", "open_text", "read_lines"]
 
