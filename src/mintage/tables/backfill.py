@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import os
 import re
-from contextlib import AbstractContextManager, closing, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from datetime import UTC, date, datetime, time
 from decimal import Decimal
 from itertools import chain, islice
@@ -288,10 +288,8 @@ def _read_text(text: str) -> datetime | None:
     """Return the time of a text in ISO 8601 that begins with a date such as 2021-06-30, or ``None``."""
     # Without the hyphens, digits such as 1625040900 can be read as a date.
     if re.match(r"\d{4}-\d\d-\d\d(?:[ T]|\Z)", text, re.ASCII):
-        try:
+        with suppress(ValueError):
             return datetime.fromisoformat(text)
-        except ValueError:
-            pass
     return None
 
 

@@ -6,7 +6,6 @@ import re
 import sys
 from array import array
 from decimal import Decimal
-from functools import cached_property
 from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
@@ -64,6 +63,9 @@ class Reader:
         self.kind = kind
         self.width = kind.size or kind.lengths[1]
         """Bytes of a key."""
+        self.has_unsorted_ids = kind.name == "uuid"
+        """True if some IDs of the scheme do not sort by time: UUIDs of other versions than 7."""
+        self._is_uuid = kind.size == _UUID_BYTES and not kind.layout  # a UUID can hold the IDs
         # The pattern matches the whole text of an ID, and not a newline after it.
         self._match = re.compile(kind.pattern.removesuffix("$") + r"\Z").match if kind.size is None else None
 
@@ -130,11 +132,6 @@ class Reader:
             return int(read).to_bytes(8, "big")
         return bytes(read) if self.kind.size else self._padded(read)
 
-    @property
-    def _is_uuid(self) -> bool:
-        """True if a UUID can hold the IDs."""
-        return self.kind.size == _UUID_BYTES and not self.kind.layout
-
     def _uuid(self, text: str) -> str | UUID:
         """Return a text as the UUID that Django and SQLAlchemy write, in 32 or 36 characters, or as it is."""
         if self._is_uuid and _UUID(text) and len(text) != self.kind.length:
@@ -153,11 +150,6 @@ class Reader:
         :raises FieldError: the IDs do not sort by time, or the layout does not have this time.
         """
         return self.key(self.kind.max_at(time) if is_last else self.kind.min_at(time))
-
-    @cached_property
-    def has_unsorted_ids(self) -> bool:
-        """True if some IDs of the scheme do not sort by time: UUIDs of other versions than 7."""
-        return self.kind.name == "uuid"
 
     def sorts_by_time(self, key: bytes) -> bool:
         """Return True if the ID of a key is one of those that sort by time."""

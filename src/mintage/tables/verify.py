@@ -212,9 +212,8 @@ class Check:
         """
         found = self.report.duplicates
         found.count, first = self._finder.find(report)
-        for each in first:
-            example = {"id": self._reader.text(each.key), "rows": each.rows, "times": each.times}
-            found.examples.append(example)
+        text = self._reader.text
+        found.examples = [{"id": text(each.key), "rows": each.rows, "times": each.times} for each in first]
         return self.report
 
     def __enter__(self) -> Self:
