@@ -196,11 +196,8 @@ def _import_idalloc(args: argparse.Namespace) -> int:
         raise UsageError("there is nothing to import from; give --mysql, --redis, or best both")
     from mintage.store import idalloc
 
-    found = []
-    if args.mysql is not None:
-        found.append(idalloc.read_idalloc_table(args.mysql))
-    if args.redis is not None:
-        found.append(idalloc.read_idalloc_hashes(args.redis))
+    readers = ((args.mysql, idalloc.read_idalloc_table), (args.redis, idalloc.read_idalloc_hashes))
+    found = [read(url) for url, read in readers if url is not None]
     with opened(args) as store:
         done = idalloc.import_idalloc(store, *found, margin=args.margin)
         records = [record for name in done.floors if (record := store.get_namespace(name)) is not None]
