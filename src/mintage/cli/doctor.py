@@ -329,11 +329,10 @@ def _extras() -> dict[str, dict[str, str | None]]:
         return None
 
     found: dict[str, dict[str, str | None]] = {}
-    try:
-        required = metadata.requires("mintage") or []
-    except metadata.PackageNotFoundError:  # run from its sources
-        return found
-    for line in required:
+    required: list[str] | None = None
+    with suppress(metadata.PackageNotFoundError):  # run from its sources
+        required = metadata.requires("mintage")
+    for line in required or ():
         if match := re.fullmatch(r"([A-Za-z0-9._-]+).*extra == ['\"]([a-z0-9-]+)['\"].*", line):
             found.setdefault(match[2], {})[match[1]] = version(match[1])
     return found

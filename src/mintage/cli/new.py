@@ -12,8 +12,7 @@ from mintage import snowflake
 from mintage._core import typeid
 from mintage.cli.command import JSON, Option, UsageError, command, count, option, parse_int
 from mintage.cli.screen import progress, write
-from mintage.cli.stores import STORE, advised
-from mintage.errors import LeaseError, StoreError
+from mintage.cli.stores import STORE, leasing
 from mintage.formats import anatomy, catalogue, kinds, times
 from mintage.formats.kinds import KINDS, NAMES, listed
 
@@ -135,12 +134,7 @@ def new(args: argparse.Namespace) -> int:
             raise UsageError(f"{_flag(each)} belongs to {listed(names, 'and')}, not to {args.scheme}")
     if args.scheme == TYPEID and args.prefix is None:
         raise UsageError('typeid needs --prefix, such as --prefix user; --prefix "" is the empty one')
-    import logging
-
-    # The error that follows says what the keeper logs of a store that fails.
-    logging.getLogger("mintage").addHandler(logging.NullHandler())
-    advice = advised(StoreError, LeaseError)
-    with advice, _opened(args) as mint, progress(args.count) as report:
+    with leasing(), _opened(args) as mint, progress(args.count) as report:
         batch = min(mint.batch, JSON_BATCH if args.json else BATCH)
         done = 0
         while done < args.count:

@@ -8,7 +8,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from mintage.cli.command import COLOR, JSON, option
-from mintage.errors import CATALOGUE, MintError, StoreError
+from mintage.errors import CATALOGUE, LeaseError, MintError, StoreError
 
 if TYPE_CHECKING:
     import argparse
@@ -89,6 +89,16 @@ def advised(*errors: type[MintError]) -> Iterator[None]:
     except errors as error:
         error.add_note(advice(error.code))
         raise
+
+
+@contextmanager
+def leasing() -> Iterator[None]:
+    """Add the remedy to errors of a lease, and hide what the keeper logs of them, which they say themselves."""
+    import logging
+
+    logging.getLogger("mintage").addHandler(logging.NullHandler())
+    with advised(StoreError, LeaseError):
+        yield
 
 
 _ADVICE: Final = {
