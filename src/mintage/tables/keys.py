@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
 from mintage.errors import MintError, ParseError
-from mintage.formats.kinds import KINDS, Kind, listed, snowflakes
+from mintage.formats.kinds import KINDS, UUID_BYTES, Kind, listed, snowflakes
 from mintage.tables import InputError
 
 if TYPE_CHECKING:
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
     from mintage import snowflake
 
-_UUID_BYTES: Final = 16
 _HEX_LENGTH: Final = 32
 _UUID: Final = re.compile(r"[0-9A-Fa-f]{32}|[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}").fullmatch
 _QUOTED_CHARACTERS: Final = 40
@@ -65,7 +64,7 @@ class Reader:
         """Bytes of a key."""
         self.has_unsorted_ids = kind.name == "uuid"
         """True if some IDs of the scheme do not sort by time: UUIDs of other versions than 7."""
-        self._is_uuid = kind.size == _UUID_BYTES and not kind.layout  # a UUID can hold the IDs
+        self._is_uuid = kind.size == UUID_BYTES and not kind.layout  # a UUID can hold the IDs
         # The pattern matches the whole text of an ID, and not a newline after it.
         self._match = re.compile(kind.pattern.removesuffix("$") + r"\Z").match if kind.size is None else None
 
