@@ -226,7 +226,7 @@ class CommandLine(Generated):
     def lines(self) -> Iterator[str]:
         from mintage import cli
 
-        yield from self.commands(cli._parser(cli.COMMANDS.values()))
+        yield from self.commands(cli._parser(map(cli.load, cli.COMMANDS)))
 
     def commands(self, parser: argparse.ArgumentParser) -> Iterator[str]:
         """Yield the lines of a command and of its subcommands."""

@@ -50,14 +50,7 @@ class MintError(Exception):
         self.code = code
 
     def __reduce__(self) -> tuple[object, ...]:
-        return _rebuild, (type(self), self.args, self.__dict__)
-
-
-def _rebuild(cls: type[MintError], args: tuple[str], state: dict[str, object]) -> MintError:
-    error = cls.__new__(cls, *args)
-    error.args = args
-    error.__dict__.update(state)
-    return error
+        return type(self).__new__, (type(self), *self.args), self.__dict__  # __init__ needs a code
 
 
 class ArgumentError(MintError, TypeError):

@@ -32,7 +32,7 @@ from mintage.errors import ParseError
 from mintage.formats.catalogue import write_layout
 from mintage.formats.kinds import KINDS
 from mintage.tables.duplicates import MAX_EXAMPLES, DuplicateFinder
-from mintage.tables.sources import BATCH_ROWS, MAX_LINE_BYTES, read_lines
+from mintage.tables.sources import BATCH_ROWS, MAX_LINE_CHARACTERS, read_lines
 from tests.helpers.databases import DATABASES, engine_of
 
 if TYPE_CHECKING:
@@ -585,7 +585,7 @@ def test_only_the_start_of_an_overlong_line_is_kept() -> None:
     stream = io.BytesIO(b"1\n" + b"x" * 10_000_000 + b"\n2\n" + b"y" * 10_000_000)
     lines = [line for batch in read_lines(stream) for line in batch]
     assert [line[:1] for line in lines] == ["1", "x", "2", "y"]
-    assert max(map(len, lines)) <= MAX_LINE_BYTES
+    assert max(map(len, lines)) <= MAX_LINE_CHARACTERS
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ import pytest
 
 import mintage
 from mintage import _pyinstaller
-from mintage.cli import COMMANDS
+from mintage.cli import COMMANDS, load
 from mintage.formats.kinds import NAMES
 from mintage.store import STORE_KINDS
 
@@ -53,7 +53,7 @@ def test_bundle_has_every_store_and_every_scheme() -> None:
 
 
 def test_bundle_of_the_command_has_every_command() -> None:
-    assert {each.run.__module__ for each in COMMANDS.values() if each.run} <= set(_pyinstaller.command_modules())
+    assert {each.run.__module__ for each in map(load, COMMANDS) if each.run} <= set(_pyinstaller.command_modules())
 
 
 def test_bundle_has_every_file_read_at_run_time() -> None:

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mintage.cli import COMMANDS, main
+from mintage.cli import load, main
 from mintage.errors import ConfigError, RequestError
 from mintage.server.config.keys import RIGHTS, Caller, Keys, KeySettings, check_key_name, check_rights, digest, new_key
 from mintage.server.config.settings import Settings
@@ -286,5 +286,5 @@ def test_wrong_arguments_create_no_key(
 
 
 def test_help_names_every_right() -> None:
-    (made,) = COMMANDS["keys"].commands
+    (made,) = load("keys").commands
     assert set(RIGHTS) <= set(re.findall(r"\w+", made.about))

@@ -20,7 +20,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mintage.cli import COMMANDS, main
+from mintage.cli import load, main
 from mintage.errors import ConfigError
 from mintage.server.config.keys import RIGHTS, KeySettings, digest
 from mintage.server.config.settings import Settings
@@ -489,7 +489,7 @@ def test_help_has_every_setting_with_limits_and_default(help_of_serve: str) -> N
     assert help_of_serve.isascii()
 
 
-@pytest.mark.parametrize("line", COMMANDS["serve"].examples.strip().splitlines())
+@pytest.mark.parametrize("line", load("serve").examples.strip().splitlines())
 def test_examples_of_serve_are_valid_settings(line: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "mintage.toml").write_text(KEY)

@@ -14,22 +14,20 @@ import os
 import re
 import sys
 import warnings
-from collections.abc import Mapping
 from contextlib import suppress
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from mintage import __version__
-from mintage.cli.command import UsageError
+from mintage.cli.command import Command, UsageError
+from mintage.cli.screen import complain
 from mintage.errors import CATALOGUE, MintError
 from mintage.tables import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Sequence
 
-    from mintage.cli.command import Command
-
-_MODULES: Final = {
+COMMANDS: Final = {
     "new": "new",
     "inspect": "inspect",
     "who": "who",
@@ -47,25 +45,7 @@ _MODULES: Final = {
     "backfill": "backfill",
     "verify": "verify",
 }
-"""The module below this one that has a command."""
-
-
-class _Commands(Mapping[str, "Command"]):
-    """The commands by name, each imported when it is looked up."""
-
-    def __getitem__(self, name: str) -> Command:
-        module = vars(import_module(f"{__name__}.{_MODULES[name]}"))
-        found: Command = module["next_integers" if name == "next" else name]  # `next` is a builtin
-        return found
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(_MODULES)
-
-    def __len__(self) -> int:
-        return len(_MODULES)
-
-
-COMMANDS: Final = _Commands()
+"""The modules of the commands, below this one."""
 
 EXIT_USAGE: Final = 2
 EXIT_INPUT_OUTPUT: Final = 74
@@ -78,7 +58,6 @@ EXAMPLES: Final = """
   mintage inspect 01ARZ3NDEKTSV4RRFFQ69G5FAV
   mintage next orders -n 3
   mintage doctor"""
-
 
 _LONG: Final = re.compile(r"\S{100,}")
 
@@ -150,6 +129,13 @@ def _add(parser: argparse.ArgumentParser, commands: Iterable[Command]) -> None:
             word.set_defaults(run=each.run)
 
 
+def load(name: str) -> Command:
+    """Import a command."""
+    module = vars(import_module(f"{__name__}.{COMMANDS[name]}"))
+    found: Command = module["next_integers" if name == "next" else name]  # `next` is a builtin
+    return found
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command line (``sys.argv`` by default) and return its exit code.
 
@@ -163,9 +149,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         sys.stdout.flush()
         return status
     except (UsageError, InputError) as error:
-        return _complain(str(error), EXIT_USAGE)
+        return complain(str(error), EXIT_USAGE)
     except MintError as error:
-        return _complain(str(error), CATALOGUE[error.code].exit, *getattr(error, "__notes__", ()))
+        return complain(str(error), CATALOGUE[error.code].exit, *getattr(error, "__notes__", ()))
     except BrokenPipeError:
         _drop_output()
         return EXIT_CLOSED_PIPE
@@ -174,23 +160,17 @@ def main(argv: Sequence[str] | None = None) -> int:
         return EXIT_INTERRUPTED
     except OSError as error:
         _drop_output()
-        return _complain(error.strerror or str(error), EXIT_INPUT_OUTPUT)
-
-
-def _complain(*words: Any) -> int:
-    from mintage.cli.screen import complain  # which formats tables
-
-    return complain(*words)
+        return complain(error.strerror or str(error), EXIT_INPUT_OUTPUT)
 
 
 def _run(argv: Sequence[str] | None) -> int:
     words = list(sys.argv[1:] if argv is None else argv)
-    first = COMMANDS.get(words[0]) if words else None
+    first = load(words[0]) if words and words[0] in COMMANDS else None
     try:
         if first is not None and first.reads_words:
             args = argparse.Namespace(run=first.run, words=words[1:])
         else:
-            args = _parser(COMMANDS.values() if first is None else [first]).parse_args(words)
+            args = _parser(map(load, COMMANDS) if first is None else [first]).parse_args(words)
         with warnings.catch_warnings():
             warnings.showwarning = _warn
             status: int = args.run(args)
@@ -200,7 +180,7 @@ def _run(argv: Sequence[str] | None) -> int:
 
 
 def _warn(message: Warning | str, *_: object, **__: object) -> None:
-    _complain(f"warning: {message}", 0)
+    complain(f"warning: {message}", 0)
 
 
 def _drop_output() -> None:

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Final
 from mintage.cli.command import UsageError, command, count, option, parse_int
 from mintage.cli.schemes import LAYOUT, layout_of
 from mintage.cli.screen import is_watched, progress
-from mintage.cli.stores import STORE, advised, opened
-from mintage.errors import LeaseError, StoreError
+from mintage.cli.stores import STORE, leasing, opened
 from mintage.formats.kinds import listed
 from mintage.tables.backfill import DATED_SCHEMES, NODE_SCHEMES, TIME_UNITS, Dated, Filled, SequenceIntegers, Table
 from mintage.tables.backfill import backfill as fill
@@ -108,11 +107,7 @@ def _ids(args: argparse.Namespace, table: Table, stack: ExitStack) -> Dated | Se
             "no node number is given: name one that nothing else mints with, with --node, or a store to lease one, "
             "with --store"
         )
-    import logging
-
-    # The error that follows says what the keeper logs of a store that fails.
-    logging.getLogger("mintage").addHandler(logging.NullHandler())
-    with advised(StoreError, LeaseError):
+    with leasing():
         ids = Dated.open(table, args.scheme, layout=layout, node=args.node, store=args.store, meta=args.meta)
         return stack.enter_context(ids)
 

@@ -8,18 +8,16 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
 from mintage.cli.command import COLOR, JSON, UsageError, command, option
-from mintage.cli.screen import complain, open_screen, progress, show_rows
+from mintage.cli.screen import Span, complain, open_screen, progress, show_rows
 from mintage.cli.stores import advised
 from mintage.errors import StoreError
 from mintage.lease.holder import Holder
+from mintage.store import PAGE, Store, open_store
+from mintage.store.copying import NamespaceCopy, PoolCopy, check_apart, copy_namespaces, copy_pools
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterator
-
-    from mintage.cli.screen import Span
-    from mintage.store import Store
-    from mintage.store.copying import NamespaceCopy, PoolCopy
+    from collections.abc import Callable, Iterable, Iterator
 
 EXIT_WAITS: Final = 1
 
@@ -48,21 +46,12 @@ def copy(args: argparse.Namespace) -> int:
     last process that mints with the first store has stopped. Leases are not copied, as their holders belong to the
     first store. While it has leases, the exit code is 1, and no process may mint with the second store yet.
     """
-    from mintage.store.copying import check_apart, copy_namespaces, copy_pools
-
-    done: Counter[str] = Counter()
     with advised(StoreError), _opened(args.source) as source, _opened(args.target) as target:
         check_apart(source, target)
-        rows = _Rows(args)
-        with rows, progress(0, "namespaces") as report:
-            for namespace in copy_namespaces(source, target, dry_run=args.dry_run):
-                done[namespace.action] += 1
-                report(done.total())
-                rows.add_namespace(namespace)
+        with progress(0, "namespaces") as report:
+            done = _show(args, copy_namespaces(source, target, dry_run=args.dry_run), report)
         pools = list(copy_pools(source, target, leases_ended=args.leases_ended, dry_run=args.dry_run))
-        with rows:
-            for pool in pools:
-                rows.add_pool(pool)
+        _show(args, pools)
     windows = sum(pool.windows for pool in pools)
     if not args.json:
         was, to = ("would be ", "with --dry-run nothing was written") if args.dry_run else ("", "")
@@ -77,54 +66,49 @@ def copy(args: argparse.Namespace) -> int:
 
 @contextmanager
 def _opened(url: str) -> Iterator[Store]:
-    from mintage.store import open_store
-
     with open_store(url) as store:
         if store.promise == "process":
             raise UsageError(f"{store.url} ends with its process, so there is nothing to copy; name another store")
         yield store
 
 
-class _Rows:
-    """The rows of the table, printed by the page; as JSON, a line each."""
+def _show(
+    args: argparse.Namespace, copies: Iterable[NamespaceCopy | PoolCopy], report: Callable[[int], None] | None = None
+) -> Counter[str]:
+    """Print copies as JSON, a line each, or as a table by the page; return their number by action."""
+    done: Counter[str] = Counter()
+    rows: list[list[Span]] = []
+    try:
+        for each in copies:
+            done[each.action] += 1
+            if report:
+                report(done.total())
+            if args.json:
+                print(json.dumps(_facts(each)))
+            elif isinstance(each, PoolCopy) or each.action != "keep":
+                rows.append(_row(each))
+            if len(rows) == PAGE:
+                show_rows(open_screen(args.color), rows)
+                rows.clear()
+    finally:  # what was done before an error
+        if rows:
+            show_rows(open_screen(args.color), rows)
+    return done
 
-    def __init__(self, args: argparse.Namespace) -> None:
-        self._args = args
-        self._rows: list[list[Span]] = []
 
-    def __enter__(self) -> None:
-        pass
+def _facts(each: NamespaceCopy | PoolCopy) -> dict[str, object]:
+    if isinstance(each, NamespaceCopy):
+        return {"namespace": each.name, "action": each.action, "next": None if each.next is None else str(each.next)}
+    facts = {"pool": each.name, "action": each.action, "layout": each.layout, "windows": each.windows}
+    waits = [{"node": wait.node, "holder": wait.holder, "left_ms": wait.left_ms} for wait in each.waits]
+    return {**facts, "history_lost": each.is_forgotten, "waits": waits}
 
-    def __exit__(self, *exc: object) -> None:
-        # What was done before an error is shown.
-        self._show()
 
-    def add_namespace(self, each: NamespaceCopy) -> None:
-        following = None if each.next is None else str(each.next)
-        if self._args.json:
-            print(json.dumps({"namespace": each.name, "action": each.action, "next": following}))
-        elif each.action != "keep":
-            self._add(each.name, each.action, "none left" if each.next is None else f"next {each.next:,}")
-
-    def add_pool(self, each: PoolCopy) -> None:
-        if self._args.json:
-            facts = {"pool": each.name, "action": each.action, "layout": each.layout, "windows": each.windows}
-            waits = [{"node": wait.node, "holder": wait.holder, "left_ms": wait.left_ms} for wait in each.waits]
-            print(json.dumps({**facts, "history_lost": each.is_forgotten, "waits": waits}))
-        else:
-            self._add(f"pool {each.name}", each.action, f"{each.windows:,} windows of {each.layout}")
-
-    def _add(self, name: str, action: str, what: str) -> None:
-        from mintage.store import PAGE
-
-        self._rows.append([(name, "name"), (action, "quiet" if action == "keep" else ""), what])
-        if len(self._rows) == PAGE:
-            self._show()
-
-    def _show(self) -> None:
-        if self._rows:
-            show_rows(open_screen(self._args.color), self._rows)
-        self._rows = []
+def _row(each: NamespaceCopy | PoolCopy) -> list[Span]:
+    if isinstance(each, NamespaceCopy):
+        return [(each.name, "name"), each.action, "none left" if each.next is None else f"next {each.next:,}"]
+    action = (each.action, "quiet" if each.action == "keep" else "")
+    return [(f"pool {each.name}", "name"), action, f"{each.windows:,} windows of {each.layout}"]
 
 
 def _warn_of_pools(pools: list[PoolCopy]) -> int:

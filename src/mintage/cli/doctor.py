@@ -4,23 +4,30 @@ from __future__ import annotations
 
 import json
 import os
+import platform
 import re
+import textwrap
 import time
 from contextlib import suppress
 from datetime import UTC, datetime
+from importlib import metadata
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from mintage import __version__
+from mintage import __version__, rules
+from mintage._core import build_profile
 from mintage.cli.command import COLOR, JSON, command, option
 from mintage.cli.namespaces import left, used
-from mintage.cli.screen import ago, open_screen
+from mintage.cli.screen import Screen, Span, ago, open_screen
 from mintage.cli.stores import NOT_MADE, REGISTRY, STORE, advice, advised, opened, source
 from mintage.errors import ConfigError, LeaseError, MintError
 from mintage.formats import catalogue, times
 from mintage.installation import install_line
 from mintage.lease.holder import Holder
+from mintage.lease.registry import ADVICE, can_be_made, numbers, shown_home
+from mintage.lease.registry.locks import BY_FILE, may_lock_files
 from mintage.platform.limits import limits
 from mintage.platform.machine import host_name
+from mintage.protocol.url import StoreUrl
 from mintage.server.core.findings import Finding, clock_of, promise_of, warnings_of
 from mintage.tables.display import printable
 
@@ -28,7 +35,6 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Callable, Iterator, Sequence
 
-    from mintage.cli.screen import Screen, Span
     from mintage.rules import NamespaceRecord, NodeRecord, PoolRecord
     from mintage.store import Description, Store
 
@@ -90,15 +96,12 @@ def doctor(args: argparse.Namespace) -> int:
 
 
 def _examine(args: argparse.Namespace, store: Store) -> list[Finding]:
-    from mintage.lease.registry import numbers
-
     # Read everything first: a store that fails half-way has one finding, its error.
     description = store.describe()
     before = time.time_ns()
     store_now_ms = store.now_ms()
     after = time.time_ns()
-    pools = list(store.each_pool())
-    nodes = [node for pool in pools for node in store.each_lease(pool.name)]
+    pools = [(pool, list(store.each_lease(pool.name))) for pool in store.each_pool()]
     namespaces = store.list_namespaces("", MOST_NAMESPACES + 1)
     now_ms = (before + after) // 2_000_000
     _, place = source(args)
@@ -106,7 +109,7 @@ def _examine(args: argparse.Namespace, store: Store) -> list[Finding]:
     return [
         *_store(place, store, description),
         clock_of(store, now_ms - store_now_ms, (after - before) // 2_000_000),
-        *_pools(Moment(description.identity, now_ms, store_now_ms, blocks), pools, nodes),
+        *_pools(Moment(description.identity, now_ms, store_now_ms, blocks), pools),
         *_namespaces(namespaces, description.identity),
     ]
 
@@ -116,9 +119,6 @@ def _examine(args: argparse.Namespace, store: Store) -> list[Finding]:
 
 def _locks(args: argparse.Namespace) -> list[Finding]:
     """Return the findings where locks hold the node numbers, as the registry cannot be written; else none."""
-    from mintage.lease.registry import ADVICE, can_be_made, shown_home
-    from mintage.lease.registry.locks import BY_FILE, may_lock_files
-
     with advised(MintError):
         if args.store is not None or os.environ.get("MINTAGE_STORE") or can_be_made():
             return []
@@ -129,44 +129,25 @@ def _locks(args: argparse.Namespace) -> list[Finding]:
     else:
         why += ", nor a file to lock: node numbers are held by a lock that keeps no time, or drawn at random"
         promise = "IDs are unique in this process only, others may repeat them"
+    promise += "; 'Sequence' needs a registry or a store"
     todo = f"{ADVICE[0].upper()}{ADVICE[1:]}."
     return [
         Finding("store", "url", why, "attention", todo, {"from": REGISTRY}),
-        Finding(
-            "store",
-            "promise",
-            f"{promise}; 'Sequence' needs a registry or a store",
-            "attention",
-            todo,
-            {"promise": "locks"},
-        ),
+        Finding("store", "promise", promise, "attention", todo, {"promise": "locks"}),
     ]
 
 
 def _store(place: str, store: Store, description: Description) -> Iterator[Finding]:
     yield Finding("store", "url", f"{description.url}, from {place}", facts={"url": description.url, "from": place})
     if place == "--store" and store.url.password is not None:
-        yield Finding(
-            "store",
-            "password",
-            "the password is on the command line, where 'ps' shows it to others",
-            "attention",
-            "Set MINTAGE_STORE instead of using --store.",
-        )
-    yield Finding(
-        "store",
-        "server",
-        f"{description.server}, identity {description.identity}",
-        facts={"server": description.server, "identity": description.identity},
-    )
+        text = "the password is on the command line, where 'ps' shows it to others"
+        yield Finding("store", "password", text, "attention", "Set MINTAGE_STORE instead of using --store.")
+    server, identity = description.server, description.identity
+    facts = {"server": server, "identity": identity}
+    yield Finding("store", "server", f"{server}, identity {identity}", facts=facts)
     if description.is_new and description.promise == "shared":
-        yield Finding(
-            "store",
-            "tables",
-            f"it {NOT_MADE}",
-            "attention",
-            "The first verb that writes creates them, as of a generator, a sequence or a service.",
-        )
+        todo = "The first verb that writes creates them, as of a generator, a sequence or a service."
+        yield Finding("store", "tables", f"it {NOT_MADE}", "attention", todo)
     yield promise_of(description, is_registry=place == REGISTRY)
     yield from warnings_of(description)
 
@@ -184,14 +165,11 @@ class Moment(NamedTuple):
     """Return the node numbers of a pool of a size, in the order in which a generator tries them."""
 
 
-def _pools(moment: Moment, pools: Sequence[PoolRecord], nodes: Sequence[NodeRecord]) -> Iterator[Finding]:
+def _pools(moment: Moment, pools: Sequence[tuple[PoolRecord, Sequence[NodeRecord]]]) -> Iterator[Finding]:
     if not pools:
         yield Finding("pools", "none", "no pools yet: the first generator creates one")
-    by_pool: dict[str, list[NodeRecord]] = {each.name: [] for each in pools}
-    for each in nodes:
-        by_pool.setdefault(each.pool, []).append(each)
-    for pool in pools:
-        yield _pool(moment, pool, by_pool[pool.name])
+    for pool, nodes in pools:
+        yield _pool(moment, pool, nodes)
         layout = catalogue.known_pool_layout(pool.layout)
         if layout is not None and layout.ends is not None:
             end = _end("pools", pool.name, layout.ends)
@@ -227,6 +205,7 @@ def _pool(moment: Moment, pool: PoolRecord, nodes: Sequence[NodeRecord]) -> Find
         last_ms = max(each.until_ms for each in outside)
         ends = ago((moment.store_now_ms - last_ms) / 1000)
         text += f"; {_few([each.node for each in outside])} outside the share, whose last window ends {ends}"
+    todo = "Stop holders, or use a layout with more nodes." if len(held) * 10 > count * SHORT_OF else ""
     try:
         node = _next(moment, pool, nodes, layout.nodes)
     except (ConfigError, LeaseError) as refusal:
@@ -244,10 +223,7 @@ def _pool(moment: Moment, pool: PoolRecord, nodes: Sequence[NodeRecord]) -> Find
             f"was a copy of {holder}, {ago((moment.store_now_ms - last.cloned_ms) / 1000)}"
         )
         todo = "Call mintage.before_snapshot() and mintage.after_restore() where processes or machines are copied."
-        return Finding("pools", pool.name, text, "attention", todo, facts)
-    if len(held) * 10 > count * SHORT_OF:
-        return Finding("pools", pool.name, text, "attention", "Stop holders, or use a layout with more nodes.", facts)
-    return Finding("pools", pool.name, text, facts=facts)
+    return Finding("pools", pool.name, text, "attention" if todo else "ok", todo, facts)
 
 
 def _next(moment: Moment, pool: PoolRecord, nodes: Sequence[NodeRecord], size: int) -> int:
@@ -256,8 +232,6 @@ def _next(moment: Moment, pool: PoolRecord, nodes: Sequence[NodeRecord], size: i
     :raises LeaseError: ``lease.none_free``.
     :raises ConfigError: ``config.node``: its share has none of the numbers that a generator here asks for.
     """
-    from mintage import rules
-
     pool = rules.note_server(pool, moment.server_id, moment.store_now_ms)
     rules.check_quarantine(pool, moment.store_now_ms, never_used=False)
     *first, last = moment.blocks(size)
@@ -268,8 +242,6 @@ def _next(moment: Moment, pool: PoolRecord, nodes: Sequence[NodeRecord], size: i
 
 
 def _choice(pool: PoolRecord, nodes: Sequence[NodeRecord], block: range, now_ms: int) -> int:
-    from mintage import rules
-
     block = rules.share_of(pool, block)
     granted = {each.node: each for each in nodes if each.node in block}
     oldest = min(granted.values(), key=lambda each: (each.until_ms, each.node), default=None)
@@ -322,8 +294,6 @@ def _end(topic: str, about: str, end: datetime) -> Finding:
 
 
 def _environment() -> Iterator[Finding]:
-    from mintage.protocol.url import StoreUrl
-
     url, home = os.environ.get("MINTAGE_STORE"), os.environ.get("MINTAGE_HOME")
     if url:
         try:
@@ -332,18 +302,10 @@ def _environment() -> Iterator[Finding]:
             yield Finding("environment", "MINTAGE_STORE", f"malformed: {error}", "attention", advice(error.code))
     else:
         yield Finding("environment", "MINTAGE_STORE", "not set: this machine's registry is the store")
-    yield Finding(
-        "environment",
-        "MINTAGE_HOME",
-        home or "not set: the registry is that of all users, or the user's",
-    )
+    yield Finding("environment", "MINTAGE_HOME", home or "not set: the registry is that of all users, or the user's")
 
 
 def _installation() -> Iterator[Finding]:
-    import platform
-
-    from mintage._core import build_profile
-
     python = f"{platform.python_implementation()} {platform.python_version()}"
     yield Finding("installation", "mintage", f"{__version__}, {python}, {platform.system()} {platform.machine()}")
     debug = build_profile != "release"
@@ -360,20 +322,17 @@ def _installation() -> Iterator[Finding]:
 
 def _extras() -> dict[str, dict[str, str | None]]:
     """Return the packages of each extra, with their versions, or ``None`` for those that are not installed."""
-    from importlib import metadata
 
     def version(name: str) -> str | None:
-        try:
+        with suppress(metadata.PackageNotFoundError):
             return metadata.version(name)
-        except metadata.PackageNotFoundError:
-            return None
+        return None
 
     found: dict[str, dict[str, str | None]] = {}
-    try:
-        required = metadata.requires("mintage") or []
-    except metadata.PackageNotFoundError:  # run from its sources
-        return found
-    for line in required:
+    required: list[str] | None = None
+    with suppress(metadata.PackageNotFoundError):  # run from its sources
+        required = metadata.requires("mintage")
+    for line in required or ():
         if match := re.fullmatch(r"([A-Za-z0-9._-]+).*extra == ['\"]([a-z0-9-]+)['\"].*", line):
             found.setdefault(match[2], {})[match[1]] = version(match[1])
     return found
@@ -411,6 +370,8 @@ def _draw(screen: Screen, all_found: Sequence[Finding], *, every: bool) -> None:
     if screen.columns - margin - width < LEAST_TEXT:
         width = 0
     indent = " " * (margin + width + 2 * (width > 0))
+    columns = max(screen.columns - len(indent), 20)
+    wrap = textwrap.TextWrapper(columns, break_long_words=False, break_on_hyphens=False).wrap
     topic = ""
     for each in found:
         if each.topic != topic:
@@ -421,7 +382,7 @@ def _draw(screen: Screen, all_found: Sequence[Finding], *, every: bool) -> None:
         # A finding may be fine and have a remedy, such as to install an extra.
         mark = "-" if each.level == "ok" and each.todo else screen.glyphs.marks[each.level]
         mark = f"{mark:<{len(screen.glyphs.marks['ok'])}}"
-        texts, advice = (_wrapped(text, screen.columns - len(indent)) for text in (each.text, each.todo))
+        texts, advice = wrap(printable(each.text)), wrap(printable(each.todo))
         about = printable(each.about)
         begun: list[Span] = ["  ", (mark, each.level), (f"  {about:<{width}}  ", "name")]
         if len(about) <= width:
@@ -437,9 +398,3 @@ def _draw(screen: Screen, all_found: Sequence[Finding], *, every: bool) -> None:
         screen.line((f"{wrong} {'thing needs' if wrong == 1 else 'things need'} attention", "attention"))
     else:
         screen.line(("nothing needs attention", "ok"))
-
-
-def _wrapped(text: str, width: int) -> list[str]:
-    import textwrap
-
-    return textwrap.wrap(printable(text), max(width, 20), break_long_words=False, break_on_hyphens=False)

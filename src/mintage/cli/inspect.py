@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import json
 import sys
-import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from mintage.cli.command import COLOR, JSON, command, option
-from mintage.cli.screen import ago, complain, open_screen, standard_input, styles_of
-from mintage.errors import CATALOGUE, MintError
-from mintage.formats import anatomy, times
+from mintage.cli.screen import Glyphs, Screen, Span, complain, dated, open_screen, standard_input, styles_of
+from mintage.errors import CATALOGUE, ParseError
+from mintage.formats import anatomy
 from mintage.tables.sources import each_line
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterable
+    from collections.abc import Callable, Sequence
 
-    from mintage.cli.screen import Glyphs, Screen, Span
     from mintage.formats.anatomy import Anatomy
 
 
@@ -37,51 +35,66 @@ if TYPE_CHECKING:
 )
 def inspect(args: argparse.Namespace) -> int:
     """Take IDs apart: show every scheme that each can have, the likeliest first."""
+    drawn = False
+
+    def draw(screen: Screen, text: str, found: Sequence[Anatomy]) -> None:
+        nonlocal drawn
+        if drawn:
+            screen.line()
+        drawn = True
+        _draw_all(screen, text, found, best=args.best, unlikely=args.all)
+
+    return answer_each(args, "anatomies", anatomy.inspect, draw, most=1 if args.best else None)
+
+
+def answer_each(
+    args: argparse.Namespace,
+    name: str,
+    find: Callable[[str], Sequence[Any]],
+    draw: Callable[[Screen, str, Sequence[Any]], None],
+    *,
+    most: int | None = None,
+) -> int:
+    """Answer for each ID of a command line, or else of standard input by line; return the exit code.
+
+    :param name: the name of the answers in JSON.
+    :param most: the number of answers for an ID in JSON, or ``None`` for all.
+    """
     screen = None if args.json else open_screen(args.color)
     status = 0
-    drawn = False
-    for text in given_ids(args):
-        now_ns = time.time_ns()
-        found: list[Anatomy] = []
-        report: dict[str, object] = {"input": text, "anatomies": []}
+    for text in args.ids or filter(None, each_line(standard_input())):
+        report: dict[str, object] = {"input": text, name: []}
         try:
-            found = anatomy.inspect(text, now_ns=now_ns)
-        except MintError as error:
+            found = find(text)
+            if screen is None:
+                report[name] = [each.as_dict() for each in found[:most]]
+            else:
+                draw(screen, text, found)
+        except ParseError as error:
             report["error"] = {"code": error.code, "message": str(error)}
             status = complain(str(error), CATALOGUE[error.code].exit)
-        shown = found[:1] if args.best else found
         if screen is None:
-            print(json.dumps({**report, "anatomies": [each.as_dict() for each in shown]}))
-        elif found:
-            if drawn:
-                screen.line()
-            _draw_all(screen, text, shown, now_ns, unlikely=args.all, alone=len(found) == 1)
-            drawn = True
+            print(json.dumps(report))
         sys.stdout.flush()
     return status
-
-
-def given_ids(args: argparse.Namespace) -> Iterable[str]:
-    """Return the IDs of a command line, or else the lines of standard input that are not blank."""
-    return args.ids or filter(None, each_line(standard_input()))
 
 
 # --- drawing an ID ------------------------------------------------------------------------------------------------
 
 
-def _draw_all(screen: Screen, text: str, found: list[Anatomy], now_ns: int, *, unlikely: bool, alone: bool) -> None:
-    """Draw the readings of a text; an unlikely one is a line, unless ``unlikely`` is True."""
+def _draw_all(screen: Screen, text: str, found: Sequence[Anatomy], *, best: bool, unlikely: bool) -> None:
+    """Draw the readings of a text, or the best one; an unlikely one is a line, unless ``unlikely`` is True."""
     screen.line((text, "title"))
     hints: list[list[Span]] = []
-    for each in found:
+    for each in found[:1] if best else found:
         word = each.verdict
         if unlikely or each is found[0] or word != "unlikely":
             screen.line()
-            when, verdict = _when(each, now_ns), ("the only match", "quiet") if alone else (word, word)
+            when, verdict = dated(each.time), ("the only match", "quiet") if len(found) == 1 else (word, word)
             screen.line("  ", (each.name, "name"), (when and f"  {when}", "time"), "  ", verdict)
             _draw(screen, text, each)
         else:
-            hints.append([("  unlikely", "quiet"), (each.name, "quiet"), (_when(each, now_ns), "quiet")])
+            hints.append([("  unlikely", "quiet"), (each.name, "quiet"), (dated(each.time), "quiet")])
     if hints:
         screen.line()
         screen.wrapped_table(hints)
@@ -152,10 +165,3 @@ def _segment(name: str, spot: range, cells: dict[int, str], glyphs: Glyphs) -> t
         left, right = glyphs.left if begins else glyphs.line, glyphs.right if ends else glyphs.line
         label = left + spaced.center(inner, glyphs.line) + right
     return shown, label.ljust(len(shown))
-
-
-def _when(each: Anatomy, now_ns: int) -> str:
-    if each.time is None:
-        return ""
-    seconds = now_ns / times.SECOND - each.time.timestamp()
-    return f"{times.stamp(each.time).replace('T', ' ').removesuffix('Z')} UTC, {ago(seconds)}"

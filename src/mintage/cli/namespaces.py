@@ -6,17 +6,14 @@ import json
 import sys
 from typing import TYPE_CHECKING, Final
 
-from mintage.cli.command import COLOR, JSON, UsageError, command, count, group, option, parse_int
-from mintage.cli.screen import open_screen, progress, show_records, write
-from mintage.cli.stores import STORE, in_pages, opened
-from mintage.rules import MAX_INTEGER
+from mintage.cli.command import JSON, UsageError, command, count, group, option, parse_int
+from mintage.cli.screen import Span, open_screen, progress, show_records, write
+from mintage.cli.stores import SHOWN, STORE, in_pages, opened
+from mintage.rules import MAX_INTEGER, NamespaceRecord
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterable, Sequence
-
-    from mintage.cli.screen import Span
-    from mintage.rules import NamespaceRecord
 
 BATCH: Final = 65_536
 """The number of integers of one reservation, which an interrupted `next` may skip."""
@@ -82,9 +79,7 @@ def reserve(args: argparse.Namespace) -> int:
 
 @command(
     "list",
-    STORE,
-    COLOR,
-    JSON,
+    *SHOWN,
     examples="""
   mintage namespaces list
   mintage namespaces list --json | jq -r 'select(.left == "0") | .namespace'""",
@@ -107,9 +102,7 @@ def _list(args: argparse.Namespace) -> int:
     option("--maximum", type=parse_int, metavar="N", default=2**63 - 1, help="the largest integer (default: 2^63 - 1)"),
     option("--stride", type=parse_int, metavar="N", default=1, help="the distance between two integers (default: 1)"),
     option("--offset", type=parse_int, metavar="N", default=0, help="each integer modulo the stride (default: 0)"),
-    STORE,
-    COLOR,
-    JSON,
+    *SHOWN,
     examples="""
   mintage namespaces create invoices --start 100000 --maximum 999999
   mintage namespaces create odd --stride 2 --offset 1""",
@@ -133,9 +126,7 @@ def _create(args: argparse.Namespace) -> int:
     "raise-floor",
     option("namespace", metavar="NAMESPACE", help="the namespace; it is created if it does not exist"),
     option("value", type=parse_int, metavar="VALUE", help="the smallest integer that may still be handed out"),
-    STORE,
-    COLOR,
-    JSON,
+    *SHOWN,
     examples="""
   mintage namespaces raise-floor orders 5000000""",
 )
@@ -161,9 +152,7 @@ def _raise_floor(args: argparse.Namespace) -> int:
     "retire",
     option("namespace", metavar="NAMESPACE", help="the namespace; it need not exist"),
     option("--for-good", metavar="NAMESPACE", required=True, help="the name again, because nothing can undo this"),
-    STORE,
-    COLOR,
-    JSON,
+    *SHOWN,
     examples="""
   mintage namespaces retire orders --for-good orders""",
 )
@@ -193,9 +182,7 @@ def _retire(args: argparse.Namespace) -> int:
         default=100_000,
         help="added to each floor, for integers that idalloc handed out and did not record (default: 100000)",
     ),
-    STORE,
-    COLOR,
-    JSON,
+    *SHOWN,
     examples="""
   mintage namespaces import-idalloc --mysql mysql://ids:secret@db/idalloc --redis redis://cache/0""",
 )
@@ -209,11 +196,8 @@ def _import_idalloc(args: argparse.Namespace) -> int:
         raise UsageError("there is nothing to import from; give --mysql, --redis, or best both")
     from mintage.store import idalloc
 
-    found = []
-    if args.mysql is not None:
-        found.append(idalloc.read_idalloc_table(args.mysql))
-    if args.redis is not None:
-        found.append(idalloc.read_idalloc_hashes(args.redis))
+    readers = ((args.mysql, idalloc.read_idalloc_table), (args.redis, idalloc.read_idalloc_hashes))
+    found = [read(url) for url, read in readers if url is not None]
     with opened(args) as store:
         done = idalloc.import_idalloc(store, *found, margin=args.margin)
         records = [record for name in done.floors if (record := store.get_namespace(name)) is not None]

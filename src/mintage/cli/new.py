@@ -12,8 +12,7 @@ from mintage import snowflake
 from mintage._core import typeid
 from mintage.cli.command import JSON, Option, UsageError, command, count, option, parse_int
 from mintage.cli.screen import progress, write
-from mintage.cli.stores import STORE, advised
-from mintage.errors import LeaseError, StoreError
+from mintage.cli.stores import STORE, leasing
 from mintage.formats import anatomy, catalogue, kinds, times
 from mintage.formats.kinds import KINDS, NAMES, listed
 
@@ -24,16 +23,15 @@ if TYPE_CHECKING:
 BATCH: Final = 65_536
 JSON_BATCH: Final = 1_024  # small, so that the first lines are printed soon, although a line costs more
 
+TYPEID: Final = "typeid"
+"""A view over UUIDs of version 7. It is not a scheme, but this command mints it like one."""
+_PREFIX: Final = kinds.Option("prefix", "the prefix of the TypeIDs, such as user; it may be empty", "PREFIX", ())
 _OWNERS: Final = {
     option: [kind.name for kind in KINDS.values() if option in kind.options]
     for kind in KINDS.values()
     for option in kind.options
-}
+} | {_PREFIX: [TYPEID]}
 """The schemes that have an option, by the option."""
-
-
-TYPEID: Final = "typeid"
-"""A view over UUIDs of version 7. It is not a scheme, but this command mints it like one."""
 
 
 class Mint(NamedTuple):
@@ -111,8 +109,6 @@ def _options() -> Iterator[Option]:
         kind = {"type": parse_int} if each.choices is None else {"choices": each.choices} if each.choices else {}
         flag = option(_flag(each), metavar=each.metavar, help=each.help, **kind)
         yield replace(flag, heading=f"{listed(names, 'and')} only")
-    prefix = option("--prefix", metavar="PREFIX", help="the prefix of the TypeIDs, such as user; it may be empty")
-    yield replace(prefix, heading=f"{TYPEID} only")
 
 
 @command(
@@ -138,14 +134,7 @@ def new(args: argparse.Namespace) -> int:
             raise UsageError(f"{_flag(each)} belongs to {listed(names, 'and')}, not to {args.scheme}")
     if args.scheme == TYPEID and args.prefix is None:
         raise UsageError('typeid needs --prefix, such as --prefix user; --prefix "" is the empty one')
-    if args.scheme != TYPEID and args.prefix is not None:
-        raise UsageError(f"--prefix belongs to {TYPEID}, not to {args.scheme}")
-    import logging
-
-    # The error that follows says what the keeper logs of a store that fails.
-    logging.getLogger("mintage").addHandler(logging.NullHandler())
-    advice = advised(StoreError, LeaseError)
-    with advice, _opened(args) as mint, progress(args.count) as report:
+    with leasing(), _opened(args) as mint, progress(args.count) as report:
         batch = min(mint.batch, JSON_BATCH if args.json else BATCH)
         done = 0
         while done < args.count:

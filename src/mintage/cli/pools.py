@@ -6,20 +6,18 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from mintage._core.formats import MAX_SHARDS
-from mintage.cli.command import COLOR, JSON, UsageError, command, group, option, parse_duration, parse_int, parse_time
-from mintage.cli.screen import ago, moment, open_screen, show_facts, show_records
-from mintage.cli.stores import STORE, in_pages, opened
+from mintage.cli.command import UsageError, command, group, option, parse_duration, parse_int, parse_time
+from mintage.cli.screen import Span, ago, moment, open_screen, show_facts, show_records
+from mintage.cli.stores import SHOWN, in_pages, opened
 from mintage.formats import catalogue, times
 from mintage.formats.kinds import NAMES
 from mintage.lease.holder import Holder
-from mintage.rules import end_of_windows, history_begin
+from mintage.rules import NodeRecord, PoolRecord, end_of_windows, history_begin
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Sequence
 
-    from mintage.cli.screen import Span
-    from mintage.rules import NodeRecord, PoolRecord
     from mintage.store import Store
 
 
@@ -43,9 +41,7 @@ def _wanted(args: argparse.Namespace, store: Store) -> str:
 
 @command(
     "list",
-    STORE,
-    COLOR,
-    JSON,
+    *SHOWN,
     examples="""
   mintage pools list
   mintage pools list --json | jq -r 'select(.quarantine_until) | .pool'""",
@@ -84,18 +80,14 @@ def _show_pools(args: argparse.Namespace, found: Sequence[tuple[PoolRecord, int,
 @command(
     "show",
     option("pool", metavar="POOL", help="the name of the pool"),
-    STORE,
-    COLOR,
-    JSON,
+    *SHOWN,
     examples="""
   mintage pools show sno""",
 )
 def _show(args: argparse.Namespace) -> int:
     """Show everything that the store records of a pool."""
     with opened(args, reads=True) as store:
-        record, now_ms = _find(store, args.pool), store.now_ms()
-        counts = _counts(store, args.pool, now_ms)
-    _draw_pool(args, record, *counts, now_ms)
+        _show_pool(args, store, _find(store, args.pool))
     return 0
 
 
@@ -141,9 +133,7 @@ def _show(args: argparse.Namespace) -> int:
         help="state that no process of another store mints under --nodes at this time or later, so that the share of a "
         "pool that exists may be wider; if that is false, IDs repeat",
     ),
-    STORE,
-    COLOR,
-    JSON,
+    *SHOWN,
     examples="""
   mintage pools create sno
   mintage pools create sno --history 30d
@@ -181,10 +171,7 @@ def _create(args: argparse.Namespace) -> int:
         record = store.create_pool(
             args.pool, layout=layout, never_used=args.never_used, history_ms=args.history, **terms
         )
-        now_ms = store.now_ms()
-        counts = _counts(store, args.pool, now_ms)
-        free_ms = _free_from(store, record, now_ms) if "nodes" in terms and "wider_from_ms" not in terms else 0
-    _draw_pool(args, record, *counts, now_ms, free_ms=free_ms)
+        _show_pool(args, store, record, is_narrowed="nodes" in terms and "wider_from_ms" not in terms)
     return 0
 
 
@@ -259,10 +246,10 @@ def _stamp(ms: int) -> str | None:
     return times.stamp(time) if ms and time else None
 
 
-def _draw_pool(
-    args: argparse.Namespace, pool: PoolRecord, granted: int, held: int, now_ms: int, *, free_ms: int = 0
-) -> None:
-    free_from = _stamp(free_ms)
+def _show_pool(args: argparse.Namespace, store: Store, pool: PoolRecord, *, is_narrowed: bool = False) -> None:
+    now_ms = store.now_ms()
+    granted, held = _counts(store, pool.name, now_ms)
+    free_from = _stamp(_free_from(store, pool, now_ms)) if is_narrowed else None
     if args.json:
         print(json.dumps(_pool_facts(pool, granted, held, now_ms) | ({"free_from": free_from} if free_from else {})))
         return
@@ -297,9 +284,7 @@ def _draw_pool(
 @command(
     "list",
     option("pool", metavar="POOL", nargs="?", help="the name of a pool, to list its leases only"),
-    STORE,
-    COLOR,
-    JSON,
+    *SHOWN,
     examples="""
   mintage leases list
   mintage leases list sno
@@ -350,9 +335,7 @@ def _show_leases(args: argparse.Namespace, nodes: Sequence[NodeRecord], now_ms: 
     "release",
     option("pool", metavar="POOL", help="the name of the pool"),
     option("node", type=parse_int, metavar="NODE", help="the node number; see 'mintage leases list'"),
-    STORE,
-    COLOR,
-    JSON,
+    *SHOWN,
     examples="""
   mintage leases release sno 0""",
 )

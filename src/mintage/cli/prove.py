@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import signal
 import sys
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Final, TextIO
 
 from mintage.cli.command import COLOR, UsageError, command, option, within
-from mintage.cli.screen import open_screen
+from mintage.cli.screen import Span, open_screen
 from mintage.cli.stores import REGISTRY, advised, source
 from mintage.errors import MintError
 from mintage.prove import FAULTS
@@ -17,9 +17,7 @@ from mintage.prove import FAULTS
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterable, Sequence
-    from contextlib import AbstractContextManager
 
-    from mintage.cli.screen import Span
     from mintage.prove.faults import Run
     from mintage.prove.report import Row
 

@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING, Final
 
 from mintage.cli.command import COLOR, JSON, UsageError, command, option
-from mintage.cli.screen import open_screen, styles_of
+from mintage.cli.screen import Span, in_columns, open_screen, styles_of
 from mintage.formats import catalogue, times
 from mintage.formats.kinds import KINDS
 
@@ -60,23 +60,17 @@ def schemes(args: argparse.Namespace) -> int:
     for each in known.values():
         if each not in catalogue.MINTED:
             explained.setdefault(each.scheme, []).extend([each.layout] if each.layout else [])
-    rows = [("scheme", "bits", "nodes", "IDs/s per node", "runs out")]
+    words = ("scheme", "bits", "nodes", "IDs/s per node", "runs out")
+    rows: list[list[Span]] = [[(word, "quiet") for word in words]]
     for each in catalogue.MINTED:
         nodes, rate = (_short(number) for number in (each.nodes, each.ids_per_second))
-        rows.append((each.name, str(_used_bits(each)), nodes, rate, _until(each)))
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    lines = [
-        (
-            row[0].ljust(widths[0]),
-            "".join(f"  {cell:>{width}}" for cell, width in zip(row[1:], widths[1:], strict=True)),
-        )
-        for row in rows
-    ]
-    screen.line(*((text, "quiet") for text in lines[0]))
-    for (name, numbers), each in zip(lines[1:], catalogue.MINTED, strict=True):
+        rows.append([(each.name, "name"), str(_used_bits(each)), nodes, rate, _until(each)])
+    head, *lines = in_columns(rows, range(1, 5))
+    screen.line(*head)
+    for cells, each in zip(lines, catalogue.MINTED, strict=True):
         parts = [part for part in each.parts if part.name != "unused"]
         spans = zip(parts, styles_of(parts), strict=True)
-        screen.line((name, "name"), numbers)
+        screen.line(*cells)
         screen.line(" ", *((f" {part.name}:{part.bits}", style) for part, style in spans))
     screen.line()
     screen.line(("'mintage inspect' also explains", "quiet"))

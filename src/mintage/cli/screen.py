@@ -18,6 +18,7 @@ from mintage.tables.display import printable
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+    from datetime import datetime
 
     from rich.console import Console
     from rich.progress import Progress
@@ -77,12 +78,7 @@ class Screen:
 
     def table(self, rows: Sequence[Sequence[Span]], right: Container[int] = ()) -> None:
         """Print rows in columns that are as wide as their widest cell; the columns in ``right`` are flush right."""
-        widths = _widths(rows)
-        for row in rows:
-            cells: list[Span] = []
-            for at, ((text, style), width) in enumerate(zip(map(_styled, row), widths, strict=True)):
-                gap = "  " if at < len(row) - 1 else ""
-                cells.append((text.rjust(width) + gap if at in right else text.ljust(width if gap else 0) + gap, style))
+        for cells in in_columns(rows, right):
             self.line(*cells)
 
     def wrapped_table(self, rows: Sequence[Sequence[Span]]) -> None:
@@ -114,6 +110,17 @@ def _styled(span: Span) -> tuple[str, str]:
     """Return the printable text of a span, and its style."""
     text, style = (span, "") if isinstance(span, str) else span
     return printable(text), style
+
+
+def in_columns(rows: Sequence[Sequence[Span]], right: Container[int] = ()) -> Iterator[list[Span]]:
+    """Yield rows whose cells are as wide as the widest of their column; those in ``right`` are flush right."""
+    widths = _widths(rows)
+    for row in rows:
+        cells: list[Span] = []
+        for at, ((text, style), width) in enumerate(zip(map(_styled, row), widths, strict=True)):
+            gap = "  " if at < len(row) - 1 else ""
+            cells.append((text.rjust(width) + gap if at in right else text.ljust(width if gap else 0) + gap, style))
+        yield cells
 
 
 def _widths(rows: Sequence[Sequence[Span]]) -> list[int]:
@@ -226,9 +233,10 @@ def show_rows(screen: Screen, rows: Sequence[Sequence[Span]], right: Container[i
         screen.table([((f"  {_styled(word)[0]}", "quiet"), cell) for word, cell in zip(words, cells, strict=True)])
 
 
-def show_facts(screen: Screen, facts: Mapping[str, Span | None]) -> None:
+def show_facts(screen: Screen, facts: Mapping[str, Span | int | None]) -> None:
     """Print facts, a line each, indented below what they are about; ``None`` is left out."""
-    screen.table([((f"  {name}", "quiet"), fact) for name, fact in facts.items() if fact is not None])
+    shown = {name: f"{fact}" if isinstance(fact, int) else fact for name, fact in facts.items()}
+    screen.table([((f"  {name}", "quiet"), fact) for name, fact in shown.items() if fact is not None])
 
 
 def show_records(
@@ -284,6 +292,14 @@ def moment(ms: int) -> str:
     """Return the text of a time in milliseconds since the Unix epoch, to the second; ``-`` after the year 9999."""
     time = times.utc(ms * times.MS)
     return f"{time:%Y-%m-%d %H:%M:%S}" if time else "-"
+
+
+def dated(time_of_id: datetime | None) -> str:
+    """Return the text of the time of an ID, and how long ago it was; empty without a time."""
+    if time_of_id is None:
+        return ""
+    shown = times.stamp(time_of_id).replace("T", " ").removesuffix("Z")
+    return f"{shown} UTC, {ago(time.time() - time_of_id.timestamp())}"
 
 
 _PASSWORD: Final = re.compile(r"://([^\s:/@]*):\S*@")

@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
-from mintage.cli.command import option
-from mintage.errors import CATALOGUE, MintError, StoreError
+from mintage.cli.command import COLOR, JSON, option
+from mintage.errors import CATALOGUE, LeaseError, MintError, StoreError
 
 if TYPE_CHECKING:
     import argparse
@@ -23,6 +23,8 @@ STORE: Final = option(
     help="the store (default: MINTAGE_STORE if set, else this machine's registry); 'ps' shows it to other users, so "
     "set MINTAGE_STORE instead if it has a password",
 )
+SHOWN: Final = (STORE, COLOR, JSON)
+"""The options of a command that shows records of a store."""
 REGISTRY: Final = "this machine's registry"
 NOT_MADE: Final = (
     "has no tables of mintage, as nothing was minted with it; if something was, correct the URL: it names another "
@@ -87,6 +89,16 @@ def advised(*errors: type[MintError]) -> Iterator[None]:
     except errors as error:
         error.add_note(advice(error.code))
         raise
+
+
+@contextmanager
+def leasing() -> Iterator[None]:
+    """Add the remedy to errors of a lease, and hide what the keeper logs of them, which they say themselves."""
+    import logging
+
+    logging.getLogger("mintage").addHandler(logging.NullHandler())
+    with advised(StoreError, LeaseError):
+        yield
 
 
 _ADVICE: Final = {

@@ -13,12 +13,10 @@ from mintage.cli.screen import is_watched, progress, standard_input
 from mintage.formats.kinds import NAMES, listed
 from mintage.tables import sources
 from mintage.tables.display import printable
-from mintage.tables.verify import MIN_MEMORY_BYTES, Check
+from mintage.tables.verify import MIN_MEMORY_BYTES, Check, Report
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
-
-    from mintage.tables.verify import Report
 
 EXIT_FOUND: Final = 1
 

@@ -3,27 +3,24 @@
 from __future__ import annotations
 
 import json
-import sys
-import time
-from typing import TYPE_CHECKING, Any, Final
+from functools import partial
+from typing import TYPE_CHECKING, Final
 
-from mintage.cli.command import COLOR, JSON, command, option
-from mintage.cli.inspect import given_ids
-from mintage.cli.screen import ago, complain, moment, open_screen, show_rows
-from mintage.cli.stores import STORE, opened
-from mintage.errors import CATALOGUE, ConfigError, ParseError
-from mintage.formats import anatomy, times
+from mintage.cli.command import command, option
+from mintage.cli.inspect import answer_each
+from mintage.cli.screen import Screen, dated, moment, open_screen, show_facts
+from mintage.cli.stores import SHOWN, opened
+from mintage.errors import ConfigError, ParseError
+from mintage.formats import anatomy
 from mintage.rules import is_number
+from mintage.who import Finding, IntegerFinding, who_reserved
 from mintage.who import who as find
-from mintage.who import who_reserved
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
-    from mintage.cli.screen import Screen, Span
     from mintage.store import Store
-    from mintage.who import Finding, IntegerFinding
 
 _STYLES: Final = {"held": "ok", "forgotten": "attention", "late": "attention", "unknown": "attention"}
 
@@ -36,9 +33,7 @@ _STYLES: Final = {"held": "ok", "forgotten": "attention", "late": "attention", "
         nargs="*",
         help="an ID, or a namespace and an integer; without any, the command reads an ID a line from standard input",
     ),
-    STORE,
-    COLOR,
-    JSON,
+    *SHOWN,
     examples="""
   mintage who brpk4q72xwf2m63l
   mintage who orders 70123
@@ -57,34 +52,11 @@ def who(args: argparse.Namespace) -> int:
     namespace, or if the first is no ID. The store then knows who reserved the integer. A service reserves for its
     clients. 'unknown' says that the client did not name itself.
     """
-    screen = None if args.json else open_screen(args.color)
-    status = 0
     with opened(args, reads=True) as store:
         if _is_integer(args.ids, store):
-            _answer_integer(screen, who_reserved(args.ids[0], int(args.ids[1]), store))
+            _answer_integer(args, who_reserved(args.ids[0], int(args.ids[1]), store))
             return 0
-        for text, found in _answers(args, store):
-            report: dict[str, Any] = {"input": text, "findings": []}
-            if isinstance(found, ParseError):
-                report["error"] = {"code": found.code, "message": str(found)}
-                status = complain(str(found), CATALOGUE[found.code].exit)
-            elif screen is None:
-                report["findings"] = [each.as_dict() for each in found]
-            else:
-                _draw(screen, text, found)
-            if screen is None:
-                print(json.dumps(report))
-            sys.stdout.flush()
-    return status
-
-
-def _answers(args: argparse.Namespace, store: Store) -> Iterator[tuple[str, Sequence[Finding] | ParseError]]:
-    """Yield the findings of each ID, or the reason why it is none."""
-    for text in given_ids(args):
-        try:
-            yield text, find(text, store)
-        except ParseError as error:
-            yield text, error
+        return answer_each(args, "findings", partial(find, store=store), _draw)
 
 
 def _is_integer(words: Sequence[str], store: Store) -> bool:
@@ -102,24 +74,25 @@ def _is_integer(words: Sequence[str], store: Store) -> bool:
     return False
 
 
-def _answer_integer(screen: Screen | None, found: IntegerFinding) -> None:
+def _answer_integer(args: argparse.Namespace, found: IntegerFinding) -> None:
     text = f"{found.namespace} {found.integer}"
-    if screen is None:
+    if args.json:
         print(json.dumps({"input": text, **found.as_dict()}))
         return
+    screen = open_screen(args.color)
     screen.line((text, "title"))
     screen.line()
-    screen.line(("  ", ""), (found.state, _STYLES.get(found.state, "quiet")))
-    screen.line(("  " + found.sentence, ""))
-    values = {"namespace": found.namespace, **_of_holder(found)}
+    screen.line("  ", (found.state, _STYLES.get(found.state, "quiet")))
+    screen.line("  " + found.sentence)
+    facts = {"namespace": found.namespace, **_of_holder(found)}
     if found.since_ms is not None and found.until_ms is not None:
-        values |= {"integers": f"{found.first} to {found.last}"}
-        values |= {"reserved": f"{moment(found.since_ms)} to {moment(found.until_ms)}"}
-    show_rows(screen, _shown(values))
+        facts["integers"] = f"{found.first} to {found.last}"
+        facts["reserved"] = f"{moment(found.since_ms)} to {moment(found.until_ms)}"
+    show_facts(screen, facts)
     screen.line()
 
 
-def _of_holder(found: Finding | IntegerFinding) -> dict[str, Any]:
+def _of_holder(found: Finding | IntegerFinding) -> dict[str, str | int | None]:
     holder = found.holder
     if holder is None:
         return {}
@@ -127,13 +100,9 @@ def _of_holder(found: Finding | IntegerFinding) -> dict[str, Any]:
         "host": holder.host,
         "process": holder.pid,
         "generation": holder.generation,
-        "started": holder.started and f"{holder.started:%Y-%m-%d %H:%M:%S}",
+        "started": f"{holder.started:%Y-%m-%d %H:%M:%S}" if holder.started else None,
         "version": holder.version,
     }
-
-
-def _shown(values: dict[str, Any]) -> list[list[Span]]:
-    return [[(f"  {name}", "quiet"), (str(value), "")] for name, value in values.items() if value is not None]
 
 
 def _draw(screen: Screen, text: str, found: Sequence[Finding]) -> None:
@@ -144,36 +113,17 @@ def _draw(screen: Screen, text: str, found: Sequence[Finding]) -> None:
             hints.append(each)
             continue
         screen.line()
-        when = f"  {_when(each)}" if each.time else ""
-        screen.line(
-            ("  ", ""),
-            (each.format, "name"),
-            (when, "time"),
-            ("  ", ""),
-            (each.state, _STYLES.get(each.state, "quiet")),
-        )
-        screen.line(("  " + each.sentence, ""))
-        if rows := _rows(each):
-            show_rows(screen, rows)
+        when, state = dated(each.time), (each.state, _STYLES.get(each.state, "quiet"))
+        screen.line("  ", (each.format, "name"), (when and f"  {when}", "time"), "  ", state)
+        screen.line("  " + each.sentence)
+        facts: dict[str, str | int | None] = {"pool": each.pool, "node": each.node, **_of_holder(each)}
+        if each.until_ms is not None:
+            facts["window"] = f"{moment(each.floor_ms) if each.floor_ms else '-'} to {moment(each.until_ms)}"
+        facts["granted"] = moment(each.since_ms) if each.since_ms and each.node is not None else None
+        show_facts(screen, facts)
         if each.why:
             screen.line(("  " + each.why, "quiet"))
     if hints:
         screen.line()
         screen.line((f"  the store has no pool for {', '.join(each.format for each in hints)}", "quiet"))
     screen.line()
-
-
-def _rows(each: Finding) -> list[list[Span]]:
-    values: dict[str, Any] = {"pool": each.pool, "node": each.node, **_of_holder(each)}
-    if each.until_ms is not None:
-        values["window"] = f"{moment(each.floor_ms) if each.floor_ms else '-'} to {moment(each.until_ms)}"
-    values["granted"] = moment(each.since_ms) if each.since_ms and each.node is not None else None
-    return _shown(values)
-
-
-def _when(each: Finding) -> str:
-    if each.time is None:
-        return ""
-    return (
-        f"{times.stamp(each.time).replace('T', ' ').removesuffix('Z')} UTC, {ago(time.time() - each.time.timestamp())}"
-    )

@@ -49,9 +49,8 @@ class Proxy:
         self._connections: dict[socket.socket, _Connection] = {}
         self._listener: socket.socket | None = None
         self._selector = selectors.DefaultSelector()
-        self._waker, woken = socket.socketpair()
-        self._woken = woken
-        self._selector.register(woken, selectors.EVENT_READ)
+        self._waker, self._woken = socket.socketpair()
+        self._selector.register(self._woken, selectors.EVENT_READ)
         self.port = port
         self._listen()
         self._thread = threading.Thread(target=self._forward, name="proxy", daemon=True)

@@ -13,13 +13,12 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from mintage.errors import MintError
-from mintage.store import new_token, open_store
+from mintage.store import Store, new_token, open_store
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from mintage.rules import Lease
-    from mintage.store import Store
 
     T = TypeVar("T")
 

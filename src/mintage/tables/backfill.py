@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import os
 import re
-from contextlib import closing, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from datetime import UTC, date, datetime, time
 from decimal import Decimal
 from itertools import chain, islice
@@ -28,7 +28,7 @@ from math import isfinite
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
 
 from mintage.errors import ConfigError, FieldError, LeaseError, StoreError
-from mintage.formats.kinds import KINDS, listed
+from mintage.formats.kinds import KINDS, Kind, listed
 from mintage.formats.times import unix_ns
 from mintage.tables import InputError
 from mintage.tables.columns import Target, ignores_case
@@ -38,10 +38,8 @@ from mintage.tables.sources import find_column, reflect
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator
-    from contextlib import AbstractContextManager
 
     from mintage import snowflake
-    from mintage.formats.kinds import Kind
     from mintage.store import Store
 
 __all__ = ["DATED_SCHEMES", "NODE_SCHEMES", "TIME_UNITS", "Dated", "Filled", "SequenceIntegers", "Table", "backfill"]
@@ -290,10 +288,8 @@ def _read_text(text: str) -> datetime | None:
     """Return the time of a text in ISO 8601 that begins with a date such as 2021-06-30, or ``None``."""
     # Without the hyphens, digits such as 1625040900 can be read as a date.
     if re.match(r"\d{4}-\d\d-\d\d(?:[ T]|\Z)", text, re.ASCII):
-        try:
+        with suppress(ValueError):
             return datetime.fromisoformat(text)
-        except ValueError:
-            pass
     return None
 
 

@@ -18,11 +18,10 @@ from collections import Counter
 from contextlib import ExitStack
 from itertools import chain
 from struct import iter_unpack
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, BinaryIO, Final, NamedTuple, Self
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
-    from typing import BinaryIO
 
 __all__ = ["MAX_EXAMPLES", "Duplicate", "DuplicateFinder"]
 

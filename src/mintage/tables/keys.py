@@ -6,12 +6,11 @@ import re
 import sys
 from array import array
 from decimal import Decimal
-from functools import cached_property
 from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
 from mintage.errors import MintError, ParseError
-from mintage.formats.kinds import KINDS, listed, snowflakes
+from mintage.formats.kinds import KINDS, UUID_BYTES, Kind, listed, snowflakes
 from mintage.tables import InputError
 
 if TYPE_CHECKING:
@@ -19,9 +18,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from mintage import snowflake
-    from mintage.formats.kinds import Kind
 
-_UUID_BYTES: Final = 16
 _HEX_LENGTH: Final = 32
 _UUID: Final = re.compile(r"[0-9A-Fa-f]{32}|[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}").fullmatch
 _QUOTED_CHARACTERS: Final = 40
@@ -65,6 +62,9 @@ class Reader:
         self.kind = kind
         self.width = kind.size or kind.lengths[1]
         """Bytes of a key."""
+        self.has_unsorted_ids = kind.name == "uuid"
+        """True if some IDs of the scheme do not sort by time: UUIDs of other versions than 7."""
+        self._is_uuid = kind.size == UUID_BYTES and not kind.layout  # a UUID can hold the IDs
         # The pattern matches the whole text of an ID, and not a newline after it.
         self._match = re.compile(kind.pattern.removesuffix("$") + r"\Z").match if kind.size is None else None
 
@@ -131,11 +131,6 @@ class Reader:
             return int(read).to_bytes(8, "big")
         return bytes(read) if self.kind.size else self._padded(read)
 
-    @property
-    def _is_uuid(self) -> bool:
-        """True if a UUID can hold the IDs."""
-        return self.kind.size == _UUID_BYTES and not self.kind.layout
-
     def _uuid(self, text: str) -> str | UUID:
         """Return a text as the UUID that Django and SQLAlchemy write, in 32 or 36 characters, or as it is."""
         if self._is_uuid and _UUID(text) and len(text) != self.kind.length:
@@ -154,11 +149,6 @@ class Reader:
         :raises FieldError: the IDs do not sort by time, or the layout does not have this time.
         """
         return self.key(self.kind.max_at(time) if is_last else self.kind.min_at(time))
-
-    @cached_property
-    def has_unsorted_ids(self) -> bool:
-        """True if some IDs of the scheme do not sort by time: UUIDs of other versions than 7."""
-        return self.kind.name == "uuid"
 
     def sorts_by_time(self, key: bytes) -> bool:
         """Return True if the ID of a key is one of those that sort by time."""

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import codecs
 import os
-from contextlib import closing, contextmanager, nullcontext
-from itertools import islice
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, BinaryIO, Final, NamedTuple
 
 from mintage.errors import ConfigError, ParseError, StoreError
@@ -17,13 +17,13 @@ from mintage.tables import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
-    from contextlib import AbstractContextManager
 
 __all__ = ["Source", "connect", "open_csv", "open_parquet", "open_table", "open_text", "read_lines"]
 
 BATCH_ROWS: Final = 65_536
-MAX_LINE_BYTES: Final = 4096
-"""Bytes of a line that are read; no ID has as many."""
+MAX_LINE_CHARACTERS: Final = 4096
+"""Characters of a line that are kept; no ID has as many."""
+_BLOCK_BYTES: Final = 65_536
 _UTF_16: Final = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
@@ -90,7 +90,7 @@ def open_text(file: str | BinaryIO) -> Iterator[Source]:
 
 
 def read_lines(stream: BinaryIO) -> Iterator[list[str]]:
-    r"""Yield the lines of a stream in batches, as :func:`each_line` does one by one.
+    r"""Yield the lines of a stream in batches, without the space around each; of an overlong line, only the start.
 
     >>> import io
     >>> from mintage.tables.verify import verify
@@ -99,8 +99,7 @@ def read_lines(stream: BinaryIO) -> Iterator[list[str]]:
 
     :raises ParseError: ``parse.unknown``: the text is in UTF-16.
     """
-    # So few that they do not fill the memory, however long they are.
-    for at, batch in enumerate(_batches(each_line(stream), BATCH_ROWS // 16)):
+    for at, batch in enumerate(_lines(stream)):
         if not at and batch[0].encode("utf-8", "surrogateescape").startswith(_UTF_16):
             raise ParseError("the text is in UTF-16; save it in UTF-8", code="parse.unknown")
         yield batch
@@ -112,15 +111,22 @@ def _batches(values: Iterator[str], size: int) -> Iterator[list[str]]:
 
 
 def each_line(stream: BinaryIO) -> Iterator[str]:
-    """Yield the lines of a stream, without the space around each; of a line longer than any ID, only the start."""
-    is_first = True
-    while line := stream.readline(MAX_LINE_BYTES):
-        part = line
-        while not part.endswith(b"\n") and (part := stream.readline(MAX_LINE_BYTES)):
-            pass
-        if is_first:
-            line, is_first = line.removeprefix(codecs.BOM_UTF8), False  # which Excel and others write
-        yield line.decode("utf-8", "surrogateescape").strip()
+    """Yield the lines of a stream one by one, as :func:`read_lines` does in batches."""
+    return chain.from_iterable(_lines(stream))
+
+
+def _lines(stream: BinaryIO) -> Iterator[list[str]]:
+    read = getattr(stream, "read1", stream.read)  # which does not wait for more than there is
+    decoder = codecs.getincrementaldecoder("utf-8-sig")("surrogateescape")  # Excel and others write a byte order mark
+    rest, block = "", None
+    while block != b"":
+        block = read(_BLOCK_BYTES)
+        *lines, rest = (rest + decoder.decode(block, not block)).split("\n")
+        if rest and not block:
+            lines = [rest]
+        rest = rest[:MAX_LINE_CHARACTERS]
+        if lines:
+            yield [line[:MAX_LINE_CHARACTERS].strip() for line in lines]
 
 
 # --- CSV ----------------------------------------------------------------------------------------------------------
@@ -149,38 +155,30 @@ def open_csv(file: str | BinaryIO, column: str) -> Iterator[Source]:
         progress = _progress_of(stream)
         text = io.TextIOWrapper(stream, encoding="utf-8-sig", errors="surrogateescape", newline="")
         # A reader that is not strict takes everything after a quote that is not closed for one field.
-        reader = csv.reader(text, strict=True)
+        rows = _csv_rows(csv.reader(text, strict=True))
         try:
-            rows = _csv_rows(reader)
             header = next(rows, [])
             at = header.index(_only(column, header))
-            yield Source(_batches(_cells(rows, at, len(header)), BATCH_ROWS // 4), *progress)
+            yield Source(_batches((row[at] if at < len(row) else "" for row in rows), BATCH_ROWS // 4), *progress)
         finally:
             text.detach()
 
 
 def _csv_rows(reader: Any) -> Iterator[list[str]]:
+    """Yield the header and the rows; refuse a row with more cells than the header, whose columns are not clear."""
     from csv import Error
 
-    line = 0
+    line, width = 0, 0
     try:
-        for row in reader:
+        for number, row in enumerate(reader):
+            width = width if number else len(row)
+            if any(row[width:]):
+                message = f"row {number} has {len(row)} fields, and the header {width}"
+                raise ParseError(message, code="parse.unknown")
             yield row
             line = reader.line_num
     except Error as error:
         raise ParseError(f"the row that begins in line {line + 1} is not CSV: {error}", code="parse.unknown") from None
-
-
-def _cells(rows: Iterator[list[str]], at: int, width: int) -> Iterator[str]:
-    """Yield the cells of a column; a missing cell is empty.
-
-    :raises ParseError: ``parse.unknown``: a row has more cells than the header, so the cell of the column is not clear.
-    """
-    for number, row in enumerate(rows, 1):
-        if len(row) > width and any(row[width:]):
-            message = f"row {number} has {len(row)} fields, and the header {width}"
-            raise ParseError(message, code="parse.unknown")
-        yield row[at] if at < len(row) else ""
 
 
 def _only(name: str, names: Sequence[str]) -> str:

@@ -148,7 +148,7 @@ class Check:
         self._reader = reader = Reader(kind_of(scheme, layout))
         self._low, self._high = _window(reader, earliest, latest, is_sorted=is_sorted)
         self._finder = DuplicateFinder(reader.width, DuplicateFinder.limit(memory_bytes, reader.width), directory)
-        self._previous: bytes | None = None
+        self._previous = b""
         self.report = Report(is_sorted=is_sorted, has_time=reader.kind.has_time)
         """The report so far, without the duplicates."""
 
@@ -195,20 +195,15 @@ class Check:
             if not each:
                 return
         in_order = sorted(each)
-        if each != in_order or (self._previous is not None and each[0] < self._previous):
-            self._check_order(each, rows)
+        if each != in_order or each[0] < self._previous:
+            for row, before, key in zip(rows, (self._previous, *each[:-1]), each, strict=True):
+                if key < before:
+                    self.report.disorder.add(row=row, id=reader.text(key), after=reader.text(before))
         self._previous = each[-1]
-        if (low is not None and in_order[0] < low) or (high is not None and in_order[-1] > high):
+        if in_order[0] < low or in_order[-1] > high:
             for row, key in zip(rows, each, strict=True):
-                if (low is not None and key < low) or (high is not None and key > high):
+                if not low <= key <= high:
                     self.report.window.add(row=row, id=reader.text(key))
-
-    def _check_order(self, each: Sequence[bytes], rows: Sequence[int]) -> None:
-        before = self._previous
-        for row, key in zip(rows, each, strict=True):
-            if before is not None and key < before:
-                self.report.disorder.add(row=row, id=self._reader.text(key), after=self._reader.text(before))
-            before = key
 
     def finish(self, report: Callable[[int], None] | None = None) -> Report:
         """Find the duplicates and return the report. The check is closed afterwards.
@@ -217,9 +212,8 @@ class Check:
         """
         found = self.report.duplicates
         found.count, first = self._finder.find(report)
-        for each in first:
-            example = {"id": self._reader.text(each.key), "rows": each.rows, "times": each.times}
-            found.examples.append(example)
+        text = self._reader.text
+        found.examples = [{"id": text(each.key), "rows": each.rows, "times": each.times} for each in first]
         return self.report
 
     def __enter__(self) -> Self:
@@ -231,13 +225,14 @@ class Check:
 
 def _window(
     reader: Reader, earliest: datetime | None, latest: datetime | None, *, is_sorted: bool
-) -> tuple[bytes | None, bytes | None]:
+) -> tuple[bytes, bytes]:
     """Return the smallest and the largest key of the window."""
+    endless = b"\xff" * reader.width
     if not reader.kind.has_time:
         if earliest or latest or is_sorted:
             reader.bound(earliest or latest or datetime.now(UTC), is_last=False)  # raises: there is no order
-        return None, None
-    low = reader.bound(earliest, is_last=False) if earliest else None
+        return b"", endless
+    low = reader.bound(earliest, is_last=False) if earliest else b""
     if latest:
         high = reader.bound(latest, is_last=True)
         if earliest and earliest > latest:
@@ -247,7 +242,7 @@ def _window(
     try:
         return low, reader.bound(datetime.now(UTC) + _AHEAD, is_last=True)
     except FieldError:  # the layout has run out
-        return low, None
+        return low, endless
 
 
 def verify(
