@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     R = TypeVar("R", PoolRecord, NodeRecord, GrantRecord, NamespaceRecord, RunRecord)
 
 Record = PoolRecord | NodeRecord | GrantRecord | NamespaceRecord | RunRecord
+Past = GrantRecord | RunRecord
+"""A record of the history of a pool or namespace."""
 
 KEYS: Final[dict[type[Record], tuple[str, ...]]] = {
     PoolRecord: ("name",),

@@ -11,7 +11,7 @@ import bisect
 import json
 import threading
 from base64 import b64decode, b64encode
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Final, cast
 
@@ -30,7 +30,7 @@ from mintage.store.per_process import PerProcess
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from mintage.protocol.records import R, Record
+    from mintage.protocol.records import Past, R, Record
     from mintage.protocol.url import StoreUrl
 
 PORT: Final = 2379
@@ -341,27 +341,27 @@ class Keys(Transaction):
             first = _decoded(pairs[-1]["key"]) + "\0" if pairs else stop
         return found
 
-    def keep_grant(self, grant: GrantRecord, ended_ms: int) -> None:
-        """Write a past grant, under a lease of etcd's that ends as long from now as ``ended_ms`` is ago."""
-        self._keep(grant, self.server().now_ms - ended_ms)
+    def keep(self, record: Past, ended_ms: int) -> None:
+        """Write a past grant or run, under a lease of etcd's that ends as long from now as ``ended_ms`` is ago.
 
-    def _keep(self, record: Record, history_ms: int) -> None:
-        lease = self._connection.lease(self._prefix, -(-history_ms // 1000), self.server().now_ms // 1000)
-        self.put(record)
-        self._leased[self._key(type(record), *key_of(record))] = lease
+        Without a lease, a run is not kept.
+        """
+        now_ms, is_run = self.server().now_ms, isinstance(record, RunRecord)
+        history_ms = min(now_ms - ended_ms, RUNS_MS) if is_run else now_ms - ended_ms
+        with suppress(StoreError) if is_run else nullcontext():
+            lease = self._connection.lease(self._prefix, -(-history_ms // 1000), now_ms // 1000)
+            self.put(record)
+            self._leased[self._key(type(record), *key_of(record))] = lease
 
     def forget_grants(self, pool: str) -> bool:
-        """Remove all past grants of a pool."""
         self._removed.append(self._key(GrantRecord, pool, ""))
         return False
 
-    def grants(self, pool: str, node: int, before_ms: int, limit: int) -> Sequence[GrantRecord]:
-        return self._latest(GrantRecord, (pool, node), min(before_ms, LATEST_FLOOR_MS), limit)
-
-    def _latest(self, kind: type[R], place: tuple[str | int, ...], before: int, limit: int) -> list[R]:
-        """Return the last records of a kind in a place whose keys end with at most ``before``, the last one first."""
+    def past(self, kind: type[R], *place: str | int, highest: int, limit: int) -> Sequence[R]:
         found: list[R] = []
-        first, stop = self._key(kind, *place, ""), self._key(kind, *place, before + 1)
+        if kind is GrantRecord:
+            highest = min(highest, LATEST_FLOOR_MS)
+        first, stop = self._key(kind, *place, ""), self._key(kind, *place, highest + 1)
         while len(found) < limit:
             size = min(PAGE, limit - len(found))
             pairs = self._range(first, stop, limit=size, sort_target="KEY", sort_order="DESCEND").get("kvs", [])
@@ -370,15 +370,6 @@ class Keys(Transaction):
                 break
             stop = _decoded(pairs[-1]["key"])
         return found
-
-    def keep_run(self, run: RunRecord, ended_ms: int) -> None:
-        """Write a past run, under a lease of etcd's. Without a lease it is not kept."""
-        with suppress(StoreError):
-            self._keep(run, min(self.server().now_ms - ended_ms, RUNS_MS))
-
-    def runs(self, namespace: str, before: int, limit: int) -> Sequence[RunRecord]:
-        """Return the past runs of a namespace with ``first`` at most ``before``, the highest first."""
-        return self._latest(RunRecord, (namespace,), before, limit)
 
     def count_namespaces(self) -> int:
         first = self._key(NamespaceRecord, "")

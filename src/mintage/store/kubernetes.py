@@ -27,7 +27,7 @@ from collections import defaultdict
 from contextlib import contextmanager
 from dataclasses import asdict, astuple, dataclass, field, replace
 from datetime import UTC, datetime, timedelta
-from heapq import nsmallest
+from heapq import nlargest, nsmallest
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar, cast
@@ -59,7 +59,7 @@ from mintage.store.per_process import PerProcess
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from mintage.protocol.records import R, Record
+    from mintage.protocol.records import Past, R, Record
     from mintage.protocol.url import StoreUrl
 
 T = TypeVar("T")
@@ -74,7 +74,7 @@ INCARNATION: Final = "mintage/incarnation"
 """The annotation of the anchor with a text that is part of the server's id. It changes when the cluster went back."""
 FINALIZER: Final = "mintage/in-use"
 """The finalizer of each object: it keeps its record after somebody deletes it."""
-MOST_GRANTS: Final = 100
+MOST_PAST: Final = 100
 """The most past grants of a node number, and the most past runs of a namespace."""
 PAGE: Final = 500
 """The number of objects that a list requests at a time."""
@@ -159,6 +159,8 @@ class KubernetesStore(Ledger):
             connection.client.close()
 
 
+_KEEPERS: Final[dict[type[Any], type[Any]]] = {GrantRecord: NodeRecord, RunRecord: NamespaceRecord}
+"""The kind of the record whose object has the past records of a kind."""
 _SEPARATOR: Final = ":"
 """The character between the anchor's UID and its incarnation."""
 
@@ -334,8 +336,8 @@ class Objects(Transaction):
         self._versions: dict[str, str] = {}
         """The version of each object that was read; empty if it is missing."""
         self._found: dict[str, Record] = {}
-        self._grants: dict[str, list[list[Any]]] = {}
-        """The past grants of each node number that was read, the latest first; the past runs of each namespace."""
+        self._past: dict[str, list[Any]] = {}
+        """The past grants or runs in each object that was read, the last one first."""
         self._written: dict[str, Record] = {}
         self.is_to_be_deleted = False
 
@@ -365,8 +367,8 @@ class Objects(Transaction):
         return None
 
     def _read(self, kind: type[R], name: str, found: dict[str, Any]) -> R:
-        """Return the record of an object, and remember its version and past grants."""
-        record, self._grants[name] = _record(kind, name, found)
+        """Return the record of an object, and remember its version and past records."""
+        record, self._past[name] = _record(kind, name, found)
         if name != object_name(kind, *key_of(record)):
             raise StoreError(f"the Lease object {name} has the record of another: remove it", code="store.refused")
         if isinstance(record, NodeRecord):
@@ -414,40 +416,25 @@ class Objects(Transaction):
         """Return a number of ``nodes`` without a record, the lowest as far as this process knows."""
         return self._numbers(pool).unused(nodes)
 
-    def keep_grant(self, grant: GrantRecord, ended_ms: int) -> None:
-        """Add a past grant to the object of its number, and remove those that are too old or too many."""
-        name = object_name(NodeRecord, grant.pool, grant.node)
-        kept = self._grants.get(name, [])
-        old = [each for each in kept if each[1] < ended_ms][-PRUNED:]
-        kept = [each for each in kept if each not in old]
-        latest = [grant.floor_ms, grant.until_ms, grant.since_ms, grant.holder]
-        self._grants[name] = [latest, *kept][:MOST_GRANTS]
+    def keep(self, record: Past, ended_ms: int) -> None:
+        """Add a past record to the object of its number or namespace; remove those that are too old or too many."""
+        name = object_name(_KEEPERS[type(record)], *key_of(record)[:-1])
+        kept = [each for each in self._past.get(name, []) if key_of(each) != key_of(record)]
+        old = [each for each in kept if each.until_ms < ended_ms][-PRUNED:]
+        self._past[name] = [record, *(each for each in kept if each not in old)][:MOST_PAST]
+
+    def past(self, kind: type[R], *place: str | int, highest: int, limit: int) -> Sequence[R]:
+        self.get(_KEEPERS[kind], *place)
+        found = self._past.get(object_name(_KEEPERS[kind], *place), [])
+        return nlargest(limit, (each for each in found if key_of(each)[-1] <= highest), key=key_of)
 
     def forget_grants(self, pool: str) -> bool:
-        """Remove the past grants of a pool."""
         for record in self.page(NodeRecord, pool, -1):
             name = object_name(NodeRecord, pool, record.node)
-            if self._grants[name]:
-                self._grants[name] = []
+            if self._past[name]:
+                self._past[name] = []
                 self.put(record)
         return False
-
-    def grants(self, pool: str, node: int, before_ms: int, limit: int) -> Sequence[GrantRecord]:
-        self.get(NodeRecord, pool, node)
-        kept = self._grants.get(object_name(NodeRecord, pool, node), [])
-        return [GrantRecord(pool, node, *each) for each in kept if each[0] <= before_ms][:limit]
-
-    def keep_run(self, run: RunRecord, ended_ms: int) -> None:
-        """Add a past run to the object of its namespace, and remove those that are too old or too many."""
-        name = object_name(NamespaceRecord, run.namespace)
-        kept = [each for each in self._grants.get(name, []) if each[4] >= ended_ms and each[0] != run.first]
-        self._grants[name] = [list(astuple(run)[1:]), *kept][:MOST_GRANTS]
-
-    def runs(self, namespace: str, before: int, limit: int) -> Sequence[RunRecord]:
-        """Return the past runs of a namespace with ``first`` at most ``before``, the highest first."""
-        self.get(NamespaceRecord, namespace)
-        kept = sorted(self._grants.get(object_name(NamespaceRecord, namespace), []), reverse=True)
-        return [RunRecord(namespace, *each) for each in kept if each[0] <= before][:limit]
 
     def count_namespaces(self) -> int:
         return sum(1 for _ in self._connection.each("mintage/kind=namespace"))
@@ -491,7 +478,7 @@ class Objects(Transaction):
                 raise ConflictError
 
     def _replace(self, name: str, record: Record) -> None:
-        body = _body(record, self._grants.get(name))
+        body = _body(record, self._past.get(name))
         self._versions[name] = self._connection.put(name, body, self._versions.get(name, ""))
         if isinstance(record, NodeRecord):
             self._numbers(record.pool).until_ms[record.node] = record.until_ms
@@ -527,12 +514,13 @@ def anchor(incarnation: str | None = None) -> dict[str, Any]:
     return {"metadata": {"labels": {"app.kubernetes.io/managed-by": "mintage"}, "annotations": annotations}}
 
 
-def _body(record: Record, grants: list[list[Any]] | None) -> dict[str, Any]:
+def _body(record: Record, past: list[Any] | None) -> dict[str, Any]:
     labels = {"app.kubernetes.io/managed-by": "mintage", "mintage/kind": name_of(type(record))}
     annotations = {RECORD: json.dumps(asdict(record), ensure_ascii=False)}
     spec: dict[str, Any] = {}
-    if grants:
-        annotations[GRANTS if isinstance(record, NodeRecord) else RUNS] = json.dumps(grants, ensure_ascii=False)
+    if past:
+        values = [astuple(each)[len(key_of(record)) :] for each in past]
+        annotations[GRANTS if isinstance(record, NodeRecord) else RUNS] = json.dumps(values, ensure_ascii=False)
     if isinstance(record, NodeRecord):
         labels["mintage/pool"] = _shown(record.pool)
         # For people: mintage reads the record alone.
@@ -552,16 +540,13 @@ def _time(ms: int) -> str:
     return at.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
-def _record(kind: type[R], name: str, found: dict[str, Any]) -> tuple[R, list[list[Any]]]:
+def _record(kind: type[R], name: str, found: dict[str, Any]) -> tuple[R, list[Any]]:
     """Return the record of an object, and the past grants of a node number, or the past runs of a namespace."""
     annotations = found["metadata"].get("annotations") or {}
     try:
-        values, grants = json.loads(annotations[RECORD]), json.loads(annotations.get(GRANTS, "[]"))
+        values = json.loads(annotations[RECORD])
         record: R = read(kind, values)
-        for each in grants:
-            read(GrantRecord, dict(zip(columns(GrantRecord)[2:], each, strict=True), pool="", node=0))
-        if kind is NamespaceRecord:
-            grants = _runs(annotations.get(RUNS, "[]"))
+        past = _past(record, annotations)
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
         raise StoreError(
             f"the Lease object {name} holds no record: {error}: repair its annotations", code="store.refused"
@@ -570,18 +555,20 @@ def _record(kind: type[R], name: str, found: dict[str, Any]) -> tuple[R, list[li
         raise StoreError(
             f"the Lease object {name} has fields that this mintage does not know: upgrade mintage", code="store.schema"
         )
-    return record, grants
+    return record, past
 
 
-def _runs(text: str) -> list[list[Any]]:
-    """Return the past runs of a namespace; none of them if they are damaged, as no reservation needs them."""
+def _past(record: Record, annotations: dict[str, str]) -> list[Any]:
+    """Return the past records in the object of a record; no runs if they are damaged, as no reservation needs them."""
+    is_node = isinstance(record, NodeRecord)
+    kind: Any = GrantRecord if is_node else RunRecord
     try:
-        found: list[list[Any]] = json.loads(text)
-        for each in found:
-            read(RunRecord, dict(zip(columns(RunRecord)[1:], each, strict=True), namespace=""))
+        found = json.loads(annotations.get(GRANTS if is_node else RUNS, "[]"))
+        return [read(kind, dict(zip(columns(kind), (*key_of(record), *each), strict=True))) for each in found]
     except (ValueError, TypeError, RecursionError):
+        if is_node:
+            raise
         return []
-    return found
 
 
 def _json(answer: httpx.Response) -> dict[str, Any]:

@@ -16,15 +16,15 @@ from mintage import rules
 from mintage.errors import ConfigError, LeaseError, MintError, StoreError
 from mintage.process import jitter
 from mintage.process.holder import holder as this_process
-from mintage.rules import LATEST_MS, MAX_COUNT, MAX_INTEGER, NamespaceRecord, NodeRecord, PoolRecord
+from mintage.rules import LATEST_MS, MAX_COUNT, GrantRecord, NamespaceRecord, NodeRecord, PoolRecord, RunRecord
 from mintage.store import Description, Store, new_token
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
     from contextlib import AbstractContextManager
 
-    from mintage.protocol.records import R, Record
-    from mintage.rules import GrantRecord, Lease, RunRecord, Segment
+    from mintage.protocol.records import Past, R, Record
+    from mintage.rules import Lease, Segment
 
     T = TypeVar("T")
 
@@ -84,23 +84,21 @@ class Transaction(Protocol):
     def unused(self, pool: str, nodes: range) -> int | None:
         """Return the lowest of ``nodes`` without a record; ``None`` if all have one."""
 
-    def keep_grant(self, grant: GrantRecord, ended_ms: int) -> None:
-        """Remove up to ``rules.PRUNED`` past grants of a pool whose windows ended before a time, and write one."""
+    def keep(self, record: Past, ended_ms: int) -> None:
+        """Write a past grant or run, and remove about ``rules.PRUNED`` others that ended before a time.
+
+        Those are of the same pool or namespace. A store that cannot keep a run goes on without: that must not make a
+        reservation fail.
+        """
+
+    def past(self, kind: type[R], *place: str | int, highest: int, limit: int) -> Sequence[R]:
+        """Return the past grants of a node number, or the past runs of a namespace, the latest or highest first.
+
+        ``place`` is their key without its last field, which is at most ``highest``.
+        """
 
     def forget_grants(self, pool: str) -> bool:
         """Remove up to :data:`FORGOTTEN` past grants of a pool; return True if it may have more."""
-
-    def grants(self, pool: str, node: int, before_ms: int, limit: int) -> Sequence[GrantRecord]:
-        """Return the past grants of a node number with ``floor_ms`` at most ``before_ms``, the latest first."""
-
-    def keep_run(self, run: RunRecord, ended_ms: int) -> None:
-        """Write a past run, and remove up to ``rules.PRUNED`` of its namespace that ended before a time.
-
-        A store that cannot keep it goes on without: that must not make a reservation fail.
-        """
-
-    def runs(self, namespace: str, before: int, limit: int) -> Sequence[RunRecord]:
-        """Return the past runs of a namespace with ``first`` at most ``before``, the highest first."""
 
     def count_namespaces(self) -> int:
         """Return the number of namespaces."""
@@ -215,7 +213,7 @@ class Ledger(Store):
             t.put(granted)
             past = rules.past_grant(record, last)
             if past is not None:
-                t.keep_grant(past, rules.kept_from(record, server.now_ms))
+                t.keep(past, rules.kept_from(record, server.now_ms))
             return granted.as_lease()
 
         return self._refused_after_commit(verb)
@@ -375,7 +373,7 @@ class Ledger(Store):
             record, past = rules.note_run(record, segment, named, now_ms)
             t.put(record)
             if past is not None:
-                t.keep_run(past, now_ms - rules.HISTORY_MS)
+                t.keep(past, now_ms - rules.HISTORY_MS)
             return segment
 
         return self._run(verb)
@@ -470,14 +468,14 @@ class Ledger(Store):
     def list_grants(
         self, pool: str, node: int, before_ms: int = LATEST_MS, limit: int = MAX_COUNT
     ) -> Sequence[GrantRecord]:
-        return self._read(lambda t: t.grants(pool, node, before_ms, limit))
+        return self._read(lambda t: t.past(GrantRecord, pool, node, highest=before_ms, limit=limit))
 
     def get_namespace(self, namespace: str) -> NamespaceRecord | None:
         return self._read(lambda t: t.get_unlocked(NamespaceRecord, namespace))
 
-    def list_runs(self, namespace: str, before: int = MAX_INTEGER, limit: int = MAX_COUNT) -> Sequence[RunRecord]:
+    def list_runs(self, namespace: str, before: int = rules.MAX_INTEGER, limit: int = MAX_COUNT) -> Sequence[RunRecord]:
         """Return the past runs of a namespace, the highest first."""
-        return self._read(lambda t: t.runs(namespace, before, limit))
+        return self._read(lambda t: t.past(RunRecord, namespace, highest=before, limit=limit))
 
     def list_namespaces(self, after: str = "", limit: int = rules.MAX_COUNT) -> Sequence[NamespaceRecord]:
         return self._read(lambda t: t.page(NamespaceRecord, after, limit=limit))

@@ -17,7 +17,7 @@ from mintage.protocol.options import read_options, timeout
 from mintage.protocol.records import name_of
 from mintage.rules import NamespaceRecord
 from mintage.store.ledger import ConflictError, Ledger, ServerIdentity
-from mintage.store.sql.statements import OLDER, RowRecords, lacking, statements
+from mintage.store.sql.statements import OLDER, RowRecords, statements
 from mintage.store.sqlite.file import (
     ATTEMPTS,
     READABLE,
@@ -224,8 +224,6 @@ class Records(RowRecords):
     ) -> None:
         super().__init__(url, statements("sqlite", version=version))
         self.is_old = version is not None
-        lacks = frozenset[str]() if version is None else lacking("sqlite", version)
-        self.has_grants, self.has_runs = "history_ms" not in lacks, "run_first" not in lacks
         self._connection = connection
         self.incarnation = incarnation
         self.has_written = False
