@@ -334,32 +334,9 @@ class Ledger(Store):
     def revoke(self, pool: str, node: int) -> NodeRecord:
         return self._write(lambda t: rules.revoke(t.get(NodeRecord, pool, node), pool, node))
 
-    def create_pool(
-        self,
-        pool: str,
-        *,
-        layout: str,
-        span_ms: int = rules.SPAN_MS,
-        never_used: bool = False,
-        history_ms: int | None = None,
-        nodes: range | None = None,
-        wider_from_ms: int | None = None,
-    ) -> PoolRecord:
-        def verb(t: Transaction) -> PoolRecord:
-            return self._pool(
-                t,
-                pool,
-                layout,
-                span_ms,
-                t.server(),
-                never_used=never_used,
-                history_ms=history_ms,
-                nodes=nodes,
-                wider_from_ms=wider_from_ms,
-            )
-
-        record = self._run(verb)
-        while history_ms == 0 and self._run(lambda t: t.forget_grants(pool)):
+    def create_pool(self, pool: str, *, layout: str, span_ms: int = rules.SPAN_MS, **terms: Any) -> PoolRecord:
+        record = self._run(lambda t: self._pool(t, pool, layout, span_ms, t.server(), **terms))
+        while terms.get("history_ms") == 0 and self._run(lambda t: t.forget_grants(pool)):
             pass
         return record
 
@@ -390,15 +367,7 @@ class Ledger(Store):
 
         return self._run(verb)
 
-    def create_namespace(
-        self,
-        namespace: str,
-        *,
-        start: int | None = None,
-        maximum: int = rules.MAX_INTEGER,
-        stride: int = 1,
-        offset: int = 0,
-    ) -> NamespaceRecord:
+    def create_namespace(self, namespace: str, **terms: Any) -> NamespaceRecord:
         def created(t: Transaction) -> NamespaceRecord:
             known = t.get(NamespaceRecord, namespace)
             if known is not None:
@@ -407,12 +376,9 @@ class Ledger(Store):
                     f"namespace {namespace!r} exists: only its floor can change; use another name",
                     code="config.namespace",
                 )
-            if start is None:
+            if terms.get("start") is None:
                 self._check_new(t, namespace)
-            server_id = t.server().identity
-            return rules.create_namespace(
-                namespace, server_id, start=start, maximum=maximum, stride=stride, offset=offset
-            )
+            return rules.create_namespace(namespace, t.server().identity, **terms)
 
         return self._write(created)
 

@@ -497,32 +497,22 @@ class RedisStore(Store):
         return rules.revoke(self._leases("revoke", pool, node=node).record, pool, node)
 
     def create_pool(
-        self,
-        pool: str,
-        *,
-        layout: str,
-        span_ms: int = rules.SPAN_MS,
-        never_used: bool = False,
-        history_ms: int | None = None,
-        nodes: range | None = None,
-        wider_from_ms: int | None = None,
+        self, pool: str, *, layout: str, span_ms: int = rules.SPAN_MS, nodes: range | None = None, **terms: Any
     ) -> PoolRecord:
         longest_ms = rules.create_pool(pool, layout, span_ms, "").span_ms
-        asked = {} if history_ms is None else {"history_ms": history_ms}
+        asked = {name: value for name, value in terms.items() if value is not None}
         if nodes is not None:
             asked |= {"first": nodes.start, "stop": nodes.stop}
-        if wider_from_ms is not None:
-            asked["wider_from_ms"] = wider_from_ms
-        seen = self._leases("create_pool", pool, layout=layout, pool_span_ms=longest_ms, never_used=never_used, **asked)
+        seen = self._leases("create_pool", pool, layout=layout, pool_span_ms=longest_ms, **asked)
         if seen.pool is not None:
             if seen.done:
                 return seen.pool
             rules.check_layout(seen.pool, layout)
-            if never_used:
+            if terms.get("never_used"):
                 rules.declare_unused(seen.pool, has_granted=True)
             if nodes is not None:
-                limit_ms = self.clock_limit_ms
-                rules.set_share(seen.pool, nodes, seen.now_ms, wider_from_ms=wider_from_ms, limit_ms=limit_ms)
+                from_ms, limit_ms = terms.get("wider_from_ms"), self.clock_limit_ms
+                rules.set_share(seen.pool, nodes, seen.now_ms, wider_from_ms=from_ms, limit_ms=limit_ms)
         raise self._disagree("create_pool")
 
     def list_pools(self, after: str = "", limit: int = rules.MAX_COUNT) -> Sequence[PoolRecord]:
@@ -630,16 +620,8 @@ class RedisStore(Store):
             rules.check_not_retired(_namespace(segment.namespace, seen["record"]))
         return "done" in seen
 
-    def create_namespace(
-        self,
-        namespace: str,
-        *,
-        start: int | None = None,
-        maximum: int = rules.MAX_INTEGER,
-        stride: int = 1,
-        offset: int = 0,
-    ) -> NamespaceRecord:
-        record = rules.create_namespace(namespace, "", start=start, maximum=maximum, stride=stride, offset=offset)
+    def create_namespace(self, namespace: str, **terms: Any) -> NamespaceRecord:
+        record = rules.create_namespace(namespace, "", **terms)
         seen = self._segments("create_namespace", namespace, record=_texts(record))
         record = _namespace(namespace, seen["record"])
         if "done" not in seen:
