@@ -462,6 +462,23 @@ def test_server_killed_during_a_verb_has_written_nothing(server: Server, store: 
     assert store.reserve("n", 1).first == 11
 
 
+def test_verbs_at_once_log_in_once_for_each_connection(store: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    store.prepare()
+    store.close()
+    connect, logins = store.connect, list[Any]()
+
+    def counted() -> Any:
+        logins.append(connect())
+        return logins[-1]
+
+    monkeypatch.setattr(store, "connect", counted)
+    for _ in range(3):
+        with ExitStack() as transactions:
+            for _ in range(CONNECTIONS):
+                transactions.enter_context(store._look())
+    assert len(logins) == CONNECTIONS
+
+
 def test_idle_connection_closed_by_the_server_is_reopened(server: Server, store: Database) -> None:
     at_once([lambda: store.reserve("n", 1)] * CONNECTIONS)
     if isinstance(server, MariaDB):

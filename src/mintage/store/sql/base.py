@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     T = TypeVar("T")
 
 CONNECTIONS: Final = 4
-"""The most connections of a process at a time; half of them are kept open. More threads wait for their turn."""
+"""The most connections of a process. More threads wait for their turn."""
 WITHOUT_TABLES: Final = frozenset({"describe", "has_history"})
 """The statements of reading verbs that use no table of mintage."""
 REMEMBERS: Final = 2
@@ -180,7 +180,6 @@ class Database(Ledger):
             self.is_usable,
             (self._driver.Error, MintError, ConflictError, MissingTableError),
             limit=CONNECTIONS,
-            kept=CONNECTIONS // 2,
             wait_s=self._timeout_ms / 1000,
         )
 
