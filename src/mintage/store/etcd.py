@@ -13,17 +13,17 @@ import threading
 from base64 import b64decode, b64encode
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Final, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import httpx
 
 from mintage._core import sha1
 from mintage.errors import ConfigError, StoreError
 from mintage.protocol.options import AUTHORITIES, CERTIFICATE, CERTIFICATE_KEY, option, read_options, timeout
-from mintage.protocol.records import columns, key_of, name_of, read
+from mintage.protocol.records import key_of, name_of
 from mintage.rules import MAX_COUNT, GrantRecord, NamespaceRecord, NodeRecord, RunRecord
 from mintage.store import LATEST_FLOOR_MS, LOST_HISTORY, PAGE, Description
-from mintage.store.date import date_ms
+from mintage.store.documents import date_ms, read_document
 from mintage.store.ledger import ConflictError, Ledger, ServerIdentity, Transaction
 from mintage.store.per_process import PerProcess
 
@@ -83,7 +83,9 @@ class EtcdStore(Ledger):
             raise ConfigError(f"a store of kind {url.scheme} has no path: {url}", code="config.store")
         self.url = url
         self._prefix = options.prefix
-        self._connection = PerProcess(lambda: Connection(url, options.timeout_ms))
+        self._connection = PerProcess(
+            lambda: Connection(url, options.timeout_ms), lambda connection: connection.client.close()
+        )
 
     @contextmanager
     def _begin(self) -> Iterator[Keys]:
@@ -91,15 +93,11 @@ class EtcdStore(Ledger):
         yield keys
         keys.commit()
 
-    def _has_lost(self, t: Transaction, kind: type[Record], name: str) -> bool:  # noqa: ARG002
-        # A cluster that went back may have lost any record.
-        return _SEPARATOR in t.server().identity
-
     def describe(self) -> Description:
         version = self._connection.get().ask("maintenance/status", {})[0].get("version")
         server = self._run(lambda t: t.server())
         warnings = []
-        if _SEPARATOR in server.identity:
+        if server.has_lost:
             warnings.append(
                 f"{LOST_HISTORY}: the cluster went back to older data. A pool that is not listed begins in "
                 "quarantine, a namespace that is not listed is refused. Create each namespace that was in use above "
@@ -109,13 +107,7 @@ class EtcdStore(Ledger):
         return self._describe(server, f"etcd {version}", warnings)
 
     def close(self) -> None:
-        connection = self._connection.pop()
-        if connection is not None:
-            connection.client.close()
-
-
-_SEPARATOR: Final = ":"
-"""The character between a cluster's id and its incarnation."""
+        self._connection.close()
 
 
 class Progress:
@@ -303,8 +295,8 @@ class Keys(Transaction):
             self._read[key] = "0"
             for pair in self._range(key).get("kvs", []):
                 self._read[key] = pair["mod_revision"]
-                identity = _SEPARATOR + b64decode(pair.get("value", "")).decode(errors="replace")
-            self._server = ServerIdentity(self._cluster + identity, self._now_ms)
+                identity = ":" + b64decode(pair.get("value", "")).decode(errors="replace")
+            self._server = ServerIdentity(self._cluster + identity, self._now_ms, has_lost=bool(identity))
         return self._server
 
     def _key(self, kind: type[Record], *key: str | int) -> str:
@@ -417,20 +409,8 @@ class Keys(Transaction):
 
 
 def _record(kind: type[R], pair: dict[str, str]) -> R:
-    try:
-        values = json.loads(_decoded(pair.get("value", "")))
-        record: R = read(kind, values)
-    except (ValueError, AttributeError, RecursionError) as error:
-        raise StoreError(
-            f"etcd's key {_decoded(pair['key'])} holds no record: {error}: use another prefix for other data",
-            code="store.refused",
-        ) from None
-    if values.keys() - {*columns(cast("type[Record]", kind)), "order"}:
-        raise StoreError(
-            f"etcd's key {_decoded(pair['key'])} has fields that this mintage does not know: upgrade mintage",
-            code="store.schema",
-        )
-    return record
+    where, text = f"etcd's key {_decoded(pair['key'])}", b64decode(pair.get("value", ""))
+    return read_document(kind, text, where, "use another prefix for other data")
 
 
 def _end(prefix: str) -> str:

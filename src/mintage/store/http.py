@@ -95,10 +95,11 @@ class Sender:
     def __init__(self, service: ServiceProtocol) -> None:
         self._service = service
         self._connections = PerProcess(
-            lambda: _Connections(httpx.Client(**_arguments(service)), BoundedSemaphore(_MOST_AT_ONCE))
+            lambda: _Connections(httpx.Client(**_arguments(service)), BoundedSemaphore(_MOST_AT_ONCE)),
+            lambda connections: connections.client.close(),
         )
         # Most programs never close a store: a process has one store for each URL.
-        weakref.finalize(self, _close, self._connections)
+        weakref.finalize(self, self._connections.close)
 
     def ask(self, call: Call[T]) -> T:
         """Send a call to the service and return its result.
@@ -129,7 +130,7 @@ class Sender:
 
     def close(self) -> None:
         """Close this process's connections; the next call opens them again."""
-        _close(self._connections)
+        self._connections.close()
 
 
 class AsyncSender:
@@ -180,12 +181,6 @@ class AsyncSender:
         """Close the connections for good; calls that wait raise ``generator.closed``."""
         self._is_closed = True
         await self._client.aclose()
-
-
-def _close(connections: PerProcess[_Connections]) -> None:
-    opened = connections.pop()
-    if opened is not None:
-        opened.client.close()
 
 
 def _arguments(service: ServiceProtocol) -> dict[str, Any]:

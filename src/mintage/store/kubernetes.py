@@ -51,7 +51,7 @@ from mintage.rules import (
     RunRecord,
 )
 from mintage.store import LOST_HISTORY, Description, new_token
-from mintage.store.date import date_ms
+from mintage.store.documents import date_ms, read_document
 from mintage.store.kubeconfig import access_of
 from mintage.store.ledger import ConflictError, Ledger, ServerIdentity, Transaction
 from mintage.store.per_process import PerProcess
@@ -117,7 +117,9 @@ class KubernetesStore(Ledger):
             )
         self.url = url
         seen: dict[str, int] = {}
-        self._connection = PerProcess(lambda: Connection(url, options, seen))
+        self._connection = PerProcess(
+            lambda: Connection(url, options, seen), lambda connection: connection.client.close()
+        )
 
     @contextmanager
     def _begin(self) -> Iterator[Objects]:
@@ -129,17 +131,13 @@ class KubernetesStore(Ledger):
     def _look(self) -> Iterator[Objects]:
         yield Objects(self._connection.get(), only_reads=True)
 
-    def _has_lost(self, t: Transaction, kind: type[Record], name: str) -> bool:  # noqa: ARG002
-        # A cluster that went back may have lost any record.
-        return _SEPARATOR in t.server().identity
-
     def describe(self) -> Description:
         version = self._connection.get().version()
         server, is_new, is_to_be_deleted = self._read(
             lambda t: (t.server(), t.is_new, cast("Objects", t).is_to_be_deleted)
         )
         warnings = []
-        if _SEPARATOR in server.identity:
+        if server.has_lost:
             warnings.append(
                 f"{LOST_HISTORY}: the cluster went back to older data, or objects were removed. A pool that is not "
                 "listed begins in quarantine, a namespace that is not listed is refused. Create each namespace "
@@ -154,15 +152,11 @@ class KubernetesStore(Ledger):
         return self._describe(server, version, warnings, is_new=is_new)
 
     def close(self) -> None:
-        connection = self._connection.pop()
-        if connection is not None:
-            connection.client.close()
+        self._connection.close()
 
 
 _KEEPERS: Final[dict[type[Any], type[Any]]] = {GrantRecord: NodeRecord, RunRecord: NamespaceRecord}
 """The kind of the record whose object has the past records of a kind."""
-_SEPARATOR: Final = ":"
-"""The character between the anchor's UID and its incarnation."""
 
 
 @dataclass(slots=True)
@@ -351,8 +345,9 @@ class Objects(Transaction):
             metadata = (found or {}).get("metadata", {})
             self.is_to_be_deleted = "deletionTimestamp" in metadata
             incarnation = (metadata.get("annotations") or {}).get(INCARNATION)
-            identity = metadata.get("uid", "new") + (_SEPARATOR + incarnation if incarnation else "")
-            self._server = ServerIdentity(identity, date_ms(self._connection.date, "the API"))
+            identity = metadata.get("uid", "new") + (f":{incarnation}" if incarnation else "")
+            now_ms = date_ms(self._connection.date, "the API")
+            self._server = ServerIdentity(identity, now_ms, has_lost=bool(incarnation))
         return self._server
 
     def get(self, kind: type[R], *key: str | int) -> R | None:
@@ -543,32 +538,17 @@ def _time(ms: int) -> str:
 def _record(kind: type[R], name: str, found: dict[str, Any]) -> tuple[R, list[Any]]:
     """Return the record of an object, and the past grants of a node number, or the past runs of a namespace."""
     annotations = found["metadata"].get("annotations") or {}
-    try:
-        values = json.loads(annotations[RECORD])
-        record: R = read(kind, values)
-        past = _past(record, annotations)
-    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
-        raise StoreError(
-            f"the Lease object {name} holds no record: {error}: repair its annotations", code="store.refused"
-        ) from None
-    if values.keys() - {*columns(cast("type[Record]", kind))}:
-        raise StoreError(
-            f"the Lease object {name} has fields that this mintage does not know: upgrade mintage", code="store.schema"
-        )
-    return record, past
-
-
-def _past(record: Record, annotations: dict[str, str]) -> list[Any]:
-    """Return the past records in the object of a record; no runs if they are damaged, as no reservation needs them."""
+    where, remedy = f"the Lease object {name}", "repair its annotations"
+    record = read_document(kind, annotations.get(RECORD, ""), where, remedy)
     is_node = isinstance(record, NodeRecord)
-    kind: Any = GrantRecord if is_node else RunRecord
+    past: Any = GrantRecord if is_node else RunRecord
     try:
-        found = json.loads(annotations.get(GRANTS if is_node else RUNS, "[]"))
-        return [read(kind, dict(zip(columns(kind), (*key_of(record), *each), strict=True))) for each in found]
-    except (ValueError, TypeError, RecursionError):
+        rows = json.loads(annotations.get(GRANTS if is_node else RUNS, "[]"))
+        return record, [read(past, dict(zip(columns(past), (*key_of(record), *row), strict=True))) for row in rows]
+    except (ValueError, TypeError, RecursionError) as error:
         if is_node:
-            raise
-        return []
+            raise StoreError(f"{where} holds no past grants: {error}: {remedy}", code="store.refused") from None
+        return record, []  # no reservation needs them
 
 
 def _json(answer: httpx.Response) -> dict[str, Any]:

@@ -48,6 +48,8 @@ class ServerIdentity:
     """The server's clock, in milliseconds since the Unix epoch."""
     began_ms: int | None = None
     """The time since which it may lack records that it had before; ``None`` if it lacks none."""
+    has_lost: bool = False
+    """True if it went back to older data, and so may have lost any record."""
 
 
 class Transaction(Protocol):
@@ -283,7 +285,7 @@ class Ledger(Store):
 
     def _has_lost(self, t: Transaction, kind: type[Record], name: str) -> bool:  # noqa: ARG002
         """Return True if the missing record of this name may have existed, as records of that kind were lost."""
-        return False
+        return t.server().has_lost
 
     def extend(self, lease: Lease, *, now_ms: int, next_token: str) -> Lease:
         def verb(t: Transaction) -> Lease:

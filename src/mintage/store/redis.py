@@ -139,7 +139,7 @@ class Scripts:
         self._options = options
         self._arguments = self._connection_arguments()
         self._service, self._database = self._path()
-        self._idle: PerProcess[list[Any]] = PerProcess(list)
+        self._idle: PerProcess[list[Any]] = PerProcess(list, _close_each)
         """Clients that no thread uses."""
 
     def _connection_arguments(self) -> dict[str, Any]:
@@ -335,8 +335,12 @@ class Scripts:
 
     def close(self) -> None:
         """Close the connections of this process; the next verb opens them again."""
-        for client in self._idle.pop() or ():
-            _close(client)
+        self._idle.close()
+
+
+def _close_each(clients: list[Any]) -> None:
+    for client in clients:
+        _close(client)
 
 
 def _close(client: Any) -> None:

@@ -113,7 +113,7 @@ class Database(Ledger):
         self._seconds = math.ceil(self._timeout_ms / 1000)
         self._driver = load_driver(self.driver, self.dialect)
         self._read_statements()
-        self._connections = PerProcess(self._make_connections)
+        self._connections = PerProcess(self._make_connections, Connections.close)
         self._reached: tuple[str, int] = ("", 0)
         """The id of the server that this process last wrote on, and the least progress that it has since."""
 
@@ -452,9 +452,7 @@ class Database(Ledger):
             )
 
     def close(self) -> None:
-        connections = self._connections.pop()
-        if connections is not None:
-            connections.close()
+        self._connections.close()
 
 
 class Records(RowRecords):
