@@ -33,13 +33,12 @@ from mintage._core import kernel_random, monotonic_s
 from mintage.errors import GenerationError, StoreError
 from mintage.platform.machine import host_name
 from mintage.protocol.options import declared, option, read_options
-from mintage.rules import Segment
+from mintage.rules import NamespaceRecord, Segment
 from mintage.store import Description, Forwarding, new_token
 from mintage.store.redis import Scripts
 
 if TYPE_CHECKING:
     from mintage.protocol.url import StoreUrl
-    from mintage.rules import NamespaceRecord
     from mintage.store.ledger import Ledger
 
 PAUSE_S: Final = 5.0

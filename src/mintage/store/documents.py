@@ -4,13 +4,9 @@ from __future__ import annotations
 
 import json
 from email.utils import parsedate_to_datetime
-from typing import TYPE_CHECKING
 
 from mintage.errors import StoreError
-from mintage.protocol.records import columns, read
-
-if TYPE_CHECKING:
-    from mintage.protocol.records import R
+from mintage.protocol.records import R, columns, read
 
 
 def read_document(kind: type[R], text: str | bytes, where: str, remedy: str) -> R:

@@ -20,7 +20,7 @@ import httpx
 from mintage._core import sha1
 from mintage.errors import ConfigError, StoreError
 from mintage.protocol.options import AUTHORITIES, CERTIFICATE, CERTIFICATE_KEY, option, read_options, timeout
-from mintage.protocol.records import key_of, name_of
+from mintage.protocol.records import Past, R, Record, key_of, name_of
 from mintage.rules import MAX_COUNT, GrantRecord, NamespaceRecord, NodeRecord, RunRecord
 from mintage.store import LATEST_FLOOR_MS, LOST_HISTORY, PAGE, Description
 from mintage.store.documents import date_ms, read_document
@@ -30,7 +30,6 @@ from mintage.store.per_process import PerProcess
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from mintage.protocol.records import Past, R, Record
     from mintage.protocol.url import StoreUrl
 
 PORT: Final = 2379

@@ -50,7 +50,7 @@ from mintage.protocol.calls import (
     reserve,
 )
 from mintage.protocol.members import AnswerError, Members
-from mintage.protocol.records import key_of, name_of
+from mintage.protocol.records import R, key_of, name_of
 from mintage.rules import LATEST_MS, MAX_INTEGER, GrantRecord, Lease, NodeRecord, PoolRecord, RunRecord
 from mintage.store import PAGE, Description, Store
 from mintage.store.per_process import PerProcess
@@ -59,7 +59,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from mintage.protocol.calls import Outcome, Request
-    from mintage.protocol.records import R
     from mintage.protocol.url import StoreUrl
     from mintage.rules import NamespaceRecord, Segment
 

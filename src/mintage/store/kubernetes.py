@@ -39,7 +39,7 @@ from mintage._core import sha1
 from mintage.errors import ConfigError, StoreError
 from mintage.process import jitter
 from mintage.protocol.options import option, read_options, timeout
-from mintage.protocol.records import columns, key_of, name_of, read
+from mintage.protocol.records import Past, R, Record, columns, key_of, name_of, read
 from mintage.rules import (
     COOLDOWN_MS,
     MAX_COUNT,
@@ -59,7 +59,6 @@ from mintage.store.per_process import PerProcess
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from mintage.protocol.records import Past, R, Record
     from mintage.protocol.url import StoreUrl
 
 T = TypeVar("T")

@@ -15,7 +15,7 @@ from mintage._core import fork_generation, generation, hold, system_ns
 from mintage.errors import StoreError, UniquenessWarning
 from mintage.platform.machine import flags_of_process
 from mintage.protocol.options import NoOptions, read_options
-from mintage.protocol.records import KEYS, key_of
+from mintage.protocol.records import KEYS, Past, R, Record, key_of
 from mintage.protocol.url import StoreUrl
 from mintage.rules import MAX_COUNT, PRUNED, GrantRecord, NamespaceRecord, NodeRecord
 from mintage.store import Description
@@ -24,7 +24,6 @@ from mintage.store.ledger import Ledger, ServerIdentity, Transaction
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from mintage.protocol.records import Past, R, Record
 
 __all__ = ["MemoryStore"]
 

@@ -31,7 +31,7 @@ from mintage import rules
 from mintage.errors import ConfigError, StoreError
 from mintage.process.holder import holder as this_process
 from mintage.protocol.options import AUTHORITIES, CERTIFICATE, CERTIFICATE_KEY, option, read_options, timeout
-from mintage.protocol.records import columns, name_of, read
+from mintage.protocol.records import R, columns, name_of, read
 from mintage.rules import (
     LATEST_MS,
     MAX_INTEGER,
@@ -51,7 +51,6 @@ if TYPE_CHECKING:
 
     from redis.cluster import RedisCluster
 
-    from mintage.protocol.records import R
     from mintage.protocol.url import StoreUrl
 
 MOST_RUNS: Final = 100_000

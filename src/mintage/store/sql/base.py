@@ -13,20 +13,18 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar
 
 from mintage._core import monotonic_s
 from mintage.errors import ConfigError, MintError, StoreError
-from mintage.protocol.records import key_of, name_of
+from mintage.protocol.records import Past, R, Record, key_of, name_of
 from mintage.rules import GrantRecord, NodeRecord
 from mintage.store import LOST_HISTORY, Description, load_driver, new_token
 from mintage.store.ledger import ConflictError, Ledger, ServerIdentity
 from mintage.store.per_process import PerProcess
-from mintage.store.sql.pool import BusyError, Connections
+from mintage.store.sql.pool import BusyError, Connections, DriverTransaction
 from mintage.store.sql.statements import COUNTED, OLDER, PAST, RowRecords, driver_statements, migrations
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from mintage.protocol.records import Past, R, Record
     from mintage.protocol.url import StoreUrl
-    from mintage.store.sql.pool import DriverTransaction
 
     T = TypeVar("T")
 

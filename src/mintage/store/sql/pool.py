@@ -9,13 +9,11 @@ import threading
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Self
 
-from mintage._core import Turns
+from mintage._core import Turn, Turns
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from types import TracebackType
-
-    from mintage._core import Turn
 
 
 class BusyError(Exception):

@@ -22,14 +22,13 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
 from mintage.errors import StoreError
-from mintage.protocol.records import ADDED, KEYS, columns, name_of, read
+from mintage.protocol.records import ADDED, KEYS, Past, R, Record, columns, name_of, read
 from mintage.rules import LATEST_MS, MAX_COUNT, PRUNED, GrantRecord, NamespaceRecord, NodeRecord, PoolRecord, RunRecord
 from mintage.store.ledger import FORGOTTEN, Transaction
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from mintage.protocol.records import Past, R, Record
     from mintage.protocol.url import StoreUrl
 
 # Read by the path: importlib.resources imports the formats of archives, and the extension cannot be in one.

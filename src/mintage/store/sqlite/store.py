@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar
 
@@ -14,8 +14,8 @@ from mintage.errors import ConfigError, StoreError
 from mintage.platform import files
 from mintage.process.forks import fork_lock
 from mintage.protocol.options import read_options, timeout
-from mintage.protocol.records import name_of
-from mintage.rules import NamespaceRecord
+from mintage.protocol.records import R, Record, name_of
+from mintage.rules import NamespaceRecord, PoolRecord
 from mintage.store.ledger import ConflictError, Ledger, ServerIdentity
 from mintage.store.sql.statements import OLDER, RowRecords, statements
 from mintage.store.sqlite.file import (
@@ -29,17 +29,13 @@ from mintage.store.sqlite.file import (
     migrate,
     schema_version,
 )
-from mintage.store.sqlite.marks import watched
+from mintage.store.sqlite.marks import Witness, watched
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
-    from contextlib import AbstractContextManager
 
-    from mintage.protocol.records import R, Record
     from mintage.protocol.url import StoreUrl
-    from mintage.rules import PoolRecord
     from mintage.store import Description
-    from mintage.store.sqlite.marks import Witness
 
     T = TypeVar("T")
 
