@@ -1,26 +1,7 @@
 """``http://`` uses the store of a service (``mintage serve``). It uses httpx.
 
 :mod:`mintage.protocol.calls` has the requests and reads the answers. This module has the store and two senders, one for
-threads and one for asyncio. The example starts a service, which needs the extra ``server``, on a free port:
-
->>> import json, subprocess, sys
->>> from contextlib import aclosing, closing
->>> from mintage.protocol.url import StoreUrl
->>> async def take(service: ServiceProtocol) -> list[range]:
-...     async with aclosing(AsyncSender(service)) as sender:
-...         segments = await asyncio.gather(*(sender.ask(reserve("orders", 10)) for _ in range(2)))
-...     return sorted((segment.as_range() for segment in segments), key=min)
->>> options = "--http 127.0.0.1:0 --redis off --store memory:".split()
->>> with subprocess.Popen([sys.executable, "-m", "mintage", "serve", *options], stderr=subprocess.PIPE) as process:
-...     try:
-...         service = ServiceProtocol(StoreUrl.parse("http://" + json.loads(process.stderr.readline())["http"]))
-...         with closing(Sender(service)) as sender:
-...             sender.ask(reserve("orders", 1000)).as_range()
-...         asyncio.run(take(service))
-...     finally:
-...         process.terminate()
-range(1, 1001)
-[range(1001, 1011), range(1011, 1021)]
+threads and one for asyncio.
 """
 
 from __future__ import annotations
@@ -62,7 +43,7 @@ if TYPE_CHECKING:
     from mintage.protocol.url import StoreUrl
     from mintage.rules import NamespaceRecord, Segment
 
-__all__ = ["AsyncSender", "HttpStore", "Sender"]
+__all__ = ["HttpStore"]
 
 T = TypeVar("T")
 

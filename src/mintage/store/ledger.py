@@ -342,7 +342,6 @@ class Ledger(Store):
         return record
 
     def reserve(self, namespace: str, count: int, *, holder: str | None = None) -> Segment:
-        """Reserve the next integers of a namespace."""
         named = this_process() if holder is None else holder
 
         def verb(t: Transaction) -> Segment:
@@ -441,7 +440,6 @@ class Ledger(Store):
         return self._read(lambda t: t.get_unlocked(NamespaceRecord, namespace))
 
     def list_runs(self, namespace: str, before: int = rules.MAX_INTEGER, limit: int = MAX_COUNT) -> Sequence[RunRecord]:
-        """Return the past runs of a namespace, the highest first."""
         return self._read(lambda t: t.past(RunRecord, namespace, highest=before, limit=limit))
 
     def list_namespaces(self, after: str = "", limit: int = rules.MAX_COUNT) -> Sequence[NamespaceRecord]:

@@ -591,7 +591,6 @@ class RedisStore(Store):
         )
 
     def reserve(self, namespace: str, count: int, *, holder: str | None = None) -> Segment:
-        """Reserve the next integers of a namespace."""
         seen = self._segments(
             "reserve",
             namespace,
@@ -650,7 +649,6 @@ class RedisStore(Store):
         return _namespace(namespace, fields) if fields else None
 
     def list_runs(self, namespace: str, before: int = MAX_INTEGER, limit: int = rules.MAX_COUNT) -> Sequence[RunRecord]:
-        """Return the past runs of a namespace, the highest first."""
         pages = self._members(self._scripts.key("namespace", namespace, ":runs"), f"[{before:019}!", "-", limit)
         return [
             _record(RunRecord, text, namespace=namespace, first=str(int(first)), until_ms=str(int(until)))
