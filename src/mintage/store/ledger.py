@@ -254,8 +254,7 @@ class Ledger(Store):
         """
         known = t.get(PoolRecord, name)
         if known is None:
-            begin = self._lost_pool if self._has_lost(t, PoolRecord, name) else self._new_pool
-            record = begin(name, layout, span_ms, server)
+            record = self._new_pool(t, name, layout, max(span_ms, self.span_ms), server)
         else:
             rules.check_layout(known, layout)
             rules.share_of(known, asked)
@@ -272,14 +271,10 @@ class Ledger(Store):
             t.put(record)
         return record
 
-    def _new_pool(self, name: str, layout: str, span_ms: int, server: ServerIdentity) -> PoolRecord:
-        """Return a new pool. In a durable store, a pool without a record never existed."""
-        return rules.create_pool(name, layout, max(span_ms, self.span_ms), server.identity)
-
-    def _lost_pool(self, name: str, layout: str, span_ms: int, server: ServerIdentity) -> PoolRecord:
-        """Return a new pool in quarantine: a lost pool of its name may have granted leases that are in use."""
-        span_ms = max(span_ms, self.span_ms)
-        ends_ms = rules.end_of_quarantine(server.now_ms, span_ms, self.clock_limit_ms)
+    def _new_pool(self, t: Transaction, name: str, layout: str, span_ms: int, server: ServerIdentity) -> PoolRecord:
+        """Return a new pool, in quarantine if a lost one of its name may have granted leases that are in use."""
+        lost_ms = server.now_ms if self._has_lost(t, PoolRecord, name) else server.began_ms
+        ends_ms = 0 if lost_ms is None else rules.end_of_quarantine(lost_ms, span_ms, self.clock_limit_ms)
         return rules.create_pool(name, layout, span_ms, server.identity, quarantine_until_ms=ends_ms)
 
     def _has_lost(self, t: Transaction, kind: type[Record], name: str) -> bool:  # noqa: ARG002

@@ -15,7 +15,7 @@ from mintage.platform import files
 from mintage.process.forks import fork_lock
 from mintage.protocol.options import read_options, timeout
 from mintage.protocol.records import R, Record, name_of
-from mintage.rules import NamespaceRecord, PoolRecord
+from mintage.rules import NamespaceRecord
 from mintage.store.ledger import ConflictError, Ledger, ServerIdentity
 from mintage.store.sql.statements import OLDER, RowRecords, statements
 from mintage.store.sqlite.file import (
@@ -202,14 +202,6 @@ class SqliteStore(Ledger):
         namespace = super()._namespace(t, name, is_implied=is_implied)
         # A namespace that is not in the file skips the integers that the file may have lost.
         return namespace if t.has(namespace) else _skipped(namespace, t.incarnation.lost)
-
-    def _new_pool(self, name: str, layout: str, span_ms: int, server: ServerIdentity) -> PoolRecord:
-        # The file may have lost this pool, so its windows may be in use.
-        if server.began_ms is None:
-            return super()._new_pool(name, layout, span_ms, server)
-        # After the quarantine, too, nobody knows which of its numbers were used.
-        end_ms = rules.end_of_quarantine(server.began_ms, max(span_ms, rules.SPAN_MS), self.clock_limit_ms)
-        return rules.create_pool(name, layout, span_ms, server.identity, quarantine_until_ms=end_ms)
 
 
 class Records(RowRecords):
