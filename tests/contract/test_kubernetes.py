@@ -160,7 +160,8 @@ def test_number_keeps_its_last_hundred_grants(kubernetes: Kubernetes, store: Sto
     store.release(lease, used_until_ms=now - 4_000)
     found = kubernetes.lease("mintage.node.p.0")["metadata"]["annotations"]
     kept = [[at, at + 1, at, "🐙" * 200] for at in range(now - 5_000, now - 5_000 - MOST_PAST, -1)]
-    changed = {**found, GRANTS: json.dumps(kept, ensure_ascii=False)}
+    record = json.loads(found[RECORD]) | {"floor_ms": now - 4_500}
+    changed = {**found, RECORD: json.dumps(record), GRANTS: json.dumps(kept, ensure_ascii=False)}
     kubernetes.api.call("PATCH", f"{LEASES}/mintage.node.p.0", {"metadata": {"annotations": changed}})
     acquire(store, nodes=range(1), holder="🐙" * 200)
     grants = store.list_grants("p", 0)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 from email.utils import parsedate_to_datetime
+from typing import cast
 
 from mintage.errors import StoreError
-from mintage.protocol.records import R, columns, read
+from mintage.protocol.records import R, Record, columns, read
 
 
 def read_document(kind: type[R], text: str | bytes, where: str, remedy: str) -> R:
@@ -17,10 +18,10 @@ def read_document(kind: type[R], text: str | bytes, where: str, remedy: str) -> 
     """
     try:
         values = json.loads(text)
-        record = read(kind, values)
+        record: R = read(kind, values)
     except (ValueError, TypeError, AttributeError, RecursionError) as error:
         raise StoreError(f"{where} holds no record: {error}: {remedy}", code="store.refused") from None
-    if values.keys() - {*columns(kind), "order"}:  # by which etcd sorts
+    if values.keys() - {*columns(cast("type[Record]", kind)), "order"}:  # by which etcd sorts
         raise StoreError(f"{where} has fields that this mintage does not know: upgrade mintage", code="store.schema")
     return record
 

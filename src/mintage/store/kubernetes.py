@@ -538,16 +538,19 @@ def _record(kind: type[R], name: str, found: dict[str, Any]) -> tuple[R, list[An
     """Return the record of an object, and the past grants of a node number, or the past runs of a namespace."""
     annotations = found["metadata"].get("annotations") or {}
     where, remedy = f"the Lease object {name}", "repair its annotations"
-    record = read_document(kind, annotations.get(RECORD, ""), where, remedy)
-    is_node = isinstance(record, NodeRecord)
-    past: Any = GrantRecord if is_node else RunRecord
+    record: R = read_document(kind, annotations.get(RECORD, ""), where, remedy)
     try:
-        rows = json.loads(annotations.get(GRANTS if is_node else RUNS, "[]"))
-        return record, [read(past, dict(zip(columns(past), (*key_of(record), *row), strict=True))) for row in rows]
+        return record, _past(record, annotations)
     except (ValueError, TypeError, RecursionError) as error:
-        if is_node:
+        if isinstance(record, NodeRecord):
             raise StoreError(f"{where} holds no past grants: {error}: {remedy}", code="store.refused") from None
         return record, []  # no reservation needs them
+
+
+def _past(record: Record, annotations: dict[str, str]) -> list[Any]:
+    kind: Any = GrantRecord if isinstance(record, NodeRecord) else RunRecord
+    rows = json.loads(annotations.get(GRANTS if kind is GrantRecord else RUNS, "[]"))
+    return [read(kind, dict(zip(columns(kind), (*key_of(record), *row), strict=True))) for row in rows]
 
 
 def _json(answer: httpx.Response) -> dict[str, Any]:

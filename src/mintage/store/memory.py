@@ -100,6 +100,10 @@ class Records(Transaction):
         keys = (key for key in table if key[:-1] == after[:-1] and key > after)
         return [table[key] for key in heapq.nsmallest(limit, keys)]
 
+    def remove(self, record: Record) -> None:
+        """Remove a record."""
+        del self.tables[type(record)][key_of(record)]
+
     def keep(self, record: Past, ended_ms: int) -> None:
         table, key = self.tables[type(record)], key_of(record)
         ends = self._ends.setdefault((type(record), key[0]), [])
@@ -108,7 +112,7 @@ class Records(Transaction):
                 break
             until_ms, ended = heapq.heappop(ends)
             if ended in table and table[ended].until_ms == until_ms:
-                del table[ended]
+                self.remove(table[ended])
         self.put(record)
         heapq.heappush(ends, (record.until_ms, key))
 
@@ -117,8 +121,8 @@ class Records(Transaction):
         return heapq.nlargest(limit, found, key=key_of)
 
     def forget_grants(self, pool: str) -> bool:
-        table = self.tables[GrantRecord]
-        self.tables[GrantRecord] = {key: each for key, each in table.items() if each.pool != pool}
+        for each in [each for each in self.tables[GrantRecord].values() if each.pool == pool]:
+            self.remove(each)
         self._ends.pop((GrantRecord, pool), None)
         return False
 
