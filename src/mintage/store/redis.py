@@ -425,41 +425,31 @@ class RedisStore(Store):
         }
         return Seen(pool, self._run("leases", "pool", pool, keys, verb, **arguments))
 
-    def acquire(
-        self,
-        pool: str,
-        *,
-        nodes: range,
-        layout: str,
-        holder: str,
-        now_ms: int,
-        span_ms: int,
-        never_used: bool = False,
-    ) -> Lease:
+    def acquire(self, pool: str, *, nodes: range, layout: str, now_ms: int, span_ms: int, **terms: Any) -> Lease:
         seen = self._leases(
             "acquire",
             pool,
             first=nodes.start,
             stop=nodes.stop,
             layout=layout,
-            holder=holder,
             token=new_token(),
             now_ms=now_ms,
             span_ms=span_ms,
             pool_span_ms=rules.create_pool(pool, layout, span_ms, "").span_ms,
             large_pool=rules.LARGE_POOL,
-            never_used=never_used,
+            **terms,
         )
         if seen.done and seen.record is not None:
             return seen.record.as_lease()
         rules.check_clock(now_ms, seen.now_ms, self.clock_limit_ms)
         if seen.pool is not None:
+            never_used: bool = terms.get("never_used", False)
             rules.check_layout(seen.pool, layout)
             own = rules.share_of(seen.pool, nodes)
             rules.check_quarantine(seen.pool, seen.now_ms, never_used=never_used)
             if seen.node is None or seen.record is not None:
                 rules.choose(seen.pool, own, seen.record, None, now_ms, never_used=never_used)
-            rules.grant(seen.pool, None, nodes.start, token="", holder=holder, now_ms=now_ms, span_ms=span_ms)
+            rules.grant(seen.pool, None, nodes.start, token="", holder="", now_ms=now_ms, span_ms=span_ms)
         raise self._disagree("acquire")
 
     def extend(self, lease: Lease, *, now_ms: int, next_token: str) -> Lease:
