@@ -23,7 +23,7 @@ from mintage.store.kubernetes import (
     FINALIZER,
     GRANTS,
     INCARNATION,
-    MOST_GRANTS,
+    MOST_PAST,
     PROBED,
     RECORD,
     RUNS,
@@ -159,12 +159,13 @@ def test_number_keeps_its_last_hundred_grants(kubernetes: Kubernetes, store: Sto
     lease = acquire(store, nodes=range(1), holder="first")
     store.release(lease, used_until_ms=now - 4_000)
     found = kubernetes.lease("mintage.node.p.0")["metadata"]["annotations"]
-    kept = [[at, at + 1, at, "🐙" * 200] for at in range(now - 5_000, now - 5_000 - MOST_GRANTS, -1)]
-    changed = {**found, GRANTS: json.dumps(kept, ensure_ascii=False)}
+    kept = [[at, at + 1, at, "🐙" * 200] for at in range(now - 5_000, now - 5_000 - MOST_PAST, -1)]
+    record = json.loads(found[RECORD]) | {"floor_ms": now - 4_500}
+    changed = {**found, RECORD: json.dumps(record), GRANTS: json.dumps(kept, ensure_ascii=False)}
     kubernetes.api.call("PATCH", f"{LEASES}/mintage.node.p.0", {"metadata": {"annotations": changed}})
     acquire(store, nodes=range(1), holder="🐙" * 200)
     grants = store.list_grants("p", 0)
-    assert len(grants) == MOST_GRANTS
+    assert len(grants) == MOST_PAST
     assert grants[0].holder == "first"
     assert grants[-1].floor_ms == kept[-2][0]
 
@@ -172,11 +173,11 @@ def test_number_keeps_its_last_hundred_grants(kubernetes: Kubernetes, store: Sto
 def test_namespace_keeps_its_last_hundred_runs(kubernetes: Kubernetes, store: Store) -> None:
     store.reserve("n", 1_000, holder="first")
     now = store.now_ms()
-    kept = [[at, at, "🐙" * 200, now, now] for at in range(MOST_GRANTS + 1, 1, -1)]
+    kept = [[at, at, "🐙" * 200, now, now] for at in range(MOST_PAST + 1, 1, -1)]
     changed = {RUNS: json.dumps(kept, ensure_ascii=False)}
     kubernetes.api.call("PATCH", f"{LEASES}/mintage.namespace.n", {"metadata": {"annotations": changed}})
     store.reserve("n", 1, holder="🐙" * 200)
-    assert len(store.list_runs("n")) == MOST_GRANTS
+    assert len(store.list_runs("n")) == MOST_PAST
 
 
 @pytest.mark.parametrize("wrong", ["no", "[[1]]", "[[1, 2, 3, 4]]", "7", "null"])

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from mintage.store.ledger import ServerIdentity
+    from mintage.store.ledger import ServerIdentity, Transaction
 
 SPAN_MS = rules.SPAN_MS
 LONG_MS = 60_000
@@ -1014,7 +1014,7 @@ class ByTheRules(MemoryStore):
             if record is not None:
                 self._records.put(record)
 
-    def _new_pool(self, name: str, layout: str, span_ms: int, server: ServerIdentity) -> PoolRecord:
+    def _new_pool(self, t: Transaction, name: str, layout: str, span_ms: int, server: ServerIdentity) -> PoolRecord:
         longest_ms = rules.create_pool(name, layout, span_ms, "").span_ms
         end = server.now_ms + longest_ms + rules.CLOCK_LIMIT_MS + rules.CLOCK_MARGIN_MS
         return rules.create_pool(name, layout, span_ms, server.identity, quarantine_until_ms=end)

@@ -359,6 +359,11 @@ def test_server_without_a_free_connection_is_away_with_the_remedy(server: Server
 # --- past grants ------------------------------------------------------------------------------------------------------
 
 
+def kept(store: Database, kind: str) -> list[str]:
+    """Return the statements that keep a past record."""
+    return [f"prune_and_keep_{kind}"] if store.dialect == "postgresql" else [f"prune_{kind}", f"keep_{kind}"]
+
+
 def test_grant_of_a_used_number_writes_one_row_more_and_nothing_else_does(
     store: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -384,7 +389,7 @@ def test_grant_of_a_used_number_writes_one_row_more_and_nothing_else_does(
     held: list[Lease] = []
     assert writes(grant) == ["insert_pool", "insert_node"]
     assert writes(release) == ["update_node"]
-    assert writes(grant) == ["update_node", "prune_grants", "keep_grant"]
+    assert writes(grant) == ["update_node", *kept(store, "grant")]
     extended = partial(store.extend, held[-1], now_ms=store.now_ms() + 1, next_token=new_token())
     assert writes(lambda: held.append(extended())) == ["update_node"]
     assert writes(release) == ["update_node"]
@@ -409,8 +414,7 @@ def test_only_a_change_of_the_holder_writes_a_row_of_history(store: Database, mo
     monkeypatch.setattr(Records, "rows", counted)
     before = ["get_namespace", "update_namespace"]
     assert statements("one") == before
-    own = ["keep_run"] if store.dialect == "postgresql" else ["prune_runs", "keep_run"]
-    assert statements("two") == before + own
+    assert statements("two") == before + kept(store, "run")
     assert statements("two") == before
 
 
@@ -456,6 +460,23 @@ def test_server_killed_during_a_verb_has_written_nothing(server: Server, store: 
     refusal_text(lambda: store.reserve("n", 1), "store.unavailable")
     server.start()
     assert store.reserve("n", 1).first == 11
+
+
+def test_verbs_at_once_log_in_once_for_each_connection(store: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    store.prepare()
+    store.close()
+    connect, logins = store.connect, list[Any]()
+
+    def counted() -> Any:
+        logins.append(connect())
+        return logins[-1]
+
+    monkeypatch.setattr(store, "connect", counted)
+    for _ in range(3):
+        with ExitStack() as transactions:
+            for _ in range(CONNECTIONS):
+                transactions.enter_context(store._look())
+    assert len(logins) == CONNECTIONS
 
 
 def test_idle_connection_closed_by_the_server_is_reopened(server: Server, store: Database) -> None:

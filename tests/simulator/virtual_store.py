@@ -177,7 +177,7 @@ class VirtualStore(MemoryStore):
         finally:
             world.meanwhile()
 
-    def _new_pool(self, name: str, layout: str, span_ms: int, server: ServerIdentity) -> PoolRecord:
+    def _new_pool(self, t: Transaction, name: str, layout: str, span_ms: int, server: ServerIdentity) -> PoolRecord:
         made = rules.create_pool(name, layout, span_ms, server.identity)
         made = rules.set_share(made, self._world.share, server.now_ms)
         if not self.forgets_pools:

@@ -56,7 +56,7 @@ class Connection:
 
 
 def connections(
-    made: list[Connection], *, limit: int = 2, kept: int = 1, failing: Mapping[str, BaseException] | None = None
+    made: list[Connection], *, limit: int = 2, failing: Mapping[str, BaseException] | None = None
 ) -> Connections:
     """Return connections, which are appended to ``made`` and whose calls in ``failing`` fail."""
 
@@ -65,7 +65,7 @@ def connections(
         made[-1].failing.update(failing or {})
         return made[-1]
 
-    return Connections(connect, lambda each: bool(each.is_open), (DriverError,), limit=limit, kept=kept, wait_s=0)
+    return Connections(connect, lambda each: bool(each.is_open), (DriverError,), limit=limit, wait_s=0)
 
 
 def use(lender: Connections) -> Any:
@@ -82,13 +82,14 @@ def test_connection_is_lent_to_one_transaction_after_another() -> None:
     assert made[0].calls == ["commit", "commit"]
 
 
-def test_surplus_connection_is_closed() -> None:
+def test_transactions_at_once_find_the_connections_of_those_before() -> None:
     made: list[Connection] = []
     lender = connections(made)
-    with lender.begin() as first, lender.begin() as second:
-        first.commit()
-        second.commit()
-    assert [each.is_open for each in made] == [False, True]
+    for _ in range(3):
+        with lender.begin() as first, lender.begin() as second:
+            first.commit()
+            second.commit()
+    assert [each.is_open for each in made] == [True, True]
 
 
 def test_caller_gets_an_error_if_all_connections_are_lent() -> None:
@@ -108,7 +109,7 @@ def test_failed_connect_leaves_its_turn_to_others() -> None:
             raise failures.pop()
         return Connection()
 
-    lender = Connections(connect, working.is_usable, (DriverError,), limit=1, kept=1, wait_s=0)
+    lender = Connections(connect, working.is_usable, (DriverError,), limit=1, wait_s=0)
     for _ in range(5):
         with pytest.raises(DriverError):
             lender.begin()
@@ -150,7 +151,7 @@ def test_connection_of_an_interrupted_transaction_is_closed(place: str, kind: ty
 
 def test_lost_connection_closes_the_idle_ones() -> None:
     made: list[Connection] = []
-    lender = connections(made, kept=2)
+    lender = connections(made)
     with lender.begin() as first, lender.begin() as second:
         first.commit()
         second.commit()
@@ -163,7 +164,7 @@ def test_lost_connection_closes_the_idle_ones() -> None:
 
 def test_detached_connection_is_closed_and_the_idle_ones_are_kept() -> None:
     made: list[Connection] = []
-    lender = connections(made, kept=2)
+    lender = connections(made)
     with lender.begin() as first:
         first.commit()
         with lender.begin() as second:
@@ -174,7 +175,7 @@ def test_detached_connection_is_closed_and_the_idle_ones_are_kept() -> None:
 
 def test_close_closes_idle_connections_now_and_lent_ones_later() -> None:
     made: list[Connection] = []
-    lender = connections(made, kept=2)
+    lender = connections(made)
     with lender.begin() as lent:
         use(lender)
         lender.close()

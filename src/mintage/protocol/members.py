@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from mintage.protocol.records import name_of, read
+from mintage.protocol.records import R, name_of, read
 from mintage.rules import MAX_INTEGER
-
-if TYPE_CHECKING:
-    from mintage.protocol.records import R
 
 _INTEGER: Final = re.compile(r"-?[0-9]{1,19}")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
+from dataclasses import Field, dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from mintage.errors import ConfigError
@@ -10,7 +10,6 @@ from mintage.rules import is_number
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
-    from dataclasses import Field
 
     from mintage.protocol.url import StoreUrl
 

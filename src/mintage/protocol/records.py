@@ -23,9 +23,10 @@ from mintage.rules import (
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    R = TypeVar("R", PoolRecord, NodeRecord, GrantRecord, NamespaceRecord, RunRecord)
-
+R = TypeVar("R", PoolRecord, NodeRecord, GrantRecord, NamespaceRecord, RunRecord)
 Record = PoolRecord | NodeRecord | GrantRecord | NamespaceRecord | RunRecord
+Past = GrantRecord | RunRecord
+"""A record of the history of a pool or namespace."""
 
 KEYS: Final[dict[type[Record], tuple[str, ...]]] = {
     PoolRecord: ("name",),

@@ -33,25 +33,18 @@ from mintage._core import kernel_random, monotonic_s
 from mintage.errors import GenerationError, StoreError
 from mintage.platform.machine import host_name
 from mintage.protocol.options import declared, option, read_options
-from mintage.rules import Segment
+from mintage.rules import NamespaceRecord, Segment
 from mintage.store import Description, Forwarding, new_token
 from mintage.store.redis import Scripts
 
 if TYPE_CHECKING:
     from mintage.protocol.url import StoreUrl
-    from mintage.rules import NamespaceRecord
     from mintage.store.ledger import Ledger
 
 PAUSE_S: Final = 5.0
 """The time in seconds for which a client does not ask a cache that did not answer."""
 
 log = logging.getLogger("mintage")
-
-
-class Cut(NamedTuple):
-    """The cache cut a segment out of its block."""
-
-    segment: Segment
 
 
 class NeedBlock(NamedTuple):
@@ -65,14 +58,12 @@ class Reply(Enum):
 
     AWAY = "away"
     """The cache did not answer."""
-    RETIRED = "retired"
-    """The namespace is retired."""
     DONE = "done"
     REFUSED = "refused"
     """Another process was faster, or the cache does not know the segment that was given back."""
 
 
-Answer: TypeAlias = Cut | NeedBlock | Reply
+Answer: TypeAlias = Segment | NeedBlock | Reply
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,12 +110,10 @@ class CachedStore(Forwarding):
         """Reserve the next integers of a namespace. The database knows who reserves there, but not who cuts a block."""
         database_id = self._database_id or self._identify_database()
         match self._ask("cut", namespace, database_id, count=count):
-            case Cut(segment):
+            case Segment() as segment:
                 return segment
             case NeedBlock(token):
                 return self._reserve_block(namespace, count, token, database_id, holder)
-            case Reply.RETIRED:
-                raise rules.retired_error(namespace)
             case _:
                 return self.inner.reserve(namespace, count, holder=holder)
 
@@ -135,9 +124,9 @@ class CachedStore(Forwarding):
             block = self.inner.reserve(namespace, size, holder=self._holder_of_blocks)
         except GenerationError:
             remainder = self._ask("cut_remainder", namespace, database_id, count=count)
-            if not isinstance(remainder, Cut):
+            if not isinstance(remainder, Segment):
                 raise
-            return remainder.segment
+            return remainder
         # If another server of the database has answered meanwhile, the cache does not accept the block.
         database_id = self._identify_database()
         answer = self._ask(
@@ -152,7 +141,7 @@ class CachedStore(Forwarding):
             count=count,
         )
         match answer:
-            case Cut(segment):
+            case Segment() as segment:
                 return segment
             case Reply.AWAY:
                 # The block may have arrived, so never use it.
@@ -180,35 +169,33 @@ class CachedStore(Forwarding):
             first_unused=str(first_unused),
             serial=str(segment.serial),
         )
-        if answer is Reply.RETIRED:
-            raise rules.retired_error(segment.namespace)
         return answer is Reply.DONE
 
     def raise_floor(self, namespace: str, value: int) -> NamespaceRecord:
         record = self.inner.raise_floor(namespace, value)
-        database_id = self._identify_database()
-        try:
-            self._run("raise_floor", namespace, database_id, value=str(value))
-        except StoreError as error:
-            raise StoreError(
-                f"the floor of namespace {namespace!r} is raised in the database, but its cache did not answer and may "
-                f"still hold lower integers: raise it again once it does; {error}",
-                code=error.code,
-            ) from error
+        missed = (
+            f"the floor of namespace {namespace!r} is raised in the database, but its cache did not answer and may "
+            "still hold lower integers: raise it again once it does"
+        )
+        self._repeat(missed, "raise_floor", namespace, value=str(value))
         return record
 
     def retire(self, namespace: str) -> NamespaceRecord:
         record = self.inner.retire(namespace)
+        missed = (
+            f"namespace {namespace!r} is retired in the database, but its cache did not answer and may still hand "
+            "out the rest of its block: retire it again once it does"
+        )
+        self._repeat(missed, "retire", namespace)
+        return record
+
+    def _repeat(self, missed: str, verb: str, namespace: str, **arguments: object) -> None:
+        """Run a verb of the database in the cache as well; ``missed`` says what is so if the cache does not answer."""
         database_id = self._identify_database()
         try:
-            self._run("retire", namespace, database_id)
+            self._run(verb, namespace, database_id, **arguments)
         except StoreError as error:
-            raise StoreError(
-                f"namespace {namespace!r} is retired in the database, but its cache did not answer and may still hand "
-                f"out the rest of its block: retire it again once it does; {error}",
-                code=error.code,
-            ) from error
-        return record
+            raise StoreError(f"{missed}; {error}", code=error.code) from error
 
     def _identify_database(self) -> str:
         """Return the id of this database. Databases that share a cache must not share blocks."""
@@ -260,14 +247,17 @@ class CachedStore(Forwarding):
 
 
 def _read(namespace: str, answer: dict[str, Any]) -> Answer:
-    """Return the answer of blocks.lua as a value of its own type."""
+    """Return the answer of blocks.lua as a value of its own type.
+
+    :raises GenerationError: ``namespace.retired``.
+    """
     match answer:
         case {"first": first, "last": last, "stride": stride, "floor": floor, "serial": serial}:
-            return Cut(Segment(namespace, *map(int, (first, last, stride, floor, serial))))
+            return Segment(namespace, *map(int, (first, last, stride, floor, serial)))
         case {"token": token}:
             return NeedBlock(token)
         case {"retired": True}:
-            return Reply.RETIRED
+            raise rules.retired_error(namespace)
         case {"done": True}:
             return Reply.DONE
         case _:

@@ -12,13 +12,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 from mintage import rules
 from mintage.errors import ConfigError, LeaseError, StoreError
-from mintage.store import LOST_HISTORY
+from mintage.store import LOST_HISTORY, Store
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from mintage.rules import NamespaceRecord, NodeRecord, PoolRecord
-    from mintage.store import Store
 
 __all__ = ["NamespaceCopy", "PoolCopy", "Wait", "check_apart", "copy_namespaces", "copy_pools"]
 

@@ -11,26 +11,25 @@ import bisect
 import json
 import threading
 from base64 import b64decode, b64encode
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Final, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import httpx
 
 from mintage._core import sha1
 from mintage.errors import ConfigError, StoreError
 from mintage.protocol.options import AUTHORITIES, CERTIFICATE, CERTIFICATE_KEY, option, read_options, timeout
-from mintage.protocol.records import columns, key_of, name_of, read
+from mintage.protocol.records import Past, R, Record, key_of, name_of
 from mintage.rules import MAX_COUNT, GrantRecord, NamespaceRecord, NodeRecord, RunRecord
 from mintage.store import LATEST_FLOOR_MS, LOST_HISTORY, PAGE, Description
-from mintage.store.date import date_ms
+from mintage.store.documents import date_ms, read_document
 from mintage.store.ledger import ConflictError, Ledger, ServerIdentity, Transaction
 from mintage.store.per_process import PerProcess
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from mintage.protocol.records import R, Record
     from mintage.protocol.url import StoreUrl
 
 PORT: Final = 2379
@@ -83,7 +82,9 @@ class EtcdStore(Ledger):
             raise ConfigError(f"a store of kind {url.scheme} has no path: {url}", code="config.store")
         self.url = url
         self._prefix = options.prefix
-        self._connection = PerProcess(lambda: Connection(url, options.timeout_ms))
+        self._connection = PerProcess(
+            lambda: Connection(url, options.timeout_ms), lambda connection: connection.client.close()
+        )
 
     @contextmanager
     def _begin(self) -> Iterator[Keys]:
@@ -91,15 +92,11 @@ class EtcdStore(Ledger):
         yield keys
         keys.commit()
 
-    def _has_lost(self, t: Transaction, kind: type[Record], name: str) -> bool:  # noqa: ARG002
-        # A cluster that went back may have lost any record.
-        return _SEPARATOR in t.server().identity
-
     def describe(self) -> Description:
         version = self._connection.get().ask("maintenance/status", {})[0].get("version")
         server = self._run(lambda t: t.server())
         warnings = []
-        if _SEPARATOR in server.identity:
+        if server.has_lost:
             warnings.append(
                 f"{LOST_HISTORY}: the cluster went back to older data. A pool that is not listed begins in "
                 "quarantine, a namespace that is not listed is refused. Create each namespace that was in use above "
@@ -109,13 +106,7 @@ class EtcdStore(Ledger):
         return self._describe(server, f"etcd {version}", warnings)
 
     def close(self) -> None:
-        connection = self._connection.pop()
-        if connection is not None:
-            connection.client.close()
-
-
-_SEPARATOR: Final = ":"
-"""The character between a cluster's id and its incarnation."""
+        self._connection.close()
 
 
 class Progress:
@@ -303,8 +294,8 @@ class Keys(Transaction):
             self._read[key] = "0"
             for pair in self._range(key).get("kvs", []):
                 self._read[key] = pair["mod_revision"]
-                identity = _SEPARATOR + b64decode(pair.get("value", "")).decode(errors="replace")
-            self._server = ServerIdentity(self._cluster + identity, self._now_ms)
+                identity = ":" + b64decode(pair.get("value", "")).decode(errors="replace")
+            self._server = ServerIdentity(self._cluster + identity, self._now_ms, has_lost=bool(identity))
         return self._server
 
     def _key(self, kind: type[Record], *key: str | int) -> str:
@@ -341,27 +332,27 @@ class Keys(Transaction):
             first = _decoded(pairs[-1]["key"]) + "\0" if pairs else stop
         return found
 
-    def keep_grant(self, grant: GrantRecord, ended_ms: int) -> None:
-        """Write a past grant, under a lease of etcd's that ends as long from now as ``ended_ms`` is ago."""
-        self._keep(grant, self.server().now_ms - ended_ms)
+    def keep(self, record: Past, ended_ms: int) -> None:
+        """Write a past grant or run, under a lease of etcd's that ends as long from now as ``ended_ms`` is ago.
 
-    def _keep(self, record: Record, history_ms: int) -> None:
-        lease = self._connection.lease(self._prefix, -(-history_ms // 1000), self.server().now_ms // 1000)
-        self.put(record)
-        self._leased[self._key(type(record), *key_of(record))] = lease
+        Without a lease, a run is not kept.
+        """
+        now_ms, is_run = self.server().now_ms, isinstance(record, RunRecord)
+        history_ms = min(now_ms - ended_ms, RUNS_MS) if is_run else now_ms - ended_ms
+        with suppress(StoreError) if is_run else nullcontext():
+            lease = self._connection.lease(self._prefix, -(-history_ms // 1000), now_ms // 1000)
+            self.put(record)
+            self._leased[self._key(type(record), *key_of(record))] = lease
 
     def forget_grants(self, pool: str) -> bool:
-        """Remove all past grants of a pool."""
         self._removed.append(self._key(GrantRecord, pool, ""))
         return False
 
-    def grants(self, pool: str, node: int, before_ms: int, limit: int) -> Sequence[GrantRecord]:
-        return self._latest(GrantRecord, (pool, node), min(before_ms, LATEST_FLOOR_MS), limit)
-
-    def _latest(self, kind: type[R], place: tuple[str | int, ...], before: int, limit: int) -> list[R]:
-        """Return the last records of a kind in a place whose keys end with at most ``before``, the last one first."""
+    def past(self, kind: type[R], *place: str | int, highest: int, limit: int) -> Sequence[R]:
         found: list[R] = []
-        first, stop = self._key(kind, *place, ""), self._key(kind, *place, before + 1)
+        if kind is GrantRecord:
+            highest = min(highest, LATEST_FLOOR_MS)
+        first, stop = self._key(kind, *place, ""), self._key(kind, *place, highest + 1)
         while len(found) < limit:
             size = min(PAGE, limit - len(found))
             pairs = self._range(first, stop, limit=size, sort_target="KEY", sort_order="DESCEND").get("kvs", [])
@@ -370,15 +361,6 @@ class Keys(Transaction):
                 break
             stop = _decoded(pairs[-1]["key"])
         return found
-
-    def keep_run(self, run: RunRecord, ended_ms: int) -> None:
-        """Write a past run, under a lease of etcd's. Without a lease it is not kept."""
-        with suppress(StoreError):
-            self._keep(run, min(self.server().now_ms - ended_ms, RUNS_MS))
-
-    def runs(self, namespace: str, before: int, limit: int) -> Sequence[RunRecord]:
-        """Return the past runs of a namespace with ``first`` at most ``before``, the highest first."""
-        return self._latest(RunRecord, (namespace,), before, limit)
 
     def count_namespaces(self) -> int:
         first = self._key(NamespaceRecord, "")
@@ -426,20 +408,8 @@ class Keys(Transaction):
 
 
 def _record(kind: type[R], pair: dict[str, str]) -> R:
-    try:
-        values = json.loads(_decoded(pair.get("value", "")))
-        record: R = read(kind, values)
-    except (ValueError, AttributeError, RecursionError) as error:
-        raise StoreError(
-            f"etcd's key {_decoded(pair['key'])} holds no record: {error}: use another prefix for other data",
-            code="store.refused",
-        ) from None
-    if values.keys() - {*columns(cast("type[Record]", kind)), "order"}:
-        raise StoreError(
-            f"etcd's key {_decoded(pair['key'])} has fields that this mintage does not know: upgrade mintage",
-            code="store.schema",
-        )
-    return record
+    where, text = f"etcd's key {_decoded(pair['key'])}", b64decode(pair.get("value", ""))
+    return read_document(kind, text, where, "use another prefix for other data")
 
 
 def _end(prefix: str) -> str:

@@ -1,26 +1,7 @@
 """``http://`` uses the store of a service (``mintage serve``). It uses httpx.
 
 :mod:`mintage.protocol.calls` has the requests and reads the answers. This module has the store and two senders, one for
-threads and one for asyncio. The example starts a service, which needs the extra ``server``, on a free port:
-
->>> import json, subprocess, sys
->>> from contextlib import aclosing, closing
->>> from mintage.protocol.url import StoreUrl
->>> async def take(service: ServiceProtocol) -> list[range]:
-...     async with aclosing(AsyncSender(service)) as sender:
-...         segments = await asyncio.gather(*(sender.ask(reserve("orders", 10)) for _ in range(2)))
-...     return sorted((segment.as_range() for segment in segments), key=min)
->>> options = "--http 127.0.0.1:0 --redis off --store memory:".split()
->>> with subprocess.Popen([sys.executable, "-m", "mintage", "serve", *options], stderr=subprocess.PIPE) as process:
-...     try:
-...         service = ServiceProtocol(StoreUrl.parse("http://" + json.loads(process.stderr.readline())["http"]))
-...         with closing(Sender(service)) as sender:
-...             sender.ask(reserve("orders", 1000)).as_range()
-...         asyncio.run(take(service))
-...     finally:
-...         process.terminate()
-range(1, 1001)
-[range(1001, 1011), range(1011, 1021)]
+threads and one for asyncio.
 """
 
 from __future__ import annotations
@@ -50,6 +31,7 @@ from mintage.protocol.calls import (
     reserve,
 )
 from mintage.protocol.members import AnswerError, Members
+from mintage.protocol.records import R, key_of, name_of
 from mintage.rules import LATEST_MS, MAX_INTEGER, GrantRecord, Lease, NodeRecord, PoolRecord, RunRecord
 from mintage.store import PAGE, Description, Store
 from mintage.store.per_process import PerProcess
@@ -61,7 +43,7 @@ if TYPE_CHECKING:
     from mintage.protocol.url import StoreUrl
     from mintage.rules import NamespaceRecord, Segment
 
-__all__ = ["AsyncSender", "HttpStore", "Sender"]
+__all__ = ["HttpStore"]
 
 T = TypeVar("T")
 
@@ -93,10 +75,11 @@ class Sender:
     def __init__(self, service: ServiceProtocol) -> None:
         self._service = service
         self._connections = PerProcess(
-            lambda: _Connections(httpx.Client(**_arguments(service)), BoundedSemaphore(_MOST_AT_ONCE))
+            lambda: _Connections(httpx.Client(**_arguments(service)), BoundedSemaphore(_MOST_AT_ONCE)),
+            lambda connections: connections.client.close(),
         )
         # Most programs never close a store: a process has one store for each URL.
-        weakref.finalize(self, _close, self._connections)
+        weakref.finalize(self, self._connections.close)
 
     def ask(self, call: Call[T]) -> T:
         """Send a call to the service and return its result.
@@ -127,7 +110,7 @@ class Sender:
 
     def close(self) -> None:
         """Close this process's connections; the next call opens them again."""
-        _close(self._connections)
+        self._connections.close()
 
 
 class AsyncSender:
@@ -178,12 +161,6 @@ class AsyncSender:
         """Close the connections for good; calls that wait raise ``generator.closed``."""
         self._is_closed = True
         await self._client.aclose()
-
-
-def _close(connections: PerProcess[_Connections]) -> None:
-    opened = connections.pop()
-    if opened is not None:
-        opened.client.close()
 
 
 def _arguments(service: ServiceProtocol) -> dict[str, Any]:
@@ -248,17 +225,7 @@ class HttpStore(Store):
 
     # --- leases ---------------------------------------------------------------------------------------------------
 
-    def acquire(
-        self,
-        pool: str,
-        *,
-        nodes: range,
-        layout: str,
-        holder: str,
-        now_ms: int,
-        span_ms: int,
-        never_used: bool = False,
-    ) -> Lease:
+    def acquire(self, pool: str, *, nodes: range, now_ms: int, span_ms: int, **terms: Any) -> Lease:
         def read(answer: Answer) -> Lease:
             lease = _lease(answer.members(), pool)
             latest_ms = max(lease.floor_ms, now_ms) + rules.longest_span(lease.node, span_ms)
@@ -266,14 +233,7 @@ class HttpStore(Store):
                 raise AnswerError("is another lease than was requested")
             return lease
 
-        body = {
-            "nodes": {"first": nodes.start, "last": nodes.stop - 1},
-            "layout": layout,
-            "holder": holder,
-            "now_ms": now_ms,
-            "span_ms": span_ms,
-            "never_used": never_used,
-        }
+        body = {"nodes": _ends(nodes), "now_ms": now_ms, "span_ms": span_ms, **terms}
         # A lease whose answer is lost expires.
         return self._ask(Call("POST", f"/v1/leases/{pool}", read, body=body))
 
@@ -312,47 +272,26 @@ class HttpStore(Store):
 
     def revoke(self, pool: str, node: int) -> NodeRecord:
         def read(answer: Answer) -> NodeRecord:
-            record = _node(answer.members())
-            if (record.pool, record.node) != (pool, node):
-                raise AnswerError("is of another node number")
-            return record
+            return _checked(_node(answer.members()), "node number", pool=pool, node=node)
 
         return self._ask(Call("POST", f"/v1/leases/{pool}/{node}:revoke", read))
 
-    def create_pool(
-        self,
-        pool: str,
-        *,
-        layout: str,
-        span_ms: int = rules.SPAN_MS,
-        never_used: bool = False,
-        history_ms: int | None = None,
-        nodes: range | None = None,
-        wider_from_ms: int | None = None,
-    ) -> PoolRecord:
+    def create_pool(self, pool: str, *, layout: str, nodes: range | None = None, **terms: Any) -> PoolRecord:
         def read(answer: Answer) -> PoolRecord:
-            record = _pool(answer.members())
-            if (record.name, record.layout) != (pool, layout):
-                raise AnswerError("is of another pool")
+            record = _checked(answer.members().record(PoolRecord), "pool", name=pool, layout=layout)
             if nodes not in {None, record.share}:
                 raise AnswerError("has another share than was requested")
             return record
 
-        body: dict[str, object] = {"layout": layout, "span_ms": span_ms}
-        if never_used:
-            body["never_used"] = True
-        if history_ms is not None:
-            body["history_ms"] = history_ms
-        if nodes is not None:
-            body["nodes"] = {"first": nodes.start, "last": nodes.stop - 1}
-        if wider_from_ms is not None:
-            body["wider_from_ms"] = wider_from_ms
+        # A service of an older version refuses terms that it does not know.
+        terms = {name: value for name, value in terms.items() if value is not None and value is not False}
+        body = {"layout": layout, **terms} | ({} if nodes is None else {"nodes": _ends(nodes)})
         # A retry of a statement could end a later quarantine, or widen a share that was narrowed since.
-        is_repeatable = not never_used and wider_from_ms is None
+        is_repeatable = terms.keys().isdisjoint({"never_used", "wider_from_ms"})
         return self._ask(Call("PUT", f"/v1/pools/{pool}", read, body=body, is_repeatable=is_repeatable))
 
     def list_pools(self, after: str = "", limit: int = rules.MAX_COUNT) -> Sequence[PoolRecord]:
-        return self._page("pools", _pool, "name", after, limit)
+        return self._page("pools", lambda members: members.record(PoolRecord), "name", after, limit)
 
     def list_leases(
         self, pool: str | None = None, after: int = -1, limit: int = rules.MAX_COUNT
@@ -367,22 +306,23 @@ class HttpStore(Store):
     def list_grants(
         self, pool: str, node: int, before_ms: int = LATEST_MS, limit: int = rules.MAX_COUNT
     ) -> Sequence[GrantRecord]:
-        def read(answer: Answer) -> list[GrantRecord]:
-            return [_grant(Members(each), pool, node) for each in answer.members().all("grants")]
+        path = f"/v1/pools/{pool}/leases/{node}/grants"
+        return self._past(GrantRecord, "node number", path, "before_ms", before_ms, limit, pool=pool, node=node)
 
-        return self._downwards(
-            f"/v1/pools/{pool}/leases/{node}/grants", "before_ms", read, "floor_ms", before_ms, limit
-        )
+    def _past(
+        self, kind: type[R], what: str, path: str, parameter: str, before: int, limit: int, **place: str | int
+    ) -> list[R]:
+        """Return at most ``limit`` past records of a place from ``before`` down, which ``parameter`` is in requests."""
 
-    def _downwards(
-        self, path: str, parameter: str, read: Callable[[Answer], list[T]], key: str, before: int, limit: int
-    ) -> list[T]:
-        """Return at most ``limit`` records from ``before`` down, which the requests name as ``parameter``."""
-        found: list[T] = []
+        def read(answer: Answer) -> list[R]:
+            every = answer.members().all(f"{name_of(kind)}s")
+            return [_checked(Members(each).record(kind), what, **place) for each in every]
+
+        found: list[R] = []
         while (asked := min(limit - len(found), PAGE)) > 0:
             query = {parameter: before, "limit": asked}
             page = self._ask(Call("GET", path, read, query=query, most_bytes=LONGEST_LIST))
-            keys = [getattr(each, key) for each in page]
+            keys = [key_of(each)[-1] for each in page]
             if len(page) > asked or keys != sorted(set(keys), reverse=True) or max(keys, default=0) > before:
                 raise StoreError(f"{self.url}: the answer is another page than was requested", code="store.refused")
             found += page
@@ -394,7 +334,6 @@ class HttpStore(Store):
     # --- segments -------------------------------------------------------------------------------------------------
 
     def reserve(self, namespace: str, count: int, *, holder: str | None = None) -> Segment:
-        """Reserve the next integers of a namespace."""
         return self._ask(reserve(namespace, count, holder))
 
     def give_back(self, segment: Segment, first_unused: int) -> bool:
@@ -417,18 +356,9 @@ class HttpStore(Store):
         )
         return self._ask(call)
 
-    def create_namespace(
-        self,
-        namespace: str,
-        *,
-        start: int | None = None,
-        maximum: int = rules.MAX_INTEGER,
-        stride: int = 1,
-        offset: int = 0,
-    ) -> NamespaceRecord:
-        body: dict[str, object] = {"maximum": str(maximum), "stride": stride, "offset": offset}
-        if start is not None:
-            body["start"] = str(start)
+    def create_namespace(self, namespace: str, **terms: Any) -> NamespaceRecord:
+        given = {name: value for name, value in terms.items() if value is not None}
+        body = {name: str(value) if name in {"start", "maximum"} else value for name, value in given.items()}
         # A retry would find the namespace.
         return self._ask(replace(describe_namespace(namespace), method="PUT", body=body, is_repeatable=False))
 
@@ -453,12 +383,8 @@ class HttpStore(Store):
             raise _refused(error) from error
 
     def list_runs(self, namespace: str, before: int = MAX_INTEGER, limit: int = rules.MAX_COUNT) -> Sequence[RunRecord]:
-        """Return the past runs of a namespace, the highest first."""
-
-        def read(answer: Answer) -> list[RunRecord]:
-            return [_run(Members(each), namespace) for each in answer.members().all("runs")]
-
-        return self._downwards(f"/v1/sequences/{namespace}/runs", "before", read, "first", before, limit)
+        path = f"/v1/sequences/{namespace}/runs"
+        return self._past(RunRecord, "namespace", path, "before", before, limit, namespace=namespace)
 
     def list_namespaces(self, after: str = "", limit: int = rules.MAX_COUNT) -> Sequence[NamespaceRecord]:
         return self._page("sequences", read_namespace, "name", after, limit)
@@ -558,19 +484,12 @@ def _node(members: Members) -> NodeRecord:
     return members.record(NodeRecord, token="" if members.flag("held") else None)
 
 
-def _grant(members: Members, pool: str, node: int) -> GrantRecord:
-    grant = members.record(GrantRecord)
-    if (grant.pool, grant.node) != (pool, node):
-        raise AnswerError("is of another node number")
-    return grant
+def _checked(record: R, what: str, **known: str | int) -> R:
+    """Return the record if its fields have the known values."""
+    if any(getattr(record, name) != value for name, value in known.items()):
+        raise AnswerError(f"is of another {what}")
+    return record
 
 
-def _run(members: Members, namespace: str) -> RunRecord:
-    run = members.record(RunRecord)
-    if run.namespace != namespace:
-        raise AnswerError("is of another namespace")
-    return run
-
-
-def _pool(members: Members) -> PoolRecord:
-    return members.record(PoolRecord)
+def _ends(nodes: range) -> dict[str, int]:
+    return {"first": nodes.start, "last": nodes.stop - 1}

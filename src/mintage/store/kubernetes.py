@@ -27,7 +27,7 @@ from collections import defaultdict
 from contextlib import contextmanager
 from dataclasses import asdict, astuple, dataclass, field, replace
 from datetime import UTC, datetime, timedelta
-from heapq import nsmallest
+from heapq import nlargest, nsmallest
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar, cast
@@ -39,7 +39,7 @@ from mintage._core import sha1
 from mintage.errors import ConfigError, StoreError
 from mintage.process import jitter
 from mintage.protocol.options import option, read_options, timeout
-from mintage.protocol.records import columns, key_of, name_of, read
+from mintage.protocol.records import Past, R, Record, columns, key_of, name_of, read
 from mintage.rules import (
     COOLDOWN_MS,
     MAX_COUNT,
@@ -51,7 +51,7 @@ from mintage.rules import (
     RunRecord,
 )
 from mintage.store import LOST_HISTORY, Description, new_token
-from mintage.store.date import date_ms
+from mintage.store.documents import date_ms, read_document
 from mintage.store.kubeconfig import access_of
 from mintage.store.ledger import ConflictError, Ledger, ServerIdentity, Transaction
 from mintage.store.per_process import PerProcess
@@ -59,7 +59,6 @@ from mintage.store.per_process import PerProcess
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from mintage.protocol.records import R, Record
     from mintage.protocol.url import StoreUrl
 
 T = TypeVar("T")
@@ -74,7 +73,7 @@ INCARNATION: Final = "mintage/incarnation"
 """The annotation of the anchor with a text that is part of the server's id. It changes when the cluster went back."""
 FINALIZER: Final = "mintage/in-use"
 """The finalizer of each object: it keeps its record after somebody deletes it."""
-MOST_GRANTS: Final = 100
+MOST_PAST: Final = 100
 """The most past grants of a node number, and the most past runs of a namespace."""
 PAGE: Final = 500
 """The number of objects that a list requests at a time."""
@@ -117,7 +116,9 @@ class KubernetesStore(Ledger):
             )
         self.url = url
         seen: dict[str, int] = {}
-        self._connection = PerProcess(lambda: Connection(url, options, seen))
+        self._connection = PerProcess(
+            lambda: Connection(url, options, seen), lambda connection: connection.client.close()
+        )
 
     @contextmanager
     def _begin(self) -> Iterator[Objects]:
@@ -129,17 +130,13 @@ class KubernetesStore(Ledger):
     def _look(self) -> Iterator[Objects]:
         yield Objects(self._connection.get(), only_reads=True)
 
-    def _has_lost(self, t: Transaction, kind: type[Record], name: str) -> bool:  # noqa: ARG002
-        # A cluster that went back may have lost any record.
-        return _SEPARATOR in t.server().identity
-
     def describe(self) -> Description:
         version = self._connection.get().version()
         server, is_new, is_to_be_deleted = self._read(
             lambda t: (t.server(), t.is_new, cast("Objects", t).is_to_be_deleted)
         )
         warnings = []
-        if _SEPARATOR in server.identity:
+        if server.has_lost:
             warnings.append(
                 f"{LOST_HISTORY}: the cluster went back to older data, or objects were removed. A pool that is not "
                 "listed begins in quarantine, a namespace that is not listed is refused. Create each namespace "
@@ -154,13 +151,11 @@ class KubernetesStore(Ledger):
         return self._describe(server, version, warnings, is_new=is_new)
 
     def close(self) -> None:
-        connection = self._connection.pop()
-        if connection is not None:
-            connection.client.close()
+        self._connection.close()
 
 
-_SEPARATOR: Final = ":"
-"""The character between the anchor's UID and its incarnation."""
+_KEEPERS: Final[dict[type[Any], type[Any]]] = {GrantRecord: NodeRecord, RunRecord: NamespaceRecord}
+"""The kind of the record whose object has the past records of a kind."""
 
 
 @dataclass(slots=True)
@@ -334,8 +329,8 @@ class Objects(Transaction):
         self._versions: dict[str, str] = {}
         """The version of each object that was read; empty if it is missing."""
         self._found: dict[str, Record] = {}
-        self._grants: dict[str, list[list[Any]]] = {}
-        """The past grants of each node number that was read, the latest first; the past runs of each namespace."""
+        self._past: dict[str, list[Any]] = {}
+        """The past grants or runs in each object that was read, the last one first."""
         self._written: dict[str, Record] = {}
         self.is_to_be_deleted = False
 
@@ -349,8 +344,9 @@ class Objects(Transaction):
             metadata = (found or {}).get("metadata", {})
             self.is_to_be_deleted = "deletionTimestamp" in metadata
             incarnation = (metadata.get("annotations") or {}).get(INCARNATION)
-            identity = metadata.get("uid", "new") + (_SEPARATOR + incarnation if incarnation else "")
-            self._server = ServerIdentity(identity, date_ms(self._connection.date, "the API"))
+            identity = metadata.get("uid", "new") + (f":{incarnation}" if incarnation else "")
+            now_ms = date_ms(self._connection.date, "the API")
+            self._server = ServerIdentity(identity, now_ms, has_lost=bool(incarnation))
         return self._server
 
     def get(self, kind: type[R], *key: str | int) -> R | None:
@@ -365,8 +361,8 @@ class Objects(Transaction):
         return None
 
     def _read(self, kind: type[R], name: str, found: dict[str, Any]) -> R:
-        """Return the record of an object, and remember its version and past grants."""
-        record, self._grants[name] = _record(kind, name, found)
+        """Return the record of an object, and remember its version and past records."""
+        record, self._past[name] = _record(kind, name, found)
         if name != object_name(kind, *key_of(record)):
             raise StoreError(f"the Lease object {name} has the record of another: remove it", code="store.refused")
         if isinstance(record, NodeRecord):
@@ -414,40 +410,25 @@ class Objects(Transaction):
         """Return a number of ``nodes`` without a record, the lowest as far as this process knows."""
         return self._numbers(pool).unused(nodes)
 
-    def keep_grant(self, grant: GrantRecord, ended_ms: int) -> None:
-        """Add a past grant to the object of its number, and remove those that are too old or too many."""
-        name = object_name(NodeRecord, grant.pool, grant.node)
-        kept = self._grants.get(name, [])
-        old = [each for each in kept if each[1] < ended_ms][-PRUNED:]
-        kept = [each for each in kept if each not in old]
-        latest = [grant.floor_ms, grant.until_ms, grant.since_ms, grant.holder]
-        self._grants[name] = [latest, *kept][:MOST_GRANTS]
+    def keep(self, record: Past, ended_ms: int) -> None:
+        """Add a past record to the object of its number or namespace; remove those that are too old or too many."""
+        name = object_name(_KEEPERS[type(record)], *key_of(record)[:-1])
+        kept = [each for each in self._past.get(name, []) if key_of(each) != key_of(record)]
+        old = [each for each in kept if each.until_ms < ended_ms][-PRUNED:]
+        self._past[name] = [record, *(each for each in kept if each not in old)][:MOST_PAST]
+
+    def past(self, kind: type[R], *place: str | int, highest: int, limit: int) -> Sequence[R]:
+        self.get(_KEEPERS[kind], *place)
+        found = self._past.get(object_name(_KEEPERS[kind], *place), [])
+        return nlargest(limit, (each for each in found if key_of(each)[-1] <= highest), key=key_of)
 
     def forget_grants(self, pool: str) -> bool:
-        """Remove the past grants of a pool."""
         for record in self.page(NodeRecord, pool, -1):
             name = object_name(NodeRecord, pool, record.node)
-            if self._grants[name]:
-                self._grants[name] = []
+            if self._past[name]:
+                self._past[name] = []
                 self.put(record)
         return False
-
-    def grants(self, pool: str, node: int, before_ms: int, limit: int) -> Sequence[GrantRecord]:
-        self.get(NodeRecord, pool, node)
-        kept = self._grants.get(object_name(NodeRecord, pool, node), [])
-        return [GrantRecord(pool, node, *each) for each in kept if each[0] <= before_ms][:limit]
-
-    def keep_run(self, run: RunRecord, ended_ms: int) -> None:
-        """Add a past run to the object of its namespace, and remove those that are too old or too many."""
-        name = object_name(NamespaceRecord, run.namespace)
-        kept = [each for each in self._grants.get(name, []) if each[4] >= ended_ms and each[0] != run.first]
-        self._grants[name] = [list(astuple(run)[1:]), *kept][:MOST_GRANTS]
-
-    def runs(self, namespace: str, before: int, limit: int) -> Sequence[RunRecord]:
-        """Return the past runs of a namespace with ``first`` at most ``before``, the highest first."""
-        self.get(NamespaceRecord, namespace)
-        kept = sorted(self._grants.get(object_name(NamespaceRecord, namespace), []), reverse=True)
-        return [RunRecord(namespace, *each) for each in kept if each[0] <= before][:limit]
 
     def count_namespaces(self) -> int:
         return sum(1 for _ in self._connection.each("mintage/kind=namespace"))
@@ -491,7 +472,7 @@ class Objects(Transaction):
                 raise ConflictError
 
     def _replace(self, name: str, record: Record) -> None:
-        body = _body(record, self._grants.get(name))
+        body = _body(record, self._past.get(name))
         self._versions[name] = self._connection.put(name, body, self._versions.get(name, ""))
         if isinstance(record, NodeRecord):
             self._numbers(record.pool).until_ms[record.node] = record.until_ms
@@ -527,12 +508,13 @@ def anchor(incarnation: str | None = None) -> dict[str, Any]:
     return {"metadata": {"labels": {"app.kubernetes.io/managed-by": "mintage"}, "annotations": annotations}}
 
 
-def _body(record: Record, grants: list[list[Any]] | None) -> dict[str, Any]:
+def _body(record: Record, past: list[Any] | None) -> dict[str, Any]:
     labels = {"app.kubernetes.io/managed-by": "mintage", "mintage/kind": name_of(type(record))}
     annotations = {RECORD: json.dumps(asdict(record), ensure_ascii=False)}
     spec: dict[str, Any] = {}
-    if grants:
-        annotations[GRANTS if isinstance(record, NodeRecord) else RUNS] = json.dumps(grants, ensure_ascii=False)
+    if past:
+        values = [astuple(each)[len(key_of(record)) :] for each in past]
+        annotations[GRANTS if isinstance(record, NodeRecord) else RUNS] = json.dumps(values, ensure_ascii=False)
     if isinstance(record, NodeRecord):
         labels["mintage/pool"] = _shown(record.pool)
         # For people: mintage reads the record alone.
@@ -552,36 +534,23 @@ def _time(ms: int) -> str:
     return at.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
-def _record(kind: type[R], name: str, found: dict[str, Any]) -> tuple[R, list[list[Any]]]:
+def _record(kind: type[R], name: str, found: dict[str, Any]) -> tuple[R, list[Any]]:
     """Return the record of an object, and the past grants of a node number, or the past runs of a namespace."""
     annotations = found["metadata"].get("annotations") or {}
+    where, remedy = f"the Lease object {name}", "repair its annotations"
+    record: R = read_document(kind, annotations.get(RECORD, ""), where, remedy)
     try:
-        values, grants = json.loads(annotations[RECORD]), json.loads(annotations.get(GRANTS, "[]"))
-        record: R = read(kind, values)
-        for each in grants:
-            read(GrantRecord, dict(zip(columns(GrantRecord)[2:], each, strict=True), pool="", node=0))
-        if kind is NamespaceRecord:
-            grants = _runs(annotations.get(RUNS, "[]"))
-    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
-        raise StoreError(
-            f"the Lease object {name} holds no record: {error}: repair its annotations", code="store.refused"
-        ) from None
-    if values.keys() - {*columns(cast("type[Record]", kind))}:
-        raise StoreError(
-            f"the Lease object {name} has fields that this mintage does not know: upgrade mintage", code="store.schema"
-        )
-    return record, grants
+        return record, _past(record, annotations)
+    except (ValueError, TypeError, RecursionError) as error:
+        if isinstance(record, NodeRecord):
+            raise StoreError(f"{where} holds no past grants: {error}: {remedy}", code="store.refused") from None
+        return record, []  # no reservation needs them
 
 
-def _runs(text: str) -> list[list[Any]]:
-    """Return the past runs of a namespace; none of them if they are damaged, as no reservation needs them."""
-    try:
-        found: list[list[Any]] = json.loads(text)
-        for each in found:
-            read(RunRecord, dict(zip(columns(RunRecord)[1:], each, strict=True), namespace=""))
-    except (ValueError, TypeError, RecursionError):
-        return []
-    return found
+def _past(record: Record, annotations: dict[str, str]) -> list[Any]:
+    kind: Any = GrantRecord if isinstance(record, NodeRecord) else RunRecord
+    rows = json.loads(annotations.get(GRANTS if kind is GrantRecord else RUNS, "[]"))
+    return [read(kind, dict(zip(columns(kind), (*key_of(record), *row), strict=True))) for row in rows]
 
 
 def _json(answer: httpx.Response) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 import time
 from abc import abstractmethod
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
@@ -16,15 +16,14 @@ from mintage import rules
 from mintage.errors import ConfigError, LeaseError, MintError, StoreError
 from mintage.process import jitter
 from mintage.process.holder import holder as this_process
-from mintage.rules import LATEST_MS, MAX_COUNT, MAX_INTEGER, NamespaceRecord, NodeRecord, PoolRecord
+from mintage.rules import LATEST_MS, MAX_COUNT, GrantRecord, NamespaceRecord, NodeRecord, PoolRecord, RunRecord
 from mintage.store import Description, Store, new_token
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
-    from contextlib import AbstractContextManager
 
-    from mintage.protocol.records import R, Record
-    from mintage.rules import GrantRecord, Lease, RunRecord, Segment
+    from mintage.protocol.records import Past, R, Record
+    from mintage.rules import Lease, Segment
 
     T = TypeVar("T")
 
@@ -48,6 +47,8 @@ class ServerIdentity:
     """The server's clock, in milliseconds since the Unix epoch."""
     began_ms: int | None = None
     """The time since which it may lack records that it had before; ``None`` if it lacks none."""
+    has_lost: bool = False
+    """True if it went back to older data, and so may have lost any record."""
 
 
 class Transaction(Protocol):
@@ -84,23 +85,21 @@ class Transaction(Protocol):
     def unused(self, pool: str, nodes: range) -> int | None:
         """Return the lowest of ``nodes`` without a record; ``None`` if all have one."""
 
-    def keep_grant(self, grant: GrantRecord, ended_ms: int) -> None:
-        """Remove up to ``rules.PRUNED`` past grants of a pool whose windows ended before a time, and write one."""
+    def keep(self, record: Past, ended_ms: int) -> None:
+        """Write a past grant or run, and remove about ``rules.PRUNED`` others that ended before a time.
+
+        Those are of the same pool or namespace. A store that cannot keep a run goes on without: that must not make a
+        reservation fail.
+        """
+
+    def past(self, kind: type[R], *place: str | int, highest: int, limit: int) -> Sequence[R]:
+        """Return the past grants of a node number, or the past runs of a namespace, the latest or highest first.
+
+        ``place`` is their key without its last field, which is at most ``highest``.
+        """
 
     def forget_grants(self, pool: str) -> bool:
         """Remove up to :data:`FORGOTTEN` past grants of a pool; return True if it may have more."""
-
-    def grants(self, pool: str, node: int, before_ms: int, limit: int) -> Sequence[GrantRecord]:
-        """Return the past grants of a node number with ``floor_ms`` at most ``before_ms``, the latest first."""
-
-    def keep_run(self, run: RunRecord, ended_ms: int) -> None:
-        """Write a past run, and remove up to ``rules.PRUNED`` of its namespace that ended before a time.
-
-        A store that cannot keep it goes on without: that must not make a reservation fail.
-        """
-
-    def runs(self, namespace: str, before: int, limit: int) -> Sequence[RunRecord]:
-        """Return the past runs of a namespace with ``first`` at most ``before``, the highest first."""
 
     def count_namespaces(self) -> int:
         """Return the number of namespaces."""
@@ -215,7 +214,7 @@ class Ledger(Store):
             t.put(granted)
             past = rules.past_grant(record, last)
             if past is not None:
-                t.keep_grant(past, rules.kept_from(record, server.now_ms))
+                t.keep(past, rules.kept_from(record, server.now_ms))
             return granted.as_lease()
 
         return self._refused_after_commit(verb)
@@ -255,8 +254,7 @@ class Ledger(Store):
         """
         known = t.get(PoolRecord, name)
         if known is None:
-            begin = self._lost_pool if self._has_lost(t, PoolRecord, name) else self._new_pool
-            record = begin(name, layout, span_ms, server)
+            record = self._new_pool(t, name, layout, max(span_ms, self.span_ms), server)
         else:
             rules.check_layout(known, layout)
             rules.share_of(known, asked)
@@ -273,19 +271,15 @@ class Ledger(Store):
             t.put(record)
         return record
 
-    def _new_pool(self, name: str, layout: str, span_ms: int, server: ServerIdentity) -> PoolRecord:
-        """Return a new pool. In a durable store, a pool without a record never existed."""
-        return rules.create_pool(name, layout, max(span_ms, self.span_ms), server.identity)
-
-    def _lost_pool(self, name: str, layout: str, span_ms: int, server: ServerIdentity) -> PoolRecord:
-        """Return a new pool in quarantine: a lost pool of its name may have granted leases that are in use."""
-        span_ms = max(span_ms, self.span_ms)
-        ends_ms = rules.end_of_quarantine(server.now_ms, span_ms, self.clock_limit_ms)
+    def _new_pool(self, t: Transaction, name: str, layout: str, span_ms: int, server: ServerIdentity) -> PoolRecord:
+        """Return a new pool, in quarantine if a lost one of its name may have granted leases that are in use."""
+        lost_ms = server.now_ms if self._has_lost(t, PoolRecord, name) else server.began_ms
+        ends_ms = 0 if lost_ms is None else rules.end_of_quarantine(lost_ms, span_ms, self.clock_limit_ms)
         return rules.create_pool(name, layout, span_ms, server.identity, quarantine_until_ms=ends_ms)
 
     def _has_lost(self, t: Transaction, kind: type[Record], name: str) -> bool:  # noqa: ARG002
         """Return True if the missing record of this name may have existed, as records of that kind were lost."""
-        return False
+        return t.server().has_lost
 
     def extend(self, lease: Lease, *, now_ms: int, next_token: str) -> Lease:
         def verb(t: Transaction) -> Lease:
@@ -336,37 +330,13 @@ class Ledger(Store):
     def revoke(self, pool: str, node: int) -> NodeRecord:
         return self._write(lambda t: rules.revoke(t.get(NodeRecord, pool, node), pool, node))
 
-    def create_pool(
-        self,
-        pool: str,
-        *,
-        layout: str,
-        span_ms: int = rules.SPAN_MS,
-        never_used: bool = False,
-        history_ms: int | None = None,
-        nodes: range | None = None,
-        wider_from_ms: int | None = None,
-    ) -> PoolRecord:
-        def verb(t: Transaction) -> PoolRecord:
-            return self._pool(
-                t,
-                pool,
-                layout,
-                span_ms,
-                t.server(),
-                never_used=never_used,
-                history_ms=history_ms,
-                nodes=nodes,
-                wider_from_ms=wider_from_ms,
-            )
-
-        record = self._run(verb)
-        while history_ms == 0 and self._run(lambda t: t.forget_grants(pool)):
+    def create_pool(self, pool: str, *, layout: str, span_ms: int = rules.SPAN_MS, **terms: Any) -> PoolRecord:
+        record = self._run(lambda t: self._pool(t, pool, layout, span_ms, t.server(), **terms))
+        while terms.get("history_ms") == 0 and self._run(lambda t: t.forget_grants(pool)):
             pass
         return record
 
     def reserve(self, namespace: str, count: int, *, holder: str | None = None) -> Segment:
-        """Reserve the next integers of a namespace."""
         named = this_process() if holder is None else holder
 
         def verb(t: Transaction) -> Segment:
@@ -375,7 +345,7 @@ class Ledger(Store):
             record, past = rules.note_run(record, segment, named, now_ms)
             t.put(record)
             if past is not None:
-                t.keep_run(past, now_ms - rules.HISTORY_MS)
+                t.keep(past, now_ms - rules.HISTORY_MS)
             return segment
 
         return self._run(verb)
@@ -392,15 +362,7 @@ class Ledger(Store):
 
         return self._run(verb)
 
-    def create_namespace(
-        self,
-        namespace: str,
-        *,
-        start: int | None = None,
-        maximum: int = rules.MAX_INTEGER,
-        stride: int = 1,
-        offset: int = 0,
-    ) -> NamespaceRecord:
+    def create_namespace(self, namespace: str, **terms: Any) -> NamespaceRecord:
         def created(t: Transaction) -> NamespaceRecord:
             known = t.get(NamespaceRecord, namespace)
             if known is not None:
@@ -409,12 +371,9 @@ class Ledger(Store):
                     f"namespace {namespace!r} exists: only its floor can change; use another name",
                     code="config.namespace",
                 )
-            if start is None:
+            if terms.get("start") is None:
                 self._check_new(t, namespace)
-            server_id = t.server().identity
-            return rules.create_namespace(
-                namespace, server_id, start=start, maximum=maximum, stride=stride, offset=offset
-            )
+            return rules.create_namespace(namespace, t.server().identity, **terms)
 
         return self._write(created)
 
@@ -470,14 +429,13 @@ class Ledger(Store):
     def list_grants(
         self, pool: str, node: int, before_ms: int = LATEST_MS, limit: int = MAX_COUNT
     ) -> Sequence[GrantRecord]:
-        return self._read(lambda t: t.grants(pool, node, before_ms, limit))
+        return self._read(lambda t: t.past(GrantRecord, pool, node, highest=before_ms, limit=limit))
 
     def get_namespace(self, namespace: str) -> NamespaceRecord | None:
         return self._read(lambda t: t.get_unlocked(NamespaceRecord, namespace))
 
-    def list_runs(self, namespace: str, before: int = MAX_INTEGER, limit: int = MAX_COUNT) -> Sequence[RunRecord]:
-        """Return the past runs of a namespace, the highest first."""
-        return self._read(lambda t: t.runs(namespace, before, limit))
+    def list_runs(self, namespace: str, before: int = rules.MAX_INTEGER, limit: int = MAX_COUNT) -> Sequence[RunRecord]:
+        return self._read(lambda t: t.past(RunRecord, namespace, highest=before, limit=limit))
 
     def list_namespaces(self, after: str = "", limit: int = rules.MAX_COUNT) -> Sequence[NamespaceRecord]:
         return self._read(lambda t: t.page(NamespaceRecord, after, limit=limit))

@@ -15,16 +15,15 @@ from mintage._core import fork_generation, generation, hold, system_ns
 from mintage.errors import StoreError, UniquenessWarning
 from mintage.platform.machine import flags_of_process
 from mintage.protocol.options import NoOptions, read_options
-from mintage.protocol.records import KEYS, key_of
+from mintage.protocol.records import KEYS, Past, R, Record, key_of
 from mintage.protocol.url import StoreUrl
-from mintage.rules import MAX_COUNT, PRUNED, GrantRecord, NamespaceRecord, NodeRecord, RunRecord
+from mintage.rules import MAX_COUNT, PRUNED, GrantRecord, NamespaceRecord, NodeRecord
 from mintage.store import Description
 from mintage.store.ledger import Ledger, ServerIdentity, Transaction
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from mintage.protocol.records import R, Record
 
 __all__ = ["MemoryStore"]
 
@@ -84,10 +83,8 @@ class Records(Transaction):
         self.identity = "memory"
         self.clock: Callable[[], int] = lambda: 0
         self.tables: dict[type[Record], dict[tuple[Any, ...], Any]] = {kind: {} for kind in KEYS}
-        self._ends: dict[str, list[tuple[int, int, int]]] = {}
-        """The ends of the past grants of each pool with their keys, as a heap; some of them may be gone."""
-        self._runs: dict[str, list[int]] = {}
-        """The first integers of the past runs of each namespace, in order."""
+        self._ends: dict[tuple[type[Past], str], list[tuple[int, tuple[Any, ...]]]] = {}
+        """The ends of the past records of each pool or namespace with their keys, as a heap; some may be gone."""
 
     def server(self) -> ServerIdentity:
         return ServerIdentity(self.identity, self.clock())
@@ -107,51 +104,27 @@ class Records(Transaction):
         """Remove a record."""
         del self.tables[type(record)][key_of(record)]
 
-    def _grants(self, pool: str) -> list[GrantRecord]:
-        return [grant for grant in self.tables[GrantRecord].values() if grant.pool == pool]
-
-    def keep_grant(self, grant: GrantRecord, ended_ms: int) -> None:
-        ends = self._ends.setdefault(grant.pool, [])
+    def keep(self, record: Past, ended_ms: int) -> None:
+        table, key = self.tables[type(record)], key_of(record)
+        ends = self._ends.setdefault((type(record), key[0]), [])
         for _ in range(PRUNED):
             if not ends or ends[0][0] >= ended_ms:
                 break
-            until_ms, *key = heapq.heappop(ends)
-            found = self.get(GrantRecord, grant.pool, *key)
-            if found is not None and found.until_ms == until_ms:
-                self.remove(found)
-        self.put(grant)
-        heapq.heappush(ends, (grant.until_ms, grant.node, grant.floor_ms))
+            until_ms, ended = heapq.heappop(ends)
+            if ended in table and table[ended].until_ms == until_ms:
+                self.remove(table[ended])
+        self.put(record)
+        heapq.heappush(ends, (record.until_ms, key))
+
+    def past(self, kind: type[R], *place: str | int, highest: int, limit: int) -> Sequence[R]:
+        found = [each for key, each in self.tables[kind].items() if key[:-1] == place and key[-1] <= highest]
+        return heapq.nlargest(limit, found, key=key_of)
 
     def forget_grants(self, pool: str) -> bool:
-        """Remove all past grants of a pool."""
-        for each in self._grants(pool):
+        for each in [each for each in self.tables[GrantRecord].values() if each.pool == pool]:
             self.remove(each)
-        self._ends.pop(pool, None)
+        self._ends.pop((GrantRecord, pool), None)
         return False
-
-    def grants(self, pool: str, node: int, before_ms: int, limit: int) -> Sequence[GrantRecord]:
-        found = [each for each in self._grants(pool) if each.node == node and each.floor_ms <= before_ms]
-        return heapq.nlargest(limit, found, key=lambda each: each.floor_ms)
-
-    def keep_run(self, run: RunRecord, ended_ms: int) -> None:
-        """Write a past run, and remove some of its namespace that ended before a time."""
-        firsts = self._runs.setdefault(run.namespace, [])
-        for first in firsts[:PRUNED]:
-            found = self.get(RunRecord, run.namespace, first)
-            if found is not None and found.until_ms < ended_ms:
-                self.remove(found)
-                firsts.remove(first)
-        at = bisect.bisect_left(firsts, run.first)
-        if firsts[at : at + 1] != [run.first]:
-            firsts.insert(at, run.first)
-        self.put(run)
-
-    def runs(self, namespace: str, before: int, limit: int) -> Sequence[RunRecord]:
-        """Return the past runs of a namespace with ``first`` at most ``before``, the highest first."""
-        firsts = self._runs.get(namespace, [])
-        at = bisect.bisect_right(firsts, before)
-        found = (self.get(RunRecord, namespace, first) for first in reversed(firsts[max(0, at - limit) : at]))
-        return [each for each in found if each is not None]
 
     def count_namespaces(self) -> int:
         return len(self.tables[NamespaceRecord])

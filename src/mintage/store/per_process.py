@@ -18,16 +18,16 @@ class PerProcess(Generic[T]):
     Each process makes its own at first use.
 
     >>> import sqlite3
-    >>> connections = PerProcess(lambda: sqlite3.connect(":memory:"))
+    >>> connections = PerProcess(lambda: sqlite3.connect(":memory:"), sqlite3.Connection.close)
     >>> connections.get().execute("SELECT 17").fetchone()
     (17,)
     >>> connections.get() is connections.get()
     True
-    >>> connections.pop().close()
+    >>> connections.close()
     """
 
-    def __init__(self, make: Callable[[], T]) -> None:
-        self._make = make
+    def __init__(self, make: Callable[[], T], close: Callable[[T], object]) -> None:
+        self._make, self._close = make, close
         # A child keeps its parent's object and never closes it: closing would end the parent's session.
         self._made: dict[int, T] = {}
 
@@ -38,6 +38,8 @@ class PerProcess(Generic[T]):
         except KeyError:
             return self._made.setdefault(generation(), self._make())
 
-    def pop(self) -> T | None:
-        """Remove the object of this process and return it; ``None`` if there is none."""
-        return self._made.pop(generation(), None)
+    def close(self) -> None:
+        """Close the object of this process, if there is one; the next use makes another."""
+        made = self._made.pop(generation(), None)
+        if made is not None:
+            self._close(made)

@@ -31,7 +31,7 @@ from mintage import rules
 from mintage.errors import ConfigError, StoreError
 from mintage.process.holder import holder as this_process
 from mintage.protocol.options import AUTHORITIES, CERTIFICATE, CERTIFICATE_KEY, option, read_options, timeout
-from mintage.protocol.records import columns, name_of, read
+from mintage.protocol.records import R, columns, name_of, read
 from mintage.rules import (
     LATEST_MS,
     MAX_INTEGER,
@@ -51,7 +51,6 @@ if TYPE_CHECKING:
 
     from redis.cluster import RedisCluster
 
-    from mintage.protocol.records import R
     from mintage.protocol.url import StoreUrl
 
 MOST_RUNS: Final = 100_000
@@ -139,7 +138,7 @@ class Scripts:
         self._options = options
         self._arguments = self._connection_arguments()
         self._service, self._database = self._path()
-        self._idle: PerProcess[list[Any]] = PerProcess(list)
+        self._idle: PerProcess[list[Any]] = PerProcess(list, _close_each)
         """Clients that no thread uses."""
 
     def _connection_arguments(self) -> dict[str, Any]:
@@ -335,8 +334,12 @@ class Scripts:
 
     def close(self) -> None:
         """Close the connections of this process; the next verb opens them again."""
-        for client in self._idle.pop() or ():
-            _close(client)
+        self._idle.close()
+
+
+def _close_each(clients: list[Any]) -> None:
+    for client in clients:
+        _close(client)
 
 
 def _close(client: Any) -> None:
@@ -422,41 +425,31 @@ class RedisStore(Store):
         }
         return Seen(pool, self._run("leases", "pool", pool, keys, verb, **arguments))
 
-    def acquire(
-        self,
-        pool: str,
-        *,
-        nodes: range,
-        layout: str,
-        holder: str,
-        now_ms: int,
-        span_ms: int,
-        never_used: bool = False,
-    ) -> Lease:
+    def acquire(self, pool: str, *, nodes: range, layout: str, now_ms: int, span_ms: int, **terms: Any) -> Lease:
         seen = self._leases(
             "acquire",
             pool,
             first=nodes.start,
             stop=nodes.stop,
             layout=layout,
-            holder=holder,
             token=new_token(),
             now_ms=now_ms,
             span_ms=span_ms,
             pool_span_ms=rules.create_pool(pool, layout, span_ms, "").span_ms,
             large_pool=rules.LARGE_POOL,
-            never_used=never_used,
+            **terms,
         )
         if seen.done and seen.record is not None:
             return seen.record.as_lease()
         rules.check_clock(now_ms, seen.now_ms, self.clock_limit_ms)
         if seen.pool is not None:
+            never_used: bool = terms.get("never_used", False)
             rules.check_layout(seen.pool, layout)
             own = rules.share_of(seen.pool, nodes)
             rules.check_quarantine(seen.pool, seen.now_ms, never_used=never_used)
             if seen.node is None or seen.record is not None:
                 rules.choose(seen.pool, own, seen.record, None, now_ms, never_used=never_used)
-            rules.grant(seen.pool, None, nodes.start, token="", holder=holder, now_ms=now_ms, span_ms=span_ms)
+            rules.grant(seen.pool, None, nodes.start, token="", holder="", now_ms=now_ms, span_ms=span_ms)
         raise self._disagree("acquire")
 
     def extend(self, lease: Lease, *, now_ms: int, next_token: str) -> Lease:
@@ -497,32 +490,22 @@ class RedisStore(Store):
         return rules.revoke(self._leases("revoke", pool, node=node).record, pool, node)
 
     def create_pool(
-        self,
-        pool: str,
-        *,
-        layout: str,
-        span_ms: int = rules.SPAN_MS,
-        never_used: bool = False,
-        history_ms: int | None = None,
-        nodes: range | None = None,
-        wider_from_ms: int | None = None,
+        self, pool: str, *, layout: str, span_ms: int = rules.SPAN_MS, nodes: range | None = None, **terms: Any
     ) -> PoolRecord:
         longest_ms = rules.create_pool(pool, layout, span_ms, "").span_ms
-        asked = {} if history_ms is None else {"history_ms": history_ms}
+        asked = {name: value for name, value in terms.items() if value is not None}
         if nodes is not None:
             asked |= {"first": nodes.start, "stop": nodes.stop}
-        if wider_from_ms is not None:
-            asked["wider_from_ms"] = wider_from_ms
-        seen = self._leases("create_pool", pool, layout=layout, pool_span_ms=longest_ms, never_used=never_used, **asked)
+        seen = self._leases("create_pool", pool, layout=layout, pool_span_ms=longest_ms, **asked)
         if seen.pool is not None:
             if seen.done:
                 return seen.pool
             rules.check_layout(seen.pool, layout)
-            if never_used:
+            if terms.get("never_used"):
                 rules.declare_unused(seen.pool, has_granted=True)
             if nodes is not None:
-                limit_ms = self.clock_limit_ms
-                rules.set_share(seen.pool, nodes, seen.now_ms, wider_from_ms=wider_from_ms, limit_ms=limit_ms)
+                from_ms, limit_ms = terms.get("wider_from_ms"), self.clock_limit_ms
+                rules.set_share(seen.pool, nodes, seen.now_ms, wider_from_ms=from_ms, limit_ms=limit_ms)
         raise self._disagree("create_pool")
 
     def list_pools(self, after: str = "", limit: int = rules.MAX_COUNT) -> Sequence[PoolRecord]:
@@ -598,7 +581,6 @@ class RedisStore(Store):
         )
 
     def reserve(self, namespace: str, count: int, *, holder: str | None = None) -> Segment:
-        """Reserve the next integers of a namespace."""
         seen = self._segments(
             "reserve",
             namespace,
@@ -630,16 +612,8 @@ class RedisStore(Store):
             rules.check_not_retired(_namespace(segment.namespace, seen["record"]))
         return "done" in seen
 
-    def create_namespace(
-        self,
-        namespace: str,
-        *,
-        start: int | None = None,
-        maximum: int = rules.MAX_INTEGER,
-        stride: int = 1,
-        offset: int = 0,
-    ) -> NamespaceRecord:
-        record = rules.create_namespace(namespace, "", start=start, maximum=maximum, stride=stride, offset=offset)
+    def create_namespace(self, namespace: str, **terms: Any) -> NamespaceRecord:
+        record = rules.create_namespace(namespace, "", **terms)
         seen = self._segments("create_namespace", namespace, record=_texts(record))
         record = _namespace(namespace, seen["record"])
         if "done" not in seen:
@@ -665,7 +639,6 @@ class RedisStore(Store):
         return _namespace(namespace, fields) if fields else None
 
     def list_runs(self, namespace: str, before: int = MAX_INTEGER, limit: int = rules.MAX_COUNT) -> Sequence[RunRecord]:
-        """Return the past runs of a namespace, the highest first."""
         pages = self._members(self._scripts.key("namespace", namespace, ":runs"), f"[{before:019}!", "-", limit)
         return [
             _record(RunRecord, text, namespace=namespace, first=str(int(first)), until_ms=str(int(until)))

@@ -1,25 +1,23 @@
 -- The rules of mintage/rules.py for segments, under the same names, so that a reader can compare them.
 --
--- KEYS[1] is a hash with the record of the namespace. `high_water`, `maximum` and `floor` are integers of integers.lua,
--- `stride` and `largest` are below 2^31, `serial` and `serial_before` below 2^53, `retired` is 0 or 1. The fields of the
--- current run are text here, as the rules of uniqueness need none of them; records of an older version have none.
+-- KEYS[1] is a hash with the record of the namespace. INTEGERS are those of integers.lua; of the NUMBERS, `stride` and
+-- `largest` are below 2^31, `serial` and `serial_before` below 2^53, `retired` is 0 or 1. The fields of the current run
+-- are text here, as the rules of uniqueness need none of them; records of an older version have none.
 --
 -- KEYS[2] has the past runs: a member is the first integer in 19 digits, the end in 16, and the other fields as JSON.
 
+local INTEGERS = { 'high_water', 'maximum', 'floor' }
+local NUMBERS = { 'stride', 'largest', 'serial', 'serial_before', 'retired' }
 local RUN = { start = '0', run_holder = '', run_first = '0', run_last = '0', run_since_ms = '0', run_until_ms = '0' }
 
 local function decoded(record)
-  local namespace = {
-    high_water = integer(record.high_water),
-    maximum = integer(record.maximum),
-    stride = tonumber(integer_text(record.stride)),
-    largest = tonumber(integer_text(record.largest)),
-    identity = record.identity,
-    floor = integer(record.floor),
-    serial = tonumber(integer_text(record.serial)),
-    serial_before = tonumber(integer_text(record.serial_before)),
-    retired = tonumber(integer_text(record.retired)),
-  }
+  local namespace = { identity = record.identity }
+  for _, name in ipairs(INTEGERS) do
+    namespace[name] = integer(record[name])
+  end
+  for _, name in ipairs(NUMBERS) do
+    namespace[name] = tonumber(integer_text(record[name]))
+  end
   for name, missing in pairs(RUN) do
     namespace[name] = record[name] or missing
   end
@@ -35,17 +33,13 @@ local function get_namespace()
 end
 
 local function texts(namespace)
-  local fields = {
-    high_water = text(namespace.high_water),
-    maximum = text(namespace.maximum),
-    stride = string.format('%.0f', namespace.stride),
-    largest = string.format('%.0f', namespace.largest),
-    identity = namespace.identity,
-    floor = text(namespace.floor),
-    serial = string.format('%.0f', namespace.serial),
-    serial_before = string.format('%.0f', namespace.serial_before),
-    retired = string.format('%.0f', namespace.retired),
-  }
+  local fields = { identity = namespace.identity }
+  for _, name in ipairs(INTEGERS) do
+    fields[name] = text(namespace[name])
+  end
+  for _, name in ipairs(NUMBERS) do
+    fields[name] = string.format('%.0f', namespace[name])
+  end
   for name in pairs(RUN) do
     fields[name] = namespace[name]
   end

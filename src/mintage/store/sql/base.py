@@ -13,28 +13,23 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar
 
 from mintage._core import monotonic_s
 from mintage.errors import ConfigError, MintError, StoreError
-from mintage.protocol.records import key_of, name_of
-from mintage.rules import NodeRecord
+from mintage.protocol.records import Past, R, Record, key_of, name_of
+from mintage.rules import GrantRecord, NodeRecord
 from mintage.store import LOST_HISTORY, Description, load_driver, new_token
 from mintage.store.ledger import ConflictError, Ledger, ServerIdentity
 from mintage.store.per_process import PerProcess
-from mintage.store.sql.pool import BusyError, Connections
-from mintage.store.sql.statements import COUNTED, OLDER, RowRecords, driver_statements, lacking, migrations
+from mintage.store.sql.pool import BusyError, Connections, DriverTransaction
+from mintage.store.sql.statements import COUNTED, OLDER, PAST, RowRecords, driver_statements, migrations
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from mintage.protocol.records import R, Record
     from mintage.protocol.url import StoreUrl
-    from mintage.rules import RunRecord
-    from mintage.store.sql.pool import DriverTransaction
 
     T = TypeVar("T")
 
 CONNECTIONS: Final = 4
-"""The most connections of a process at a time; half of them are kept open. More threads wait for their turn."""
-HISTORY_RIGHTS: Final = {kind: (f"may_keep_{kind}", f"may_remove_{kind}") for kind in ("grants", "runs")}
-"""The statements that fail if the account may not use the table of past grants or runs, or if that is missing."""
+"""The most connections of a process. More threads wait for their turn."""
 WITHOUT_TABLES: Final = frozenset({"describe", "has_history"})
 """The statements of reading verbs that use no table of mintage."""
 REMEMBERS: Final = 2
@@ -116,7 +111,7 @@ class Database(Ledger):
         self._seconds = math.ceil(self._timeout_ms / 1000)
         self._driver = load_driver(self.driver, self.dialect)
         self._read_statements()
-        self._connections = PerProcess(self._make_connections)
+        self._connections = PerProcess(self._make_connections, Connections.close)
         self._reached: tuple[str, int] = ("", 0)
         """The id of the server that this process last wrote on, and the least progress that it has since."""
 
@@ -183,7 +178,6 @@ class Database(Ledger):
             self.is_usable,
             (self._driver.Error, MintError, ConflictError, MissingTableError),
             limit=CONNECTIONS,
-            kept=CONNECTIONS // 2,
             wait_s=self._timeout_ms / 1000,
         )
 
@@ -239,9 +233,13 @@ class Database(Ledger):
                     return transaction, rows
         raise AssertionError
 
+    def kind_of(self, error: Any) -> type[Exception]:
+        """Return the exception for an error of the driver."""
+        code = self.code(error)
+        return self.kind(code) if code else TimeoutError
+
     def _translate(self, reason: Any) -> Exception:
-        code = self.code(reason)
-        kind = self.kind(code) if code else TimeoutError
+        code, kind = self.code(reason), self.kind_of(reason)
         advice = next((advice for start, advice in self.advice.items() if code.startswith(start)), "")
         # The first line says what is wrong; the next ones may show the row, with its token.
         message = str(reason.args[-1] if reason.args else "").partition("\n")[0] or type(reason).__name__
@@ -312,8 +310,6 @@ class Database(Ledger):
             sql = self._sql if version == newest else driver_statements(self.dialect, self.schema, version)
             records = Records(self, transaction, sql, ServerIdentity(identity, now_ms), deadline)
             records.progress, records.is_old = progress, version < newest
-            lacks = lacking(self.dialect, version)
-            records.has_grants, records.has_runs = "history_ms" not in lacks, "run_first" not in lacks
             yield records
         if records.reached is not None:
             self._reached = (identity, max(records.reached, least if identity == known else 0))
@@ -406,7 +402,7 @@ class Database(Ledger):
             product, warnings = self.about(row)
             server = t.server()
             for statement in () if t.is_old or self.lacks_transactions(server.identity) else self._sql:
-                if statement.startswith("may_") and not statement.endswith(tuple(HISTORY_RIGHTS)):
+                if statement.startswith("may_") and not statement.endswith(tuple(map(name_of, PAST))):
                     t.rows(statement)
             if self._is_volatile:
                 warnings.append("volatile=1: integers may repeat once this server has crashed")
@@ -414,23 +410,23 @@ class Database(Ledger):
             return self._describe(server, product, warnings, is_new=t.is_new)
 
         described = self._read(verb)
-        warnings = (each for kind in HISTORY_RIGHTS for each in self._history_warnings(kind))
+        warnings = (each for kind in PAST for each in self._history_warnings(name_of(kind)))
         return replace(described, warnings=(*described.warnings, *warnings))
 
     def _history_warnings(self, kind: str) -> Iterator[str]:
         # In a transaction of its own, as an error ends it in PostgreSQL. Sequences need no history.
         def verb(t: Any) -> None:
-            for statement in () if t.is_old else HISTORY_RIGHTS[kind]:
-                t.rows(statement)
+            for right in () if t.is_old else ("may_keep", "may_remove"):
+                t.rows(f"{right}_{kind}")
 
         try:
             self._read(verb)
         except StoreError as error:
             if error.code != "store.refused":
                 raise
-            yield f"the table of past {kind} cannot be used: {error}"
+            yield f"the table of past {kind}s cannot be used: {error}"
         else:
-            self.keeps_runs = self.keeps_runs or kind == "runs"
+            self.keeps_runs = self.keeps_runs or kind == "run"
 
     def _warnings(self, t: Records) -> Iterator[str]:
         if t.is_old:
@@ -454,9 +450,7 @@ class Database(Ledger):
             )
 
     def close(self) -> None:
-        connections = self._connections.pop()
-        if connections is not None:
-            connections.close()
+        self._connections.close()
 
 
 class Records(RowRecords):
@@ -521,21 +515,21 @@ class Records(RowRecords):
                 self.rows(f"{statement}_{name_of(kind)}", name=record.name)
         self._locked.add(key)
 
-    def keep_run(self, run: RunRecord, ended_ms: int) -> None:
-        """Write a past run; if the server refuses it, the verb starts again without it."""
-        if not self._store.keeps_runs:
-            return
-        try:
-            super().keep_run(run, ended_ms)
-        except self._store.driver_error as error:
-            code = self._store.code(error)
-            kind = self._store.kind(code) if code else TimeoutError
-            if kind is MissingTableError:
-                raise MissingRunsError from error
-            if kind is not StoreError:
-                raise
-            self._store.keeps_runs = False
-            raise ConflictError from error
+    def keep(self, record: Past, ended_ms: int) -> None:
+        """Write a past grant or run; if the server refuses a run, the verb starts again without it."""
+        if isinstance(record, GrantRecord):
+            super().keep(record, ended_ms)
+        elif self._store.keeps_runs:
+            try:
+                super().keep(record, ended_ms)
+            except self._store.driver_error as error:
+                kind = self._store.kind_of(error)
+                if kind is MissingTableError:
+                    raise MissingRunsError from error
+                if kind is not StoreError:
+                    raise
+                self._store.keeps_runs = False
+                raise ConflictError from error
 
     def oldest(self, pool: str, nodes: range) -> NodeRecord | None:
         found = super().oldest(pool, nodes)

@@ -9,13 +9,11 @@ import threading
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Self
 
-from mintage._core import Turns
+from mintage._core import Turn, Turns
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from types import TracebackType
-
-    from mintage._core import Turn
 
 
 class BusyError(Exception):
@@ -25,9 +23,10 @@ class BusyError(Exception):
 class Connections:
     """Connections that are lent to one transaction at a time.
 
-    ``limit`` of them exist at most; ``kept`` of them stay open for the next transaction. ``connect`` opens one, and
-    ``is_usable`` returns False for one that the server or the network has closed. After an exception other than
-    ``refusals``, as a signal's handler raises it anywhere in the driver, the state of a connection is unknown.
+    ``limit`` of them exist at most. They stay open for the next transactions, as a login costs more than a verb.
+    ``connect`` opens one, and ``is_usable`` returns False for one that the server or the network has closed. After an
+    exception other than ``refusals``, as a signal's handler raises it anywhere in the driver, the state of a connection
+    is unknown.
     """
 
     def __init__(
@@ -37,13 +36,11 @@ class Connections:
         refusals: tuple[type[Exception], ...],
         *,
         limit: int,
-        kept: int,
         wait_s: float,
     ) -> None:
         self._connect = connect
         self.is_usable = is_usable
         self.refusals = refusals
-        self._kept = kept
         self._wait_s = wait_s
         self._turns = Turns(limit, threading.Lock)
         self._idle: list[Any] = []
@@ -69,8 +66,8 @@ class Connections:
             raise
 
     def give_back(self, connection: Any) -> None:
-        """Keep a connection for the next transaction, or close it if there are enough."""
-        if self._is_closed or len(self._idle) >= self._kept:
+        """Keep a connection for the next transaction."""
+        if self._is_closed:
             _close(connection)
         else:
             self._idle.append(connection)

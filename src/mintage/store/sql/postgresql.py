@@ -13,7 +13,7 @@ from mintage._core import monotonic_s
 from mintage.errors import ConfigError, StoreError
 from mintage.protocol.options import connections, option, read_options, timeout
 from mintage.rules import PoolRecord
-from mintage.store.ledger import ConflictError
+from mintage.store.ledger import ConflictError, ServerIdentity
 from mintage.store.sql.base import CONNECTIONS_ADVICE, PRIMARY_ADVICE, RIGHTS_ADVICE, Database, MissingTableError
 
 if TYPE_CHECKING:
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     import psycopg
 
     from mintage.protocol.url import StoreUrl
-    from mintage.store.ledger import ServerIdentity
     from mintage.store.sql.pool import DriverTransaction
 
 T = TypeVar("T")

@@ -3,13 +3,15 @@
 ``dialects/records.sql`` has those that all dialects share, ``dialects/servers.sql`` those of both database servers.
 
 A line ``-- name: get`` begins a statement; parameters are written ``:name``. A statement with ``{kind}`` is repeated
-for each kind of :data:`KINDS`, as ``get_pool``, ``get_node``, …, and has its ``{columns}``, ``{values}``,
-``{changes}``, ``{key}``, ``{is_key}`` and ``{is_after}``; one with ``{counted}`` is repeated for the kinds of
-:data:`COUNTED`. ``{record}`` stands for the fields of a record to read, ``{node}`` for those of a node number,
-``{grant}`` and ``{grant_values}`` for those of a past grant and their parameters, ``{run}`` and ``{run_values}`` for
-those of a past run, ``{schema}`` for the prefix of a table that has its own schema. The statement ``identity``, if
-there is one, is the expression for the field of that name. The numbered files are the migrations of the schema: each
-upgrades it from the version before. Their statements end with a semicolon at the end of a line.
+for each kind of :data:`KINDS`, as ``get_pool``, ``get_node``, …, one with ``{counted}`` for those of :data:`COUNTED`,
+and one with ``{past}`` for those of :data:`PAST`. Each has the ``{columns}``, ``{values}``, ``{changes}``, ``{key}``,
+``{is_key}`` and ``{is_after}`` of its kind. One of a past record has the field ``{group}`` of its pool or namespace,
+the condition ``{is_place}`` on all fields of the key but the ``{last}`` one, and the field ``{age}``, which is lowest
+in the oldest record. ``{record}`` stands for the fields of a record to read, ``{node}`` for those of a node number,
+``{schema}`` for the prefix of a table that has its own schema, ``{prune}`` for the statement of that name. The
+statement ``identity``, if there is one, is the expression for the field of that name. The numbered files are the
+migrations of the schema: each upgrades it from the version before. Their statements end with a semicolon at the end of
+a line.
 """
 
 from __future__ import annotations
@@ -20,14 +22,13 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
 from mintage.errors import StoreError
-from mintage.protocol.records import ADDED, KEYS, columns, name_of, read
+from mintage.protocol.records import ADDED, KEYS, Past, R, Record, columns, name_of, read
 from mintage.rules import LATEST_MS, MAX_COUNT, PRUNED, GrantRecord, NamespaceRecord, NodeRecord, PoolRecord, RunRecord
 from mintage.store.ledger import FORGOTTEN, Transaction
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from mintage.protocol.records import R, Record
     from mintage.protocol.url import StoreUrl
 
 # Read by the path: importlib.resources imports the formats of archives, and the extension cannot be in one.
@@ -36,6 +37,9 @@ KINDS: Final = (PoolRecord, NodeRecord, NamespaceRecord)
 """The kinds of records that the rules change."""
 COUNTED: Final = (PoolRecord, NamespaceRecord)
 """The kinds of records that the store counts. No record is ever removed, so a lower number means lost records."""
+PAST: Final = {GrantRecord: "history_ms", RunRecord: "run_first"}
+"""The kinds of records of the history, each with a column that is missing if an older version has none of the kind."""
+_REPEATED: Final = {"{kind}": KINDS, "{counted}": COUNTED, "{past}": tuple(PAST)}
 OLDER: Final = "its tables are of an older version of mintage: the first verb that writes brings them up to date"
 """The warning of a store whose tables reading verbs left as they are."""
 
@@ -51,18 +55,14 @@ def statements(dialect: str, schema: str = "", version: int | None = None) -> di
     identity = identity.rpartition("\n")[2] if version is None else "identity"
     found: dict[str, str] = {}
     for name, text in texts.items():
-        sql = text.replace("{identity}", identity)
-        if "{kind}" in sql:
-            found |= {f"{name}_{name_of(kind)}": _filled(sql, kind, identity, lacks) for kind in KINDS}
-        elif "{counted}" in sql:
-            found |= {f"{name}_{name_of(kind)}": sql.replace("{counted}", name_of(kind)) for kind in COUNTED}
+        sql = text.replace("{identity}", identity).replace("{prune}", texts["prune"])
+        for word, kinds in _REPEATED.items():
+            if word in sql:
+                has = (kind for kind in kinds if PAST.get(kind) not in lacks)
+                found |= {f"{name}_{name_of(kind)}": _filled(sql, word, kind, identity, lacks) for kind in has}
+                break
         else:
-            sql = sql.replace("{node}", _fields(NodeRecord, identity, lacks))
-            for kind in (GrantRecord, RunRecord):
-                names, what = columns(kind), name_of(kind)
-                sql = sql.replace(f"{{{what}}}", ", ".join(names))
-                sql = sql.replace(f"{{{what}_values}}", ", ".join(f":{each}" for each in names))
-            found[name] = sql
+            found[name] = sql.replace("{node}", _fields(NodeRecord, identity, lacks))
     return found
 
 
@@ -97,17 +97,21 @@ def _fields(kind: type[Record], identity: str, lacks: frozenset[str]) -> str:
     return ", ".join(f"{others.get(name, name)}" for name in columns(kind))
 
 
-def _filled(sql: str, kind: type[Record], identity: str, lacks: frozenset[str]) -> str:
+def _filled(sql: str, word: str, kind: type[Record], identity: str, lacks: frozenset[str]) -> str:
     names, key = columns(kind), KEYS[kind]
     return (
-        sql.replace("{kind}", name_of(kind))
+        sql.replace(word, name_of(kind))
         .replace("{record}", _fields(kind, identity, lacks))
         .replace("{columns}", ", ".join(names))
         .replace("{values}", ", ".join(f":{name}" for name in names))
         .replace("{changes}", ", ".join(f"{name} = :{name}" for name in names if name not in key))
         .replace("{key}", ", ".join(key))
         .replace("{is_key}", " AND ".join(f"{name} = :{name}" for name in key))
+        .replace("{is_place}", " AND ".join(f"{name} = :{name}" for name in key[:-1]))
         .replace("{is_after}", " AND ".join((*(f"{name} = :{name}" for name in key[:-1]), f"{key[-1]} > :{key[-1]}")))
+        .replace("{group}", key[0])
+        .replace("{last}", key[-1])
+        .replace("{age}", "until_ms" if kind is GrantRecord else key[-1])
     )
 
 
@@ -116,10 +120,6 @@ class RowRecords(Transaction):
 
     is_old = False
     """True if the tables are of an older version: reading verbs leave them as they are."""
-    has_grants = True
-    """False if the tables are of a version without past grants."""
-    has_runs = True
-    """False if the tables are of a version without past runs."""
 
     def __init__(self, url: StoreUrl, sql: Mapping[str, str]) -> None:
         self._url = url
@@ -151,33 +151,24 @@ class RowRecords(Transaction):
         values = dict(zip(KEYS[kind], after, strict=True))
         return self._read(kind, self.rows(f"page_{name_of(kind)}", limit=limit, **values))
 
-    def keep_grant(self, grant: GrantRecord, ended_ms: int) -> None:
-        self.rows("prune_grants", pool=grant.pool, ended_ms=ended_ms, most=PRUNED)
-        self.rows("keep_grant", **asdict(grant))
+    def keep(self, record: Past, ended_ms: int) -> None:
+        what = name_of(type(record))
+        at_once = f"prune_and_keep_{what}"
+        for statement in (at_once,) if at_once in self._sql else (f"prune_{what}", f"keep_{what}"):
+            self.rows(statement, **asdict(record), ended_ms=ended_ms, most=PRUNED)
+
+    def past(self, kind: type[R], *place: str | int, highest: int, limit: int) -> Sequence[R]:
+        statement = f"past_{name_of(kind)}"
+        if statement not in self._sql:  # the tables are of an older version
+            return ()
+        values = dict(zip(KEYS[kind][:-1], place, strict=True))
+        return self._read(kind, self.rows(statement, highest=highest, limit=limit, **values))
 
     def forget_grants(self, pool: str) -> bool:
-        self.rows("prune_grants", pool=pool, ended_ms=LATEST_MS + 1, most=FORGOTTEN)
+        self.rows("prune_grant", pool=pool, ended_ms=LATEST_MS + 1, most=FORGOTTEN)
         return bool(self.rows("any_grant", pool=pool))
 
-    def grants(self, pool: str, node: int, before_ms: int, limit: int) -> Sequence[GrantRecord]:
-        if not self.has_grants:
-            return ()
-        return self._read(GrantRecord, self.rows("grants", pool=pool, node=node, before_ms=before_ms, limit=limit))
-
-    def keep_run(self, run: RunRecord, ended_ms: int) -> None:
-        """Write a past run, and remove some of its namespace that ended before a time."""
-        for statement in ("prune_runs", "keep_run"):
-            if statement in self._sql:
-                self.rows(statement, **asdict(run), ended_ms=ended_ms, most=PRUNED)
-
-    def runs(self, namespace: str, before: int, limit: int) -> Sequence[RunRecord]:
-        """Return the past runs of a namespace with ``first`` at most ``before``, the highest first."""
-        if not self.has_runs:
-            return ()
-        return self._read(RunRecord, self.rows("runs", namespace=namespace, highest=before, limit=limit))
-
     def count_namespaces(self) -> int:
-        """Return the number of namespaces ever created."""
         if self.is_old:  # tables of the first versions have no counter
             return len(self.page(NamespaceRecord, ""))
         rows = self.rows("count_namespaces")

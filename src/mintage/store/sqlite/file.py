@@ -15,16 +15,14 @@ from mintage._core import created_ns, kernel_random, system_ns
 from mintage.errors import StoreError
 from mintage.platform.machine import mounts, root_id
 from mintage.protocol.records import KEYS, name_of
-from mintage.protocol.url import quoted
+from mintage.protocol.url import StoreUrl, quoted
 from mintage.store.ledger import ConflictError
 from mintage.store.sql.statements import migrations, statements
-from mintage.store.sqlite.marks import Mark, Marks, place_of
+from mintage.store.sqlite.marks import Mark, Marks, Witness, place_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from mintage.protocol.url import StoreUrl
-    from mintage.store.sqlite.marks import Witness
 
 SQL: Final = statements("sqlite")
 NEWEST: Final = migrations("sqlite")[-1][0]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar
 
@@ -14,10 +14,10 @@ from mintage.errors import ConfigError, StoreError
 from mintage.platform import files
 from mintage.process.forks import fork_lock
 from mintage.protocol.options import read_options, timeout
-from mintage.protocol.records import name_of
+from mintage.protocol.records import R, Record, name_of
 from mintage.rules import NamespaceRecord
 from mintage.store.ledger import ConflictError, Ledger, ServerIdentity
-from mintage.store.sql.statements import OLDER, RowRecords, lacking, statements
+from mintage.store.sql.statements import OLDER, RowRecords, statements
 from mintage.store.sqlite.file import (
     ATTEMPTS,
     READABLE,
@@ -29,17 +29,13 @@ from mintage.store.sqlite.file import (
     migrate,
     schema_version,
 )
-from mintage.store.sqlite.marks import watched
+from mintage.store.sqlite.marks import Witness, watched
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
-    from contextlib import AbstractContextManager
 
-    from mintage.protocol.records import R, Record
     from mintage.protocol.url import StoreUrl
-    from mintage.rules import PoolRecord
     from mintage.store import Description
-    from mintage.store.sqlite.marks import Witness
 
     T = TypeVar("T")
 
@@ -207,14 +203,6 @@ class SqliteStore(Ledger):
         # A namespace that is not in the file skips the integers that the file may have lost.
         return namespace if t.has(namespace) else _skipped(namespace, t.incarnation.lost)
 
-    def _new_pool(self, name: str, layout: str, span_ms: int, server: ServerIdentity) -> PoolRecord:
-        # The file may have lost this pool, so its windows may be in use.
-        if server.began_ms is None:
-            return super()._new_pool(name, layout, span_ms, server)
-        # After the quarantine, too, nobody knows which of its numbers were used.
-        end_ms = rules.end_of_quarantine(server.began_ms, max(span_ms, rules.SPAN_MS), self.clock_limit_ms)
-        return rules.create_pool(name, layout, span_ms, server.identity, quarantine_until_ms=end_ms)
-
 
 class Records(RowRecords):
     """The records in a transaction."""
@@ -224,8 +212,6 @@ class Records(RowRecords):
     ) -> None:
         super().__init__(url, statements("sqlite", version=version))
         self.is_old = version is not None
-        lacks = frozenset[str]() if version is None else lacking("sqlite", version)
-        self.has_grants, self.has_runs = "history_ms" not in lacks, "run_first" not in lacks
         self._connection = connection
         self.incarnation = incarnation
         self.has_written = False

@@ -35,12 +35,14 @@ FROM (
 -- name: any_grant
 SELECT 1 FROM {schema}mintage_grant WHERE pool = :pool ORDER BY until_ms LIMIT 1;
 
--- name: grants
-SELECT {grant}
-FROM {schema}mintage_grant WHERE pool = :pool AND node = :node AND floor_ms <= :before_ms
-ORDER BY floor_ms DESC LIMIT :limit;
+-- name: past
+SELECT {columns}
+FROM {schema}mintage_{past} WHERE {is_place} AND {last} <= :highest
+ORDER BY {last} DESC LIMIT :limit;
 
--- name: runs
-SELECT {run}
-FROM {schema}mintage_run WHERE namespace = :namespace AND first <= :highest
-ORDER BY first DESC LIMIT :limit;
+-- name: prune
+DELETE FROM {schema}mintage_{past} WHERE {group} = :{group} AND until_ms < :ended_ms AND {age} <= (
+  SELECT MAX({age}) FROM (
+    SELECT {age} FROM {schema}mintage_{past} WHERE {group} = :{group} ORDER BY {age} LIMIT :most
+  ) AS oldest
+);

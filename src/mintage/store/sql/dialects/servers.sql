@@ -13,11 +13,8 @@ UPDATE {schema}mintage_schema SET pools = 0 WHERE 1 = 0;
 -- name: may_add_names
 INSERT INTO {schema}mintage_name SELECT * FROM {schema}mintage_name WHERE 1 = 0;
 
--- name: may_remove_grants
-DELETE FROM {schema}mintage_grant WHERE 1 = 0;
-
--- name: may_remove_runs
-DELETE FROM {schema}mintage_run WHERE 1 = 0;
+-- name: may_remove
+DELETE FROM {schema}mintage_{past} WHERE 1 = 0;
 
 -- name: schema
 SELECT COALESCE(MAX(version), 0) FROM {schema}mintage_schema;

@@ -191,11 +191,8 @@ SELECT 'mintage made tables here: if they are gone, so is what they remembered' 
 -- name: lose_history
 INSERT IGNORE INTO mintage_name VALUES ('pool', '', 0), ('namespace', '', 0);
 
--- name: may_keep_grants
-INSERT INTO mintage_grant SELECT * FROM mintage_grant WHERE 1 = 0 ON DUPLICATE KEY UPDATE until_ms = 0;
-
--- name: may_keep_runs
-INSERT INTO mintage_run SELECT * FROM mintage_run WHERE 1 = 0 ON DUPLICATE KEY UPDATE until_ms = 0;
+-- name: may_keep
+INSERT INTO mintage_{past} SELECT * FROM mintage_{past} WHERE 1 = 0 ON DUPLICATE KEY UPDATE until_ms = 0;
 
 -- name: keep_name
 INSERT IGNORE INTO mintage_name SELECT '{counted}', :name, {counted}s FROM mintage_schema WHERE version = 1;
@@ -209,21 +206,5 @@ INSERT INTO mintage_{kind} ({columns}) VALUES ({values});
 -- name: update
 UPDATE mintage_{kind} SET {changes} WHERE {is_key};
 
--- name: keep_grant
-INSERT INTO mintage_grant ({grant}) VALUES ({grant_values})
-ON DUPLICATE KEY UPDATE until_ms = :until_ms, since_ms = :since_ms, holder = :holder;
-
--- name: prune_grants
-DELETE FROM mintage_grant WHERE pool = :pool AND until_ms < :ended_ms ORDER BY until_ms LIMIT :most;
-
--- name: keep_run
-INSERT INTO mintage_run ({run}) VALUES ({run_values})
-ON DUPLICATE KEY UPDATE last = :last, holder = :holder, since_ms = :since_ms, until_ms = :until_ms;
-
--- name: prune_runs
--- Those of the lowest integers are the oldest.
-DELETE FROM mintage_run WHERE namespace = :namespace AND until_ms < :ended_ms AND first <= (
-  SELECT MAX(first) FROM (
-    SELECT first FROM mintage_run WHERE namespace = :namespace ORDER BY first LIMIT :most
-  ) AS lowest
-);
+-- name: keep
+INSERT INTO mintage_{past} ({columns}) VALUES ({values}) ON DUPLICATE KEY UPDATE {changes};

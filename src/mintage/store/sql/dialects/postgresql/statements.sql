@@ -127,13 +127,9 @@ AS note;
 -- name: lose_history
 INSERT INTO {schema}mintage_name VALUES ('pool', '', 0), ('namespace', '', 0) ON CONFLICT DO NOTHING;
 
--- name: may_keep_grants
-INSERT INTO {schema}mintage_grant SELECT * FROM {schema}mintage_grant WHERE false
-ON CONFLICT (pool, node, floor_ms) DO UPDATE SET until_ms = 0;
-
--- name: may_keep_runs
-INSERT INTO {schema}mintage_run SELECT * FROM {schema}mintage_run WHERE false
-ON CONFLICT (namespace, first) DO UPDATE SET until_ms = 0;
+-- name: may_keep
+INSERT INTO {schema}mintage_{past} SELECT * FROM {schema}mintage_{past} WHERE false
+ON CONFLICT ({key}) DO UPDATE SET until_ms = 0;
 
 -- name: keep_name
 INSERT INTO {schema}mintage_name SELECT '{counted}', CAST(:name AS TEXT), {counted}s FROM {schema}mintage_schema WHERE version = 1
@@ -155,25 +151,7 @@ INSERT INTO {schema}mintage_{kind} ({columns}, xact) VALUES ({values}, txid_curr
 -- name: update
 UPDATE {schema}mintage_{kind} SET {changes}, xact = txid_current() WHERE {is_key} RETURNING xact;
 
--- name: keep_grant
-INSERT INTO {schema}mintage_grant ({grant}) VALUES ({grant_values})
-ON CONFLICT (pool, node, floor_ms) DO UPDATE SET until_ms = :until_ms, since_ms = :since_ms, holder = :holder;
-
--- name: prune_grants
-DELETE FROM {schema}mintage_grant WHERE ctid = ANY (ARRAY(
-  SELECT ctid FROM {schema}mintage_grant
-  WHERE pool = :pool AND until_ms < :ended_ms ORDER BY until_ms LIMIT :most
-));
-
--- name: keep_run
--- One statement, as each is a round trip. The runs of the lowest integers are the oldest.
-WITH pruned AS (
-  DELETE FROM {schema}mintage_run WHERE namespace = :namespace AND until_ms < :ended_ms AND first <= (
-    SELECT MAX(first) FROM (
-      SELECT first FROM {schema}mintage_run WHERE namespace = :namespace ORDER BY first LIMIT :most
-    ) AS lowest
-  ) AND first <> :first
-)
-INSERT INTO {schema}mintage_run ({run}) VALUES ({run_values})
-ON CONFLICT (namespace, first) DO UPDATE
-SET last = :last, holder = :holder, since_ms = :since_ms, until_ms = :until_ms;
+-- name: prune_and_keep
+-- One statement, as each is a round trip.
+WITH pruned AS ({prune} AND NOT ({is_key}))
+INSERT INTO {schema}mintage_{past} ({columns}) VALUES ({values}) ON CONFLICT ({key}) DO UPDATE SET {changes};
