@@ -288,6 +288,16 @@ def test_name_or_module_means_the_default_generator(engine: Engine, kind: Kind) 
     assert len({kind.read(each) for each in ids}) == 4
 
 
+def test_names_of_schemes_that_nothing_imported_fill_columns() -> None:
+    script = (
+        "import pyarrow, sys\n"
+        "from mintage.ext.pyarrow import with_id\n"
+        "for name in sys.argv[1:]:\n"
+        "    assert with_id(pyarrow.table({'n': [1, 2]}), name).num_rows == 2"
+    )
+    subprocess.run([sys.executable, "-c", script, *KINDS], check=True, timeout=60)
+
+
 @each_kind
 def test_frame_without_rows_gets_a_column_of_the_same_type(engine: Engine, kind: Kind, generator: Any) -> None:
     one, none = engine.frame(count=[1]), engine.frame(count=pa.array([], pa.int64()).to_pylist())

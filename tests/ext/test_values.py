@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import copy
+import io
 import json
 import logging
 import pickle
@@ -31,7 +32,9 @@ import bson
 import cattrs
 import click
 import duckdb
+import elasticsearch
 import fastapi
+import fastavro
 import httpx
 import kombu.utils.json
 import marshmallow
@@ -46,11 +49,13 @@ import pyarrow as pa
 import pydantic
 import pymysql
 import pytest
+import redis
 import sqlalchemy as sa
 import sqlmodel
 import strawberry
 import structlog
 import typer
+from boto3.dynamodb.types import TypeDeserializer, TypeSerializer
 from bson.codec_options import CodecOptions
 from click.testing import CliRunner
 from fastapi import encoders
@@ -74,7 +79,7 @@ import mintage.ext.sqlalchemy as types
 import mintage.ext.sqlite3
 from mintage import sno, snowflake, ulid, uuid
 from mintage.ext.json import default
-from mintage.ext.kinds import json_reader
+from mintage.ext.kinds import json_reader, reader
 from mintage.formats.storage import CLASSES
 from tests.helpers.markdown import STORAGE, values_by_path
 from tests.helpers.optional import mysqlclient
@@ -576,6 +581,44 @@ def _(value: Any, helped: bool, world: World) -> None:
         held = held.as_uuid()
     expected = value.as_uuid() if isinstance(value, uuid.ID) else value if isinstance(value, int) else bytes(value)
     assert held == expected
+
+
+@path("boto3", "DynamoDB")
+def _(value: Any, helped: bool, world: World) -> None:
+    item = TypeSerializer().serialize(bytes(value) if helped else value)
+    held = TypeDeserializer().deserialize(item)
+    assert held == (bytes(value) if helped else value)
+    same(reader(snowflake.Str() if isinstance(value, int) else type(value))(getattr(held, "value", held)), value)
+
+
+@path("Elasticsearch", "document")
+def _(value: Any, helped: bool, world: World) -> None:
+    by = recipes("libraries.md")["Serializer"]() if helped else elasticsearch.JsonSerializer()
+    assert json.loads(by.dumps({"id": value})) == {"id": value if isinstance(value, int) else str(value)}
+
+
+@path("redis-py", "argument")
+def _(value: Any, helped: bool, world: World) -> None:
+    connection: Any = redis.Connection
+    packed = connection().pack_command("SET", bytes(value) if helped else value, 1)
+    assert (str(value).encode() if isinstance(value, int) else bytes(value)) in b"".join(packed)
+
+
+@path("fastavro", "logical type")
+def _(value: Any, helped: bool, world: World) -> None:
+    name, size = "sno" if helped else "decimal", len(bytes(value)) if not isinstance(value, (int, UUID)) else 16
+    usual = {int: "long", UUID: {"type": "string", "logicalType": "uuid"}}
+    fixed = {"type": "fixed", "name": "Fixed", "size": size, "logicalType": name}
+    kind: Any = usual.get(type(value), fixed)
+    with pytest.MonkeyPatch.context() as patch:
+        if helped:
+            patch.setitem(fastavro.write.LOGICAL_WRITERS, "fixed-sno", lambda value, _: bytes(value))
+            patch.setitem(fastavro.read.LOGICAL_READERS, "fixed-sno", lambda data, *_: type(value)(data))
+        schema: Any = fastavro.parse_schema({"type": "record", "name": "Row", "fields": [{"name": "id", "type": kind}]})
+        file = io.BytesIO()
+        fastavro.schemaless_writer(file, schema, {"id": value})
+        file.seek(0)
+        same(fastavro.schemaless_reader(file, schema, None), {"id": value})
 
 
 # Command lines.

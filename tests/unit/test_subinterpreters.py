@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import mintage
+from mintage import open_store
 
 REMEDY = "WSGIApplicationGroup %{GLOBAL}"
 
@@ -87,3 +88,34 @@ end()
 exec(IMPORT)
 """
     assert [line.partition(":")[0] for line in answers(program)] == ["minted", "refused", "refused", "minted"]
+
+
+COPIES = """
+import sys, time
+from mintage import Sequence, snowflake
+leased, orders = snowflake.Generator(store=sys.argv[1]), Sequence("orders", sys.argv[1])
+given = snowflake.Generator(node=5)
+minted = {given.new(), leased.new()}
+node = leased.node
+orders.next()
+for _ in range(3):
+    for name in [name for name in sys.modules if name.partition(".")[0] == "mintage"]:
+        del sys.modules[name]
+    from mintage import snowflake as again
+    minted |= {given.new(), leased.new(), again.Generator(store=sys.argv[1]).new()}
+    assert leased.node == node
+    assert orders.next()
+assert len(minted) == 11
+time.sleep(0.1)  # so that each keeper's thread waits
+"""
+
+
+def test_sphinx_11662_second_copy_of_the_module_is_no_fork(tmp_path: Path) -> None:
+    """A sandbox, such as Temporal's for workflows, imports what it runs again."""
+    url = f"sqlite:///{tmp_path}/ids.db"
+    for _ in range(3):
+        subprocess.run([sys.executable, "-c", COPIES, url], check=True, timeout=60)
+    with open_store(url) as store:
+        assert {record.token for record in store.list_leases()} == {None}
+        [orders] = store.list_namespaces()
+        assert orders.high_water == 12

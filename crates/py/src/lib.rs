@@ -57,6 +57,7 @@ mod _core {
     use pyo3::types::{PyBytes, PyDict};
     use sha3::Sha3_256;
     use std::path::PathBuf;
+    use std::sync::atomic::{AtomicBool, Ordering};
 
     /// Return facts of the cached tick: cycles a second (0: nothing is cached), and the largest age in ns.
     #[pyfunction]
@@ -176,6 +177,10 @@ mod _core {
         fork::close_gates(is_on);
     }
 
+    /// True once the module was imported. A second copy, such as one in a sandbox of workflows, shares the process's state:
+    /// another word of the generation would look like a fork.
+    static IS_INITIALIZED: AtomicBool = AtomicBool::new(false);
+
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         // This comes first: classes that are made for a sub-interpreter would outlive it.
@@ -188,10 +193,13 @@ mod _core {
         module.add_class::<locks::Turns>()?;
         module.add_class::<locks::Turn>()?;
         module.add("build_profile", if cfg!(debug_assertions) { "debug" } else { "release" })?;
-        kernel::watch_forks()?;
-        kernel::share_word();
-        let end_calls = wrap_pyfunction!(ending::end_calls, module)?;
-        module.py().import("atexit")?.call_method1("register", (end_calls,))?;
+        if !IS_INITIALIZED.load(Ordering::Relaxed) {
+            kernel::watch_forks()?;
+            kernel::share_word();
+            let end_calls = wrap_pyfunction!(ending::end_calls, module)?;
+            module.py().import("atexit")?.call_method1("register", (end_calls,))?;
+            IS_INITIALIZED.store(true, Ordering::Relaxed);
+        }
         schemes::add_modules(module)
     }
 }

@@ -24,8 +24,9 @@ def generator_of(generator: object) -> Any:
         if name not in KINDS:
             message = f"generator {name!a:.40} is not one of {', '.join(KINDS)}"
             raise ConfigError(message, code="config.policy")
+        of = KINDS[name].module.Generator  # first, as this may import the module, which creates its generator
         # The generator that `new` uses now: a test may have replaced it.
-        return next(each for each in defaults() if isinstance(each, KINDS[name].module.Generator))
+        return next(each for each in defaults() if isinstance(each, of))
     if type(generator).__module__.partition(".")[0] != "mintage" or not hasattr(generator, "batch"):
         message = (
             f"generator must be one of mintage's, or a scheme's name, not {type_name(type(generator))}: "
