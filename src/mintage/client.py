@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import warnings
+from collections.abc import Callable, Coroutine
 from copy import copy
 from typing import TYPE_CHECKING, Any, Final, Literal, Self, TypeVar, overload
 from urllib.parse import quote
@@ -32,8 +33,6 @@ from mintage.rules import MAX_COUNT, NamespaceRecord, Segment, check_int, check_
 from mintage.store import load_driver
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine
-
     from mintage import locality, sno
     from mintage.store.http import AsyncSender, Sender
 

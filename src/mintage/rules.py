@@ -18,14 +18,12 @@ clock can delay a grant or waste a window, but it cannot make two windows overla
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from mintage._core import sha1
 from mintage.errors import ArgumentError, ConfigError, FieldError, GenerationError, LeaseError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
 
 SPAN_MS: Final = 30_000
 """The length of a window in milliseconds, and so the time of one node number that a crash wastes at most."""

@@ -8,6 +8,7 @@ has a span: a process asks its store once in thousands of IDs.
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from functools import wraps
@@ -16,8 +17,6 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 from mintage.errors import MintError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
-
     from opentelemetry.context import Context
     from opentelemetry.trace import Span, SpanKind, Tracer, TracerProvider
 

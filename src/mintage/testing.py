@@ -17,11 +17,12 @@ A generator takes a clock of its own as an argument, and keeps that:
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from itertools import count
 from threading import Lock
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 from weakref import WeakKeyDictionary
 
 from mintage._core import FollowingClock, ManualClock, defaults, generation, use_doubles
@@ -30,9 +31,6 @@ from mintage.errors import FieldError
 from mintage.formats.kinds import KINDS
 from mintage.formats.times import unix_ns
 from mintage.store.memory import MemoryStore
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 __all__ = ["NODE", "FollowingClock", "ManualClock", "TravelWarning", "follow", "freeze"]
 

@@ -9,6 +9,7 @@ number and time, and nothing in it shows that.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass
 from functools import lru_cache
@@ -26,7 +27,6 @@ from mintage.lease.registry.numbers import locked, locked_fragments
 from mintage.lease.request import choose_store
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from datetime import datetime
 
     from mintage.rules import GrantRecord, NamespaceRecord, NodeRecord, PoolRecord

@@ -14,18 +14,16 @@ import os
 import re
 import sys
 import warnings
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Final, NoReturn
+from typing import Any, Final, NoReturn
 
 from mintage import __version__
 from mintage.cli.command import Command, UsageError
 from mintage.cli.screen import complain
 from mintage.errors import CATALOGUE, MintError
 from mintage.tables import InputError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
 
 COMMANDS: Final = {
     "new": "new",

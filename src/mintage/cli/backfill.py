@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
@@ -18,7 +19,6 @@ from mintage.tables.sources import connect
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Callable
 
 _STORE_HELP: Final = (
     "the store that leases a node number which was never used, or that has the sequence (default: MINTAGE_STORE; "

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import argparse
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from mintage.rules import MAX_COUNT
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from datetime import datetime
 
 

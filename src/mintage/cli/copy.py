@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
@@ -17,7 +18,6 @@ from mintage.store.copying import NamespaceCopy, PoolCopy, check_apart, copy_nam
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Callable, Iterable, Iterator
 
 EXIT_WAITS: Final = 1
 

@@ -8,6 +8,7 @@ import platform
 import re
 import textwrap
 import time
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from importlib import metadata
@@ -33,7 +34,6 @@ from mintage.tables.display import printable
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Callable, Iterator, Sequence
 
     from mintage.rules import NamespaceRecord, NodeRecord, PoolRecord
     from mintage.store import Description, Store

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from mintage.cli.command import COLOR, JSON, command, option
@@ -14,7 +15,6 @@ from mintage.tables.sources import each_line
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Callable, Sequence
 
     from mintage.formats.anatomy import Anatomy
 

@@ -5,12 +5,9 @@ from __future__ import annotations
 import argparse
 import json
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
 
 from mintage.cli.command import JSON, UsageError, command, group, option
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
 
 
 def _grant(text: str) -> tuple[str, list[str]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Final
 
 from mintage.cli.command import JSON, UsageError, command, count, group, option, parse_int
@@ -13,7 +14,6 @@ from mintage.rules import MAX_INTEGER, NamespaceRecord
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterable, Sequence
 
 BATCH: Final = 65_536
 """The number of integers of one reservation, which an interrupted `next` may skip."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from functools import partial
@@ -18,7 +19,6 @@ from mintage.formats.kinds import KINDS, NAMES, listed
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Callable, Iterable, Iterator
 
 BATCH: Final = 65_536
 JSON_BATCH: Final = 1_024  # small, so that the first lines are printed soon, although a line costs more

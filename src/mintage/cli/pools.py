@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from mintage._core.formats import MAX_SHARDS
@@ -16,7 +17,6 @@ from mintage.rules import NodeRecord, PoolRecord, end_of_windows, history_begin
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Sequence
 
     from mintage.store import Store
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import signal
 import sys
+from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Final, TextIO
 
@@ -16,7 +17,6 @@ from mintage.prove import FAULTS
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterable, Sequence
 
     from mintage.prove.faults import Run
     from mintage.prove.report import Row

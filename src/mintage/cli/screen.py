@@ -8,6 +8,7 @@ import re
 import shutil
 import sys
 import time
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, BinaryIO, Final, NamedTuple, TypeVar
 
@@ -17,7 +18,6 @@ from mintage.tables.display import printable
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
     from datetime import datetime
 
     from rich.console import Console

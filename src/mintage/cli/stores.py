@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from itertools import islice
 from typing import TYPE_CHECKING, Final
@@ -12,7 +13,6 @@ from mintage.errors import CATALOGUE, LeaseError, MintError, StoreError
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterable, Iterator
 
     from mintage.protocol.records import R
     from mintage.store import Store

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
@@ -18,7 +19,6 @@ from mintage.who import who as find
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Sequence
 
     from mintage.store import Store
 

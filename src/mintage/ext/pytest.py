@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import sys
 import warnings
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, Final
 
 from mintage.installation import missing
@@ -23,8 +24,6 @@ except ModuleNotFoundError as error:
     raise missing(error, "pytest") from None
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
     from mintage.testing import FollowingClock, ManualClock
 
 __all__ = ["mintage_clock"]

@@ -30,6 +30,7 @@ import threading
 import time
 from abc import ABC, abstractmethod
 from collections import deque
+from collections.abc import Callable
 from contextlib import suppress
 from functools import cache, partial
 from heapq import heappop, heappush
@@ -45,8 +46,6 @@ from mintage.process.restore import RestoreDetector, Verdict
 from mintage.telemetry import call_within, current_context
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from opentelemetry.context import Context
 
     from mintage.store import Store

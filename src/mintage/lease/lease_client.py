@@ -7,9 +7,10 @@ window, read together.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from mintage._core import monotonic_s
 from mintage.errors import ConfigError, LeaseError, MintError, StoreError
@@ -17,9 +18,6 @@ from mintage.lease.keeper import Task
 from mintage.process.holder import holder
 from mintage.rules import MAX_INTEGER, Lease, merge_ranges, nodes_text
 from mintage.store import Store, new_token
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
 
 Window: TypeAlias = tuple[int, int, int, int, int]
 #: The age in seconds at which a reading of the clock is too old to compare with a store's time.

@@ -8,6 +8,7 @@ condition.
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -20,8 +21,6 @@ from mintage.rules import GAP, LATEST_MS, MAX_COUNT, MAX_INTEGER, MAX_STRIDE, Se
 from mintage.store import Store, all_or_nothing
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     #: Integers in a row: the first one, their number, and their distance.
     Part: TypeAlias = tuple[int, int, int]
 

@@ -7,6 +7,7 @@ with hooks calls these two functions; mintage registers them with ``snapshot_res
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from contextlib import suppress
 from functools import cache
 from importlib import import_module
@@ -16,8 +17,6 @@ from mintage._core import start_generation
 from mintage.errors import StoreError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from mintage.lease.keeper import Keeper
 
 

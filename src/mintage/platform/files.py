@@ -6,11 +6,9 @@ import errno
 import os
 import stat
 import sys
+from collections.abc import Callable, Iterable
 from contextlib import suppress
-from typing import TYPE_CHECKING, Final
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+from typing import Final
 
 _PRIVATE: Final = (
     getattr(os, "O_CLOEXEC", 0)

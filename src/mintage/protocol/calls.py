@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, TypeVar
 from urllib.parse import quote, urlencode
@@ -24,8 +25,6 @@ from mintage.protocol.options import AUTHORITIES, CERTIFICATE, CERTIFICATE_KEY, 
 from mintage.rules import LATEST_MS, MAX_STRIDE, NamespaceRecord, Segment, check_name
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Mapping
-
     from mintage.protocol.url import StoreUrl
 
 T = TypeVar("T")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
 from dataclasses import Field, dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -9,8 +10,6 @@ from mintage.errors import ConfigError
 from mintage.rules import is_number
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
-
     from mintage.protocol.url import StoreUrl
 
 T = TypeVar("T")

@@ -5,7 +5,8 @@ A field is declared once, in its record. Its columns, its member in JSON and the
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from collections.abc import Mapping
+from typing import Any, Final, TypeVar
 
 from mintage.rules import (
     ALL_NODES,
@@ -19,9 +20,6 @@ from mintage.rules import (
     RunRecord,
     is_number,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 R = TypeVar("R", PoolRecord, NodeRecord, GrantRecord, NamespaceRecord, RunRecord)
 Record = PoolRecord | NodeRecord | GrantRecord | NamespaceRecord | RunRecord

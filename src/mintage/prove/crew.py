@@ -8,12 +8,10 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Self
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+from typing import Any, Final, Self
 
 WIDTHS: Final = {"sno": 10, "snowflake": 8, "locality": 16, "uuid": 16, "ulid": 16, "objectid": 12, "sequence": 8}
 PATIENCE_S: Final = 90

@@ -9,11 +9,12 @@ import sys
 import time
 from array import array
 from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, contextmanager, suppress
 from itertools import cycle
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from mintage import snowflake
 from mintage._core import kernel_random
@@ -26,9 +27,6 @@ from mintage.prove.proxy import HOST, Proxy
 from mintage.prove.report import Report, Row, Settings
 from mintage.prove.verbs import Client, Clients, Interval, shared, union
 from mintage.store import PAGE, open_store
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
 
 PREFIX: Final = "mintage-prove-"
 """The first letters of the names of all pools and namespaces that a run creates."""

@@ -6,12 +6,10 @@ import selectors
 import socket
 import struct
 import threading
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Self
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from typing import Final, Self
 
 HOST: Final = "127.0.0.1"
 PATIENCE_S: Final = 10

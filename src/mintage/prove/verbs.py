@@ -6,6 +6,7 @@ import random
 import threading
 import time
 from collections import Counter
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -16,8 +17,6 @@ from mintage.errors import MintError
 from mintage.store import Store, new_token, open_store
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
     from mintage.rules import Lease
 
     T = TypeVar("T")

@@ -7,6 +7,7 @@ suite. Verbs are synchronous: a process needs one in thousands of IDs, so async 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
@@ -21,8 +22,6 @@ from mintage.store.checks import guard
 from mintage.telemetry import trace_verbs
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
     from mintage.protocol.records import R
     from mintage.rules import GrantRecord, Lease, NamespaceRecord, NodeRecord, PoolRecord, RunRecord, Segment
 

@@ -6,15 +6,13 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Callable
 from functools import cache, partial, wraps
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from mintage import rules
 from mintage.errors import ArgumentError, ConfigError, FieldError, LeaseError
 from mintage.rules import LATEST_MS
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 
 def _check_flag(value: bool, what: str) -> None:

@@ -7,6 +7,7 @@ what the source grants after the copy.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
@@ -15,8 +16,6 @@ from mintage.errors import ConfigError, LeaseError, StoreError
 from mintage.store import LOST_HISTORY, Store
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from mintage.rules import NamespaceRecord, NodeRecord, PoolRecord
 
 __all__ = ["NamespaceCopy", "PoolCopy", "Wait", "check_apart", "copy_namespaces", "copy_pools"]

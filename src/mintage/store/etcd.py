@@ -11,6 +11,7 @@ import bisect
 import json
 import threading
 from base64 import b64decode, b64encode
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Final
@@ -28,8 +29,6 @@ from mintage.store.ledger import ConflictError, Ledger, ServerIdentity, Transact
 from mintage.store.per_process import PerProcess
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
     from mintage.protocol.url import StoreUrl
 
 PORT: Final = 2379

@@ -10,6 +10,7 @@ import asyncio
 import re
 import ssl
 import weakref
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import islice
 from threading import BoundedSemaphore
@@ -37,8 +38,6 @@ from mintage.store import PAGE, Description, Store
 from mintage.store.per_process import PerProcess
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
     from mintage.protocol.calls import Outcome, Request
     from mintage.protocol.url import StoreUrl
     from mintage.rules import NamespaceRecord, Segment

@@ -25,15 +25,13 @@ If the servers updated MySQL 10 times as seldom as by default, the margin is 10 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from mintage.errors import ConfigError, FieldError, StoreError
 from mintage.protocol.url import StoreUrl
 from mintage.store import Store, load_driver
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 __all__ = ["MARGIN", "Import", "import_idalloc", "read_idalloc_hashes", "read_idalloc_table"]
 

@@ -9,6 +9,7 @@ import os
 import re
 import ssl
 from base64 import b64decode
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -18,8 +19,6 @@ from mintage.errors import ConfigError, StoreError
 from mintage.store import load_driver
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from mintage.protocol.url import StoreUrl
 
 _NAMESPACE: Final = r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?"

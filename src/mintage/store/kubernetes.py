@@ -24,6 +24,7 @@ from __future__ import annotations
 import json
 import time
 from collections import defaultdict
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, astuple, dataclass, field, replace
 from datetime import UTC, datetime, timedelta
@@ -57,8 +58,6 @@ from mintage.store.ledger import ConflictError, Ledger, ServerIdentity, Transact
 from mintage.store.per_process import PerProcess
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
     from mintage.protocol.url import StoreUrl
 
 T = TypeVar("T")

@@ -8,6 +8,7 @@ from __future__ import annotations
 import sys
 import time
 from abc import abstractmethod
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
@@ -20,8 +21,6 @@ from mintage.rules import LATEST_MS, MAX_COUNT, GrantRecord, NamespaceRecord, No
 from mintage.store import Description, Store, new_token
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
-
     from mintage.protocol.records import Past, R, Record
     from mintage.rules import Lease, Segment
 

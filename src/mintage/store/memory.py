@@ -8,8 +8,9 @@ import os
 import sys
 import threading
 import warnings
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import Any, ClassVar, Final
 
 from mintage._core import fork_generation, generation, hold, system_ns
 from mintage.errors import StoreError, UniquenessWarning
@@ -20,10 +21,6 @@ from mintage.protocol.url import StoreUrl
 from mintage.rules import MAX_COUNT, PRUNED, GrantRecord, NamespaceRecord, NodeRecord
 from mintage.store import Description
 from mintage.store.ledger import Ledger, ServerIdentity, Transaction
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
 
 __all__ = ["MemoryStore"]
 

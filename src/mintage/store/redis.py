@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
@@ -47,8 +48,6 @@ from mintage.store import LATEST_FLOOR_MS, PAGE, Description, Store, new_token
 from mintage.store.per_process import PerProcess
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
     from redis.cluster import RedisCluster
 
     from mintage.protocol.url import StoreUrl

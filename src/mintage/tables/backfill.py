@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Callable, Collection, Iterator
 from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from datetime import UTC, date, datetime, time
 from decimal import Decimal
@@ -37,8 +38,6 @@ from mintage.tables.keys import kind_of
 from mintage.tables.sources import find_column, reflect
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator
-
     from mintage import snowflake
     from mintage.store import Store
 

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 from uuid import UUID
 
 from mintage.formats.kinds import Kind, listed
 from mintage.formats.storage import WRITERS, column_of, storage_forms
 from mintage.tables import InputError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 _BITS: Final = {"TINYINT": 8, "SMALLINT": 16, "MEDIUMINT": 24, "INTEGER": 32, "BIGINT": 64}
 _SIGNED_MAX: Final = (1 << 63) - 1

@@ -15,13 +15,11 @@ from __future__ import annotations
 import sys
 from array import array
 from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
 from itertools import chain
 from struct import iter_unpack
-from typing import TYPE_CHECKING, Any, BinaryIO, Final, NamedTuple, Self
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+from typing import Any, BinaryIO, Final, NamedTuple, Self
 
 __all__ = ["MAX_EXAMPLES", "Duplicate", "DuplicateFinder"]
 

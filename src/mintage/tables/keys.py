@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from array import array
+from collections.abc import Sequence
 from decimal import Decimal
 from typing import TYPE_CHECKING, Final
 from uuid import UUID
@@ -14,7 +15,6 @@ from mintage.formats.kinds import KINDS, UUID_BYTES, Kind, listed, snowflakes
 from mintage.tables import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from datetime import datetime
 
     from mintage import snowflake

@@ -7,16 +7,14 @@ from __future__ import annotations
 
 import codecs
 import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from itertools import chain, islice
-from typing import TYPE_CHECKING, Any, BinaryIO, Final, NamedTuple
+from typing import Any, BinaryIO, Final, NamedTuple
 
 from mintage.errors import ConfigError, ParseError, StoreError
 from mintage.installation import missing
 from mintage.tables import InputError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
 
 __all__ = ["Source", "connect", "open_csv", "open_parquet", "open_table", "open_text", "read_lines"]
 

@@ -9,6 +9,7 @@ A process with little memory can still verify any number of rows:
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 from struct import iter_unpack
 from typing import TYPE_CHECKING, Any, Final, Self
@@ -22,8 +23,6 @@ from mintage.tables.keys import Reader, kind_of
 from mintage.tables.sources import Source
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
-
     from mintage import snowflake
 
 __all__ = ["MIN_MEMORY_BYTES", "Check", "Finding", "Report", "verify"]

@@ -6,9 +6,10 @@ import errno
 import os
 import stat
 import time
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from itertools import count
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from mintage import rules
 from mintage._core import generation, kernel_random, monotonic_s, sha3_256, system_ns
@@ -18,9 +19,6 @@ from mintage.lease.registry import ADVICE, TRANSIENT_ERRNOS, as_unavailable, sho
 from mintage.lease.registry.numbers import first_index, is_restored, restore_state
 from mintage.platform import files
 from mintage.process.forks import fork_lock
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
 
 FIRST_SPAN_MS: Final = 100
 """The first window of a locked number in milliseconds, and so the time that a process wastes if it is killed soon. Each

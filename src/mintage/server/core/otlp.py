@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import threading
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, Final
 
 import structlog
@@ -18,8 +19,6 @@ from mintage.errors import ConfigError
 from mintage.installation import install_line
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
     from opentelemetry.metrics import CallbackOptions, Observation
     from opentelemetry.sdk.resources import Resource
     from prometheus_client import CollectorRegistry

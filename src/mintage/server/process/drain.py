@@ -8,14 +8,13 @@ import os
 import sys
 import threading
 import time
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 import structlog
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from mintage.server.core.service import Service
     from mintage.server.loop.accept import Server
 

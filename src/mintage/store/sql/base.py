@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar
@@ -22,8 +23,6 @@ from mintage.store.sql.pool import BusyError, Connections, DriverTransaction
 from mintage.store.sql.statements import COUNTED, OLDER, PAST, RowRecords, driver_statements, migrations
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-
     from mintage.protocol.url import StoreUrl
 
     T = TypeVar("T")

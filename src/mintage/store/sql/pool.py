@@ -6,13 +6,13 @@ SQLAlchemy's pool does the same, but its import takes 14 MB and 160 ms of each s
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Self
 
 from mintage._core import Turn, Turns
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
     from types import TracebackType
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar
@@ -17,8 +18,6 @@ from mintage.store.ledger import ConflictError, ServerIdentity
 from mintage.store.sql.base import CONNECTIONS_ADVICE, PRIMARY_ADVICE, RIGHTS_ADVICE, Database, MissingTableError
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Sequence
-
     import psycopg
 
     from mintage.protocol.url import StoreUrl

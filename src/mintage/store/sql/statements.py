@@ -17,6 +17,7 @@ a line.
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
@@ -27,8 +28,6 @@ from mintage.rules import LATEST_MS, MAX_COUNT, PRUNED, GrantRecord, NamespaceRe
 from mintage.store.ledger import FORGOTTEN, Transaction
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from mintage.protocol.url import StoreUrl
 
 # Read by the path: importlib.resources imports the formats of archives, and the extension cannot be in one.

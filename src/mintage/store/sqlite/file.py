@@ -6,9 +6,10 @@ import os
 import sqlite3
 import stat
 import time
+from collections.abc import Callable
 from contextlib import closing
 from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from mintage import rules
 from mintage._core import created_ns, kernel_random, system_ns
@@ -19,10 +20,6 @@ from mintage.protocol.url import StoreUrl, quoted
 from mintage.store.ledger import ConflictError
 from mintage.store.sql.statements import migrations, statements
 from mintage.store.sqlite.marks import Mark, Marks, Witness, place_of
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
 
 SQL: Final = statements("sqlite")
 NEWEST: Final = migrations("sqlite")[-1][0]

@@ -20,18 +20,16 @@ import errno
 import os
 import stat
 import time
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
 from io import FileIO
 from itertools import count
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from mintage._core import clocks, sha3_256
 from mintage.platform import files
 from mintage.process import jitter
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 _SHARED: Final = files.shared_memory()
 _ENDING: Final = "-guard"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar
@@ -32,8 +33,6 @@ from mintage.store.sqlite.file import (
 from mintage.store.sqlite.marks import Witness, watched
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
     from mintage.protocol.url import StoreUrl
     from mintage.store import Description
 
