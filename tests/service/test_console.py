@@ -10,6 +10,7 @@ import io
 import re
 import socket
 import ssl
+import weakref
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from contextlib import contextmanager
 from threading import Event
@@ -577,6 +578,38 @@ def test_answers_that_are_kept_have_a_bounded_number_of_records() -> None:
             assert calls == [1, 2, 3, 1, 2, 3]
 
     run(main)
+
+
+def test_forgotten_answers_leave_nothing_in_memory() -> None:
+    class Argument:
+        """An object that a weak reference can name."""
+
+    async def main() -> None:
+        async with here() as at:
+            reads, argument = Reads(at.service), Argument()
+            kept = weakref.ref(argument)
+            await reads.read(len_of_repr, argument)
+            del argument
+            for each in range(MOST_READINGS):
+                await reads.read(echo, each)
+            assert kept() is None
+
+    run(main)
+
+
+@pytest.mark.parametrize("page", ["pools/{}", "pools/{}?node=5", "pools/{}/5", "namespaces/{}"])
+def test_names_that_no_store_has_are_not_read(page: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def main() -> None:
+        async with here() as at, httpx.AsyncClient(base_url=f"http://127.0.0.1:{at.ports['http']}") as client:
+            answer = await client.get(f"/console/{page.format('a' * 129)}")
+            assert (answer.status_code, code_of(answer)) == (400, "config.name")
+
+    monkeypatch.setattr(Reads, "read", None)
+    run(main)
+
+
+def len_of_repr(value: object) -> int:
+    return len(repr(value))
 
 
 def echo(value: int) -> int:

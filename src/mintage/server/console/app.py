@@ -207,6 +207,7 @@ async def _ask_again(request: PageRequest) -> Response:
     The browser keeps the cookie back from a request that a link elsewhere caused, and sends it with one that this page
     causes. So a link from a chat works for those who have signed in.
     """
+    request.query = Query(request.scope["path"])  # the page that it leads to reads the parameters
     return await request.page("again.html", title="One moment", goal=request.address, public=True)
 
 

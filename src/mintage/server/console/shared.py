@@ -56,7 +56,8 @@ class Reads:
     async def read(self, verb: Callable[..., Any], *args: Any, fresh_s: float = FRESH_S) -> tuple[Any, float | None]:
         """Return the answer of a verb, and its age in seconds if the store is away; ``None`` if it is fresh.
 
-        :param verb: a verb of the store, or a named function; it runs in a thread. Its arguments identify the answer.
+        :param verb: a verb of the store, or a named function; it runs in a thread. Its arguments identify the answer,
+            so the page has bounded their length.
         :param fresh_s: the time for which all viewers get the same answer, in seconds.
         :raises MintError: as the verb, if it has not answered before.
         """
@@ -67,7 +68,8 @@ class Reads:
             reading.forgetting.cancel()
         reading.forgetting = asyncio.get_running_loop().call_later(_UNUSED_S, self._readings.pop, key, None)
         self._evict()
-        if self._clock() - reading.tried_s >= (fresh_s if reading.error is None else FRESH_S):
+        is_away = reading.error is not None and reading.error.code == "store.unavailable"
+        if self._clock() - reading.tried_s >= (FRESH_S if is_away else fresh_s):
             patience_s = PATIENCE_S if hasattr(verb, "__self__") else LONG_PATIENCE_S
             ask = partial(self._ask, reading, partial(verb, *args), patience_s)
             # Another one, if somebody asks already and it was forgotten meanwhile.
@@ -104,7 +106,10 @@ class Reads:
         for key in list(self._readings)[:-1]:
             if len(self._readings) <= MOST_READINGS and records <= MOST_RECORDS:
                 break
-            records -= _records(self._readings.pop(key).value)
+            reading = self._readings.pop(key)
+            records -= _records(reading.value)
+            if reading.forgetting is not None:
+                reading.forgetting.cancel()
 
 
 def _records(value: Any) -> int:

@@ -168,10 +168,11 @@ async def _tick(service: Service, parent: Pipe | None) -> None:
         # The pipe is full if the parent was frozen for hours. `_read_parent` notices that the parent has ended.
         with suppress(OSError):
             parent.send_bytes(b".")
-    for each in service.open_connections():
-        each.check_timeouts(service.settings.request_timeout_ms / 1000, service.settings.idle_timeout_ms / 1000)
-    # Another worker may be scraped.
-    service.gather()
+    try:
+        for each in service.open_connections():
+            each.check_timeouts(service.settings.request_timeout_ms / 1000, service.settings.idle_timeout_ms / 1000)
+    finally:
+        service.gather()  # another worker may be scraped
 
 
 def _read_parent(loop: asyncio.AbstractEventLoop, parent: Pipe, stop: asyncio.Event, hurry: asyncio.Event) -> None:

@@ -11,7 +11,7 @@ from starlette.responses import RedirectResponse, Response
 
 from mintage.errors import RequestError
 from mintage.formats.catalogue import known_pool_layout, share_text
-from mintage.rules import LATEST_MS, MAX_NODES, GrantRecord, NodeRecord, PoolRecord, history_begin
+from mintage.rules import LATEST_MS, MAX_NODES, GrantRecord, NodeRecord, PoolRecord, check_name, history_begin
 from mintage.server.config.values import shown
 from mintage.server.console.frame import PageRequest
 from mintage.server.console.node_map import STATES, NodeMap, node_map, state_of
@@ -133,6 +133,7 @@ _WINDOWS: Final = (Column("holder", "Holder", lambda each: each.letter), *_WINDO
 async def pool(request: PageRequest) -> Response:
     """Answer with the map of a pool's node numbers and their holders."""
     name, query = request.path_params["pool"], request.query
+    check_name(name, "pool")
     if query.text("node"):
         return RedirectResponse(pool_url(name, query.integer("node", 0, 0, MAX_NODES - 1)), 303)
     first = query.integer("first", 0, 0, MAX_NODES - 1)
@@ -228,6 +229,7 @@ def read_windows(store: Store, pool: str, node: int, before_ms: int) -> NodeWind
 async def node(request: PageRequest) -> Response:
     """Answer with the windows of a node number along time."""
     name, query = request.path_params["pool"], request.query
+    check_name(name, "pool")
     number = node_of(request.path_params["node"])
     before_ms = query.integer("before", LATEST_MS, 0, LATEST_MS)
     found = await request.read(name, read_windows, request.store, name, number, before_ms)

@@ -11,6 +11,7 @@ from markupsafe import Markup
 from starlette.responses import Response
 
 from mintage.errors import RequestError
+from mintage.rules import check_name
 from mintage.server.console.frame import PageRequest
 from mintage.server.console.pages.ends import amount, days_in_words, ends_of
 from mintage.server.console.query import namespace_url
@@ -121,6 +122,7 @@ async def use(request: PageRequest) -> Response:
 async def namespace(request: PageRequest) -> Response:
     """Return the page of a namespace."""
     usage, name = request.service.metrics.usage, request.path_params["name"]
+    check_name(name, "namespace")
     record = await request.read(name, request.store.get_namespace, name)
     if record is None:
         raise RequestError(f"there is no namespace {name!r}", code="request.namespace")
