@@ -50,7 +50,14 @@ class MintError(Exception):
         self.code = code
 
     def __reduce__(self) -> tuple[object, ...]:
-        return type(self).__new__, (type(self), *self.args), self.__dict__  # __init__ needs a code
+        return _rebuild, (type(self), self.args, self.__dict__)
+
+
+def _rebuild(cls: type[MintError], args: tuple[str], state: dict[str, object]) -> MintError:
+    error = cls.__new__(cls, *args)  # __init__ needs a code
+    error.args = args
+    error.__dict__.update(state)
+    return error
 
 
 class ArgumentError(MintError, TypeError):
