@@ -539,6 +539,19 @@ def test_terminal_shows_count_and_rate(
     assert "501" not in show()
 
 
+def test_rows_printed_beside_the_bar_reach_standard_output(
+    terminal: tuple[int, Callable[[], str]], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    clock = iter((100.0, 102.0))
+    monkeypatch.setattr(screen, "time", SimpleNamespace(monotonic=lambda: next(clock)))
+    with os.fdopen(os.dup(terminal[0]), "w") as stderr, monkeypatch.context() as patch:
+        patch.setattr(sys, "stderr", stderr)
+        with screen.progress(0, "namespaces") as report:
+            report(10)
+            print("orders")
+    assert capsys.readouterr().out == "orders\n"
+
+
 def test_terminal_shows_the_rows_read_from_a_pipe(terminal: tuple[int, Callable[[], str]], tmp_path: Path) -> None:
     theirs, show = terminal
     with sno.Generator() as generator:

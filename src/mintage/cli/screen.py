@@ -165,7 +165,9 @@ class _Bar:
 
             columns = [rich.BarColumn(), rich.TextColumn("{task.description}")]
             columns += [rich.TimeRemainingColumn()] if total else []
-            self._bar = rich.Progress(*columns, console=Console(stderr=True), transient=True)
+            console = Console(stderr=True)
+            # Rows that a command prints meanwhile go to standard output, which may be a file.
+            self._bar = rich.Progress(*columns, console=console, transient=True, redirect_stdout=False)
             self._bar.add_task("", total=total or None)
             self._bar.start()
 
