@@ -20,7 +20,7 @@ DBT = ("dbt-core==1.10.23", "dbt-adapters==1.16.7", "dbt-duckdb==1.9.6")
 """In an environment of their own, as they need older versions of other packages than the tests do."""
 PROJECT = "{name: shop, profile: shop, seeds: {+column_types: {receipt: varchar, customer: bigint}}}"
 PROFILES = (
-    "{shop: {target: dev, outputs: {dev: {type: duckdb, path: shop.db, module_paths: [.], plugins: [module: ids]}}}}"
+    "{shop: {target: dev, outputs: {dev: {type: duckdb, path: shop.db, module_paths: [.], plugins: [{module: ids}]}}}}"
 )
 TIMES = """{{ config(materialized="table") }}
 SELECT o.id, {{ minted_at("o.id") }} AS minted, ulid_time(r.receipt) AS received, r.receipt, r.customer
