@@ -36,6 +36,7 @@ from mintage import errors
 from mintage.installation import VERSION
 
 try:
+    from mintage import _core
     from mintage._core.sequence import Sequence
     from mintage.process.forks import load as _load  # now, so that no fork happens in the middle of its import
 except ImportError as error:
@@ -100,8 +101,6 @@ def __getattr__(name: str) -> object:
     module = _ELSEWHERE.get(name)
     if module is not None:
         return getattr(_load(module), name)
-    from mintage import _core
-
     # A format has a module of the same name in the core, with its generator.
     if name in __all__ or hasattr(getattr(_core, name, None), "Generator"):
         return _load(f"mintage.{name}")

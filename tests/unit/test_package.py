@@ -232,6 +232,11 @@ def test_format_is_imported_without_the_table_of_all(statement: str) -> None:
     assert not [name for name in imported_by(statement) if name.startswith("mintage.formats")]
 
 
+def test_package_that_is_imported_again_has_its_formats() -> None:
+    again = "import sys, mintage; del sys.modules['mintage']; import mintage; mintage.ulid"
+    assert "mintage.ulid" in imported_by(again)
+
+
 def test_inspect_imports_only_the_standard_library() -> None:
     roots = {name.partition(".")[0] for name in imported_by("import mintage; mintage.inspect(mintage.sno.new())")}
     assert roots - {"mintage"} <= sys.stdlib_module_names
