@@ -19,7 +19,7 @@ import pytest
 
 from mintage.cli import main
 from mintage.errors import CATALOGUE, LeaseError
-from mintage.rules import CLOCK_LIMIT_MS, CLOCK_MARGIN_MS, GAP, HISTORY_MS, SPAN_MS
+from mintage.rules import CLOCK_LIMIT_MS, CLOCK_MARGIN_MS, GAP, HISTORY_MS, MIN_SPAN_MS, SPAN_MS
 from mintage.store import new_token, open_store
 from mintage.store.sql.base import Database
 from mintage.store.sql.statements import migrations
@@ -156,6 +156,14 @@ def test_pool_created_after_its_table_was_dropped_is_in_quarantine(server: Serve
         acquire(store, nodes=range(9), never_used=True)
     store.create_pool("p", layout="test", never_used=True)
     assert acquire(store, nodes=range(9), never_used=True).floor_ms == 0
+
+
+def test_quarantine_outlasts_the_windows_of_longer_spans(server: Server, store: Database) -> None:
+    acquire(store, nodes=range(9))
+    drop(server)
+    now_ms, store.span_ms = store.now_ms(), MIN_SPAN_MS
+    pool = store.create_pool("p", layout="test", span_ms=MIN_SPAN_MS)
+    assert pool.quarantine_until_ms >= now_ms + SPAN_MS + store.clock_limit_ms
 
 
 def test_lost_history_is_reported_until_it_is_accepted(server: Server, store: Database) -> None:

@@ -273,7 +273,8 @@ class Ledger(Store):
     def _new_pool(self, t: Transaction, name: str, layout: str, span_ms: int, server: ServerIdentity) -> PoolRecord:
         """Return a new pool, in quarantine if a lost one of its name may have granted leases that are in use."""
         lost_ms = server.now_ms if self._has_lost(t, PoolRecord, name) else server.began_ms
-        ends_ms = 0 if lost_ms is None else rules.end_of_quarantine(lost_ms, span_ms, self.clock_limit_ms)
+        longest_ms = max(span_ms, rules.SPAN_MS)  # of the windows of the lost pool
+        ends_ms = 0 if lost_ms is None else rules.end_of_quarantine(lost_ms, longest_ms, self.clock_limit_ms)
         return rules.create_pool(name, layout, span_ms, server.identity, quarantine_until_ms=ends_ms)
 
     def _has_lost(self, t: Transaction, kind: type[Record], name: str) -> bool:  # noqa: ARG002
