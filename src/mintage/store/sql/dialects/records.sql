@@ -41,8 +41,9 @@ FROM {schema}mintage_{past} WHERE {is_place} AND {last} <= :highest
 ORDER BY {last} DESC LIMIT :limit;
 
 -- name: prune
-DELETE FROM {schema}mintage_{past} WHERE {group} = :{group} AND until_ms < :ended_ms AND {age} <= (
+-- SQLite searches its index by the first bound, so that of a few rows comes first.
+DELETE FROM {schema}mintage_{past} WHERE {group} = :{group} AND {age} <= (
   SELECT MAX({age}) FROM (
     SELECT {age} FROM {schema}mintage_{past} WHERE {group} = :{group} ORDER BY {age} LIMIT :most
   ) AS oldest
-);
+) AND until_ms < :ended_ms;
