@@ -36,7 +36,6 @@ from mintage import errors
 from mintage.installation import VERSION
 
 try:
-    from mintage import _core
     from mintage._core.sequence import Sequence
     from mintage.process.forks import load as _load  # now, so that no fork happens in the middle of its import
 except ImportError as error:
@@ -102,7 +101,8 @@ def __getattr__(name: str) -> object:
     if module is not None:
         return getattr(_load(module), name)
     # A format has a module of the same name in the core, with its generator.
-    if name in __all__ or hasattr(getattr(_core, name, None), "Generator"):
+    core = _load("mintage._core")
+    if name in __all__ or hasattr(getattr(core, name, None), "Generator"):
         return _load(f"mintage.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
