@@ -1,10 +1,13 @@
 from datetime import datetime
-from typing import final
+from typing import final, type_check_only
 
 from typing_extensions import Unpack
 
-from . import _IDArray, _NodeGenerator, _TimedID
-from .ksuid import _Fields
+from . import _IDArray, _Instant, _NodeGenerator, _TimedID
+
+@type_check_only
+class _Fields(_Instant, total=False):
+    payload: str | int
 
 @final
 class ID(_TimedID[ID]):
