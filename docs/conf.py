@@ -29,7 +29,7 @@ exclude_patterns = ["_build", "explanation/fault-table.md"]
 nitpicky = True
 # Names of the standard library and of pymongo. They have no inventory here, so that a build needs no network.
 nitpick_ignore_regex = [
-    (r"py:.*", r"(collections\.abc\.)?(Callable|Iterable|Iterator)|(typing\.)?(Any|Literal|NamedTuple|SupportsIndex)"),
+    (r"py:.*", r"collections\.abc\..*|Callable|Iterable|Iterator|(typing\.)?(Any|Literal|NamedTuple|SupportsIndex)"),
     (
         r"py:.*",
         r"(typing_extensions\.)?Buffer|(uuid\.)?UUID|ObjectId|(datetime\.)?datetime|(array\.)?array|builtins\..*",
@@ -43,7 +43,7 @@ nitpick_ignore_regex = [
     # Names of SQLAlchemy and of drivers.
     (r"py:.*", r"(sqlalchemy|psycopg)\..*|AdaptContext|ColumnElement|_CT"),
     # Names of PyMongo.
-    (r"py:.*", r"Type(Codec|Encoder|Decoder|Registry)"),
+    (r"py:.*", r"(bson\.codec_options\.)?Type(Codec|Encoder|Decoder|Registry)"),
     # Names of column engines, and the aliases of mintage.ext.columns, which its page explains.
     (r"py:.*", r"(pyarrow|pa|pandas|pd|polars|pl|_?duckdb|pyspark)\..*|DataFrame|Scheme|Dialect"),
 ]
