@@ -79,15 +79,13 @@ def main() -> None:
         for name, client in ROWS.items():
             with opened(page):
                 client(server)
-            found = []
-            for _ in range(args.blocks):
-                with opened(page):
-                    with_page = rate(client, server, args.seconds)
-                found.append((with_page, rate(client, server, args.seconds)))
-            middle = [median(rates) for rates in zip(*found, strict=True)]
-            print(
-                "| {} | {:.1f} | {:.1f} | {:.3f} |".format(name, *middle, median(a / b for a, b in found)), flush=True
-            )
+            rates: dict[bool, list[float]] = {True: [], False: []}
+            for at in range(args.blocks):
+                for is_open in (True, False) if at % 2 else (False, True):  # a drift of the machine favours neither
+                    with opened(page) if is_open else nullcontext():
+                        rates[is_open].append(rate(client, server, args.seconds))
+            ratio = median(a / b for a, b in zip(rates[True], rates[False], strict=True))
+            print(f"| {name} | {median(rates[True]):.1f} | {median(rates[False]):.1f} | {ratio:.3f} |", flush=True)
         shares = []
         for viewed in (opened(page), nullcontext()):
             before, began = cpu_s(server.family()), time.monotonic()
