@@ -207,7 +207,7 @@ class Run:
         text, url = self.settings.url, StoreUrl.parse(self.settings.url)
         if url.scheme in OF_SERVERS:
             raise NotRunError("the servers tell clients their own addresses")
-        if url.socket is not None or not url.hosts:
+        if url.socket is not None or not url.hosts or url.scheme == "kubernetes":  # a context is no host
             raise NotRunError("the URL names no host that a proxy can stand in front of")
         address = (url.host, url.port(PORTS.get(url.scheme, 6379)))
         kind, _, rest = text.partition("://")
