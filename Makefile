@@ -122,15 +122,16 @@ deep: build $(STAMPS)/tests $(STAMPS)/deep servers ## The long proofs: a billion
 		ksuid_ms xid objectid sandflake; do \
 		$(BIN)/python -m tests.simulator --divided --regions "$$region" --ids 10000000 --batch 400 --jobs 2 || exit 1; done
 	MINTAGE_CONTRACT_TURNS=150 $(BIN)/python -m pytest tests/contract -k crowd
+	tests/servers/kubernetes.sh
 	MINTAGE_MORE_STORES=galera,pgbouncer $(BIN)/python -m pytest tests/contract/every_store -k "galera or pgbouncer"
 	MINTAGE_CLUSTERS=galera,mysql_group $(BIN)/python -m pytest tests/contract/test_clusters.py
-	MINTAGE_WHO_STORES=sqlite,postgresql,redis,mariadb,etcd $(BIN)/python -m pytest tests/integration/test_who.py
-	MINTAGE_PROVE_SECONDS=60 $(BIN)/python -m pytest tests/integration/test_prove.py
+	MINTAGE_WHO_STORES=sqlite,postgresql,redis,mariadb,etcd,kubernetes $(BIN)/python -m pytest tests/integration/test_who.py
+	MINTAGE_PROVE_SECONDS=60 MINTAGE_PROVE_STORES=sqlite,redis,postgresql,mariadb,valkey,mysql,redis_sentinel,redis_cluster,etcd,etcd_cluster,galera,mysql_group,pgbouncer,kubernetes \
+		$(BIN)/python -m pytest tests/integration/test_prove.py
 	MINTAGE_INTERRUPT_EVERY=1 $(BIN)/python -m pytest tests/contract/test_interrupts.py
 	$(BIN)/python -m tests.stress --scale 10
 	$(BIN)/python -m tests.runtimes --ids 100000
 	$(BIN)/python tests/deep/fuzz.py --seconds 60
-	tests/servers/kubernetes.sh
 	$(BIN)/python -m pytest tests/contract tests/integration/test_faults.py -k kubernetes
 	tests/servers/install.sh clients
 	$(BIN)/python -m pytest tests/deep/randomness.py tests/deep/bundles.py tests/deep/clients.py

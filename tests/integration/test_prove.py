@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 ROOT: Final = Path(__file__).parents[2]
 SECONDS: Final = os.environ.get("MINTAGE_PROVE_SECONDS", "")
 """The seconds of a run of all faults on each real store, in ``make deep``."""
+STORES: Final = os.environ.get("MINTAGE_PROVE_STORES", "sqlite,redis,postgresql,mariadb").split(",")
+"""The kinds of stores that are proved: ``make deep`` names more."""
 MINTAGE: Final = [sys.executable, "-m", "mintage", "prove"]
 
 
@@ -72,7 +74,7 @@ def test_store_that_refuses_is_not_proved(tmp_path: Path, capsys: pytest.Capture
     assert "gave no integers" in report["faults"][0]["failed"]
 
 
-@pytest.mark.parametrize("name", ["sqlite", "redis", "postgresql", "mariadb"])
+@pytest.mark.parametrize("name", STORES)
 def test_real_store_is_unique(name: str, servers: Servers, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     url = f"sqlite:///{tmp_path / 'ids.db'}" if name == "sqlite" else servers.get(KINDS[name]).url
     faults = [] if SECONDS or name == "sqlite" else ["--fault", "verbs", "--fault", "cut"]
