@@ -73,6 +73,12 @@ def sign_in(client: httpx.Client, key: str, **more: str) -> httpx.Response:
     return client.post("/console/sign-in", data={"key": key, "next": "/console/", "token": token, **more})
 
 
+def session_in(client: httpx.Client) -> tuple[str, str]:
+    """Return the name and the value of the cookie of a key's session."""
+    ((name, value),) = [each for each in client.cookies.items() if each[0].startswith("mintage_console_")]
+    return name, value
+
+
 def code_of(answer: httpx.Response) -> str:
     """Return the error code on a page."""
     found = re.search(r"<dt>Code</dt><dd><code>([\w.]+)</code>", answer.text)
@@ -242,7 +248,7 @@ def test_page_needs_the_right_of_the_verb(keyed: Running) -> None:
 def test_altered_cookie_is_no_session(keyed: Running) -> None:
     with browser(keyed) as client:
         sign_in(client, USER)
-        ((name, value),) = client.cookies.items()
+        (name, value) = session_in(client)
         body, _, signature = value.partition(".")
         for forged in (
             "",
@@ -260,7 +266,9 @@ def test_altered_cookie_is_no_session(keyed: Running) -> None:
 def test_token_of_a_form_is_no_signature_of_a_cookie(keyed: Running) -> None:
     with browser(keyed) as client:
         token = token_in(client.get("/console/sign-in"))
-        ((name, value),) = client.cookies.items()
+        ((_, value),) = client.cookies.items()
+        sign_in(client, OPS)
+        name, _ = session_in(client)
     session_id = urlsafe_b64decode(value.partition(".")[0] + "==").decode().split(" ")[0]
     for text in (f"token {session_id}", session_id, f"{session_id} 1 ops"):
         cookie = f"{name}={urlsafe_b64encode(text.encode()).decode().rstrip('=')}.{token}"
@@ -333,6 +341,16 @@ def test_without_keys_pages_of_other_sites_get_nothing(tmp_path: Path, options: 
 def test_without_keys_a_link_of_another_site_opens_a_page(service: Running) -> None:
     headers = {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "document"}
     assert httpx.get(f"{service.url}/console/", headers=headers).status_code == 200
+
+
+def test_sign_in_without_the_cookie_of_a_key_leaves_its_session(keyed: Running) -> None:
+    # Over plain HTTP a link of another site leads here: without that cookie, and with no word of the browser of it.
+    with browser(keyed) as client, browser(keyed) as linked:
+        sign_in(client, OPS)
+        linked.get("/console/", follow_redirects=True)
+        client.cookies.update(linked.cookies)
+        assert client.get("/console/").status_code == 200
+        assert sign_in(client, OPS).status_code == 303
 
 
 def test_link_from_another_site_finds_the_session(keyed: Running) -> None:

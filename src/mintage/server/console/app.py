@@ -22,7 +22,7 @@ from mintage.server.config.values import shown
 from mintage.server.console.frame import STATIC, TEMPLATES, TYPES, PageRequest, route
 from mintage.server.console.pages import actions, advisor, ends, events, health, pools, use, who
 from mintage.server.console.query import Query
-from mintage.server.console.session import Sessions
+from mintage.server.console.session import Sessions, cookie_name
 from mintage.server.console.shared import Reads
 from mintage.server.core.events import Kept
 from mintage.server.core.service import Service
@@ -112,6 +112,7 @@ def _goal(text: str) -> str:
 
 async def _sign_in(request: PageRequest) -> Response:
     """Return the form that takes a key. A key that it sends begins a session, and ends the one before it."""
+    request.console_session = request.sessions.find_anybody(request) or request.sessions.begin()
     if request.method == "POST":
         return await _take_key(request)
     goal = _goal(request.query.text("next"))
@@ -141,7 +142,7 @@ async def _take_key(request: PageRequest) -> Response:
         return await request.page("sign-in.html", title="Sign in", status=401, goal=goal, wrong=wrong, public=True)
     request.state.facts.caller = caller.name
     service.pace(caller)
-    sessions.end(request.console_session)
+    sessions.end(sessions.find(request) or request.console_session)
     log.info("signed in", key=caller.name, client=request.client_host)
     response = RedirectResponse(goal, 303)
     sessions.write(sessions.begin(caller.name), request, response)
@@ -154,7 +155,10 @@ async def _sign_out(request: PageRequest) -> Response:
     session = request.console_session
     request.sessions.end(session)
     log.info("signed out", key=session.key, client=request.client_host)
-    return RedirectResponse("/console/sign-in", 303)
+    response = RedirectResponse("/console/sign-in", 303)
+    # A browser that kept a page for its back button forgets it as the cookie changes.
+    response.delete_cookie(cookie_name(request, "console"), "/console", httponly=True, samesite="strict")
+    return response
 
 
 # --- errors ---------------------------------------------------------------------------------------------------------
