@@ -96,6 +96,17 @@ def test_filter_by_a_time_of_any_form_stays_on(browser: Browser, service: Runnin
         page.wait_for_function("text => document.querySelector('.foot code').innerText !== text", arg=trace)
 
 
+def test_live_page_of_a_slow_key_comes_back(browser: Browser, tmp_path: Path) -> None:
+    toml = key_toml("slow", KEY, {"*": ["describe"]}, "rate = 1\nburst = 5")
+    with running(tmp_path, toml=toml) as service, opened(browser) as page:
+        page.set_extra_http_headers({"Authorization": f"Bearer {KEY}"})
+        page.goto(f"{service.url}/console/")
+        while page.get_by_text("The service is well").is_visible():
+            page.reload()
+        assert page.get_by_text("Too many requests").is_visible()
+        page.get_by_text("The service is well").wait_for()
+
+
 def test_choice_of_a_theme_outlives_the_page(browser: Browser, service: Running) -> None:
     with opened(browser, color_scheme="light") as page:
         page.goto(f"{service.url}/console/")

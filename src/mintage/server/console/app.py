@@ -186,8 +186,8 @@ async def _refuse(request: Request, error: Exception) -> Response:
         status=entry.http,
         error=error,
         entry=entry,
-        # A page of a store that is away comes back by itself.
-        live=is_read and entry.http == 503,
+        # A page comes back by itself after its store was away, or its key had too many requests.
+        live=is_read and entry.http in {429, 503},
         public=True,
     )
     response.headers.update(headers)
