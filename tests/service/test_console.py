@@ -245,6 +245,17 @@ def test_page_needs_the_right_of_the_verb(keyed: Running) -> None:
         assert "&#39;describe&#39;" in answer.text
 
 
+def test_page_that_a_key_may_not_read_leads_to_the_others(keyed: Running) -> None:
+    with browser(keyed) as client:
+        assert "/console/choose" not in client.get("/console/nothing").text
+        sign_in(client, USER)
+        page = client.get("/console/")
+        assert page.status_code == 403
+        for path in ("/console/who", "/console/choose"):
+            assert f'<a href="{path}">' in page.text
+            assert client.get(path).status_code == 200
+
+
 def test_altered_cookie_is_no_session(keyed: Running) -> None:
     with browser(keyed) as client:
         sign_in(client, USER)

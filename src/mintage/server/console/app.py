@@ -188,7 +188,7 @@ async def _refuse(request: Request, error: Exception) -> Response:
         entry=entry,
         # A page comes back by itself after its store was away, or its key had too many requests.
         live=is_read and entry.http in {429, 503},
-        public=True,
+        public=not facts.caller,
     )
     response.headers.update(headers)
     return response
