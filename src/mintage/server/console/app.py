@@ -171,8 +171,6 @@ async def _refuse(request: Request, error: Exception) -> Response:
     headers: dict[str, str] = facts.note(error)
     is_file = b"format=" in request.scope["query_string"]
     is_read = request.method == "GET"
-    # The page of an error has no parameters: they may be what is wrong.
-    refused.query = Query(request.scope["path"])
     if error.code == "request.key" and is_read and not is_file and not request.headers.get("authorization"):
         if refused.is_from_elsewhere:
             return await _ask_again(refused)
@@ -180,6 +178,8 @@ async def _refuse(request: Request, error: Exception) -> Response:
     if is_file:
         body = {"code": error.code, "detail": str(error), "trace_id": facts.trace_id}
         return JSONResponse(body, entry.http, headers)
+    # The page of an error has no parameters: they may be what is wrong.
+    refused.query = Query(request.scope["path"])
     response = await refused.page(
         "error.html",
         title=_TITLES.get(entry.http, "The request is refused"),
