@@ -107,12 +107,15 @@ def test_live_page_of_a_slow_key_comes_back(browser: Browser, tmp_path: Path) ->
         page.get_by_text("The service is well").wait_for()
 
 
-def test_choice_of_a_theme_outlives_the_page(browser: Browser, service: Running) -> None:
+def test_choice_of_a_theme_outlives_the_page_but_is_not_printed(browser: Browser, service: Running) -> None:
     with opened(browser, color_scheme="light") as page:
         page.goto(f"{service.url}/console/")
         page.get_by_label("Theme").select_option("dark")
         page.reload()
-        assert page.evaluate("getComputedStyle(document.documentElement).colorScheme") == "dark"
+        scheme = "getComputedStyle(document.documentElement).colorScheme"
+        assert page.evaluate(scheme) == "dark"
+        page.emulate_media(media="print")
+        assert page.evaluate(scheme) == "light"
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
