@@ -302,6 +302,14 @@ def test_action_whose_answer_is_lost_may_have_been_done(monkeypatch: pytest.Monk
     run(main)
 
 
+def test_value_that_was_pasted_with_a_tab_reaches_the_action(world: World) -> None:
+    page = world.get("/create/namespace", name="pasted.orders\t", start="5\t")
+    assert confirm(world, page, "pasted.orders\t").status == 200
+    record = world.store.get_namespace("pasted.orders")
+    assert record is not None
+    assert record.start == 5
+
+
 def test_namespace_is_retired_for_good(world: World) -> None:
     world.store.reserve("over.orders", 7)
     page = world.get("/namespaces/over.orders/retire")
