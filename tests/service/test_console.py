@@ -406,6 +406,24 @@ def test_malformed_parameter_is_one_clear_error(service: Running, query: str) ->
 
 
 @pytest.mark.parametrize(
+    ("path", "code"),
+    [
+        ("/who?id=no+such+id&format=json", "parse.unknown"),
+        ("/who?format=csv", "request.malformed"),
+        ("/create/pool?format=json", "request.malformed"),
+    ],
+)
+def test_file_that_a_page_does_not_have_is_an_error(service: Running, path: str, code: str) -> None:
+    answer = httpx.get(f"{service.url}/console{path}")
+    assert (answer.status_code, answer.json()["code"]) == (400, code)
+
+
+def test_error_of_a_page_that_is_asked_for_by_name_is_a_page(service: Running) -> None:
+    answer = httpx.get(f"{service.url}/console/events?format=html&since=x")
+    assert (answer.status_code, code_of(answer)) == (400, "request.malformed")
+
+
+@pytest.mark.parametrize(
     "path",
     [
         "<script>alert(1)</script>",

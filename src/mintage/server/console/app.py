@@ -170,7 +170,7 @@ async def _refuse(request: Request, error: Exception) -> Response:
     assert isinstance(error, MintError)  # noqa: S101 - the handlers say so
     facts, entry, refused = request.state.facts, CATALOGUE[error.code], PageRequest(request)
     headers: dict[str, str] = facts.note(error)
-    is_file = b"format=" in request.scope["query_string"]
+    is_file = any(each in request.scope["query_string"] for each in (b"format=csv", b"format=json"))
     is_read = request.method == "GET"
     if error.code == "request.key" and is_read and not is_file and not request.headers.get("authorization"):
         if refused.is_from_elsewhere:

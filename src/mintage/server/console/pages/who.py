@@ -81,6 +81,8 @@ async def show(request: PageRequest) -> Response:
             findings = await request.read("", who, text, store)
             problem = None
     except MintError as error:
+        if query.text("format") in {"csv", "json"}:
+            raise
         problem = problem or error
     answers = Table(query, "Answers", _FINDINGS, findings, name="answers")
     shows_all = bool(query.one_of("all", ("1",)))
