@@ -51,6 +51,10 @@ def drawn(of: Table) -> str:
     return TEMPLATES.from_string('{% from "table.html" import draw %}{{ draw(table) }}').render(table=of)
 
 
+def test_search_drops_the_notice_of_an_action() -> None:
+    assert table("done=retire&sort=name&page=2", [Row("a")]).others() == {"sort": "name"}
+
+
 def test_rows_are_sorted_and_unknown_values_come_last() -> None:
     rows = [Row("b", 2), Row("a", None), Row("c", 1)]
     assert [each.name for each in table("sort=count", rows).rows] == ["c", "b", "a"]

@@ -156,7 +156,7 @@ class Table:
 
     def others(self) -> dict[str, str]:
         """Return the parameters that a search keeps."""
-        dropped = {self.parameter, f"{self._prefix}page", "format", "table"}
+        dropped = {self.parameter, f"{self._prefix}page", "format", "table", "done"}
         return {name: value for name, value in self.query.values.items() if name not in dropped}
 
     def _link(self, **changes: object) -> str:
