@@ -102,7 +102,7 @@ async def ends_of(records: Sequence[NamespaceRecord], usage: Usage) -> list[Name
 
 
 class Numbers(NamedTuple):
-    """The node numbers of a pool that were granted at least once, and those that are held."""
+    """The node numbers of a pool that were granted at least once, and those of its share that are held."""
 
     granted: int
     held: int
@@ -115,7 +115,7 @@ class PoolEnd(NamedTuple):
     numbers: Numbers | None
     """``None`` if the page does not count so many leases."""
     nodes: int | None
-    """The count of its node numbers; ``None`` if this version does not know its layout."""
+    """The count of the node numbers that it grants; ``None`` if this version does not know its layout."""
     ends: datetime | None
     """The last time that its layout can hold; ``None`` if it has no such limit."""
 
@@ -138,7 +138,8 @@ def count_numbers(store: Store) -> dict[str, Numbers]:
     now_ms, left = store.now_ms(), MOST_LEASES
     found: dict[str, Numbers] = {}
     for pool in store.each_pool():
-        held = [each.until_ms > now_ms for each in islice(store.each_lease(pool.name), left + 1)]
+        leases = islice(store.each_lease(pool.name), left + 1)
+        held = [each.until_ms > now_ms and each.node in pool.share for each in leases]
         left -= max(1, len(held))
         if left < 0:
             break
@@ -151,7 +152,8 @@ def pool_ends(pools: Iterable[PoolRecord], numbers: Mapping[str, Numbers]) -> li
     found = []
     for each in pools:
         _, nodes, ends = catalogue.known_pool_layout(each.layout) or (each.layout, None, None)
-        found.append(PoolEnd(each, numbers.get(each.name), nodes, ends))
+        granted = None if nodes is None else len(range(nodes)[each.first_node : each.last_node + 1])
+        found.append(PoolEnd(each, numbers.get(each.name), granted, ends))
     return sorted(found, key=lambda each: (-(each.share or 0), each.record.name))
 
 
