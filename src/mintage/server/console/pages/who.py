@@ -39,7 +39,8 @@ _FIELDS: Final = (
 def _link(each: Finding) -> str | None:
     if each.pool is None or each.node is None:
         return None
-    at = {"at": int(each.time.timestamp() * 1000)} if each.time else {}
+    # No window is before 1970, though an epoch may be: 0 marks no time.
+    at = {"at": max(0, int(each.time.timestamp() * 1000))} if each.time else {}
     return pool_url(each.pool, each.node, **at)
 
 
