@@ -148,6 +148,7 @@ def test_console_off_leaves_nothing_at_its_paths(tmp_path: Path) -> None:
 def test_page_leads_to_the_sign_in_and_back(keyed: Running) -> None:
     with browser(keyed) as client:
         answer = client.get("/console/?workers.sort=-pid")
+        assert client.head("/console/").status_code == answer.status_code == 303
         assert answer.headers["location"] == "/console/sign-in?next=%2Fconsole%2F%3Fworkers.sort%3D-pid"
         page = client.get(answer.headers["location"])
         goal = html.unescape(re.findall(r'name="next" value="([^"]*)"', page.text)[0])

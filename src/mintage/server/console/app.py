@@ -171,7 +171,7 @@ async def _refuse(request: Request, error: Exception) -> Response:
     facts, entry, refused = request.state.facts, CATALOGUE[error.code], PageRequest(request)
     headers: dict[str, str] = facts.note(error)
     is_file = any(each in request.scope["query_string"] for each in (b"format=csv", b"format=json"))
-    is_read = request.method == "GET"
+    is_read = request.method in {"GET", "HEAD"}
     if error.code == "request.key" and is_read and not is_file and not request.headers.get("authorization"):
         if refused.is_from_elsewhere:
             return await _ask_again(refused)
