@@ -177,6 +177,15 @@ def test_cookie_of_a_session_is_for_the_console_alone(keyed: Running) -> None:
         assert "; Secure" in answer.headers["set-cookie"]
 
 
+def test_services_behind_two_tunnels_have_cookies_of_their_own(keyed: Running) -> None:
+    names = set()
+    for host in ("127.0.0.1:8081", "127.0.0.1:8082", "[::1]:8083", "[::1]", "ids.example"):
+        with browser(keyed) as client:
+            client.headers["Host"] = host
+            names.add(sign_in(client, OPS).headers["set-cookie"].partition("=")[0])
+    assert names == {f"mintage_console_{port}" for port in (8081, 8082, 8083, keyed.http[1])}
+
+
 def test_cookie_over_tls_is_secure(tmp_path: Path) -> None:
     cert, key = certificate(tmp_path, "console")
     with with_keys(tmp_path / "tls", "--tls-cert", cert, "--tls-key", key) as service:

@@ -127,8 +127,10 @@ class Sessions:
 def cookie_name(request: Request, kind: Literal["console", "form"]) -> str:
     """Return the name of the cookie. A browser shares cookies among the ports of a host, so it has the port.
 
+    It is the port that the browser sees, if the request has it: two tunnels may lead to equal ports of two services.
     Anybody's session has a cookie of its own: over plain HTTP a link of another site leads to the sign-in without the
     cookie of the key, which the form there must not replace.
     """
+    port = request.headers.get("host", "").rpartition(":")[2]
     server = request.scope.get("server") or ("", "")
-    return f"mintage_{kind}_{server[1]}"
+    return f"mintage_{kind}_{port if port.isascii() and port.isdigit() else server[1]}"
