@@ -428,6 +428,13 @@ def test_file_that_a_page_does_not_have_is_an_error(service: Running, path: str,
     assert (answer.status_code, answer.json()["code"]) == (400, code)
 
 
+def test_fields_of_an_id_are_a_file_without_the_right_to_its_holder(keyed: Running) -> None:
+    headers = {"Authorization": f"Bearer {USER}"}
+    url = f"{keyed.url}/console/who?id=01ARZ3NDEKTSV4RRFFQ69G5FAV&format=json"
+    assert httpx.get(url, headers=headers).status_code == 403
+    assert httpx.get(f"{url}&table=fields1", headers=headers).json()[0]["field"] == "time"
+
+
 def test_error_of_a_page_that_is_asked_for_by_name_is_a_page(service: Running) -> None:
     answer = httpx.get(f"{service.url}/console/events?format=html&since=x")
     assert (answer.status_code, code_of(answer)) == (400, "request.malformed")

@@ -82,7 +82,7 @@ async def show(request: PageRequest) -> Response:
             findings = await request.read("", who, text, store)
             problem = None
     except MintError as error:
-        if query.text("format") in {"csv", "json"}:
+        if query.text("format") in {"csv", "json"} and query.text("table") in {"", "answers"}:
             raise
         problem = problem or error
     answers = Table(query, "Answers", _FINDINGS, findings, name="answers")
