@@ -180,6 +180,9 @@ class Table:
     @staticmethod
     def _plain(column: Column, row: Any) -> str:
         value = _json(column, column.value(row))
+        if column.kind == "time" and value is not None:
+            # A page shows 2026-05-01 12:00:00Z, and a file has 2026-05-01T12:00:00.000Z.
+            value = f"{value} {value[:19].replace('T', ' ')}Z"
         return "" if value is None else str(value)
 
 
