@@ -283,6 +283,11 @@ class NamespaceRecord:
     run_until_ms: Ms = 0
     """The store's clock at its last reservation."""
 
+    @property
+    def left(self) -> int:
+        """The number of integers that can still be reserved."""
+        return 0 if self.retired else max(0, (self.maximum - self.high_water) // self.stride)
+
 
 @dataclass(frozen=True, slots=True)
 class RunRecord:

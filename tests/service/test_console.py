@@ -7,12 +7,14 @@ import csv
 import hashlib
 import html
 import io
+import itertools
 import re
 import socket
 import ssl
 import weakref
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
 from threading import Event
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -71,6 +73,12 @@ def token_in(answer: httpx.Response) -> str:
 def sign_in(client: httpx.Client, key: str, **more: str) -> httpx.Response:
     token = token_in(client.get("/console/sign-in"))
     return client.post("/console/sign-in", data={"key": key, "next": "/console/", "token": token, **more})
+
+
+def session_in(client: httpx.Client) -> tuple[str, str]:
+    """Return the name and the value of the cookie of a key's session."""
+    ((name, value),) = [each for each in client.cookies.items() if each[0].startswith("mintage_console_")]
+    return name, value
 
 
 def code_of(answer: httpx.Response) -> str:
@@ -140,6 +148,7 @@ def test_console_off_leaves_nothing_at_its_paths(tmp_path: Path) -> None:
 def test_page_leads_to_the_sign_in_and_back(keyed: Running) -> None:
     with browser(keyed) as client:
         answer = client.get("/console/?workers.sort=-pid")
+        assert client.head("/console/").status_code == answer.status_code == 303
         assert answer.headers["location"] == "/console/sign-in?next=%2Fconsole%2F%3Fworkers.sort%3D-pid"
         page = client.get(answer.headers["location"])
         goal = html.unescape(re.findall(r'name="next" value="([^"]*)"', page.text)[0])
@@ -166,6 +175,15 @@ def test_cookie_of_a_session_is_for_the_console_alone(keyed: Running) -> None:
         form = {"key": OPS, "next": "/console/", "token": token}
         answer = client.post("/console/sign-in", data=form, headers={"X-Forwarded-Proto": "https"})
         assert "; Secure" in answer.headers["set-cookie"]
+
+
+def test_services_behind_two_tunnels_have_cookies_of_their_own(keyed: Running) -> None:
+    names = set()
+    for host in ("127.0.0.1:8081", "127.0.0.1:8082", "[::1]:8083", "[::1]", "ids.example"):
+        with browser(keyed) as client:
+            client.headers["Host"] = host
+            names.add(sign_in(client, OPS).headers["set-cookie"].partition("=")[0])
+    assert names == {f"mintage_console_{port}" for port in (8081, 8082, 8083, keyed.http[1])}
 
 
 def test_cookie_over_tls_is_secure(tmp_path: Path) -> None:
@@ -239,10 +257,21 @@ def test_page_needs_the_right_of_the_verb(keyed: Running) -> None:
         assert "&#39;describe&#39;" in answer.text
 
 
+def test_page_that_a_key_may_not_read_leads_to_the_others(keyed: Running) -> None:
+    with browser(keyed) as client:
+        assert "/console/choose" not in client.get("/console/nothing").text
+        sign_in(client, USER)
+        page = client.get("/console/")
+        assert page.status_code == 403
+        for path in ("/console/who", "/console/choose"):
+            assert f'<a href="{path}">' in page.text
+            assert client.get(path).status_code == 200
+
+
 def test_altered_cookie_is_no_session(keyed: Running) -> None:
     with browser(keyed) as client:
         sign_in(client, USER)
-        ((name, value),) = client.cookies.items()
+        (name, value) = session_in(client)
         body, _, signature = value.partition(".")
         for forged in (
             "",
@@ -260,7 +289,9 @@ def test_altered_cookie_is_no_session(keyed: Running) -> None:
 def test_token_of_a_form_is_no_signature_of_a_cookie(keyed: Running) -> None:
     with browser(keyed) as client:
         token = token_in(client.get("/console/sign-in"))
-        ((name, value),) = client.cookies.items()
+        ((_, value),) = client.cookies.items()
+        sign_in(client, OPS)
+        name, _ = session_in(client)
     session_id = urlsafe_b64decode(value.partition(".")[0] + "==").decode().split(" ")[0]
     for text in (f"token {session_id}", session_id, f"{session_id} 1 ops"):
         cookie = f"{name}={urlsafe_b64encode(text.encode()).decode().rstrip('=')}.{token}"
@@ -335,6 +366,16 @@ def test_without_keys_a_link_of_another_site_opens_a_page(service: Running) -> N
     assert httpx.get(f"{service.url}/console/", headers=headers).status_code == 200
 
 
+def test_sign_in_without_the_cookie_of_a_key_leaves_its_session(keyed: Running) -> None:
+    # Over plain HTTP a link of another site leads here: without that cookie, and with no word of the browser of it.
+    with browser(keyed) as client, browser(keyed) as linked:
+        sign_in(client, OPS)
+        linked.get("/console/", follow_redirects=True)
+        client.cookies.update(linked.cookies)
+        assert client.get("/console/").status_code == 200
+        assert sign_in(client, OPS).status_code == 303
+
+
 def test_link_from_another_site_finds_the_session(keyed: Running) -> None:
     with browser(keyed) as client:
         sign_in(client, OPS)
@@ -372,6 +413,31 @@ def test_malformed_parameter_is_one_clear_error(service: Running, query: str) ->
     assert answer.status_code == 400
     assert "request.malformed" in answer.text
     assert "<script>=" not in answer.text
+
+
+@pytest.mark.parametrize(
+    ("path", "code"),
+    [
+        ("/who?id=no+such+id&format=json", "parse.unknown"),
+        ("/who?format=csv", "request.malformed"),
+        ("/create/pool?format=json", "request.malformed"),
+    ],
+)
+def test_file_that_a_page_does_not_have_is_an_error(service: Running, path: str, code: str) -> None:
+    answer = httpx.get(f"{service.url}/console{path}")
+    assert (answer.status_code, answer.json()["code"]) == (400, code)
+
+
+def test_fields_of_an_id_are_a_file_without_the_right_to_its_holder(keyed: Running) -> None:
+    headers = {"Authorization": f"Bearer {USER}"}
+    url = f"{keyed.url}/console/who?id=01ARZ3NDEKTSV4RRFFQ69G5FAV&format=json"
+    assert httpx.get(url, headers=headers).status_code == 403
+    assert httpx.get(f"{url}&table=fields1", headers=headers).json()[0]["field"] == "time"
+
+
+def test_error_of_a_page_that_is_asked_for_by_name_is_a_page(service: Running) -> None:
+    answer = httpx.get(f"{service.url}/console/events?format=html&since=x")
+    assert (answer.status_code, code_of(answer)) == (400, "request.malformed")
 
 
 @pytest.mark.parametrize(
@@ -468,6 +534,29 @@ def test_events_are_filtered_by_time(service: Running) -> None:
     for query, is_empty in (("since=2020-01-01T00:00", False), ("since=2999-01-01T00:00Z", True)):
         answer = httpx.get(f"{service.url}/console/events?format=json&{query}")
         assert (answer.json() == []) == is_empty
+
+
+def test_all_viewers_learn_when_the_buffers_are_empty(monkeypatch: pytest.MonkeyPatch) -> None:
+    started = datetime.now(UTC)
+
+    def levels(_: object) -> health.Levels:
+        """Return the levels of two minutes later each time."""
+        minutes = next(count)
+        at = started + timedelta(minutes=2 * minutes)
+        return health.Levels(at, {"orders": 100.0}, {"orders": 100.0 * minutes})
+
+    count = itertools.count(1)
+    monkeypatch.setattr(health, "levels", levels)
+
+    async def main() -> None:
+        async with here() as at:
+            monkeypatch.setattr(at.service.probe, "failure", StoreError("away", code="store.unavailable"))
+            transport = httpx.ASGITransport(create_app(at.service), client=("127.0.0.1", 1))
+            async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
+                for _ in range(3):
+                    assert "its buffers last until" in (await client.get("/console/")).text
+
+    run(main)
 
 
 # --- reads --------------------------------------------------------------------------------------------------------

@@ -84,12 +84,38 @@ def test_live_page_is_read_again_and_keeps_its_focus(browser: Browser, service: 
         assert page.evaluate("document.activeElement.innerText") == "CSV"
 
 
-def test_choice_of_a_theme_outlives_the_page(browser: Browser, service: Running) -> None:
+def test_filter_by_a_time_of_any_form_stays_on(browser: Browser, service: Running) -> None:
+    with opened(browser) as page:
+        for given, shown in (("2999-01-01T12:00:00Z", "2999-01-01T12:00"), ("32472144000123", "2999-01-01T00:00")):
+            page.goto(f"{service.url}/console/events?since={given}")
+            assert page.get_by_label("From (UTC)").input_value() == shown
+            page.get_by_role("button", name="Filter").click()
+            assert page.get_by_text("Nothing happened that these filters let through").is_visible()
+        # A field that the browser had changed would stop the page, as one that somebody types in.
+        trace = page.locator(".foot code").inner_text()
+        page.wait_for_function("text => document.querySelector('.foot code').innerText !== text", arg=trace)
+
+
+def test_live_page_of_a_slow_key_comes_back(browser: Browser, tmp_path: Path) -> None:
+    toml = key_toml("slow", KEY, {"*": ["describe"]}, "rate = 1\nburst = 5")
+    with running(tmp_path, toml=toml) as service, opened(browser) as page:
+        page.set_extra_http_headers({"Authorization": f"Bearer {KEY}"})
+        page.goto(f"{service.url}/console/")
+        while page.get_by_text("The service is well").is_visible():
+            page.reload()
+        assert page.get_by_text("Too many requests").is_visible()
+        page.get_by_text("The service is well").wait_for()
+
+
+def test_choice_of_a_theme_outlives_the_page_but_is_not_printed(browser: Browser, service: Running) -> None:
     with opened(browser, color_scheme="light") as page:
         page.goto(f"{service.url}/console/")
         page.get_by_label("Theme").select_option("dark")
         page.reload()
-        assert page.evaluate("getComputedStyle(document.documentElement).colorScheme") == "dark"
+        scheme = "getComputedStyle(document.documentElement).colorScheme"
+        assert page.evaluate(scheme) == "dark"
+        page.emulate_media(media="print")
+        assert page.evaluate(scheme) == "light"
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])

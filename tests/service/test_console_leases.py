@@ -215,6 +215,14 @@ def test_id_leads_to_the_process_that_minted_it(console: Console) -> None:
         assert "the ID " in httpx.get(console.service.url + link).text
 
 
+def test_id_from_before_1970_leads_to_its_node_number(console: Console) -> None:
+    layout = "snowflake time:41 node:10 sequence:12 @-1735689600000 1ms"
+    console.store.create_pool("old", layout=layout)
+    page = console.get("who", id=str(5 << 22))
+    links = set(re.findall(r'href="(/console/pools/old/[^"]*)"', page.text))
+    assert [httpx.get(console.service.url + each).status_code for each in links] == [200]
+
+
 def test_each_reading_has_its_bits_and_the_reason(console: Console) -> None:
     page = console.get("who", id="454947766275222906")
     assert page.text.count('class="bits"') >= 3

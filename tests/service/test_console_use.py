@@ -12,12 +12,16 @@ from typing import TYPE_CHECKING, Any
 import httpx
 import pytest
 
+from mintage.errors import StoreError
 from mintage.rules import MAX_INTEGER
 from mintage.server.config.keys import new_key
+from mintage.server.http.app import create_app
 from mintage.store import open_store
-from tests.helpers.forms import Visitor
+from mintage.store.memory import MemoryStore
+from tests.helpers.forms import Page, Visitor
 from tests.helpers.stores import acquire
 from tests.servers.server import until
+from tests.service.here import here, run
 from tests.service.running import key_toml, running
 from tests.service.serving import Serving
 
@@ -26,7 +30,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from mintage.store import Store
-    from tests.helpers.forms import Page
     from tests.servers.fixtures import Servers
     from tests.service.running import Running
 
@@ -275,6 +278,36 @@ def test_changed_value_needs_a_page_of_its_own(world: World) -> None:
     world.store.reserve("forged.orders", 1)
     page = world.get("/namespaces/forged.orders/raise-floor", floor="50")
     assert confirm(world, page, "forged.orders", floor=str(MAX_INTEGER)).status == 409
+
+
+def test_action_whose_answer_is_lost_may_have_been_done(monkeypatch: pytest.MonkeyPatch) -> None:
+    raise_floor = MemoryStore.raise_floor
+
+    def lost(self: MemoryStore, name: str, value: int) -> None:
+        raise_floor(self, name, value)
+        raise StoreError("the connection ended within the answer", code="store.unavailable")
+
+    monkeypatch.setattr(MemoryStore, "raise_floor", lost)
+
+    async def main() -> None:
+        async with here() as at:
+            transport = httpx.ASGITransport(create_app(at.service), client=("127.0.0.1", 1))
+            async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
+                form = Page(await client.get("/console/namespaces/orders/raise-floor?floor=99")).form("typed")
+                for typed, status, is_unknown in (("order", 400, False), ("orders", 503, True), ("orders", 409, False)):
+                    page = Page(await client.post(form.action, data={**form.fields, "typed": typed}))
+                    assert (page.status, "not known whether this was done" in page.text) == (status, is_unknown)
+                    assert ("nothing was done" in page.text) != is_unknown
+
+    run(main)
+
+
+def test_value_that_was_pasted_with_a_tab_reaches_the_action(world: World) -> None:
+    page = world.get("/create/namespace", name="pasted.orders\t", start="5\t")
+    assert confirm(world, page, "pasted.orders\t").status == 200
+    record = world.store.get_namespace("pasted.orders")
+    assert record is not None
+    assert record.start == 5
 
 
 def test_namespace_is_retired_for_good(world: World) -> None:

@@ -7,6 +7,7 @@ import io
 import json
 from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
+from urllib.parse import urlencode
 
 import pytest
 from jinja2 import UndefinedError
@@ -49,6 +50,18 @@ def table(query: str = "", rows: Any = (), **how: Any) -> Table:
 def drawn(of: Table) -> str:
     """Return the HTML of a table."""
     return TEMPLATES.from_string('{% from "table.html" import draw %}{{ draw(table) }}').render(table=of)
+
+
+def test_search_drops_the_notice_of_an_action() -> None:
+    assert table("done=retire&sort=name&page=2", [Row("a")]).others() == {"sort": "name"}
+
+
+def test_search_finds_a_time_as_pages_and_as_files_write_it() -> None:
+    column = Column("at", "At", lambda each: each, "time")
+    for words, found in (("2026-01-02 03:04", 2), ("2026-01-02 03:04:05z", 2), ("2026-01-02t03:04:05.678z", 1)):
+        rows = [1767323045678, datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC), None]
+        query = Query("/console/test", urlencode({"q": words}).encode())
+        assert len(Table(query, "Rows", [column], rows).rows) == found
 
 
 def test_rows_are_sorted_and_unknown_values_come_last() -> None:

@@ -117,6 +117,17 @@ def test_fullest_pool_is_first_and_unknown_layouts_have_no_share() -> None:
     assert [each.share for each in found][2] is None
 
 
+def test_pool_whose_share_is_held_is_full() -> None:
+    store = MemoryStore()
+    for nodes in (range(512, 513), range(8), range(8)):
+        acquire(store, nodes=nodes)
+    store.create_pool("p", layout="test", nodes=range(2))
+    numbers = count_numbers(store)["p"]
+    assert numbers == Numbers(3, 2)
+    [found] = pool_ends([replace(POOL, layout="twitter", last_node=1)], {"sno": numbers})
+    assert (found.nodes, found.share, found.is_full) == (2, 1.0, True)
+
+
 def test_pool_with_2_to_the_44_numbers_has_a_share() -> None:
     [found] = pool_ends([replace(POOL, layout="locality")], {"sno": Numbers(1_000, 1_000)})
     assert found.nodes == 2**44

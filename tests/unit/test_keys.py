@@ -113,7 +113,9 @@ def test_without_keys_everything_but_admin_is_allowed() -> None:
         caller = found.find(token)
         assert (caller.name, caller.bucket) == ("", None)
         assert {right for right in RIGHTS if caller.may(right, "orders")} == RIGHTS.keys() - {"admin"}
-    with pytest.raises(RequestError, match=r"without keys, nobody has the right 'admin'$") as caught:
+    with pytest.raises(
+        RequestError, match=r"without keys, nobody has the right 'admin' for all names, '\*'$"
+    ) as caught:
         found.find(None).check("admin", "")
     assert caught.value.code == "request.rights"
 
@@ -141,10 +143,11 @@ def test_key_has_the_rights_of_its_patterns_and_no_other() -> None:
 def test_key_without_the_right_is_refused_with_its_name() -> None:
     caller = Caller("shop", {"orders": ["next"]})
     caller.check("next", "orders")
-    with pytest.raises(RequestError) as caught:
-        caller.check("next", "carts")
-    assert caught.value.code == "request.rights"
-    assert str(caught.value) == "the key 'shop' has no right 'next' for 'carts'"
+    for name, names in (("carts", "'carts'"), ("", "all names, '*'")):
+        with pytest.raises(RequestError) as caught:
+            caller.check("next", name)
+        assert caught.value.code == "request.rights"
+        assert str(caught.value) == f"the key 'shop' has no right 'next' for {names}"
 
 
 def test_key_without_rights_may_do_nothing() -> None:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from mintage import __version__, rules
 from mintage._core import build_profile
 from mintage.cli.command import COLOR, JSON, command, option
-from mintage.cli.namespaces import left, used
+from mintage.cli.namespaces import used
 from mintage.cli.screen import Screen, Span, ago, open_screen
 from mintage.cli.stores import NOT_MADE, REGISTRY, STORE, advice, advised, opened, source
 from mintage.errors import ConfigError, LeaseError, MintError
@@ -264,7 +264,7 @@ def _namespaces(records: Sequence[NamespaceRecord], server_id: str) -> Iterator[
         text = f"there are more than {MOST_NAMESPACES:,}; only the first by name were examined"
         yield Finding("namespaces", "more", f"{text}; 'mintage namespaces list' shows all")
     for each in records[:MOST_NAMESPACES]:
-        integers = left(each)
+        integers = each.left
         facts: dict[str, object] = {"maximum": str(each.maximum), "left": str(integers), "used": used(each)}
         if each.retired:
             text, level = "retired for good: it hands out no integers", "ok"

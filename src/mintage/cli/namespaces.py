@@ -218,13 +218,6 @@ namespaces = group(
 )
 
 
-def left(record: NamespaceRecord) -> int:
-    """Return the number of integers that a namespace can still hand out."""
-    if record.retired:
-        return 0
-    return max(0, (record.maximum - record.high_water) // record.stride)
-
-
 def used(record: NamespaceRecord) -> str:
     """Return the part of its maximum that a namespace has used, in percent, rounded down."""
     thousandths = max(0, record.high_water) * 1000 // max(1, record.maximum)
@@ -244,17 +237,17 @@ def _show(args: argparse.Namespace, records: Sequence[NamespaceRecord]) -> None:
 
 
 def _row(record: NamespaceRecord) -> list[Span]:
-    following = f"{record.high_water + record.stride:,}" if left(record) else "retired" if record.retired else "-"
+    following = f"{record.high_water + record.stride:,}" if record.left else "retired" if record.retired else "-"
     maximum = "2^63 - 1" if record.maximum == MAX_INTEGER else f"{record.maximum:,}"
-    return [(record.name, "name"), following, used(record), f"{left(record):,}", maximum, f"{record.stride:,}"]
+    return [(record.name, "name"), following, used(record), f"{record.left:,}", maximum, f"{record.stride:,}"]
 
 
 def _facts(record: NamespaceRecord) -> dict[str, object]:
     return {
         "namespace": record.name,
-        "next": str(record.high_water + record.stride) if left(record) else None,
+        "next": str(record.high_water + record.stride) if record.left else None,
         "maximum": str(record.maximum),
-        "left": str(left(record)),
+        "left": str(record.left),
         "stride": str(record.stride),
         "largest_count": str(record.largest),
         "retired": record.retired,

@@ -180,7 +180,8 @@ class Caller:
         """
         if not self.may(right, name):
             who = f"the key {self.name!a} has no" if self.name else "without keys, nobody has the"
-            raise RequestError(f"{who} right {right!r}{f' for {name[:128]!a}' if name else ''}", code="request.rights")
+            names = ascii(name[:128]) if name else "all names, '*'"
+            raise RequestError(f"{who} right {right!r} for {names}", code="request.rights")
 
 
 def bucket_of(rate: int, burst: int, workers: int) -> Bucket | None:

@@ -245,7 +245,7 @@ NODES: Final = Values(
 )
 TRACE_HEADER: Final = Values("1 to 64 letters, digits and -", _text(_is_trace_header), "NAME")
 HASH: Final = Values(
-    "sha256: and 64 hexadecimal digits",
+    "sha256: and 64 hexadecimal digits in lower case",
     _text(lambda digest: re.fullmatch("sha256:[0-9a-f]{64}", digest)),
     is_secret=True,
 )

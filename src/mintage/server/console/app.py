@@ -22,7 +22,7 @@ from mintage.server.config.values import shown
 from mintage.server.console.frame import STATIC, TEMPLATES, TYPES, PageRequest, route
 from mintage.server.console.pages import actions, advisor, ends, events, health, pools, use, who
 from mintage.server.console.query import Query
-from mintage.server.console.session import Sessions
+from mintage.server.console.session import Sessions, cookie_name
 from mintage.server.console.shared import Reads
 from mintage.server.core.events import Kept
 from mintage.server.core.service import Service
@@ -75,6 +75,7 @@ def create_app(service: Service) -> ASGIApp:
     app.state.sessions = Sessions()
     app.state.reads = Reads(service)
     app.state.events = Kept()
+    app.state.levels = []
     app.state.wrong_keys = Bucket(_WRONG_KEYS_A_SECOND, 4 * _WRONG_KEYS_A_SECOND)
 
     async def answer(scope: Scope, receive: Receive, send: Send) -> None:
@@ -112,6 +113,7 @@ def _goal(text: str) -> str:
 
 async def _sign_in(request: PageRequest) -> Response:
     """Return the form that takes a key. A key that it sends begins a session, and ends the one before it."""
+    request.console_session = request.sessions.find_anybody(request) or request.sessions.begin()
     if request.method == "POST":
         return await _take_key(request)
     goal = _goal(request.query.text("next"))
@@ -141,7 +143,7 @@ async def _take_key(request: PageRequest) -> Response:
         return await request.page("sign-in.html", title="Sign in", status=401, goal=goal, wrong=wrong, public=True)
     request.state.facts.caller = caller.name
     service.pace(caller)
-    sessions.end(request.console_session)
+    sessions.end(sessions.find(request) or request.console_session)
     log.info("signed in", key=caller.name, client=request.client_host)
     response = RedirectResponse(goal, 303)
     sessions.write(sessions.begin(caller.name), request, response)
@@ -154,7 +156,10 @@ async def _sign_out(request: PageRequest) -> Response:
     session = request.console_session
     request.sessions.end(session)
     log.info("signed out", key=session.key, client=request.client_host)
-    return RedirectResponse("/console/sign-in", 303)
+    response = RedirectResponse("/console/sign-in", 303)
+    # A browser that kept a page for its back button forgets it as the cookie changes.
+    response.delete_cookie(cookie_name(request, "console"), "/console", httponly=True, samesite="strict")
+    return response
 
 
 # --- errors ---------------------------------------------------------------------------------------------------------
@@ -165,10 +170,8 @@ async def _refuse(request: Request, error: Exception) -> Response:
     assert isinstance(error, MintError)  # noqa: S101 - the handlers say so
     facts, entry, refused = request.state.facts, CATALOGUE[error.code], PageRequest(request)
     headers: dict[str, str] = facts.note(error)
-    is_file = b"format=" in request.scope["query_string"]
-    is_read = request.method == "GET"
-    # The page of an error has no parameters: they may be what is wrong.
-    refused.query = Query(request.scope["path"])
+    is_file = any(each in request.scope["query_string"] for each in (b"format=csv", b"format=json"))
+    is_read = request.method in {"GET", "HEAD"}
     if error.code == "request.key" and is_read and not is_file and not request.headers.get("authorization"):
         if refused.is_from_elsewhere:
             return await _ask_again(refused)
@@ -176,15 +179,17 @@ async def _refuse(request: Request, error: Exception) -> Response:
     if is_file:
         body = {"code": error.code, "detail": str(error), "trace_id": facts.trace_id}
         return JSONResponse(body, entry.http, headers)
+    # The page of an error has no parameters: they may be what is wrong.
+    refused.query = Query(request.scope["path"])
     response = await refused.page(
         "error.html",
         title=_TITLES.get(entry.http, "The request is refused"),
         status=entry.http,
         error=error,
         entry=entry,
-        # A page of a store that is away comes back by itself.
-        live=is_read and entry.http == 503,
-        public=True,
+        # A page comes back by itself after its store was away, or its key had too many requests.
+        live=is_read and entry.http in {429, 503},
+        public=not facts.caller,
     )
     response.headers.update(headers)
     return response

@@ -196,7 +196,8 @@ class PageRequest(Request):
         :param live: whether the browser fetches it again every five seconds; or the seconds, if a page costs more.
         :param public: whether it is shown to those who have not signed in.
         :param values: the variables of the template.
-        :raises RequestError: ``request.malformed``: the URL has a parameter that the page does not know.
+        :raises RequestError: ``request.malformed``: the URL has a parameter that the page does not know, or asks for a
+            file of a page without a table.
         """
         query = self.query
         form = query.one_of("format", ("html", "csv", "json"), "html")
@@ -204,6 +205,8 @@ class PageRequest(Request):
         chosen = query.one_of("table", list(by_name), next(iter(by_name), ""))
         if status < 400:
             query.check()
+            if form != "html" and not tables:
+                raise malformed(f"this page has no table that {form} could be: leave format out")
         if form != "html" and tables:
             return await asyncio.to_thread(by_name[chosen].file, form)
         # A link elsewhere may not claim the notice of an action, which is for its redirect.

@@ -90,8 +90,7 @@ def retire(name: str, record: NamespaceRecord | None) -> Review:
         effects.append(f"There is no namespace {name}: this creates it as a retired one.")
     else:
         rules.check_not_retired(record)
-        left = max(0, (record.maximum - record.high_water) // record.stride)
-        effects += [_last(record), f"Nobody will get the {_integers(left)} that are left."]
+        effects += [_last(record), f"Nobody will get the {_integers(record.left)} that are left."]
         effects.append("Services and processes that have reserved integers already still hand them out.")
     return Review(tuple(effects), name, _basis("retire", name, record and (record.retired, record.maximum)))
 

@@ -47,8 +47,15 @@ class Sessions:
         self._ended = Journal("console-sessions")
 
     def find(self, request: Request) -> Session | None:
-        """Return the valid session of a request's cookie."""
-        body, _, signature = request.cookies.get(_cookie(request), "").partition(".")
+        """Return the valid session of a request: of a key, if it has one."""
+        return self._read(request, cookie_name(request, "console")) or self.find_anybody(request)
+
+    def find_anybody(self, request: Request) -> Session | None:
+        """Return the valid session of a request that needs no key."""
+        return self._read(request, cookie_name(request, "form"))
+
+    def _read(self, request: Request, cookie: str) -> Session | None:
+        body, _, signature = request.cookies.get(cookie, "").partition(".")
         try:
             text = urlsafe_b64decode(body + "=" * (-len(body) % 4)).decode()
         except ValueError:
@@ -96,7 +103,7 @@ class Sessions:
         text = f"{session.id} {session.began_s} {session.key}"
         proxied = request.headers.get("x-forwarded-proto", "")
         response.set_cookie(
-            _cookie(request),
+            cookie_name(request, "console" if session.key else "form"),
             f"{urlsafe_b64encode(text.encode()).decode().rstrip('=')}.{self._sign('cookie', text)}",
             max_age=SESSION_S,
             path="/console",
@@ -117,7 +124,13 @@ class Sessions:
         return hmac.digest(self._secret, f"{purpose} {text}".encode(), "sha256").hex()
 
 
-def _cookie(request: Request) -> str:
-    """Return the name of the cookie. A browser shares cookies among the ports of a host, so it has the port."""
+def cookie_name(request: Request, kind: Literal["console", "form"]) -> str:
+    """Return the name of the cookie. A browser shares cookies among the ports of a host, so it has the port.
+
+    It is the port that the browser sees, if the request has it: two tunnels may lead to equal ports of two services.
+    Anybody's session has a cookie of its own: over plain HTTP a link of another site leads to the sign-in without the
+    cookie of the key, which the form there must not replace.
+    """
+    port = request.headers.get("host", "").rpartition(":")[2]
     server = request.scope.get("server") or ("", "")
-    return f"mintage_console_{server[1]}"
+    return f"mintage_{kind}_{port if port.isascii() and port.isdigit() else server[1]}"

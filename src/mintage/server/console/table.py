@@ -156,7 +156,7 @@ class Table:
 
     def others(self) -> dict[str, str]:
         """Return the parameters that a search keeps."""
-        dropped = {self.parameter, f"{self._prefix}page", "format", "table"}
+        dropped = {self.parameter, f"{self._prefix}page", "format", "table", "done"}
         return {name: value for name, value in self.query.values.items() if name not in dropped}
 
     def _link(self, **changes: object) -> str:
@@ -180,6 +180,9 @@ class Table:
     @staticmethod
     def _plain(column: Column, row: Any) -> str:
         value = _json(column, column.value(row))
+        if column.kind == "time" and value is not None:
+            # A page shows 2026-05-01 12:00:00Z, and a file has 2026-05-01T12:00:00.000Z.
+            value = f"{value} {value[:19].replace('T', ' ')}Z"
         return "" if value is None else str(value)
 
 

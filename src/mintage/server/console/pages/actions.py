@@ -242,11 +242,13 @@ async def act(action: Action, request: PageRequest) -> Response:
         request.caller.check(action.right, ask.name)
     change: Change | None = None
     error: MintError | None = None
+    is_asked = False
     try:
         if is_sent or not names or not query.values.keys().isdisjoint(names):
             change = await action.plan(ask)
         if is_sent and change is not None:
             _check(change.found, values)
+            is_asked = True
             await change.do()
             subject = ask.path | {"name": ask.name}
             method, path = (each.format_map(subject) for each in action.request)
@@ -268,6 +270,7 @@ async def act(action: Action, request: PageRequest) -> Response:
         review=change and change.found,
         error=error,
         entry=CATALOGUE[error.code] if error else None,
+        is_unknown=is_asked and error is not None and error.code == "store.unavailable",
     )
 
 

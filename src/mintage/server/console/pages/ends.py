@@ -49,12 +49,6 @@ class NamespaceEnd(NamedTuple):
     """The same in the last day."""
 
     @property
-    def left(self) -> int:
-        """The number of integers that it can still hand out."""
-        record = self.record
-        return 0 if record.retired else max(0, (record.maximum - record.high_water) // record.stride)
-
-    @property
     def used(self) -> float:
         """The share of its maximum that it has used, 0 to 1."""
         return max(0, self.record.high_water) / max(1, self.record.maximum)
@@ -62,7 +56,7 @@ class NamespaceEnd(NamedTuple):
     @property
     def days(self) -> float | None:
         """The days left at the higher of the two rates; infinity at a rate of 0, ``None`` if none is known."""
-        if self.left == 0:
+        if self.record.left == 0:
             return 0.0
         rates = [rate for rate in (self.hour, self.day) if rate is not None]
         record = self.record
@@ -78,7 +72,7 @@ class NamespaceEnd(NamedTuple):
         """Its state, in words."""
         if self.record.retired:
             return "retired"
-        if self.left == 0:
+        if self.record.left == 0:
             return "used up"
         if self.days is None:
             return "rate not known"
@@ -108,7 +102,7 @@ async def ends_of(records: Sequence[NamespaceRecord], usage: Usage) -> list[Name
 
 
 class Numbers(NamedTuple):
-    """The node numbers of a pool that were granted at least once, and those that are held."""
+    """The node numbers of a pool that were granted at least once, and those of its share that are held."""
 
     granted: int
     held: int
@@ -121,7 +115,7 @@ class PoolEnd(NamedTuple):
     numbers: Numbers | None
     """``None`` if the page does not count so many leases."""
     nodes: int | None
-    """The count of its node numbers; ``None`` if this version does not know its layout."""
+    """The count of the node numbers that it grants; ``None`` if this version does not know its layout."""
     ends: datetime | None
     """The last time that its layout can hold; ``None`` if it has no such limit."""
 
@@ -144,7 +138,8 @@ def count_numbers(store: Store) -> dict[str, Numbers]:
     now_ms, left = store.now_ms(), MOST_LEASES
     found: dict[str, Numbers] = {}
     for pool in store.each_pool():
-        held = [each.until_ms > now_ms for each in islice(store.each_lease(pool.name), left + 1)]
+        leases = islice(store.each_lease(pool.name), left + 1)
+        held = [each.until_ms > now_ms and each.node in pool.share for each in leases]
         left -= max(1, len(held))
         if left < 0:
             break
@@ -157,7 +152,8 @@ def pool_ends(pools: Iterable[PoolRecord], numbers: Mapping[str, Numbers]) -> li
     found = []
     for each in pools:
         _, nodes, ends = catalogue.known_pool_layout(each.layout) or (each.layout, None, None)
-        found.append(PoolEnd(each, numbers.get(each.name), nodes, ends))
+        granted = None if nodes is None else len(range(nodes)[each.first_node : each.last_node + 1])
+        found.append(PoolEnd(each, numbers.get(each.name), granted, ends))
     return sorted(found, key=lambda each: (-(each.share or 0), each.record.name))
 
 
@@ -213,7 +209,7 @@ def ends_soon(
     ]
     for each in namespaces:
         if each.is_soon:
-            why = f"{each.left:,} integers are left: use a new namespace"
+            why = f"{each.record.left:,} integers are left: use a new namespace"
             found.append(Soon("namespace", each.record.name, namespace_url(each.record.name), each.days, why))
     for pool in pools:
         if pool.numbers is not None and pool.is_full:
@@ -247,7 +243,7 @@ NAMESPACES: Final = (
     Column("namespace", "Namespace", lambda each: each.record.name, link=lambda each: namespace_url(each.record.name)),
     Column("state", "State", lambda each: each.state, show=lambda each: _marked(each.state, is_bad=each.is_soon)),
     Column("days_left", "Time left", lambda each: _finite(each.days), show=lambda each: days_in_words(each.days)),
-    Column("left", "Integers left", lambda each: each.left, "big", show=lambda each: amount(each.left)),
+    Column("left", "Integers left", lambda each: each.record.left, "big", show=lambda each: amount(each.record.left)),
     Column("used", "Used", lambda each: round(each.used * 100, 1), "number", show=lambda each: f"{each.used:.1%}"),
     Column("hour", "A second, last hour", lambda each: each.hour and float(f"{each.hour:.3g}"), "number"),
     Column("day", "A second, last day", lambda each: each.day and float(f"{each.day:.3g}"), "number"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 from dataclasses import replace
+from datetime import datetime
 from typing import Final
 from urllib.parse import quote
 
@@ -52,6 +53,11 @@ def _badge(level: str) -> Markup:
     return Markup('<span class="badge {}">{}</span>').format(style, level) if style else Markup("{}").format(level)
 
 
+def _local(at: datetime | None) -> str:
+    """Return a time as a browser's field for one has it: it drops all other forms, and the filter with them."""
+    return at.replace(tzinfo=None).isoformat(timespec="seconds").removesuffix(":00") if at else ""
+
+
 def _without_key(event: Event) -> Event:
     """Return the event without the key and the client that caused it."""
     return replace(event, actor="", text=_CLIENT.sub("", event.text))
@@ -86,4 +92,5 @@ async def show(request: PageRequest) -> Response:
         counts = await request.read("", refusals, request.service)
         title, empty = "Refusals since the start, by code", "No request was refused."
         tables.append(Table(query, title, REFUSALS, counts, sort="-count", name="refusals", empty=empty))
-    return await request.page("events.html", title="Events", tables=tables, live=True, kinds=kinds)
+    period = {"since": _local(since), "until": _local(until)}
+    return await request.page("events.html", title="Events", tables=tables, live=True, kinds=kinds, period=period)

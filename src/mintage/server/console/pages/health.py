@@ -97,10 +97,11 @@ async def health(request: PageRequest) -> Response:
     if probe.failure is not None:
         # Only now: it reads the metrics of all workers.
         now = await request.read("", levels, service)
-        before = getattr(request.app.state, "levels", None) or Levels(started, {}, {})
-        empty = empty_at(before, now)
-        if (now.at - before.at).total_seconds() > 60:
-            request.app.state.levels = now
+        known = request.app.state.levels or [Levels(started, {}, {})]
+        # The first is over a minute old: viewers who share a read would find no difference to the last.
+        empty = empty_at(known[0], now)
+        if (now.at - known[-1].at).total_seconds() > 60:
+            request.app.state.levels = [known[-1], now]
     return await request.page(
         "health.html",
         title="Health",

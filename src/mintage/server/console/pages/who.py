@@ -39,7 +39,8 @@ _FIELDS: Final = (
 def _link(each: Finding) -> str | None:
     if each.pool is None or each.node is None:
         return None
-    at = {"at": int(each.time.timestamp() * 1000)} if each.time else {}
+    # No window is before 1970, though an epoch may be: 0 marks no time.
+    at = {"at": max(0, int(each.time.timestamp() * 1000))} if each.time else {}
     return pool_url(each.pool, each.node, **at)
 
 
@@ -81,6 +82,8 @@ async def show(request: PageRequest) -> Response:
             findings = await request.read("", who, text, store)
             problem = None
     except MintError as error:
+        if query.text("format") in {"csv", "json"} and query.text("table") in {"", "answers"}:
+            raise
         problem = problem or error
     answers = Table(query, "Answers", _FINDINGS, findings, name="answers")
     shows_all = bool(query.one_of("all", ("1",)))
