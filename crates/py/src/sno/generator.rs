@@ -277,6 +277,10 @@ generator! {
         let subject = Subject { choices: shards, ..Subject::of("sno", &pool, node) };
         let mint = Mint::new(bounds, scheme::WINDOW);
         let state = GeneratorState::new(py, mint, Terms::read(py, keywords)?, &subject, partition)?;
+        if shards > 1 && state.leases.is_some() {
+            // The capacity counts before the first lease: `nth_at` divides by it.
+            state.mint.bind(Bounds::shard(0, shards));
+        }
         let made = Self::with(state, partition.map(|p| p as u16), shards, &meta, on_overflow)?;
         generator::attach_without_lease(&made, py)?;
         Ok(made)
