@@ -684,6 +684,13 @@ def test_ids_of_given_times_differ_from_those_of_now(make: Any, numbers: int, sh
         assert not {*now} & {generator.nth_at(NOW_NS, n) for n in range(2000)}
 
 
+@pytest.mark.parametrize("scheme", [ulid, sandflake, uuid], ids=lambda scheme: scheme.__name__.split(".")[-1])
+def test_given_time_may_be_after_the_end_of_the_generators(scheme: Any) -> None:
+    generator, time = scheme.Generator(5), datetime(9999, 12, 31, tzinfo=UTC)
+    ids = generator.new_at(time), generator.nth_at(time, generator.capacity)
+    assert [one.time for one in ids] == [time, time + timedelta(milliseconds=1)]
+
+
 def test_snowflakes_of_given_times_repeat_after_a_full_lap() -> None:
     generator, old = snowflake.Generator(5), NOW_NS - 3600 * SECOND
     first, *_, last = [generator.new_at(old + n % 4096 * MS) for n in range(4097)]

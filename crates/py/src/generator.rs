@@ -519,9 +519,9 @@ pub fn mint_at<G: NodeGenerator, T>(
 /// Attaches a generator for an ID of a given time.
 fn attach_at<G: NodeGenerator>(slf: &Bound<'_, G>, time: UnixNs, tick: Tick) -> PyResult<()> {
     let (state, py) = (slf.get().state(), slf.py());
-    if let Some(leases) = &state.leases {
-        leases.check_history(py)?;
-    }
+    // Without a lease its number is its own at any time, also after the last tick of `new`.
+    let Some(leases) = &state.leases else { return attach(slf) };
+    leases.check_history(py)?;
     attach(slf)?;
     let history = *locked(&state.history);
     if history.contains(tick) {
