@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import copy
+import gc
 import pickle
 import threading
+import weakref
 from datetime import UTC, date, datetime, timedelta, timezone, tzinfo
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -468,6 +470,27 @@ def test_exception_of_a_clock_reaches_the_caller(scheme: Any) -> None:
 
     with pytest.raises(ZeroDivisionError):
         scheme.Generator(clock=broken).new()
+
+
+@pytest.mark.parametrize(
+    ("scheme", "keyword"),
+    [*((each, "clock") for each in (*SCHEMES, snowflake, nanoid, cuid, cuid2)), (sno, "on_overflow")],
+)
+def test_collector_frees_a_generator_and_the_owner_of_its_callback(scheme: Any, keyword: str) -> None:
+    class Owner:
+        def __init__(self) -> None:
+            own = {"partition": 7} if scheme is sno else {}
+            self.generator = scheme.Generator(**own, **{keyword: self.call})
+
+        def call(self, *_: object) -> int:
+            return NOW_NS
+
+    owner = Owner()
+    owner.generator.new()
+    freed = weakref.ref(owner)
+    del owner
+    gc.collect()
+    assert freed() is None
 
 
 @each_generator

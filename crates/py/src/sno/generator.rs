@@ -12,7 +12,9 @@ use mintage_core::given_time::GivenTimeCounter;
 use mintage_core::schemes::sno::{self as scheme, Bounds, Mint};
 use mintage_core::step::{Refusal, Run};
 use mintage_core::units::{Tick, UnixMs};
+use pyo3::PyTraverseError;
 use pyo3::exceptions::PyTypeError;
+use pyo3::gc::PyVisit;
 use pyo3::prelude::*;
 use pyo3::types::{PyDateTime, PyDict};
 use std::sync::Mutex;
@@ -99,6 +101,11 @@ impl NodeGenerator for Generator {
     fn new_mint(&self) -> Mint {
         let bounds = if self.shards > 1 { Bounds::shard(0, 1) } else { self.state.mint.bounds() };
         Mint::new(bounds, scheme::WINDOW)
+    }
+
+    fn visit(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
+        self.state.clock.visit(visit)?;
+        visit.call(&self.on_overflow)
     }
 
     fn double(&self, py: Python<'_>, state: GeneratorState<Mint>) -> Self {
