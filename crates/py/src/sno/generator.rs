@@ -239,7 +239,7 @@ generator! {
     /// :param meta: the metabyte of the IDs for which a call gives none, 0 to 255.
     /// :param sequence_min: with ``sequence_max`` the sequence numbers to use, 0 to 65535 in either order and at least 6, so
     ///     that generators can share a partition.
-    /// :param sequence_max: see ``sequence_min``.
+    /// :param sequence_max: see ``sequence_min``; 0 means 65535, as in the Go library.
     /// :param on_overflow: is called with an Overflow once per 4 ms unit while callers wait for the next one; what it raises
     ///     reaches them.
     /// :param shards: a power of two: divides each partition's sequence numbers into as many node numbers.
