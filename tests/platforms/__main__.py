@@ -49,11 +49,12 @@ DEBIAN_PYTHON: Final = "3.13"
 """The version of CPython in Debian's stable suite."""
 UNIT_TESTS: Final = (
     *("-p", "no:cacheprovider", "-m", "not servers", "--hypothesis-profile=quick", "--timeout=1800"),
-    *("-k", "not first_of_a_namespace"),
+    *("-k", "not first_of_a_namespace and not there_is_no_memory"),
 )
 """The arguments of pytest under emulation, which takes about ten times as long.
 
-The emulator has a thread of its own, and the kernel starts no namespace of processes for a process with threads.
+The emulator has a thread of its own, and the kernel starts no namespace of processes for a process with threads. It
+limits no program's address space.
 """
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import copy
 import pickle
 import struct
+import subprocess
+import sys
 from typing import Any, NamedTuple
 
 import pytest
@@ -362,3 +364,39 @@ def test_empty_array_is_empty_in_every_form(scheme: Scheme) -> None:
 @pytest.mark.parametrize("generator", [sno.Generator(), locality.Generator()], ids=SCHEME_IDS)
 def test_batch_of_0_is_an_empty_array(generator: Any) -> None:
     assert len(generator.batch(0)) == 0
+
+
+# --------------------------------------------------------------------------------------------------- without memory
+
+SCARCE = """
+import resource
+from pathlib import Path
+from mintage import snowflake, ulid
+from mintage.columns import Column
+
+packed, writable, text = bytes(64 << 20), bytearray(64 << 20), "0" * (104 << 20)
+ulids, snowflakes = ulid.Array(packed), snowflake.Array(packed)
+calls = [
+    lambda: ulid.Array(writable),
+    lambda: ulid.ID.from_bytes(writable),
+    lambda: ulid.Array.parse(text),
+    ulids.to_lines,
+    snowflakes.to_lines,
+    lambda: snowflake.to_lines(writable),
+    *(Column(each, "id", "string").__arrow_c_array__ for each in (ulids, snowflakes)),
+]
+in_use = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+resource.setrlimit(resource.RLIMIT_AS, (in_use + (32 << 20),) * 2)
+for call in calls:
+    try:
+        call()
+    except MemoryError:
+        print("refused")
+print(ulid.Array(packed) == ulids)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="limits the address space of a process")
+def test_array_for_which_there_is_no_memory_is_a_memory_error() -> None:
+    done = subprocess.run([sys.executable, "-c", SCARCE], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout.split()) == (0, ["refused"] * 8 + ["True"]), done.stderr

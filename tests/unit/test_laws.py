@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import copy
+import gc
 import pickle
 import threading
+import weakref
 from datetime import UTC, date, datetime, timedelta, timezone, tzinfo
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -470,6 +472,27 @@ def test_exception_of_a_clock_reaches_the_caller(scheme: Any) -> None:
         scheme.Generator(clock=broken).new()
 
 
+@pytest.mark.parametrize(
+    ("scheme", "keyword"),
+    [*((each, "clock") for each in (*SCHEMES, snowflake, nanoid, cuid, cuid2)), (sno, "on_overflow")],
+)
+def test_collector_frees_a_generator_and_the_owner_of_its_callback(scheme: Any, keyword: str) -> None:
+    class Owner:
+        def __init__(self) -> None:
+            own = {"partition": 7} if scheme is sno else {}
+            self.generator = scheme.Generator(**own, **{keyword: self.call})
+
+        def call(self, *_: object) -> int:
+            return NOW_NS
+
+    owner = Owner()
+    owner.generator.new()
+    freed = weakref.ref(owner)
+    del owner
+    gc.collect()
+    assert freed() is None
+
+
 @each_generator
 def test_closed_generator_refuses_to_mint(scheme: Any) -> None:
     generator = scheme.Generator()
@@ -682,6 +705,13 @@ def test_ids_of_given_times_differ_from_those_of_now(make: Any, numbers: int, sh
         assert not {*now} & {*given}
     if shared != "nth_at":
         assert not {*now} & {generator.nth_at(NOW_NS, n) for n in range(2000)}
+
+
+@pytest.mark.parametrize("scheme", [ulid, sandflake, uuid], ids=lambda scheme: scheme.__name__.split(".")[-1])
+def test_given_time_may_be_after_the_end_of_the_generators(scheme: Any) -> None:
+    generator, time = scheme.Generator(5), datetime(9999, 12, 31, tzinfo=UTC)
+    ids = generator.new_at(time), generator.nth_at(time, generator.capacity)
+    assert [one.time for one in ids] == [time, time + timedelta(milliseconds=1)]
 
 
 def test_snowflakes_of_given_times_repeat_after_a_full_lap() -> None:

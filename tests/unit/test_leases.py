@@ -261,6 +261,16 @@ def test_shards_divide_the_sequence_numbers_of_a_partition(store: MemoryStore, c
     assert code_of(fifth.new) == "lease.none_free"
 
 
+@pytest.mark.usefixtures("inline")
+def test_first_call_of_a_shard_mints_within_the_shard(store: MemoryStore, clock: ManualClock) -> None:
+    old = clock.now_ns - 10**6 * MS
+    first, second = (sno.Generator(shards=4, store=store, clock=clock, never_used=True) for _ in range(2))
+    assert first.capacity == 16_384
+    one, other = first.nth_at(old, 20_000), second.nth_at(old, 20_000 - 16_384)
+    assert (one.sequence, other.sequence) == (20_000 - 16_384, 20_000)
+    assert one.timestamp_ns - other.timestamp_ns == 4 * MS
+
+
 @pytest.mark.parametrize("shards", [0, 3, 16_384, -1])
 def test_number_of_shards_is_a_power_of_two(shards: int) -> None:
     assert code_of(lambda: sno.Generator(shards=shards, store="memory:")) in {"config.bounds", "field.range"}

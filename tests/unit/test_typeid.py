@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import copy
+import gc
 import pickle
+import signal
+import sys
 import uuid
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 from hypothesis import given
@@ -108,3 +111,25 @@ def test_generator_adds_its_prefix_and_closes_the_inner_one() -> None:
         assert {one.prefix for one in ids} == {generator.prefix} == {"user"}
         assert refusal(generator.batch, -1).code == "field.range"
     assert isinstance(refusal(generator.new), GenerationError)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs POSIX signals")
+def test_signal_ends_a_huge_batch() -> None:
+    blocks: list[int] = []
+
+    def interrupt(*_: object) -> NoReturn:
+        blocks.append(sys.getallocatedblocks())
+        raise KeyboardInterrupt
+
+    generator, usual = typeid.Generator("user"), signal.signal(signal.SIGPROF, interrupt)
+    before = sys.getallocatedblocks()
+    gc.disable()  # Hypothesis has a callback in Python there, which would get the exception
+    try:
+        signal.setitimer(signal.ITIMER_PROF, 0.01)
+        with pytest.raises(KeyboardInterrupt):
+            generator.batch(2_000_000)
+    finally:
+        gc.enable()
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, usual)
+    assert blocks[0] - before < 1_000_000

@@ -111,7 +111,7 @@ impl<'a> Ids<'a> {
     fn column(&self, py: Python<'_>, requested: Option<&Bound<'_, PyAny>>) -> PyResult<(Field, Data)> {
         let requested = requested.map(|capsule| Field::read(capsule, "requested_schema")).transpose()?;
         let form = requested.as_ref().map_or(Form::Plain, |field| self.fit(py, field));
-        Ok((self.field(form, requested.as_ref()), self.data(py, form)))
+        Ok((self.field(form, requested.as_ref()), self.data(py, form)?))
     }
 
     /// The form that a request asks for; the plain one for any other type.
@@ -169,13 +169,13 @@ impl<'a> Ids<'a> {
         }
     }
 
-    fn data(&self, py: Python<'_>, form: Form) -> Data {
+    fn data(&self, py: Python<'_>, form: Form) -> PyResult<Data> {
         let (count, ids, size) = (self.count(py), self.data.as_bytes(py), self.kind.size());
         let lent = |start| Buffer::lent(py, self.data, start);
         let buffers = match (form, self.kind) {
             (Form::Plain | Form::Unsigned, _) => vec![Buffer::absent(), lent(0)],
             (Form::Binary(Width::View), _) if size <= INLINE => {
-                let mut views = room(count);
+                let mut views = room(count)?;
                 // The compiler makes moves between registers of copies of a known size.
                 match size {
                     10 => views.extend(as_chunks::<_, 10>(ids).0.iter().map(|id| inline(id))),
@@ -184,26 +184,26 @@ impl<'a> Ids<'a> {
                 }
                 vec![Buffer::absent(), Buffer::made(views), Buffer::made(Vec::<i64>::new())]
             }
-            (Form::Binary(width), _) => laid(width, count, size, ids, |i| i * size, lent),
+            (Form::Binary(width), _) => laid(width, count, size, ids, |i| i * size, lent)?,
             (Form::Text(width), Kind::Bytes { text: length, encode, .. }) => {
-                let mut text = room(count * length);
+                let mut text = room(count * length)?;
                 text.resize(count * length, 0);
                 encode(ids, &mut text);
                 let text = Arc::new(text);
-                laid(width, count, length, &text, |i| i * length, |start| Buffer::part(&text, start))
+                laid(width, count, length, &text, |i| i * length, |start| Buffer::part(&text, start))?
             }
             (Form::Text(width), Kind::Integers { .. }) => {
-                let (mut text, mut ends) = (Vec::with_capacity(count * DIGITS), Vec::with_capacity(count + 1));
+                let (mut text, mut ends) = (room(count * DIGITS)?, room(count + 1)?);
                 ends.push(0);
                 decimals(ids, |number| {
                     text.extend_from_slice(number);
                     ends.push(text.len());
                 });
                 let text = Arc::new(text);
-                laid(width, count, DIGITS, &text, |i| ends[i], |start| Buffer::part(&text, start))
+                laid(width, count, DIGITS, &text, |i| ends[i], |start| Buffer::part(&text, start))?
             }
         };
-        Data::Ours(count, buffers, Vec::new())
+        Ok(Data::Ours(count, buffers, Vec::new()))
     }
 }
 
@@ -217,23 +217,23 @@ fn laid(
     values: &[u8],
     at: impl Fn(usize) -> usize,
     part: impl Fn(usize) -> Buffer,
-) -> Vec<Buffer> {
+) -> PyResult<Vec<Buffer>> {
     match width {
         Width::Small => {
-            let mut places = room(count + 1);
+            let mut places = room(count + 1)?;
             places.extend((0..=count).map(|i| at(i) as i32));
-            return vec![Buffer::absent(), Buffer::made(places), part(0)];
+            return Ok(vec![Buffer::absent(), Buffer::made(places), part(0)]);
         }
         Width::Large => {
-            let mut places = room(count + 1);
+            let mut places = room(count + 1)?;
             places.extend((0..=count).map(|i| at(i) as i64));
-            return vec![Buffer::absent(), Buffer::made(places), part(0)];
+            return Ok(vec![Buffer::absent(), Buffer::made(places), part(0)]);
         }
         Width::View => {}
     }
     // An offset within a buffer has 32 bits, so a buffer holds this many values.
     let most = i32::MAX as usize / longest;
-    let (mut views, mut lengths, mut parts) = (room(count), Vec::new(), Vec::new());
+    let (mut views, mut lengths, mut parts) = (room(count)?, Vec::new(), Vec::new());
     for first in (0..count).step_by(most) {
         let (end, start) = ((first + most).min(count), at(first));
         let (buffer, mut from) = ((parts.len() as i32).to_ne_bytes(), start);
@@ -256,7 +256,7 @@ fn laid(
         lengths.push((at(end) - start) as i64);
     }
     let lengths = Buffer::made(lengths);
-    [Buffer::absent(), Buffer::made(views)].into_iter().chain(parts).chain([lengths]).collect()
+    Ok([Buffer::absent(), Buffer::made(views)].into_iter().chain(parts).chain([lengths]).collect())
 }
 
 /// The view that holds a short value itself.

@@ -4,6 +4,8 @@ use crate::locks::locked;
 use crate::{entropy, errors, fork, hot, values};
 use mintage_core::entropy::Entropy;
 use mintage_core::units::{Tick, Timescale, UnixMs, UnixNs};
+use pyo3::PyTraverseError;
+use pyo3::gc::PyVisit;
 use pyo3::prelude::*;
 use pyo3::types::PyInt;
 use std::ops::Range;
@@ -292,6 +294,11 @@ impl Clock {
             Self::Following(clock) => Some(clock.bind(py).clone().into_any()),
             Self::Callable(clock) => Some(clock.bind(py).clone()),
         }
+    }
+
+    /// Tells the collector which object it is.
+    pub fn visit(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
+        if let Self::Callable(clock) = self { visit.call(clock) } else { Ok(()) }
     }
 
     /// Now.

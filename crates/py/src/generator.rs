@@ -14,10 +14,11 @@ use mintage_core::counting::{Counting, OnExhausted, OnRollback};
 use mintage_core::mint::Mint;
 use mintage_core::step::{Refusal, Run, Window};
 use mintage_core::units::{Tick, UnixMs, UnixNs};
+use pyo3::gc::PyVisit;
 use pyo3::prelude::*;
 use pyo3::pyclass::boolean_struct::True;
 use pyo3::types::PyBytes;
-use pyo3::{PyClass, PyTypeInfo};
+use pyo3::{PyClass, PyTraverseError, PyTypeInfo};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -213,6 +214,12 @@ pub trait NodeGenerator: PyClass<Frozen = True> + PyTypeInfo + Sync {
     /// Returns true if an ID of this generator has a node number, be it a random one.
     fn has_node(&self) -> bool {
         true
+    }
+
+    /// Tells the collector which objects of a user it has: they may have the generator. Its lease client is none of them: it
+    /// must be whole when the generator goes, to give its number back.
+    fn visit(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
+        self.state().clock.visit(visit)
     }
 
     /// A generator like this one, with that state.
@@ -519,9 +526,9 @@ pub fn mint_at<G: NodeGenerator, T>(
 /// Attaches a generator for an ID of a given time.
 fn attach_at<G: NodeGenerator>(slf: &Bound<'_, G>, time: UnixNs, tick: Tick) -> PyResult<()> {
     let (state, py) = (slf.get().state(), slf.py());
-    if let Some(leases) = &state.leases {
-        leases.check_history(py)?;
-    }
+    // Without a lease its number is its own at any time, also after the last tick of `new`.
+    let Some(leases) = &state.leases else { return attach(slf) };
+    leases.check_history(py)?;
     attach(slf)?;
     let history = *locked(&state.history);
     if history.contains(tick) {
@@ -651,6 +658,10 @@ macro_rules! generator {
             /// >>> generator.close()
             fn close(&self, py: Python<'_>) -> PyResult<()> {
                 $crate::generator::NodeGenerator::state(self).close(py)
+            }
+
+            fn __traverse__(&self, visit: pyo3::gc::PyVisit<'_>) -> Result<(), pyo3::PyTraverseError> {
+                $crate::generator::NodeGenerator::visit(self, &visit)
             }
 
             fn __iter__(slf: Py<Self>) -> Py<Self> {

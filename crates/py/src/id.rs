@@ -22,8 +22,9 @@ pub fn from_bytes<C: IdClass>(value: &Bound<'_, PyAny>) -> PyResult<C> {
         return Err(errors::argument("value", expected, value));
     }
     let bytes = values::bytes(value, "value", hot::Items::Ids(size))?;
+    let bytes = bytes.as_bytes();
     if bytes.len() == size {
-        return Ok(C::of(C::Id::from_slice(&bytes)));
+        return Ok(C::of(C::Id::from_slice(bytes)));
     }
     Err(errors::value(Error::Length { what: C::Id::WHAT, actual: bytes.len(), expected: size, unit: "bytes" }))
 }
@@ -37,19 +38,20 @@ pub fn from_int<C: IdClass>(value: &Bound<'_, PyAny>) -> PyResult<C> {
 /// The bytes of packed IDs, from which an array is made.
 pub fn packed<C: IdClass>(py: Python<'_>, data: &values::Defaulted<'_>) -> PyResult<Py<PyBytes>> {
     let size = C::Id::SIZE;
-    let data =
-        data.given().map_or_else(|| Ok(Vec::new()), |data| values::bytes(data, "data", hot::Items::Ids(size)))?;
-    values::check_multiple(data.len(), size, "data", "bytes")?;
-    Ok(PyBytes::new(py, &data).unbind())
+    let items = hot::Items::Ids(size);
+    let data = data.given().map_or_else(|| Ok(PyBytes::new(py, b"")), |data| values::bytes(data, "data", items))?;
+    values::check_multiple(data.as_bytes().len(), size, "data", "bytes")?;
+    Ok(data.unbind())
 }
 
 /// The IDs of text without separators.
 pub fn parse_many<C: IdClass>(text: &Bound<'_, PyAny>) -> PyResult<Py<PyBytes>> {
     let text_size = C::Id::TEXT;
     let (py, text) = (text.py(), values::characters(text, text_size)?);
+    let text = text.as_bytes();
     values::check_multiple(text.len(), text_size, "text", "characters")?;
     let data = PyBytes::new_with(py, text.len() / text_size * C::Id::SIZE, |ids| {
-        C::Id::decode_many(&text, ids).map_err(|position| wrong_byte::<C>(&text, position))
+        C::Id::decode_many(text, ids).map_err(|position| wrong_byte::<C>(text, position))
     })?;
     Ok(data.unbind())
 }
@@ -69,13 +71,17 @@ pub fn encode_many<'py, C: IdClass>(py: Python<'py>, ids: &[u8]) -> PyResult<Bou
 
 /// The text of packed IDs, one a line.
 pub fn lines<'py, C: IdClass>(py: Python<'py>, ids: &[u8]) -> PyResult<Bound<'py, PyBytes>> {
-    let size = C::Id::TEXT;
-    let mut text = vec![0; ids.len() / C::Id::SIZE * size];
-    C::Id::encode_many(ids, &mut text);
-    PyBytes::new_with(py, text.len() / size * (size + 1), |lines| {
-        for (line, id) in lines.chunks_exact_mut(size + 1).zip(text.chunks_exact(size)) {
-            line[..size].copy_from_slice(id);
-            line[size] = b'\n';
+    const IDS: usize = 1024;
+    let (size, width) = (C::Id::TEXT, C::Id::TEXT + 1);
+    let mut text = vec![0; IDS * size];
+    PyBytes::new_with(py, ids.len() / C::Id::SIZE * width, |lines| {
+        for (lines, ids) in lines.chunks_mut(IDS * width).zip(ids.chunks(IDS * C::Id::SIZE)) {
+            let text = &mut text[..lines.len() / width * size];
+            C::Id::encode_many(ids, text);
+            for (line, id) in lines.chunks_exact_mut(width).zip(text.chunks_exact(size)) {
+                line[..size].copy_from_slice(id);
+                line[size] = b'\n';
+            }
         }
         Ok(())
     })

@@ -308,8 +308,8 @@ packed_generator! {
         given_counter: Option<u32>,
     }
     mints LocalityId in "locality", 16 bytes, by ("pid=7")
-    new_at: "The time is before 2248. One counter serves all times, and starts over after 2^32 IDs: so any 2^32 IDs in a row\ndiffer. It begins half way round: until half of its numbers are used, these IDs differ from the first half of a\nmillisecond's IDs that :meth:`new` mints and :meth:`nth_at` returns. A time has no smallest and no largest ID: the\ncounter comes first, so IDs do not sort by time."
-    nth_at: "They can be those that :meth:`new` mints: ask only for times in which it mints none."
+    new_at: "The time is before 2248. One counter serves all times, and starts over after 2^32 IDs: so any 2^32 IDs of one mode in\na row differ. It begins half way round: until half of its numbers are used, these IDs differ from the first half of a\nmillisecond's IDs that :meth:`new` mints and :meth:`nth_at` returns. A time has no smallest and no largest ID: the\ncounter comes first, so IDs do not sort by time."
+    nth_at: "They can be those that :meth:`new` mints, and in another mode those of :meth:`nth_at`: ask only for times in which\n:meth:`new` mints none, and in one mode."
 
     #[new]
     #[pyo3(signature = (mode = Defaulted::OUT, *, pid = None, mac = None, counter = None, **keywords))]

@@ -312,7 +312,7 @@ macro_rules! ticked {
 
             /// The node number in its IDs, in place of random bits; None if it was neither given nor leased.
             ///
-            /// :raises GenerationError: ``fork.shared_node``.
+            /// :raises GenerationError: ``system.random``.
             #[getter]
             fn $term(slf: &Bound<'_, Self>) -> PyResult<Option<u64>> {
                 Ok(generator::attach_to_read(slf)?.get().ticking.node())

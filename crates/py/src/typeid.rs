@@ -213,7 +213,12 @@ impl Generator {
     #[pyo3(signature = (n))]
     fn batch<'py>(&self, n: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyList>> {
         let (py, ids) = (n.py(), PyList::empty(n.py()));
-        (0..values::count(n)?).try_for_each(|_| ids.append(self.mint_one(py)?))?;
+        for i in 0..values::count(n)? {
+            if i % 4096 == 0 {
+                py.check_signals()?;
+            }
+            ids.append(self.mint_one(py)?)?;
+        }
         Ok(ids)
     }
 

@@ -230,7 +230,7 @@ packed_generator! {
 
     /// The node number in its IDs, in place of random bits; None if it was neither given nor leased nor drawn.
     ///
-    /// :raises GenerationError: ``fork.shared_node``.
+    /// :raises GenerationError: ``system.random``.
     #[getter]
     fn node(slf: &Bound<'_, Self>) -> PyResult<Option<u64>> {
         Ok(generator::attach_to_read(slf)?.get().number())

@@ -176,11 +176,11 @@ pub fn text<'a>(value: &'a Bound<'_, PyAny>, what: &str) -> PyResult<std::borrow
 }
 
 /// The bytes of a buffer with items of this kind.
-pub fn bytes(value: &Bound<'_, PyAny>, what: &str, items: hot::Items) -> PyResult<Vec<u8>> {
-    if let Ok(bytes) = value.cast::<PyBytes>() {
-        return Ok(bytes.as_bytes().to_vec());
+pub fn bytes<'py>(value: &Bound<'py, PyAny>, what: &str, items: hot::Items) -> PyResult<Bound<'py, PyBytes>> {
+    match value.cast_exact::<PyBytes>() {
+        Ok(bytes) => Ok(bytes.clone()),
+        Err(_) => hot::Readable::new(value, what, items)?.to_bytes(value.py()),
     }
-    hot::Readable::new(value, what, items).map(|buffer| buffer.to_vec(value.py()))
 }
 
 /// A time: an aware datetime, or an int of nanoseconds since the Unix epoch.
@@ -292,11 +292,13 @@ pub fn policy<T: Copy>(value: Option<&Bound<'_, PyAny>>, what: &str, known: &[(&
 
 /// Reads packed text: a buffer of ASCII, or a str. In a str any other character becomes a question mark, which no
 /// alphabet has.
-pub fn characters(value: &Bound<'_, PyAny>, size: usize) -> PyResult<Vec<u8>> {
-    match value.cast::<PyString>() {
-        Ok(_) => Ok(text(value, "text")?.chars().map(|c| if c.is_ascii() { c as u8 } else { b'?' }).collect()),
-        Err(_) => bytes(value, "text", hot::Items::Texts(size)),
+pub fn characters<'py>(value: &Bound<'py, PyAny>, size: usize) -> PyResult<Bound<'py, PyBytes>> {
+    if !value.is_instance_of::<PyString>() {
+        return bytes(value, "text", hot::Items::Texts(size));
     }
+    // Of the class, as a subclass may have another method.
+    let encoded = value.py().get_type::<PyString>().call_method1("encode", (value, "ascii", "replace"))?;
+    Ok(encoded.cast_into()?)
 }
 
 /// Reads an index into `count` items. As in a list, a negative one counts from the end.

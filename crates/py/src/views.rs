@@ -31,8 +31,8 @@ fn size(size: usize) -> PyResult<usize> {
 #[pyo3(signature = (name, value, /))]
 fn encode(name: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> PyResult<String> {
     let (base, bytes) = (base(name)?, values::bytes(value, "value", hot::Items::Ids(1))?);
-    size(bytes.len())?;
-    Ok(base.write(&bytes))
+    size(bytes.as_bytes().len())?;
+    Ok(base.write(bytes.as_bytes()))
 }
 
 /// Return ``count`` bytes, from their text in a base.
@@ -63,6 +63,7 @@ impl Permutation {
     #[pyo3(signature = (key, /))]
     fn py_new(key: &Bound<'_, PyAny>) -> PyResult<Self> {
         let bytes = values::bytes(key, "key", hot::Items::Ids(1))?;
+        let bytes = bytes.as_bytes();
         let (actual, expected) = (bytes.len(), opaque::KEY);
         let wrong = |_| errors::value(Error::Length { what: "key", actual, expected, unit: "bytes" });
         <[u8; opaque::KEY]>::try_from(bytes).map_err(wrong).map(|key| Self(Opaque::new(&key)))

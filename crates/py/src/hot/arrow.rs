@@ -5,7 +5,7 @@
 //! released. Any thread may release what it took, whether it holds the GIL or not, and as late as it likes.
 
 use crate::errors;
-use pyo3::exceptions::PyValueError;
+use pyo3::exceptions::{PyMemoryError, PyValueError};
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::sync::critical_section::with_critical_section;
@@ -267,8 +267,11 @@ impl Buffer {
 
 /// Room for a number of items. For a large one it asks the kernel for huge pages: otherwise to find a page for each 4 KiB costs
 /// several times as much as to write to it.
-pub fn room<T>(count: usize) -> Vec<T> {
-    let room = Vec::<T>::with_capacity(count);
+///
+/// `MemoryError`: there is none.
+pub fn room<T>(count: usize) -> PyResult<Vec<T>> {
+    let mut room = Vec::<T>::new();
+    room.try_reserve_exact(count).map_err(|_| PyMemoryError::new_err(()))?;
     #[cfg(target_os = "linux")]
     {
         const PAGE: usize = 4096;
@@ -281,7 +284,7 @@ pub fn room<T>(count: usize) -> Vec<T> {
             unsafe { libc::madvise(from.add(skipped).cast_mut().cast(), bytes - skipped, libc::MADV_HUGEPAGE) };
         }
     }
-    room
+    Ok(room)
 }
 
 /// A reference to bytes that any thread may drop.

@@ -111,13 +111,14 @@ impl Readable {
     }
 
     /// A copy.
-    pub fn to_vec(&self, _: Python<'_>) -> Vec<u8> {
-        let len = self.len();
-        if len == 0 {
-            return Vec::new();
-        }
-        // SAFETY: the view keeps its memory alive and of fixed size.
-        unsafe { copied(self.0.buf_ptr().cast::<u8>(), len) }
+    pub fn to_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        PyBytes::new_with(py, self.len(), |copy| {
+            if !copy.is_empty() {
+                // SAFETY: the view keeps its memory alive and of fixed size; the copy is as long, and new.
+                unsafe { self.0.buf_ptr().cast::<u8>().copy_to_nonoverlapping(copy.as_mut_ptr(), copy.len()) };
+            }
+            Ok(())
+        })
     }
 }
 
@@ -188,12 +189,7 @@ unsafe fn copied(from: *const u8, bytes: usize) -> Vec<u8> {
 }
 
 /// Runs a codec from one buffer to another; buffers that overlap, or that other threads may use meanwhile, are copied first.
-pub fn transform<T>(
-    py: Python<'_>,
-    source: &Readable,
-    target: &Writable,
-    run: impl FnOnce(&[u8], &mut [u8]) -> T,
-) -> T {
+pub fn transform<T>(_: Python<'_>, source: &Readable, target: &Writable, run: impl FnOnce(&[u8], &mut [u8]) -> T) -> T {
     let (from, to) = (source.0.buf_ptr().cast::<u8>().cast_const(), target.0.buf_ptr().cast::<u8>());
     let (from_len, to_len) = (source.0.len_bytes(), target.0.len_bytes());
     if from_len == 0 || to_len == 0 {
@@ -213,7 +209,11 @@ pub fn transform<T>(
     // and the codec runs no Python, so nobody else touches them.
     unsafe {
         let target = std::slice::from_raw_parts_mut(to, to_len);
-        if apart { run(std::slice::from_raw_parts(from, from_len), target) } else { run(&source.to_vec(py), target) }
+        if apart {
+            run(std::slice::from_raw_parts(from, from_len), target)
+        } else {
+            run(&copied(from, from_len), target)
+        }
     }
 }
 

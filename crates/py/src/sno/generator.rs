@@ -12,7 +12,9 @@ use mintage_core::given_time::GivenTimeCounter;
 use mintage_core::schemes::sno::{self as scheme, Bounds, Mint};
 use mintage_core::step::{Refusal, Run};
 use mintage_core::units::{Tick, UnixMs};
+use pyo3::PyTraverseError;
 use pyo3::exceptions::PyTypeError;
+use pyo3::gc::PyVisit;
 use pyo3::prelude::*;
 use pyo3::types::{PyDateTime, PyDict};
 use std::sync::Mutex;
@@ -99,6 +101,11 @@ impl NodeGenerator for Generator {
     fn new_mint(&self) -> Mint {
         let bounds = if self.shards > 1 { Bounds::shard(0, 1) } else { self.state.mint.bounds() };
         Mint::new(bounds, scheme::WINDOW)
+    }
+
+    fn visit(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
+        self.state.clock.visit(visit)?;
+        visit.call(&self.on_overflow)
     }
 
     fn double(&self, py: Python<'_>, state: GeneratorState<Mint>) -> Self {
@@ -232,7 +239,7 @@ generator! {
     /// :param meta: the metabyte of the IDs for which a call gives none, 0 to 255.
     /// :param sequence_min: with ``sequence_max`` the sequence numbers to use, 0 to 65535 in either order and at least 6, so
     ///     that generators can share a partition.
-    /// :param sequence_max: see ``sequence_min``.
+    /// :param sequence_max: see ``sequence_min``; 0 means 65535, as in the Go library.
     /// :param on_overflow: is called with an Overflow once per 4 ms unit while callers wait for the next one; what it raises
     ///     reaches them.
     /// :param shards: a power of two: divides each partition's sequence numbers into as many node numbers.
@@ -277,6 +284,10 @@ generator! {
         let subject = Subject { choices: shards, ..Subject::of("sno", &pool, node) };
         let mint = Mint::new(bounds, scheme::WINDOW);
         let state = GeneratorState::new(py, mint, Terms::read(py, keywords)?, &subject, partition)?;
+        if shards > 1 && state.leases.is_some() {
+            // The capacity counts before the first lease: `nth_at` divides by it.
+            state.mint.bind(Bounds::shard(0, shards));
+        }
         let made = Self::with(state, partition.map(|p| p as u16), shards, &meta, on_overflow)?;
         generator::attach_without_lease(&made, py)?;
         Ok(made)

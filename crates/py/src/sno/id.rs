@@ -192,7 +192,7 @@ pub fn parse_into(text: &Bound<'_, PyAny>, ids: &Bound<'_, PyAny>) -> PyResult<u
     let count = source.len() / scheme::TEXT;
     let target = hot::Writable::exactly(ids, hot::Items::Ids(scheme::SIZE), count * scheme::SIZE)?;
     hot::transform(ids.py(), &source, &target, Base32::decode_many)
-        .map_err(|position| id::wrong_byte::<SnoId>(&source.to_vec(ids.py()), position))?;
+        .or_else(|position| Err(id::wrong_byte::<SnoId>(source.to_bytes(ids.py())?.as_bytes(), position)))?;
     Ok(count)
 }
 

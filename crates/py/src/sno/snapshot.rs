@@ -23,11 +23,12 @@ pub(super) fn shards_of(shards: Option<&Bound<'_, PyAny>>) -> PyResult<u32> {
 /// Snapshot(partition, sequence_min=0, sequence_max=65535, sequence=0, now=0, wall_hi=0, wall_safe=0, drifts=0, pool=None,
 /// shards=1)
 ///
-/// ``partition`` is 0 to 65535, or its two bytes, such as ``b"A\n"`` or ``(65, 10)``; the bounds are 0 to 65535,
-/// ``sequence`` 0 to 2^32 - 1 as in Go; ``now``, ``wall_hi`` (the highest unit seen) and ``wall_safe`` are units of 4 ms
-/// since 2010, 0 to 2^39 - 1; ``drifts``, 0 to 2^32 - 1, counts how often the clock went back. ``sequence`` is the number
-/// handed out last in ``wall_hi``. ``pool`` is the name of the pool that the partition was leased from, and ``shards`` the
-/// number of parts into which that pool divides a partition. The Go library does not know these two.
+/// ``partition`` is 0 to 65535, or its two bytes, such as ``b"A\n"`` or ``(65, 10)``; the bounds are 0 to 65535, and an
+/// upper one of 0 means 65535; ``sequence`` is 0 to 2^32 - 1 as in Go; ``now``, ``wall_hi`` (the highest unit seen) and
+/// ``wall_safe`` are units of 4 ms since 2010, 0 to 2^39 - 1; ``drifts``, 0 to 2^32 - 1, counts how often the clock
+/// went back. ``sequence`` is the number handed out last in ``wall_hi``. ``pool`` is the name of the pool that the
+/// partition was leased from, and ``shards`` the number of parts into which that pool divides a partition. The Go
+/// library does not know these two.
 ///
 /// >>> from mintage import sno
 /// >>> sno.Snapshot(b"A\n", wall_hi=9).partition

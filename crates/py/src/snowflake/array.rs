@@ -39,13 +39,13 @@ array! {
         fn py_new(py: Python<'_>, data: Defaulted<'_>, layout: Option<&Bound<'_, PyAny>>) -> PyResult<Self> {
             let layout = chosen(layout)?;
             let items = hot::Items::Words { signed: layout.0.bits() < 64 };
-            let data = data.given().map_or_else(|| Ok(Vec::new()), |data| values::bytes(data, "data", items))?;
-            values::check_multiple(data.len(), 8, "data", "bytes")?;
+            let data = data.given().map_or_else(|| Ok(PyBytes::new(py, b"")), |data| values::bytes(data, "data", items))?;
+            values::check_multiple(data.as_bytes().len(), 8, "data", "bytes")?;
             let max = layout.max();
-            if let Some(id) = as_chunks(&data).0.iter().map(|id| u64::from_ne_bytes(*id)).find(|&id| id > max) {
+            if let Some(id) = as_chunks(data.as_bytes()).0.iter().map(|id| u64::from_ne_bytes(*id)).find(|&id| id > max) {
                 return Err(errors::value(Error::range("ID", id, 0, max.into())));
             }
-            Ok(Self { data: PyBytes::new(py, &data).unbind(), layout })
+            Ok(Self { data: data.unbind(), layout })
         }
 
         /// The layout.
@@ -59,7 +59,7 @@ array! {
         /// >>> from mintage import snowflake
         /// >>> snowflake.Array(bytes(16)).to_lines()
         /// b'0\n0\n'
-        fn to_lines<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
+        fn to_lines<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
             lines(py, self.data.as_bytes(py))
         }
     }
@@ -107,20 +107,23 @@ impl ArrayClass for Array {
         Ok(match other.cast::<Self>() {
             Ok(other) => Some(other.get().data.as_bytes(py) == own),
             Err(_) if other.is_instance(PLAIN.import(py, "array", "array")?)? => {
-                Some(values::bytes(other, "other", words).is_ok_and(|other| other == own))
+                Some(values::bytes(other, "other", words).is_ok_and(|other| other.as_bytes() == own))
             }
             Err(_) => None,
         })
     }
 }
 
-fn lines<'py>(py: Python<'py>, ids: &[u8]) -> Bound<'py, PyBytes> {
-    let mut lines = Vec::with_capacity(ids.len() / 8 * DIGITS);
+fn lines<'py>(py: Python<'py>, ids: &[u8]) -> PyResult<Bound<'py, PyBytes>> {
+    let mut lines = hot::room(ids.len() / 8 * (DIGITS + 1))?;
     decimals(ids, |text| {
         lines.extend_from_slice(text);
         lines.push(b'\n');
     });
-    PyBytes::new(py, &lines)
+    PyBytes::new_with(py, lines.len(), |text| {
+        text.copy_from_slice(&lines);
+        Ok(())
+    })
 }
 
 /// Return the decimal text of IDs of 8 bytes each in native order, one a line, as ASCII bytes. Signed integers count as
@@ -137,8 +140,8 @@ fn lines<'py>(py: Python<'py>, ids: &[u8]) -> Bound<'py, PyBytes> {
 #[pyo3(signature = (ids, /))]
 pub fn to_lines<'py>(ids: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyBytes>> {
     let bytes = values::bytes(ids, "ids", hot::Items::Words { signed: true })?;
-    values::check_multiple(bytes.len(), 8, "ids", "bytes")?;
-    Ok(lines(ids.py(), &bytes))
+    values::check_multiple(bytes.as_bytes().len(), 8, "ids", "bytes")?;
+    lines(ids.py(), bytes.as_bytes())
 }
 
 /// Puts the classes and the function into the module.

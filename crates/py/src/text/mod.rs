@@ -194,6 +194,10 @@ macro_rules! texts {
                 Ok($crate::text::TextClass::double(self, $crate::clock::Clock::from_argument(Some(clock))?))
             }
 
+            fn __traverse__(&self, visit: pyo3::gc::PyVisit<'_>) -> Result<(), pyo3::PyTraverseError> {
+                self.clock.visit(&visit)
+            }
+
             fn __iter__(slf: Py<Self>) -> Py<Self> {
                 slf
             }
