@@ -626,6 +626,16 @@ def test_who_takes_a_word_that_is_no_id_for_a_namespace(shell: Shell) -> None:
     assert "175928847299117063\n" in printed
 
 
+def test_who_of_a_namespace_and_no_integer_is_one_error(shell: Shell) -> None:
+    with open_store(shell.url) as store:
+        store.reserve("orders", 1)
+    for words in (("orders", "x"), ("orders", "1.5"), ("orders", "-1"), ("none", "\x1b[31m")):
+        done = shell.run("who", "--", *words)
+        assert (done.returncode, done.stdout, len(done.stderr.splitlines())) == (2, "", 1)
+        assert f"neither '{words[0]}' nor {words[1]!a} is an ID" in done.stderr
+        assert done.stderr.endswith("write: mintage who NAMESPACE INTEGER\n")
+
+
 def test_who_without_a_store_asks_the_registry_of_the_machine(shell: Shell) -> None:
     script = "from mintage import snowflake; print(snowflake.new())"
     env = {key: value for key, value in shell.env.items() if key != "MINTAGE_STORE"}
