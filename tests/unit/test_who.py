@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mintage import cuid2, locality, nanoid, sno, snowflake, ulid, uuid
+from mintage import cuid2, locality, nanoid, sno, snowflake, typeid, ulid, uuid
 from mintage.errors import ParseError
 from mintage.formats.catalogue import LAYOUTS, write_layout
 from mintage.formats.kinds import KINDS
@@ -201,6 +201,15 @@ def test_shard_of_sno_is_part_of_the_node_number(store: MemoryStore, clock: Manu
     one = sno.Generator(5, clock=clock, sequence_min=49_152).new()
     assert (answer(one, store).node, answer(one, store).holder) == (23, Holder.parse(process(3)))
     assert answer(one.replace(sequence=49_151), store).node == 22
+
+
+@pytest.mark.usefixtures("inline")
+@pytest.mark.parametrize("scheme", ["ulid", "uuid v7", "locality", "sandflake"])
+def test_holder_of_a_leased_typeid_is_named(store: MemoryStore, clock: ManualClock, scheme: str) -> None:
+    one = typeid.Generator("user", SCHEMES[scheme](store=Named(store, process(7)), clock=clock)).new()
+    for value in (one, str(one)):
+        found = answer(value, store)
+        assert (found.state, found.holder) == ("held", Holder.parse(process(7)))
 
 
 def test_forked_child_is_another_process(tmp_path: Path) -> None:
