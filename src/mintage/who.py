@@ -206,6 +206,9 @@ def who_reserved(namespace: str, integer: int, store: str | Store | None = None)
         if run is None or integer < run.first:
             # The last one that begins at the integer or before.
             run = next(iter(opened.list_runs(namespace, integer, 1)), None)
+    if integer < record.start and (run is None or integer > run.last):
+        sentence = f"Nobody is known to have reserved it: namespace {namespace} begins at {record.start} in this store."
+        return IntegerFinding(**facts, state="free", sentence=sentence)
     if run is None:
         sentence = f"The history of namespace {namespace} does not reach back to this integer: "
         sentence += (
@@ -241,8 +244,6 @@ def _never(record: NamespaceRecord, integer: int) -> str:
         )
     if integer > record.maximum:
         return f"Namespace {record.name} does not have it: its maximum is {record.maximum}."
-    if integer < record.start:
-        return f"Nobody reserved it in this store, where namespace {record.name} begins at {record.start}."
     if integer > record.high_water:
         return (
             f"Nobody has it: namespace {record.name} has not reserved it, or took it back. The last integer that it "

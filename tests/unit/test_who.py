@@ -478,6 +478,19 @@ def test_answer_for_an_integer_says_when_and_within_what() -> None:
     )
 
 
+def test_holders_from_before_a_namespace_was_lost_are_named() -> None:
+    store = MemoryStore()
+    for name in ("one", "two"):
+        store.reserve("n", 10, holder=name)
+    store._records.remove(store.list_namespaces()[0])
+    store.create_namespace("n", start=21)
+    for _ in range(2):
+        found = [who_reserved("n", integer, store) for integer in (1, 10, 11, 20)]
+        assert [each.holder and each.holder.text for each in found] == ["one", "one", None, None]
+        assert found[-1].sentence == "Nobody is known to have reserved it: namespace n begins at 21 in this store."
+        store.reserve("n", 10, holder="three")
+
+
 @pytest.mark.parametrize(("integer", "code"), [(-1, "field.range"), (2**63, "field.range"), ("1", "argument.type")])
 def test_wrong_integer_is_refused(integer: Any, code: str) -> None:
     assert code_of(lambda: who_reserved("n", integer, MemoryStore())) == code
