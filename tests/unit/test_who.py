@@ -306,7 +306,7 @@ def test_answer_from_before_a_loss_of_data_says_so(store: MemoryStore, clock: Ma
     store._records.identity = "another server"
     store.create_pool("ulid", layout="ulid")
     found = answer(one, store)
-    assert (found.state, "if it forgot a release" in found.sentence) == ("held", True)
+    assert (found.state, "if a release was forgotten" in found.sentence) == ("held", True)
 
 
 def test_store_that_lost_grants_says_so(store: MemoryStore, clock: ManualClock) -> None:
@@ -316,6 +316,27 @@ def test_store_that_lost_grants_says_so(store: MemoryStore, clock: ManualClock) 
     found = answer(minted(clock), store)
     assert found.state == "forgotten"
     assert "changed or lost data" in found.sentence
+
+
+def test_number_outside_the_share_sends_to_the_other_store(store: MemoryStore, clock: ManualClock) -> None:
+    store.create_pool("ulid", layout="ulid", nodes=range(512))
+    found = answer(minted(clock, 700), store)
+    assert found.state == "free"
+    assert "its share is 0..511: ask the store that grants the other numbers" in found.sentence
+
+
+def test_time_in_which_another_store_granted_a_number_says_so(store: MemoryStore, clock: ManualClock) -> None:
+    lease(store, pid=1, node=700)
+    store.create_pool("ulid", layout="ulid", nodes=range(512))
+    clock.advance(3_600_000 * MS)
+    foreign = minted(clock, 700)
+    clock.advance(1_000 * MS)
+    store.create_pool("ulid", layout="ulid", nodes=range(1024), wider_from_ms=store.now_ms())
+    found = [answer(foreign, store)]
+    lease(store, pid=2, node=700)
+    found.append(answer(foreign, store))
+    assert [each.state for each in found] == ["forgotten"] * 2
+    assert all("or another store granted it" in each.sentence for each in found)
 
 
 def test_format_without_a_pool_is_named(store: MemoryStore, clock: ManualClock) -> None:
