@@ -409,7 +409,7 @@ def _of_pool(
     if end_ms < began_ms - store.clock_limit_ms:
         sentence = (
             f"Nobody had {named} at that time. It was granted at {_moment(began_ms)} or later, for IDs "
-            f"{_window(found)}, to {holder.words}. Under a lease of this store only that process can have minted the "
+            f"{_window(found)}, to {holder.words}. Under a lease of this store only that holder can have minted the "
             "ID: with new_at, or as its clock went back."
         )
         return Finding(**facts, state="late", sentence=sentence, **held)

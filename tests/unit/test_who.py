@@ -19,6 +19,7 @@ from mintage.lease import Holder, registry
 from mintage.process.holder import holder
 from mintage.rules import HISTORY_MS
 from mintage.store import Forwarding, open_store
+from mintage.store.copying import copy_pools
 from mintage.store.memory import MemoryStore
 from mintage.testing import ManualClock
 from mintage.who import Finding, who, who_reserved
@@ -316,6 +317,20 @@ def test_store_that_lost_grants_says_so(store: MemoryStore, clock: ManualClock) 
     found = answer(minted(clock), store)
     assert found.state == "forgotten"
     assert "changed or lost data" in found.sentence
+
+
+def test_copied_window_sends_to_the_store_that_it_is_from(clock: ManualClock) -> None:
+    source, target = (MemoryStore(clock=lambda: clock.now_ns // MS) for _ in range(2))
+    ids = []
+    for pid in (1, 2):
+        held = lease(source, pid=pid)
+        ids.append(minted(clock))
+        clock.advance(100 * MS)
+        source.release(held, used_until_ms=source.now_ms())
+    [copied] = copy_pools(source, target)
+    assert copied.windows == 1
+    for one in ids:
+        assert answer(one, target).holder == Holder("a copy of memory:", "a copy of memory:")
 
 
 def test_number_outside_the_share_sends_to_the_other_store(store: MemoryStore, clock: ManualClock) -> None:
