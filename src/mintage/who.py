@@ -246,8 +246,8 @@ def _never(record: NamespaceRecord, integer: int) -> str:
         return f"Namespace {record.name} does not have it: its maximum is {record.maximum}."
     if integer > record.high_water:
         return (
-            f"Nobody has it: namespace {record.name} has not reserved it, or took it back. The last integer that it "
-            f"reserved is {record.high_water}."
+            f"Nobody has it: namespace {record.name} has not reserved it, or took it back. Its next reservation begins "
+            f"above {record.high_water}."
         )
     return ""
 

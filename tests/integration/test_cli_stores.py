@@ -613,7 +613,7 @@ def test_who_names_the_process_that_reserved_an_integer(shell: Shell) -> None:
     assert (report["state"], report["integer"], report["holder"]["host"]) == ("held", "7", "far")
     assert "by a client that did not name itself" in shell.output("who", "orders", "11")
     assert "\x1b" not in shell.output("who", "orders", "21")
-    assert "The last integer that it reserved is 30." in shell.output("who", "orders", "31")
+    assert "Its next reservation begins above 30." in shell.output("who", "orders", "31")
 
 
 def test_who_takes_a_word_that_is_no_id_for_a_namespace(shell: Shell) -> None:

@@ -514,6 +514,14 @@ def test_answer_for_an_integer_says_when_and_within_what() -> None:
     )
 
 
+def test_namespace_without_reservations_names_no_last_one() -> None:
+    store = MemoryStore()
+    store.create_namespace("n", start=10, stride=7)
+    assert who_reserved("n", 14, store).sentence.endswith("Its next reservation begins above 7.")
+    store.raise_floor("n", 100)
+    assert who_reserved("n", 105, store).sentence.endswith("Its next reservation begins above 98.")
+
+
 def test_holders_from_before_a_namespace_was_lost_are_named() -> None:
     store = MemoryStore()
     for name in ("one", "two"):
