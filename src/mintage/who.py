@@ -206,6 +206,9 @@ def who_reserved(namespace: str, integer: int, store: str | Store | None = None)
         if run is None or integer < run.first:
             # The last one that begins at the integer or before.
             run = next(iter(opened.list_runs(namespace, integer, 1)), None)
+    if integer < record.start and (run is None or integer > run.last):
+        sentence = f"Nobody is known to have reserved it: namespace {namespace} begins at {record.start} in this store."
+        return IntegerFinding(**facts, state="free", sentence=sentence)
     if run is None:
         sentence = f"The history of namespace {namespace} does not reach back to this integer: "
         sentence += (
@@ -241,12 +244,10 @@ def _never(record: NamespaceRecord, integer: int) -> str:
         )
     if integer > record.maximum:
         return f"Namespace {record.name} does not have it: its maximum is {record.maximum}."
-    if integer < record.start:
-        return f"Nobody reserved it in this store, where namespace {record.name} begins at {record.start}."
     if integer > record.high_water:
         return (
-            f"Nobody has it: namespace {record.name} has not reserved it, or took it back. The last integer that it "
-            f"reserved is {record.high_water}."
+            f"Nobody has it: namespace {record.name} has not reserved it, or took it back. Its next reservation begins "
+            f"above {record.high_water}."
         )
     return ""
 
@@ -392,11 +393,10 @@ def _of_pool(
     found: NodeRecord | GrantRecord | None = last
     if last is not None and last.floor_ms > start_ms:
         found = next(iter(store.list_grants(pool.name, node, start_ms, 1)), None) if start_ms >= 0 else None
-    named = f"node {node} of pool {pool.name}"
     if found is None or end_ms > found.until_ms:
-        state, sentence = _unheld(pool, named, last, found, start_ms)
+        state, sentence = _unheld(pool, node, last, found, start_ms)
         return Finding(**facts, state=state, sentence=sentence)
-    holder = Holder.parse(found.holder or "")
+    named, holder = f"node {node} of pool {pool.name}", Holder.parse(found.holder or "")
     held: dict[str, Any] = {
         "holder": holder,
         "since_ms": found.since_ms or None,
@@ -409,7 +409,7 @@ def _of_pool(
     if end_ms < began_ms - store.clock_limit_ms:
         sentence = (
             f"Nobody had {named} at that time. It was granted at {_moment(began_ms)} or later, for IDs "
-            f"{_window(found)}, to {holder.words}. Under a lease of this store only that process can have minted the "
+            f"{_window(found)}, to {holder.words}. Under a lease of this store only that holder can have minted the "
             "ID: with new_at, or as its clock went back."
         )
         return Finding(**facts, state="late", sentence=sentence, **held)
@@ -421,31 +421,38 @@ def _of_pool(
         )
     if pool.history_lost and start_ms < pool.floor_ms:
         sentence += (
-            f" The server changed or lost data before {_moment(pool.floor_ms)}: if it forgot a release, another "
-            "process may have minted it."
+            f" Before {_moment(pool.floor_ms)}, the server changed or lost data, or another store granted numbers of "
+            "this pool: so if a release was forgotten, another process may have minted it."
         )
     return Finding(**facts, state="held", sentence=sentence, **held)
 
 
 def _unheld(
-    pool: PoolRecord, number: str, last: NodeRecord | None, before: NodeRecord | GrantRecord | None, start_ms: int
+    pool: PoolRecord, node: int, last: NodeRecord | None, before: NodeRecord | GrantRecord | None, start_ms: int
 ) -> tuple[State, str]:
     """Return the answer where no known window contains the ID's tick.
 
     :param before: the last known window of the number that begins at or before ``start_ms``.
     """
+    number = f"node {node} of pool {pool.name}"
     if before is not None and start_ms < before.until_ms:
         return "free", (
             f"Nobody minted it under a lease of this store: its tick crosses the end of a window of {number}, at "
             f"{_moment(before.until_ms)}, and no generator mints in such a tick."
         )
-    # The windows of a number follow each other without a gap, unless some are missing.
-    if before is not last:
-        return "forgotten", f"The history of {number} does not reach back to that time: {_reach(pool, start_ms)}."
     if pool.history_lost and start_ms < pool.floor_ms:
         return "forgotten", (
-            f"The store may have forgotten who had {number} at that time: it is new, or its server changed or lost "
-            f"data, so that it knows all grants only from {_moment(pool.floor_ms)} on."
+            f"The store may have forgotten who had {number} at that time, or another store granted it: the pool is "
+            "new, got numbers of another store, or its server changed or lost data, so that it knows all grants only "
+            f"from {_moment(pool.floor_ms)} on."
+        )
+    # Later windows of a number follow each other without a gap, unless some are missing.
+    if before is not last:
+        return "forgotten", f"The history of {number} does not reach back to that time: {_reach(pool, start_ms)}."
+    if node not in pool.share:
+        return "free", (
+            f"Nobody had {number} from this store at that time, as its share is {pool.first_node}..{pool.last_node}: "
+            "ask the store that grants the other numbers."
         )
     ended = "it was never granted" if last is None else f"its last window ended at {_moment(last.until_ms)}"
     return "free", f"Nobody had {number} at that time: {ended}. The ID is not from a lease of this store."
@@ -458,7 +465,7 @@ def _reach(pool: PoolRecord, start_ms: int) -> str:
         return f"pool {pool.name} has none yet, as an older mintage granted the number"
     if start_ms < pool.history_from_ms:
         return f"pool {pool.name} has kept one since {_moment(pool.history_from_ms)}"
-    return f"pool {pool.name} keeps {pool.history_ms / 86_400_000:,g} days of it"
+    return f"pool {pool.name} keeps {pool.history_ms / 86_400_000:,g} days of it at most"
 
 
 def _window(found: NodeRecord | GrantRecord) -> str:

@@ -428,6 +428,17 @@ def test_extension_costs_five_requests(kubernetes: Kubernetes) -> None:
         assert sorted(asked) == ["GET"] * 4 + ["POST", "PUT"]
 
 
+def test_record_of_one_number_is_read_without_a_list(kubernetes: Kubernetes) -> None:
+    asked: list[str] = []
+    with between(kubernetes, lambda method, path: asked.append(path)) as url, open_store(url) as store:
+        nodes = [acquire(store, nodes=range(node, node + 1)).node for node in (0, 1, 3)]
+        asked.clear()
+        assert [store.get_lease("p", node) is not None for node in nodes] == [True] * 3
+        assert not any("labelSelector" in path for path in asked)
+        assert store.get_lease("p", 2) is None
+        assert [each.node for each in store.list_leases("p", 1, 1)] == [3]
+
+
 def test_search_lists_a_pool_once_a_minute(kubernetes: Kubernetes, monkeypatch: pytest.MonkeyPatch) -> None:
     lists: list[str] = []
 

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import re
 import sqlite3
-from contextlib import closing
+from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
 from mintage.protocol.records import columns
-from mintage.rules import NamespaceRecord, NodeRecord, PoolRecord
+from mintage.rules import PRUNED, NamespaceRecord, NodeRecord, PoolRecord
 from mintage.store import open_store
 from mintage.store.sql.statements import driver_statements, statements
 from tests.helpers.sql_servers import administer
 from tests.servers import MariaDB, PostgreSQL
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
     from pathlib import Path
 
     from tests.helpers.sql_servers import Server
@@ -94,11 +94,11 @@ def test_postgresql_finds_records_by_an_index(postgresql: PostgreSQL, subtests: 
                 assert {table for table in scanned(plan[0]["Plan"]) if table.startswith(OWN)} <= SMALL
 
 
-@pytest.mark.parametrize("kind", ["mariadb", "mysql"])
-def test_mysql_finds_records_by_an_index(request: pytest.FixtureRequest, kind: str, subtests: pytest.Subtests) -> None:
+@contextmanager
+def filled_mysql(server: MariaDB) -> Iterator[Any]:
+    """Yield a connection to a server whose tables have many rows."""
     import pymysql
 
-    server: MariaDB = request.getfixturevalue(kind)
     with open_store(server.url) as store:
         store.prepare()  # type: ignore[attr-defined]
         url = store.url
@@ -113,12 +113,36 @@ def test_mysql_finds_records_by_an_index(request: pytest.FixtureRequest, kind: s
             host=url.host, port=url.port(3306), user=url.user, password=url.password or "", database=url.path
         )
     ) as connection:
+        yield connection
+
+
+@pytest.mark.parametrize("kind", ["mariadb", "mysql"])
+def test_mysql_finds_records_by_an_index(request: pytest.FixtureRequest, kind: str, subtests: pytest.Subtests) -> None:
+    import pymysql
+
+    with filled_mysql(request.getfixturevalue(kind)) as connection:
         for name, sql in hot(driver_statements("mysql")).items():
             with subtests.test(name), connection.cursor(pymysql.cursors.DictCursor) as cursor:
                 cursor.execute(f"EXPLAIN FORMAT=TRADITIONAL {sql}", given())
                 rows = [row for row in cursor.fetchall() if row["select_type"] != "INSERT"]
                 whole = {row["table"] for row in rows if row["type"] in {"ALL", "index"}}
                 assert {table for table in whole if table.startswith(OWN)} <= SMALL
+
+
+@pytest.mark.parametrize("past", ["grant", "run"])
+@pytest.mark.parametrize("kind", ["mariadb", "mysql"])
+def test_mysql_reads_only_the_rows_that_it_prunes(request: pytest.FixtureRequest, kind: str, past: str) -> None:
+    with filled_mysql(request.getfixturevalue(kind)) as connection, connection.cursor() as cursor:
+
+        def read() -> int:
+            cursor.execute("SHOW SESSION STATUS LIKE 'Handler_read_%'")
+            return sum(int(number) for _, number in cursor.fetchall())
+
+        for ended_ms, removed in ((0, 0), (ROWS + 1, PRUNED)):
+            before = read()
+            values = given() | {"ended_ms": ended_ms, "most": PRUNED}
+            assert cursor.execute(driver_statements("mysql")[f"prune_{past}"], values) == removed
+            assert read() - before < 100
 
 
 def test_sqlite_finds_records_by_an_index(tmp_path: Path, subtests: pytest.Subtests) -> None:

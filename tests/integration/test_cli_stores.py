@@ -613,7 +613,7 @@ def test_who_names_the_process_that_reserved_an_integer(shell: Shell) -> None:
     assert (report["state"], report["integer"], report["holder"]["host"]) == ("held", "7", "far")
     assert "by a client that did not name itself" in shell.output("who", "orders", "11")
     assert "\x1b" not in shell.output("who", "orders", "21")
-    assert "The last integer that it reserved is 30." in shell.output("who", "orders", "31")
+    assert "Its next reservation begins above 30." in shell.output("who", "orders", "31")
 
 
 def test_who_takes_a_word_that_is_no_id_for_a_namespace(shell: Shell) -> None:
@@ -624,6 +624,16 @@ def test_who_takes_a_word_that_is_no_id_for_a_namespace(shell: Shell) -> None:
     printed = shell.output("who", "2025", "175928847299117063")
     assert printed.startswith("2025\n")
     assert "175928847299117063\n" in printed
+
+
+def test_who_of_a_namespace_and_no_integer_is_one_error(shell: Shell) -> None:
+    with open_store(shell.url) as store:
+        store.reserve("orders", 1)
+    for words in (("orders", "x"), ("orders", "1.5"), ("orders", "-1"), ("none", "\x1b[31m")):
+        done = shell.run("who", "--", *words)
+        assert (done.returncode, done.stdout, len(done.stderr.splitlines())) == (2, "", 1)
+        assert f"neither '{words[0]}' nor {words[1]!a} is an ID" in done.stderr
+        assert done.stderr.endswith("write: mintage who NAMESPACE INTEGER\n")
 
 
 def test_who_without_a_store_asks_the_registry_of_the_machine(shell: Shell) -> None:

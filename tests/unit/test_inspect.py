@@ -20,10 +20,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import mintage
-from mintage import locality, sno, snowflake
+from mintage import locality, sno, snowflake, typeid
 from mintage.errors import ArgumentError, ParseError
 from mintage.formats import catalogue
 from mintage.formats.anatomy import FLOOR, Anatomy, Field, inspect
+from mintage.formats.kinds import KINDS
 from tests.helpers.cases import each_case
 from tests.helpers.vectors import named, vectors
 
@@ -812,11 +813,18 @@ def test_randflake_is_read_as_opaque_bits(case: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("case", [case for case in recorded("typeid.valid") if case["prefix"]], ids=named)
-def test_typeid_is_read_as_the_uuid_after_its_prefix(case: dict[str, Any]) -> None:
-    first = inspect(case["typeid"], now_ns=NOW_NS)[0]
-    assert first.text == case["uuid"]
-    assert first.scheme == "uuid"
-    assert "TypeID" in first.why
+def test_typeid_is_read_as_the_bits_after_its_prefix(case: dict[str, Any]) -> None:
+    for value in (case["typeid"], typeid.ID.parse(case["typeid"])):
+        first = inspect(value, now_ns=NOW_NS)[0]
+        assert first.int == UUID(case["uuid"]).int
+        assert "TypeID" in first.why
+
+
+@pytest.mark.parametrize("name", ["uuid", "ulid", "locality", "sandflake"])
+def test_typeid_over_each_format_is_read_as_that_format(name: str) -> None:
+    one = KINDS[name].module.Generator().new()
+    for value in (typeid.ID("order", one), str(typeid.ID("order", one))):
+        assert {name} <= {each.scheme for each in inspect(value) if each.int == int(one)}
 
 
 @each_case("case", recorded("typeid.invalid"), ids=named)

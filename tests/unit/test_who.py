@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mintage import cuid2, locality, nanoid, sno, snowflake, ulid, uuid
+from mintage import cuid2, locality, nanoid, sno, snowflake, typeid, ulid, uuid
 from mintage.errors import ParseError
 from mintage.formats.catalogue import LAYOUTS, write_layout
 from mintage.formats.kinds import KINDS
@@ -19,6 +19,7 @@ from mintage.lease import Holder, registry
 from mintage.process.holder import holder
 from mintage.rules import HISTORY_MS
 from mintage.store import Forwarding, open_store
+from mintage.store.copying import copy_pools
 from mintage.store.memory import MemoryStore
 from mintage.testing import ManualClock
 from mintage.who import Finding, who, who_reserved
@@ -203,6 +204,15 @@ def test_shard_of_sno_is_part_of_the_node_number(store: MemoryStore, clock: Manu
     assert answer(one.replace(sequence=49_151), store).node == 22
 
 
+@pytest.mark.usefixtures("inline")
+@pytest.mark.parametrize("scheme", ["ulid", "uuid v7", "locality", "sandflake"])
+def test_holder_of_a_leased_typeid_is_named(store: MemoryStore, clock: ManualClock, scheme: str) -> None:
+    one = typeid.Generator("user", SCHEMES[scheme](store=Named(store, process(7)), clock=clock)).new()
+    for value in (one, str(one)):
+        found = answer(value, store)
+        assert (found.state, found.holder) == ("held", Holder.parse(process(7)))
+
+
 def test_forked_child_is_another_process(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path}/ids.db"
     parent = ulid.Generator(store=url)
@@ -297,7 +307,7 @@ def test_answer_from_before_a_loss_of_data_says_so(store: MemoryStore, clock: Ma
     store._records.identity = "another server"
     store.create_pool("ulid", layout="ulid")
     found = answer(one, store)
-    assert (found.state, "if it forgot a release" in found.sentence) == ("held", True)
+    assert (found.state, "if a release was forgotten" in found.sentence) == ("held", True)
 
 
 def test_store_that_lost_grants_says_so(store: MemoryStore, clock: ManualClock) -> None:
@@ -307,6 +317,41 @@ def test_store_that_lost_grants_says_so(store: MemoryStore, clock: ManualClock) 
     found = answer(minted(clock), store)
     assert found.state == "forgotten"
     assert "changed or lost data" in found.sentence
+
+
+def test_copied_window_sends_to_the_store_that_it_is_from(clock: ManualClock) -> None:
+    source, target = (MemoryStore(clock=lambda: clock.now_ns // MS) for _ in range(2))
+    ids = []
+    for pid in (1, 2):
+        held = lease(source, pid=pid)
+        ids.append(minted(clock))
+        clock.advance(100 * MS)
+        source.release(held, used_until_ms=source.now_ms())
+    [copied] = copy_pools(source, target)
+    assert copied.windows == 1
+    for one in ids:
+        assert answer(one, target).holder == Holder("a copy of memory:", "a copy of memory:")
+
+
+def test_number_outside_the_share_sends_to_the_other_store(store: MemoryStore, clock: ManualClock) -> None:
+    store.create_pool("ulid", layout="ulid", nodes=range(512))
+    found = answer(minted(clock, 700), store)
+    assert found.state == "free"
+    assert "its share is 0..511: ask the store that grants the other numbers" in found.sentence
+
+
+def test_time_in_which_another_store_granted_a_number_says_so(store: MemoryStore, clock: ManualClock) -> None:
+    lease(store, pid=1, node=700)
+    store.create_pool("ulid", layout="ulid", nodes=range(512))
+    clock.advance(3_600_000 * MS)
+    foreign = minted(clock, 700)
+    clock.advance(1_000 * MS)
+    store.create_pool("ulid", layout="ulid", nodes=range(1024), wider_from_ms=store.now_ms())
+    found = [answer(foreign, store)]
+    lease(store, pid=2, node=700)
+    found.append(answer(foreign, store))
+    assert [each.state for each in found] == ["forgotten"] * 2
+    assert all("or another store granted it" in each.sentence for each in found)
 
 
 def test_format_without_a_pool_is_named(store: MemoryStore, clock: ManualClock) -> None:
@@ -467,6 +512,27 @@ def test_answer_for_an_integer_says_when_and_within_what() -> None:
         "20",
         now - 1_000,
     )
+
+
+def test_namespace_without_reservations_names_no_last_one() -> None:
+    store = MemoryStore()
+    store.create_namespace("n", start=10, stride=7)
+    assert who_reserved("n", 14, store).sentence.endswith("Its next reservation begins above 7.")
+    store.raise_floor("n", 100)
+    assert who_reserved("n", 105, store).sentence.endswith("Its next reservation begins above 98.")
+
+
+def test_holders_from_before_a_namespace_was_lost_are_named() -> None:
+    store = MemoryStore()
+    for name in ("one", "two"):
+        store.reserve("n", 10, holder=name)
+    store._records.remove(store.list_namespaces()[0])
+    store.create_namespace("n", start=21)
+    for _ in range(2):
+        found = [who_reserved("n", integer, store) for integer in (1, 10, 11, 20)]
+        assert [each.holder and each.holder.text for each in found] == ["one", "one", None, None]
+        assert found[-1].sentence == "Nobody is known to have reserved it: namespace n begins at 21 in this store."
+        store.reserve("n", 10, holder="three")
 
 
 @pytest.mark.parametrize(("integer", "code"), [(-1, "field.range"), (2**63, "field.range"), ("1", "argument.type")])

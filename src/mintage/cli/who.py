@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from mintage.cli.command import command, option
+from mintage.cli.command import UsageError, command, option
 from mintage.cli.inspect import answer_each
 from mintage.cli.screen import Screen, dated, moment, open_screen, show_facts
 from mintage.cli.stores import SHOWN, opened
@@ -60,18 +60,32 @@ def who(args: argparse.Namespace) -> int:
 
 
 def _is_integer(words: Sequence[str], store: Store) -> bool:
-    """Return True if the arguments are a namespace and an integer of it, rather than two IDs."""
-    if len(words) != 2 or not is_number(words[1], 19):
+    """Return True if the arguments are a namespace and an integer of it, rather than IDs.
+
+    :raises UsageError: they are neither.
+    """
+    if len(words) != 2:
+        return False
+    name, integer = words
+    if not is_number(integer, 19):
+        if not (_is_id(name) or _is_id(integer)):
+            raise UsageError(
+                f"neither {name!a:.42} nor {integer!a:.42} is an ID of any known scheme; for an integer of a "
+                "namespace, write: mintage who NAMESPACE INTEGER"
+            )
         return False
     try:
-        if store.get_namespace(words[0]) is not None:
-            return True
-        anatomy.inspect(words[0])
-    except ParseError:
-        return True
+        return store.get_namespace(name) is not None or not _is_id(name)
     except ConfigError:
-        pass  # no name of a namespace
-    return False
+        return False  # no name of a namespace
+
+
+def _is_id(text: str) -> bool:
+    try:
+        anatomy.inspect(text)
+    except ParseError:
+        return False
+    return True
 
 
 def _answer_integer(args: argparse.Namespace, found: IntegerFinding) -> None:

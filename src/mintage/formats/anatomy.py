@@ -31,6 +31,7 @@ SPELLINGS: Final = {
     "text": (1.0, "canonical text"),
     "held": (1.0, "a UUID whose bytes are the text of an ID"),
     "typeid": (1.0, "a TypeID, whose prefix says what the ID is of"),
+    "typeid over it": (0.3, "a TypeID may have its bits"),
     "variant": (0.7, "readable text, though not canonical"),
     "bytes": (0.8, "the right number of bytes"),
     "integer": (0.8, "an integer of this size"),
@@ -161,7 +162,7 @@ def inspect(value: object, *, now_ns: int | None = None) -> list[Anatomy]:
     >>> reading.name, reading.time.isoformat(), [field.name for field in reading.fields][:3]
     ('sno', '2031-05-08T23:03:34.976000+00:00', ['time', 'tick', 'meta'])
 
-    :param value: text, bytes (raw, or of the text), an integer, a ``uuid.UUID``, or the ``ID`` of any scheme.
+    :param value: text, bytes (raw, or of the text), an integer, a ``uuid.UUID``, a TypeID, or the ``ID`` of any scheme.
         Text of decimal digits, the first not 0, is an integer.
     :param now_ns: the present time, in nanoseconds since 1970, with which times are compared; the default is the
         system clock's.
@@ -240,6 +241,8 @@ def _readings(known: _Formats, value: object) -> Iterator[_Reading]:
         return _of_text(known, value)
     if isinstance(value, (bytes, bytearray, memoryview)):
         return _of_bytes(known, value)
+    if isinstance(value, typeid.ID):
+        return _of_typeid(known, value)
     if (scheme := _scheme_of(value)) is not None:
         return _of_object(known, scheme, value)
     number = integer_of(value)
@@ -250,7 +253,7 @@ def _readings(known: _Formats, value: object) -> Iterator[_Reading]:
     if isinstance(value, UUID):
         return _of_text(known, str(value))
     raise ArgumentError(
-        f"inspect() takes str, bytes, int, uuid.UUID or a scheme's ID, not {type(value).__name__}",
+        f"inspect() takes str, bytes, int, uuid.UUID, a TypeID or a scheme's ID, not {type(value).__name__}",
         code="argument.type",
     )
 
@@ -273,7 +276,8 @@ def _of_text(known: _Formats, text: str) -> Iterator[_Reading]:
     if len(text) > _LONGEST or not text.isascii():
         return
     if "_" in text:
-        yield from _of_typeid(known, text)
+        with suppress(ParseError):
+            yield from _of_typeid(known, typeid.ID.parse(text))
     for fmt in known:
         if found := fmt.read(text):
             yield fmt, *found
@@ -281,11 +285,12 @@ def _of_text(known: _Formats, text: str) -> Iterator[_Reading]:
         yield from _of_integer(known, int(text))
 
 
-def _of_typeid(known: _Formats, text: str) -> Iterator[_Reading]:
-    """Yield the readings of a TypeID, whose text after the prefix is that of a ULID."""
-    with suppress(ParseError):
-        number = int(typeid.ID.parse(text))
-        yield from ((fmt, number, "typeid") for fmt in known if fmt.scheme == "uuid" and fmt.fits(number))
+def _of_typeid(known: _Formats, one: typeid.ID) -> Iterator[_Reading]:
+    """Yield the readings of a TypeID, which is another text for the bits of a UUID, a ULID or another ID."""
+    number = int(one)
+    for fmt in known:
+        if fmt.raw and fmt.bits == 128 and fmt.fits(number):
+            yield fmt, number, "typeid" if fmt.read(str(one.as_uuid())) == (number, "text") else "typeid over it"
 
 
 def _of_bytes(known: _Formats, value: bytes | bytearray | memoryview) -> Iterator[_Reading]:

@@ -276,7 +276,7 @@ def _copy_windows(
         if record.token is not None and left_ms > 0 and not leases_ended:
             waits.append(Wait(pool.name, record.node, record.holder, left_ms))
         elif max(ends.get(record.node, least), least) < record.until_ms:
-            left_ms = 0 if dry_run else _copy_window(record, pool.layout, target, now_ms)
+            left_ms = 0 if dry_run else _copy_window(record, pool.layout, source, target, now_ms)
             if left_ms > 0:
                 waits.append(Wait(pool.name, record.node, record.holder, left_ms))
             else:
@@ -284,8 +284,8 @@ def _copy_windows(
     return windows, tuple(waits)
 
 
-def _copy_window(record: NodeRecord, layout: str, target: Store, now_ms: int) -> int:
-    """Record in the target that a node number was used until the end of a window.
+def _copy_window(record: NodeRecord, layout: str, source: Store, target: Store, now_ms: int) -> int:
+    """Record in the target that a node number was used until the end of a window, and that the source knows by whom.
 
     Return 0, or the time in milliseconds until that may be possible.
     """
@@ -295,7 +295,7 @@ def _copy_window(record: NodeRecord, layout: str, target: Store, now_ms: int) ->
             record.pool,
             nodes=range(record.node, record.node + 1),
             layout=layout,
-            holder=(record.holder or "")[:200],
+            holder=f"a copy of {source.url}"[:200].encode(errors="replace").decode(),
             now_ms=now_ms,
             span_ms=span_ms,
         )

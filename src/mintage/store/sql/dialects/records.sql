@@ -1,5 +1,5 @@
--- The statements that are the same in all dialects. statements.py replaces the names in braces, by the records of
--- rules.py.
+-- The statements that are the same in all dialects but those that have their own. statements.py replaces the names in
+-- braces, by the records of rules.py.
 
 -- name: get_unlocked
 SELECT {record} FROM {schema}mintage_{kind} WHERE {is_key};

@@ -208,3 +208,9 @@ UPDATE mintage_{kind} SET {changes} WHERE {is_key};
 
 -- name: keep
 INSERT INTO mintage_{past} ({columns}) VALUES ({values}) ON DUPLICATE KEY UPDATE {changes};
+
+-- name: prune
+-- MariaDB does not search an index by a bound from a subquery: it would read all rows of the group.
+DELETE old FROM (
+  SELECT {key} FROM mintage_{past} WHERE {group} = :{group} ORDER BY {age} LIMIT :most
+) AS oldest JOIN mintage_{past} AS old USING ({key}) WHERE old.until_ms < :ended_ms;
