@@ -36,7 +36,7 @@ from django.db.migrations.writer import MigrationWriter
 from django.db.models import Count
 from django.http import JsonResponse
 from django.test import Client
-from django.test.utils import CaptureQueriesContext
+from django.test.utils import CaptureQueriesContext, isolate_apps
 from django.urls import NoReverseMatch, Resolver404, resolve, reverse
 from legacy.models import Customer, Invoice
 from rest_framework import serializers as rest_serializers
@@ -232,6 +232,23 @@ def test_column_of_bytes_checks_the_length(row):
         pytest.skip("not of bytes")
     with pytest.raises(IntegrityError), transaction.atomic(), connection.cursor() as cursor:
         cursor.execute(f"INSERT INTO {row._meta.db_table} (id, name) VALUES (%s, '')", [b"x"])
+
+
+@each
+@isolate_apps("shop")
+def test_generated_field_computes_ids(row):
+    *_, kwargs = row._meta.get_field("other").deconstruct()
+    of = {"output_field": type(row._meta.pk)(**kwargs), "db_persist": True}
+    fields = {"other": type(row._meta.pk)(**kwargs), "same": models.GeneratedField(expression=models.F("other"), **of)}
+    copied = type("Copied", (models.Model,), {"__module__": "shop.models", **fields})
+    with connection.schema_editor() as editor:
+        editor.create_model(copied)
+    try:
+        one = copied.objects.create(other=row._meta.pk.mint())
+        assert copied.objects.get(same=str(one.other)).same == one.other
+    finally:
+        with connection.schema_editor() as editor:
+            editor.delete_model(copied)
 
 
 # Rows
