@@ -692,6 +692,19 @@ def test_every_field_has_a_form_field(row):
     assert row._meta.pk.formfield(required=True).required
 
 
+@each
+def test_part_of_a_text_is_found_only_in_a_column_of_text(row):
+    row.objects.all().delete()
+    one = row.objects.create()
+    text, other = str(one.pk), row.objects.create(pk=kind_of(row).example)
+    is_text = row._meta.pk.form == "text"
+    for name, part in (("startswith", text[:-3]), ("contains", text[2:-1]), ("icontains", text[2:-1])):
+        assert list(row.objects.filter(**{f"pk__{name}": part})) == ([one] if is_text else [])
+        assert list(row.objects.exclude(**{f"pk__{name}": part}).filter(pk=one.pk)) == ([] if is_text else [one])
+        assert row.objects.get(**{f"pk__{name}": text}) == one
+    assert row.objects.get(pk__iexact=text) == one != other
+
+
 # URLs
 
 
@@ -739,8 +752,9 @@ def test_django_ulid_143_admin_pages_show_the_text(row, admin):
         assert admin.get(f"{base}{wrong}/change/").status_code == 302
     found = admin.get(base, {"q": str(one.pk)}).content.decode()
     assert found.count('name="_selected_action"') == 1
-    for text in ("nothing here", str(one.pk)[:-1], "%"):
-        assert '"_selected_action"' not in admin.get(base, {"q": text}).content.decode()
+    in_part = row._meta.pk.form == "text"
+    for text, is_found in (("nothing here", False), (str(one.pk)[:-1], in_part), ("%", False)):
+        assert ('"_selected_action"' in admin.get(base, {"q": text}).content.decode()) == is_found
     action = {"action": "delete_selected", "_selected_action": str(one.pk)}
     assert "Are you sure" in admin.post(base, action).content.decode()
     assert admin.post(base, {**action, "post": "yes"}).status_code == 302
