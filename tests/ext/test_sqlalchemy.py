@@ -40,7 +40,7 @@ from sqlalchemy import (
     type_coerce,
 )
 from sqlalchemy.dialects import mssql, mysql, oracle, postgresql, sqlite
-from sqlalchemy.exc import CompileError, IntegrityError, ProgrammingError, StatementError
+from sqlalchemy.exc import CompileError, IntegrityError, StatementError
 from sqlalchemy.ext.asyncio import AsyncSession, create_async_engine
 from sqlalchemy.orm import (
     DeclarativeBase,
@@ -836,9 +836,7 @@ def test_id_that_is_stored_in_two_forms_needs_a_type(
     table.append_column(Column("other", SnoType("text")))
     with engine.connect() as connection:
         for query in select(literal(sno.ID.ZERO)), text("SELECT :id").bindparams(id=sno.ID.ZERO):
-            with pytest.raises(
-                (ProgrammingError, ArgumentError), match=r"cannot adapt type 'ID'|several storage forms"
-            ):
+            with pytest.raises((StatementError, ArgumentError), match="several storage forms"):
                 connection.scalar(query)
         assert connection.scalar(select(literal(sno.ID.ZERO, SnoType("text")))) == sno.ID.ZERO
 
