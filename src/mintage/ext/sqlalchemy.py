@@ -32,7 +32,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from functools import cache, partial
-from typing import Any, Final, Literal, TypeVar
+from typing import Any, Final, Literal, Self, TypeVar
 from uuid import UUID
 
 from mintage import ksuid, ksuid_ms, locality, objectid, sandflake, sno, snowflake, typeid, ulid, uuid, xid
@@ -195,6 +195,8 @@ class IDType(types.TypeDecorator[T]):
 
     impl: Any = types.LargeBinary
     kind: Kind
+    has_variants = False
+    """True if :meth:`with_variant` made this type."""
 
     def __init__(self, form: StorageForm | None = None) -> None:
         super().__init__()
@@ -224,6 +226,12 @@ class IDType(types.TypeDecorator[T]):
         """Return the type of another operand: this one, or text for ``LIKE`` and the like on a column of text."""
         is_part = isinstance(value, str) and self.form == "text" and op not in _OF_IDS
         return types.String() if is_part else self
+
+    def with_variant(self, type_: Any, *dialect_names: str) -> Self:
+        """Return this type with another one for some dialects."""
+        made = super().with_variant(type_, *dialect_names)
+        made.has_variants = True
+        return made
 
     def __repr__(self) -> str:
         """Return the call that makes this type: Alembic writes it into migrations."""
@@ -514,12 +522,13 @@ def render_item(kind: str, item: object, context: Any) -> str | Literal[False]:
     :param kind: the kind of the item, such as ``"type"``.
     :param item: the item.
     :param context: Alembic's context.
-    :returns: the text, or ``False`` if the item is none of these types.
+    :returns: the text, or ``False`` if the item is none of these types, or has variants, which Alembic writes itself.
     """
     if kind != "type" or not isinstance(item, IDType) or type(item).__module__ != __name__:
         return False
     context.imports.add(f"import {__name__}")
-    return f"{__name__}.{item!r}"
+    # Alembic writes variants, and asks for each of them.
+    return False if item.has_variants else f"{__name__}.{item!r}"
 
 
 def include_name(name: str | None, kind: str, parents: Mapping[Any, str | None]) -> bool:  # noqa: ARG001
