@@ -184,6 +184,20 @@ def test_column_is_added_and_removed(driver: str, migrations: Migrations) -> Non
 
 
 @on_each_database
+def test_variant_of_a_type_is_migrated(driver: str, migrations: Migrations) -> None:
+    metadata = MetaData()
+    stored = SnoType().with_variant(SnoType("text"), "sqlite", "mariadb").with_variant(SnoType("uuid"), "postgresql")
+    table = Table("t", metadata, Column("id", stored, primary_key=True), Column("plain", SnoType()))
+    source = migrations.migrate(metadata, "first")
+    assert source.count("import mintage.ext.sqlalchemy\n") == 1
+    assert "mintage.ext.sqlalchemy.SnoType(form='text')" in source
+    assert migrations.found(metadata) == []
+    with migrations.engine.begin() as connection:
+        connection.execute(insert(table), {"id": sno.ID.ZERO})
+        assert connection.scalar(select(table.c.id)) == sno.ID.ZERO
+
+
+@on_each_database
 def test_change_of_the_storage_form_is_detected(driver: str, migrations: Migrations) -> None:
     def of(stored: IDType[Any]) -> MetaData:
         metadata = MetaData()

@@ -145,6 +145,17 @@ def test_django_ulid_61_psycopg_adapts_ids(postgresql: PostgreSQL) -> None:
 # ------------------------------------------------------------------------------------------------------------ psycopg2
 
 
+@pytest.mark.usefixtures("registrations_end")
+def test_psycopg_refuses_a_class_without_a_form_at_any_level(postgresql: PostgreSQL) -> None:
+    with psycopg.connect(postgresql.url) as connection:
+        mintage.ext.psycopg.register(connection)
+        with connection.cursor() as cursor:
+            mintage.ext.psycopg.register(cursor, forms={sno.ID: None})
+            for placeholder in ("%s", "%b", "%t"):
+                with pytest.raises(ArgumentError, match="has several storage forms here"):
+                    cursor.execute(f"SELECT {placeholder}", [sno.ID.ZERO])
+
+
 def test_psycopg2_sends_and_reads_every_form(postgresql: PostgreSQL) -> None:
     with closing(psycopg2.connect(postgresql.url)) as connection:
         for python, form in EVERY:

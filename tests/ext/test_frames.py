@@ -643,6 +643,20 @@ def test_missing_ids_stay_missing(kind: Kind) -> None:
 
 
 @each_kind
+def test_column_without_a_value_is_read(engine: Engine, kind: Kind) -> None:
+    frame = engine.frame(id=[None, None])
+    functions = ["text", "parse", "time_of"] if kind.format.clock else ["text", "parse"]
+    for function in functions:
+        assert [bool(pd.isna(each)) for each in engine.of(function, frame, kind.name)] == [True, True]
+
+
+def test_column_of_pandas_without_a_value_is_read() -> None:
+    for series in (pd.Series([np.nan, np.nan]), pd.Series([], dtype=object)):
+        times = in_pandas.time_of(series, "sno")
+        assert (len(times), str(times.dtype)) == (len(series), "datetime64[ms, UTC]")
+
+
+@each_kind
 def test_slices_chunks_and_other_arrow_types_are_read(kind: Kind) -> None:
     ids = [plain(kind, kind.new()) for _ in range(9)]
     plain_column = pa.array(ids, in_pyarrow.new_ids_column(kind.name, 0).type)

@@ -444,6 +444,15 @@ def test_a_zero_sno_id_is_text_without_the_annotation() -> None:
         adapter.validate_json("null")
 
 
+@pytest.mark.parametrize(
+    "of", [sno.ID, Snowflake, NanoID, Annotated[typeid.ID, TypeID("user")], Annotated[sno.ID, NullForZero()]]
+)
+def test_missing_id_is_null_in_json(of: Any) -> None:
+    unset = create_model("Order", parent=(of, None))()
+    assert unset.model_dump_json() == '{"parent":null}'
+    assert unset.model_dump(mode="json") == {"parent": None}
+
+
 def test_interrupt_of_a_serializer_is_no_missing_attribute(monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupted(_: object) -> None:
         raise KeyboardInterrupt

@@ -40,7 +40,7 @@ from sqlalchemy import (
     type_coerce,
 )
 from sqlalchemy.dialects import mssql, mysql, oracle, postgresql, sqlite
-from sqlalchemy.exc import CompileError, IntegrityError, ProgrammingError, StatementError
+from sqlalchemy.exc import CompileError, IntegrityError, StatementError
 from sqlalchemy.ext.asyncio import AsyncSession, create_async_engine
 from sqlalchemy.orm import (
     DeclarativeBase,
@@ -743,6 +743,33 @@ def test_invalid_stored_id_is_reported() -> None:
     engine.dispose()
 
 
+@on_each_database
+def test_part_of_a_text_id_is_searched_and_joined(driver: str, engine: Engine) -> None:
+    metadata = MetaData()
+    stored: list[IDType[Any]] = [TYPES["nanoid"](), ULIDType("text"), TypeIDType("user", "text")]
+    tables = [Table(f"t{n}", metadata, Column("id", each), Column("note", String(9))) for n, each in enumerate(stored)]
+    metadata.create_all(engine)
+    with engine.begin() as connection:
+        for table in tables:
+            kind: Any = table.c.id.type.kind  # type: ignore[attr-defined]
+            one = kind.new()
+            connection.execute(insert(table), [{"id": one, "note": "!"}, {"id": kind.read(kind.example), "note": "?"}])
+            begin, column = str(one)[:-2], table.c.id
+            for condition in (column.like(f"{begin}%"), column.startswith(begin), column.contains(str(one)[2:])):
+                assert connection.scalars(select(column).where(condition)).all() == [one]
+            for joined in (column + table.c.note, column.concat("!"), column + "!"):
+                assert connection.scalar(select(cast(joined, String(99))).where(column == one)) == f"{one}!"
+            with pytest.raises(StatementError):
+                connection.execute(select(column).where(column == begin))
+
+
+def test_quotient_of_snowflakes_is_exact() -> None:
+    engine = sqlalchemy.create_engine("sqlite://")
+    with engine.connect() as connection:
+        assert connection.scalar(select(literal(5, SnowflakeType()) / 2)) == 2.5
+    engine.dispose()
+
+
 def test_text_ids_have_a_default_generator() -> None:
     metadata = MetaData()
     table = Table(
@@ -809,9 +836,7 @@ def test_id_that_is_stored_in_two_forms_needs_a_type(
     table.append_column(Column("other", SnoType("text")))
     with engine.connect() as connection:
         for query in select(literal(sno.ID.ZERO)), text("SELECT :id").bindparams(id=sno.ID.ZERO):
-            with pytest.raises(
-                (ProgrammingError, ArgumentError), match=r"cannot adapt type 'ID'|several storage forms"
-            ):
+            with pytest.raises((StatementError, ArgumentError), match="several storage forms"):
                 connection.scalar(query)
         assert connection.scalar(select(literal(sno.ID.ZERO, SnoType("text")))) == sno.ID.ZERO
 

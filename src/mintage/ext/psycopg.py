@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-from mintage.formats.storage import WRITERS, StorageForm, chosen, readers
+from mintage.formats.storage import WRITERS, StorageForm, chosen, readers, refuse
 from mintage.installation import missing
 
 try:
@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 __all__ = ["register"]
 
 # The values for the server, in both formats. An unknown type makes it accept text for any column of text.
-_DUMPED: Final[dict[StorageForm, tuple[tuple[str, pq.Format, Callable[[Any], bytes]], ...]]] = {
+_DUMPED: Final[dict[StorageForm | None, tuple[tuple[str, pq.Format, Callable[[Any], bytes]], ...]]] = {
+    None: (("", pq.Format.TEXT, refuse), ("", pq.Format.BINARY, refuse)),
     "bytes": (
         ("bytea", pq.Format.TEXT, lambda one: rf"\x{bytes(one).hex()}".encode("ascii")),
         ("bytea", pq.Format.BINARY, bytes),
@@ -64,7 +65,7 @@ def register(
 
     :param context: a connection or a cursor, of asyncio or not; the default is the whole process.
     :param forms: by class of IDs, the storage form: ``bytes``, ``uuid`` or ``text``. Other classes have their default
-        form (:doc:`/reference/storage`).
+        form (:doc:`/reference/storage`). IDs of a class with ``None`` are refused.
     :param load: by type of PostgreSQL, the class of IDs to which its values are converted, or ``TypeID("user")`` for
         TypeIDs of a prefix: ``{"uuid": uuid.ID}``. The types are ``bytea``, ``uuid``, ``text``, ``varchar`` and
         ``bpchar`` (``CHAR(n)``). A domain counts as the type on which it is based, as the server names that type only.
@@ -72,7 +73,7 @@ def register(
     :raises ConfigError: ``config.form``: the IDs of a class have no such form.
     """
     adapters = context.adapters if context is not None else psycopg.adapters
-    dumpers = [(python, dumper) for python, form in chosen(forms).items() if form for dumper in _dumpers(form)]
+    dumpers = [(python, dumper) for python, form in chosen(forms).items() for dumper in _dumpers(form)]
     loaders = [(name, _loader(base, read)) for name, read in readers(load, _LOADED).items() for base in _LOADED[name]]
     for python, dumper in dumpers:
         adapters.register_dumper(python, dumper)
@@ -80,7 +81,7 @@ def register(
         adapters.register_loader(name, loader)
 
 
-def _dumpers(form: StorageForm) -> Iterator[type[Dumper]]:
+def _dumpers(form: StorageForm | None) -> Iterator[type[Dumper]]:
     for name, way, write in _DUMPED[form]:
         yield type(
             "IDDumper",

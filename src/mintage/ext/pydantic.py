@@ -65,7 +65,7 @@ def core_schema_of(of: object, *_: object) -> core_schema.CoreSchema:
     return core_schema.json_or_python_schema(
         core_schema.no_info_plain_validator_function(_reader(lambda value: read_text(kind, value))),
         python,
-        serialization=core_schema.to_string_ser_schema(when_used="json"),
+        serialization=core_schema.to_string_ser_schema(when_used="json-unless-none"),
     )
 
 
@@ -124,7 +124,9 @@ class NullForZero:
                 lambda value: str(sno.ID.ZERO) if value is None else value, found
             ),
             core_schema.no_info_before_validator_function(lambda value: sno.ID.ZERO if value is None else value, found),
-            serialization=core_schema.plain_serializer_function_ser_schema(sno.ID.as_json, when_used="json"),
+            serialization=core_schema.plain_serializer_function_ser_schema(
+                sno.ID.as_json, when_used="json-unless-none"
+            ),
         )
 
     def __get_pydantic_json_schema__(self, schema: Any, handler: Any, /) -> dict[str, Any]:

@@ -31,8 +31,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from datetime import datetime
-from functools import partial
-from typing import Any, Final, Literal, TypeVar
+from functools import cache, partial
+from typing import Any, Final, Literal, Self, TypeVar
 from uuid import UUID
 
 from mintage import ksuid, ksuid_ms, locality, objectid, sandflake, sno, snowflake, typeid, ulid, uuid, xid
@@ -50,6 +50,7 @@ from mintage.installation import missing
 try:
     from sqlalchemy import Column, ColumnElement, Dialect, Engine, and_, event, types
     from sqlalchemy.ext.compiler import compiles
+    from sqlalchemy.sql import operators
 except ModuleNotFoundError as error:
     raise missing(error, "sqlalchemy") from None
 
@@ -159,6 +160,18 @@ class Comparator(types.TypeDecorator.Comparator[T]):
         return bound
 
 
+@cache
+def _comparator_of(stored: Any) -> Any:
+    return type("Comparator", (Comparator, stored), {})
+
+
+_OF_IDS: Final = (
+    *(operators.eq, operators.ne, operators.lt, operators.le, operators.gt, operators.ge, operators.and_),
+    *(operators.in_op, operators.not_in_op, operators.is_distinct_from, operators.is_not_distinct_from),
+)
+"""The operators that compare IDs; ``and_`` is that of ``BETWEEN``."""
+
+
 class IDType(types.TypeDecorator[T]):
     """The base class of these types.
 
@@ -181,8 +194,9 @@ class IDType(types.TypeDecorator[T]):
     """
 
     impl: Any = types.LargeBinary
-    comparator_factory: Callable[..., Comparator[T]] = Comparator
     kind: Kind
+    has_variants = False
+    """True if :meth:`with_variant` made this type."""
 
     def __init__(self, form: StorageForm | None = None) -> None:
         super().__init__()
@@ -200,6 +214,24 @@ class IDType(types.TypeDecorator[T]):
     def python_type(self) -> type[Any]:
         """The class of an ID in Python: the scheme's ``ID``, ``int`` or ``str``."""
         return self.kind.python
+
+    @property
+    def comparator_factory(self) -> Callable[..., Comparator[T]]:  # type: ignore[override]
+        """The class of a column's operators: those of the storage form, such as ``||`` of text, and the conditions."""
+        stored: Any = self.impl_instance.comparator_factory
+        made: Callable[..., Comparator[T]] = _comparator_of(stored)
+        return made
+
+    def coerce_compared_value(self, op: Any, value: Any) -> types.TypeEngine[Any]:
+        """Return the type of another operand: this one, or text for ``LIKE`` and the like on a column of text."""
+        is_part = isinstance(value, str) and self.form == "text" and op not in _OF_IDS
+        return types.String() if is_part else self
+
+    def with_variant(self, type_: Any, *dialect_names: str) -> Self:
+        """Return this type with another one for some dialects."""
+        made = super().with_variant(type_, *dialect_names)
+        made.has_variants = True
+        return made
 
     def __repr__(self) -> str:
         """Return the call that makes this type: Alembic writes it into migrations."""
@@ -490,12 +522,13 @@ def render_item(kind: str, item: object, context: Any) -> str | Literal[False]:
     :param kind: the kind of the item, such as ``"type"``.
     :param item: the item.
     :param context: Alembic's context.
-    :returns: the text, or ``False`` if the item is none of these types.
+    :returns: the text, or ``False`` if the item is none of these types, or has variants, which Alembic writes itself.
     """
     if kind != "type" or not isinstance(item, IDType) or type(item).__module__ != __name__:
         return False
     context.imports.add(f"import {__name__}")
-    return f"{__name__}.{item!r}"
+    # Alembic writes variants, and asks for each of them.
+    return False if item.has_variants else f"{__name__}.{item!r}"
 
 
 def include_name(name: str | None, kind: str, parents: Mapping[Any, str | None]) -> bool:  # noqa: ARG001

@@ -233,7 +233,9 @@ class IDField(Minted, models.Field):  # type: ignore[misc]
         """Return the condition on the number of bytes if the type of the column does not have it."""
         column = self._column(connection)
         length = {"bytea": "octet_length", "blob": "length"}.get(column.type)
-        return f"{length}({connection.ops.quote_name(self.column)}) = {column.size}" if length else None
+        # The output field of a GeneratedField has no column.
+        name = getattr(self, "column", None)
+        return f"{length}({connection.ops.quote_name(name)}) = {column.size}" if length and name else None
 
     def from_db_value(self, value: Any, expression: Any, connection: Any) -> Any:
         """Return the ID of a value of the driver: bytes, a memoryview, text, a number or a ``uuid.UUID``."""

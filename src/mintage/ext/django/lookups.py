@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Any, Final
 
 from django.core.exceptions import EmptyResultSet
+from django.db.models import CharField
 from django.db.models.lookups import Exact, GreaterThanOrEqual, LessThan, Lookup
 
 from mintage.errors import ArgumentError, MintError
@@ -104,9 +105,10 @@ class MintedBetween(Lookup):  # type: ignore[misc]
 
 
 class HasText(Exact):  # type: ignore[misc]
-    """The lookup of a search box: the row whose ID has a text, or no row if the text is of no ID.
+    """The lookup of a search box: the row whose ID has a text.
 
-    It replaces a search for a part of the text, which is not in the stored bytes of an ID.
+    If the text is of no ID, a column of text is searched for it as Django does. Other columns store bytes or integers,
+    which contain no part of the text, and no row is found.
 
     >>> from django.db import models
     >>> from mintage.ext.django import SnowflakeField
@@ -116,6 +118,8 @@ class HasText(Exact):  # type: ignore[misc]
     '"shop_order"."id" = 454947766275222906'
     """
 
+    part: str
+    """Django's lookup of a part of the text."""
     _is_id = True
 
     def get_prep_lookup(self) -> Any:
@@ -126,17 +130,22 @@ class HasText(Exact):  # type: ignore[misc]
             return self.lhs.output_field.kind.read(self.rhs)
         except MintError:
             self._is_id = False
-            return ""
+            return self.rhs
 
     def as_sql(self, compiler: Any, connection: Any) -> Any:
         """Return the comparison, or make the query empty."""
-        if not self._is_id:
+        if self._is_id:
+            return super().as_sql(compiler, connection)
+        if getattr(self.lhs.output_field, "form", None) != "text":
             raise EmptyResultSet
-        return super().as_sql(compiler, connection)
+        return compiler.compile(CharField().get_lookup(self.part)(self.lhs, self.rhs))
 
 
 _OF_TIME: Final = {each.lookup_name: each for each in (MintedAfter, MintedBefore, MintedBetween)}
-_OF_TEXT: Final = frozenset({"contains", "icontains", "iexact", "startswith", "istartswith"})
+_OF_TEXT: Final = {
+    name: type(name, (HasText,), {"part": name})
+    for name in ("contains", "icontains", "iexact", "startswith", "istartswith")
+}
 
 
 def of_kind(kind: Kind, name: str) -> type[Lookup] | None:
@@ -149,6 +158,4 @@ def of_kind(kind: Kind, name: str) -> type[Lookup] | None:
     >>> of_kind(KINDS["nanoid"], "minted_after") is None  # no time
     True
     """
-    if name in _OF_TEXT:
-        return HasText
-    return _OF_TIME.get(name) if kind.has_time else None
+    return _OF_TEXT.get(name) or (_OF_TIME.get(name) if kind.has_time else None)

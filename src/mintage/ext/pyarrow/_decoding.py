@@ -67,13 +67,16 @@ def _imported(column: Any) -> Any:
     return array
 
 
-def _plain(chunk: Any) -> Any:
-    """Return a chunk without a dictionary, an extension type, or views."""
+def _plain(chunk: Any, wanted: Any) -> Any:
+    """Return a chunk without a dictionary, an extension type, or views; of a wanted type if all its values are null."""
     if isinstance(chunk, pa.ExtensionArray):
         chunk = chunk.storage
     kind = chunk.type
+    # Without a value, libraries guess a type: null, or pandas' floats.
+    if pa.types.is_null(kind) or 0 < len(chunk) == chunk.null_count:
+        return pa.nulls(len(chunk), wanted)
     if pa.types.is_dictionary(kind):
-        return _plain(chunk.dictionary_decode())
+        return _plain(chunk.dictionary_decode(), wanted)
     if kind == pa.binary_view():
         return chunk.cast(pa.large_binary())
     return chunk.cast(pa.large_string()) if kind == pa.string_view() else chunk
@@ -114,7 +117,7 @@ def _integers(chunk: Any, row: int, kind: Kind) -> Any:
 
     :raises FieldError: ``field.range``: an integer is outside the layout.
     """
-    chunk = _plain(chunk)
+    chunk = _plain(chunk, pa.int64())
     if pa.types.is_decimal(chunk.type) and chunk.type.scale == 0:
         chunk = _of_decimals(chunk, row, kind)
     if pa.types.is_integer(chunk.type) and chunk.type.bit_width < 64:
@@ -152,8 +155,8 @@ def _fixed(chunk: Any, row: int, kind: Kind) -> Any:
 
     :raises ParseError: ``parse.length``: an ID has another size.
     """
-    chunk = _plain(chunk)
     size = kind.size or 0
+    chunk = _plain(chunk, pa.binary(size))
     stored = chunk.type
     if pa.types.is_fixed_size_binary(stored) and stored.byte_width == size:
         return chunk
@@ -413,7 +416,7 @@ def _texts(packed: Any, count: int) -> pa.Array:
 
 
 def _checked_text(chunk: Any, kind: Kind) -> Any:
-    chunk = _plain(chunk)
+    chunk = _plain(chunk, pa.string())
     if not (pa.types.is_string(chunk.type) or pa.types.is_large_string(chunk.type)):
         raise _wrong_type(chunk, kind, "text")
     return chunk
