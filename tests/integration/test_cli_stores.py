@@ -854,6 +854,7 @@ def test_passwords_are_never_shown(shell: Shell) -> None:
         ["doctor", "--json", "--store", url],
         ["doctor", url],
         ["pools", url],
+        ["doctor", "postgresql://127.0.0.1:1/ids?password=geheim&sslpassword=geheim"],
         ["namespaces", "list", "--store", "geheim"],
     ):
         done = shell.run(*args)
