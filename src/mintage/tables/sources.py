@@ -220,7 +220,8 @@ def open_parquet(file: str | BinaryIO, column: str) -> Iterator[Source]:
             parquet = pq.ParquetFile(stream)
             _only(column, parquet.schema_arrow.names)
             parts = parquet.iter_batches(BATCH_ROWS // 2, columns=[column], use_threads=False)
-            yield Source((_values(part.column(0)) for part in parts), parquet.metadata.num_rows)
+            # pyarrow takes a name with a dot for a path as well, and then reads two columns.
+            yield Source((_values(part.column(column)) for part in parts), parquet.metadata.num_rows)
         except pa.ArrowException as error:
             raise ParseError(f"this is not a Parquet file: {error!s:.200}", code="parse.unknown") from None
 
