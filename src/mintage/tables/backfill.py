@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from datetime import UTC, date, datetime, time
 from decimal import Decimal
@@ -146,7 +146,7 @@ class Table:
         unique = [list(self._table.primary_key.columns.keys())]
         # SQLAlchemy leaves out the indexes of SQLite's constraints unless it is asked for them.
         indexes = inspector.get_indexes(name, schema, include_auto_indexes=True)
-        whole = (each for each in indexes if each["unique"] and _covers_all(each.get("dialect_options", {})))
+        whole = (each for each in indexes if each["unique"] and _covers_all(each))
         unique += [each["column_names"] for each in whole]
         unique += [each["column_names"] for each in inspector.get_unique_constraints(name, schema)]
         words = self.connection.dialect.identifier_preparer
@@ -277,10 +277,11 @@ class Table:
             kept -= 1
 
 
-def _covers_all(options: dict[str, Any]) -> bool:
-    """Return True if an index has all rows with an ID: it has no condition, or only that the ID is not NULL."""
-    conditions = [str(each).upper() for name, each in options.items() if name.endswith("_where")]
-    return all(re.fullmatch(r"\(?[\w\"]+ IS NOT NULL\)?", each) for each in conditions)
+def _covers_all(index: Mapping[str, Any]) -> bool:
+    """Return True if an index has all rows with an ID: it has no condition, or only that its column is not NULL."""
+    conditions = [each for name, each in index.get("dialect_options", {}).items() if name.endswith("_where")]
+    column = "|".join(re.escape(each) for each in index["column_names"] if each)
+    return all(re.fullmatch(rf'\(?"?({column})"? IS NOT NULL\)?', str(each), re.IGNORECASE) for each in conditions)
 
 
 def _read_text(text: str) -> datetime | None:
