@@ -223,6 +223,7 @@ def test_time_outside_the_layout_is_reported_before_any_write(
         (["--batch", "0"], "'0' is outside 1.."),
         (["--scheme", "sno", "--layout", "twitter"], "belongs to snowflake"),
         (["--id-column", "made"], "has no unique index"),
+        (["--table", "\udcff"], "there is no table '\\udcff'"),
     ],
 )
 def test_wrong_arguments_are_one_line(url: str, engine: sa.Engine, options: list[str], said: str) -> None:
@@ -244,7 +245,18 @@ def test_missing_unique_index_is_reported_with_its_statement(url: str, engine: s
 
 
 @pytest.mark.parametrize(
-    "wrong", ["nothing", "oracle://x", "sqlite:////nowhere/at/all.db", "postgresql://127.0.0.1:1/x"]
+    "wrong",
+    [
+        "nothing",
+        "oracle://x",
+        "sqlite:////nowhere/at/all.db",
+        "postgresql://127.0.0.1:1/x",
+        "postgresql://me:geheim@db:geheim/x",
+        "postgresql+asyncpg://me:geheim@127.0.0.1:1/x",
+        "mysql://me:geheim@127.0.0.1:1/x?frob=1",
+        "mysql://me:geheim@127.0.0.1:1/x?connect_timeout=soon",
+        "postgresql://me:geheim\udcff@127.0.0.1:1/x",
+    ],
 )
 def test_invalid_database_is_reported_in_one_line(wrong: str) -> None:
     code, out, err = finished(wrong, *SNOWFLAKE)
@@ -252,6 +264,13 @@ def test_invalid_database_is_reported_in_one_line(wrong: str) -> None:
     assert out == ""
     assert err.count("\n") == 1
     assert "Traceback" not in err
+    assert "geheim" not in err
+
+
+def test_mistyped_file_is_not_created(tmp_path: Path) -> None:
+    code, _, err = finished(f"sqlite:///{tmp_path}/typo.db", *SNOWFLAKE)
+    assert (code, err) == (74, f"mintage: {tmp_path}/typo.db: No such file or directory\n")
+    assert not list(tmp_path.iterdir())
 
 
 @on_sqlite
@@ -725,7 +744,7 @@ def test_partial_unique_index_is_not_enough(url: str, engine: sa.Engine) -> None
 
 def test_names_that_need_quotes_are_filled(url: str, engine: sa.Engine) -> None:
     table = sa.Table(
-        "Order Items",
+        "Order % Items",
         sa.MetaData(),
         sa.Column("select", sa.Integer, primary_key=True, autoincrement=False),
         sa.Column("Made At", sa.DateTime()),
@@ -735,7 +754,7 @@ def test_names_that_need_quotes_are_filled(url: str, engine: sa.Engine) -> None:
         table.drop(connection, checkfirst=True)
         table.create(connection)
         connection.execute(table.insert(), {"select": 1, "Made At": BEGIN.replace(tzinfo=None)})
-    words = ["--table", "Order Items", "--time-column", "Made At", "--id-column", "order", *SNOWFLAKE]
+    words = ["--table", "Order % Items", "--time-column", "Made At", "--id-column", "order", *SNOWFLAKE]
     err = finished(url, *words)[2]
     with engine.begin() as connection:
         connection.execute(sa.text(err.partition("create one: ")[2]))

@@ -237,6 +237,14 @@ def _values(column: Any) -> list[object]:
 
 # --- databases ----------------------------------------------------------------------------------------------------
 
+_DRIVERS: Final = {
+    "sqlite": "sqlite",
+    "postgresql": "postgresql+psycopg",
+    "mysql": "mysql+pymysql",
+    "mariadb": "mariadb+pymysql",
+}
+"""The driver of each database, unless the URL names another that is not asynchronous."""
+
 
 @contextmanager
 def connect(url: str) -> Iterator[Any]:
@@ -260,10 +268,11 @@ def connect(url: str) -> Iterator[Any]:
         raise ConfigError(str(missing(error, "tables")), code="config.driver") from None
     try:
         parsed = sa.make_url(url)
-        drivers = {"postgresql": "postgresql+psycopg", "mysql": "mysql+pymysql", "mariadb": "mariadb+pymysql"}
-        parsed = parsed.set(drivername=drivers.get(parsed.drivername, parsed.drivername))
+        driver = _DRIVERS[parsed.get_backend_name()]
+        if "+" not in parsed.drivername or parsed.get_dialect().is_async:
+            parsed = parsed.set(drivername=driver)
         engine = sa.create_engine(parsed, hide_parameters=True)
-    except (sa.exc.ArgumentError, sa.exc.NoSuchModuleError):
+    except (sa.exc.ArgumentError, sa.exc.NoSuchModuleError, KeyError):
         raise InputError(
             "the URL does not name a database; use sqlite:///FILE, postgresql://…, mysql://… or mariadb://…"
         ) from None
@@ -272,7 +281,7 @@ def connect(url: str) -> Iterator[Any]:
     if engine.dialect.name in {"mysql", "mariadb"}:
         sa.event.listen(engine, "connect", _use_utc)
     try:
-        with engine.connect() as connection:
+        with _connection(engine) as connection:
             yield connection
     except sa.exc.DBAPIError as error:
         reason = str(error.orig).partition("\n")[0]
@@ -286,6 +295,13 @@ def _use_utc(connection: Any, _: object) -> None:
     """Make MySQL and MariaDB answer in UTC: they convert a ``TIMESTAMP`` to the session's zone and do not name it."""
     with closing(connection.cursor()) as cursor:
         cursor.execute("SET time_zone = '+00:00'")
+def _connection(engine: Any) -> Any:
+    try:
+        return engine.connect()
+    except (TypeError, ValueError) as error:
+        raise InputError(f"the driver of the database does not take the URL: {error!s:.200}") from None
+
+
 
 
 @contextmanager
@@ -323,7 +339,7 @@ def open_table(
     :raises ConfigError: ``config.driver``: SQLAlchemy or the driver of the database is not installed.
     :raises StoreError: the database answers with an error, also while the batches are read.
     """
-    _check_exists(url)
+    check_exists(url)
     with connect(url) as connection:
         import sqlalchemy as sa
 
@@ -350,8 +366,8 @@ def reflect(connection: Any, name: str, schema: str | None) -> Any:
     import sqlalchemy as sa
 
     try:
-        return sa.Table(name, sa.MetaData(), schema=schema, autoload_with=connection)
-    except sa.exc.NoSuchTableError:
+        return sa.Table(name, sa.MetaData(), schema=schema, autoload_with=connection, resolve_fks=False)
+    except (sa.exc.NoSuchTableError, UnicodeEncodeError):
         raise InputError(f"there is no table {name!a:.80}") from None
 
 
@@ -367,7 +383,7 @@ def find_column(table: Any, name: str) -> Any:
     return table.c[name]
 
 
-def _check_exists(url: str) -> None:
+def check_exists(url: str) -> None:
     """Raise if a URL names a file of SQLite that does not exist; SQLite would create an empty one."""
     if url.startswith("sqlite:///"):
         name = url.removeprefix("sqlite:///").partition("?")[0]
