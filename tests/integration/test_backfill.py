@@ -551,6 +551,52 @@ def test_table_without_a_primary_key_needs_a_named_key(url: str, engine: sa.Engi
     assert finished(url, *SNOWFLAKE, "--key", "name")[0] == 0
 
 
+@on_sqlite
+def test_rows_that_come_before_the_last_key_are_filled(url: str, engine: sa.Engine) -> None:
+    make_table(engine, sa.BigInteger(), [None] + [BEGIN] * 3)
+    with engine.begin() as connection:
+        connection.execute(sa.text("UPDATE orders SET id = 7 WHERE number = 0"))
+        # The second batch frees a row before it, as a program would insert one with a random key.
+        connection.execute(
+            sa.text(
+                "CREATE TRIGGER late AFTER UPDATE ON orders WHEN new.number = 3 "
+                "BEGIN UPDATE orders SET id = NULL, made = '2020-01-01 12:00:00' WHERE number = 0; END"
+            )
+        )
+    assert finished(url, *SNOWFLAKE, "--batch", "2")[1].endswith("done: 4 rows have an ID now\n")
+    assert None not in ids_of(engine)
+
+
+def test_rows_of_an_enum_key_are_all_filled(mariadb: Any) -> None:
+    made = sa.create_engine(mariadb.url.replace("mariadb:", "mariadb+pymysql:", 1))
+    with made.begin() as connection:
+        connection.execute(sa.text("DROP TABLE IF EXISTS orders"))
+        columns = "name ENUM('b', 'a') PRIMARY KEY, made DATETIME, id BIGINT UNIQUE"
+        connection.execute(sa.text(f"CREATE TABLE orders ({columns})"))
+        connection.execute(sa.text("INSERT INTO orders (name, made) VALUES ('b', '2020-01-01'), ('a', '2020-01-01')"))
+    assert finished(mariadb.url, *SNOWFLAKE, "--batch", "1")[1].endswith("done: 2 rows have an ID now\n")
+    made.dispose()
+
+
+def test_list_as_a_key_is_refused(postgresql: Any) -> None:
+    made = sa.create_engine(postgresql.url.replace("postgresql:", "postgresql+psycopg:", 1))
+    with made.begin() as connection:
+        connection.execute(sa.text("CREATE TABLE orders (name INT[] PRIMARY KEY, made TIMESTAMP, id BIGINT UNIQUE)"))
+    code, _, err = finished(postgresql.url, *SNOWFLAKE)
+    assert (code, "which does not identify a row; name another key" in err) == (2, True)
+    made.dispose()
+
+
+@on_sqlite
+def test_foreign_key_to_a_missing_table_is_no_obstacle(url: str, engine: sa.Engine) -> None:
+    with engine.begin() as connection:
+        connection.exec_driver_sql("CREATE TABLE missing (n INT PRIMARY KEY)")
+    make_by_hand(engine, "made DATETIME, id BIGINT UNIQUE, other INT REFERENCES missing (n)")
+    with engine.begin() as connection:
+        connection.exec_driver_sql("DROP TABLE missing")
+    assert finished(url, *SNOWFLAKE)[0] == 0
+
+
 # --- columns that cannot hold the IDs -----------------------------------------------------------------------------
 
 

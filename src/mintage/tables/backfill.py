@@ -133,9 +133,9 @@ class Table:
         self._raw_id = sa.type_coerce(self.id, sa.types.NullType())
 
     def _check_key(self) -> None:
-        """Refuse a key that does not identify a row: the text of a float is not exact, and NULL equals nothing."""
+        """Refuse a key that does not identify a row: a float is not exact, a list has no hash, NULL equals nothing."""
         name, kind = self.key.name, self.key.type
-        if isinstance(kind, self._sa.Float):
+        if isinstance(kind, (self._sa.Float, self._sa.ARRAY, self._sa.JSON)):
             raise InputError(f"column {name!a:.80} is {kind!s:.40}, which does not identify a row; name another key")
         without = self._sa.select(self._sa.literal(1)).where(self.key.is_(None), self.id.is_(None)).limit(1)
         if self.key.nullable and self.connection.scalar(without) is not None:
@@ -406,10 +406,12 @@ class Dated:
             with self.table.connection.begin():
                 if rows := self.table.batch(after, size):
                     self.table.write(self._ids(rows))
-            if not rows:
+            if rows:
+                yield len(rows)
+            elif after is None:
                 return
-            after = rows[-1][0]
-            yield len(rows)
+            # Rows may be left before the last key: new ones, and on MySQL those of an ENUM, sorted by number.
+            after = rows[-1][0] if rows else None
 
     def _ids(self, rows: list[tuple[Any, Any]]) -> list[tuple[Any, Any]]:
         """Return the key and the ID of each row: the next number of its tick, or of a tick after it that has one."""

@@ -276,6 +276,10 @@ def connect(url: str) -> Iterator[Any]:
         raise InputError(
             "the URL does not name a database; use sqlite:///FILE, postgresql://…, mysql://… or mariadb://…"
         ) from None
+    except ValueError:  # whose message may have a part of the password
+        raise InputError(
+            "the port or an option of the URL is not a number; write / : @ of a password as %2F %3A %40"
+        ) from None
     except ModuleNotFoundError as error:
         raise ConfigError(str(missing(error, parsed.drivername.partition("+")[0])), code="config.driver") from None
     if engine.dialect.name in {"mysql", "mariadb"}:
@@ -291,10 +295,6 @@ def connect(url: str) -> Iterator[Any]:
         engine.dispose()
 
 
-def _use_utc(connection: Any, _: object) -> None:
-    """Make MySQL and MariaDB answer in UTC: they convert a ``TIMESTAMP`` to the session's zone and do not name it."""
-    with closing(connection.cursor()) as cursor:
-        cursor.execute("SET time_zone = '+00:00'")
 def _connection(engine: Any) -> Any:
     try:
         return engine.connect()
@@ -302,6 +302,10 @@ def _connection(engine: Any) -> Any:
         raise InputError(f"the driver of the database does not take the URL: {error!s:.200}") from None
 
 
+def _use_utc(connection: Any, _: object) -> None:
+    """Make MySQL and MariaDB answer in UTC: they convert a ``TIMESTAMP`` to the session's zone and do not name it."""
+    with closing(connection.cursor()) as cursor:
+        cursor.execute("SET time_zone = '+00:00'")
 
 
 @contextmanager
