@@ -551,6 +551,17 @@ def test_table_without_a_primary_key_needs_a_named_key(url: str, engine: sa.Engi
     assert finished(url, *SNOWFLAKE, "--key", "name")[0] == 0
 
 
+def test_times_in_floats_are_exact_to_the_millisecond(url: str, engine: sa.Engine) -> None:
+    times = [1_577_880_000_000 + 37 * n for n in range(50)]
+    kind = "DOUBLE PRECISION" if engine.dialect.name == "postgresql" else "DOUBLE"
+    make_by_hand(engine, f"made {kind}, id BIGINT UNIQUE", *(f"{n}, {ms / 1000!r}" for n, ms in enumerate(times)))
+    assert finished(url, *SNOWFLAKE, "--time-unit", "s")[0] == 0
+    assert [snowflake.DEFAULT.parse(one).timestamp_ms for one in ids_of(engine)] == times
+    make_by_hand(engine, f"made {kind}, id BIGINT UNIQUE", "1, 1e300")
+    code, _, err = finished(url, *SNOWFLAKE, "--time-unit", "s")
+    assert (code, err.count("\n")) == (CATALOGUE["time.range"].exit, 1)
+
+
 @on_sqlite
 def test_rows_that_come_before_the_last_key_are_filled(url: str, engine: sa.Engine) -> None:
     make_table(engine, sa.BigInteger(), [None] + [BEGIN] * 3)

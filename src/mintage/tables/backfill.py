@@ -116,9 +116,9 @@ class Table:
         self._keep_values()
 
     def _keep_values(self) -> None:
-        """Note the types of the columns. On SQLite then leave each value as the driver returns and takes it.
+        """Note the types of the columns. Then leave floats, and all of SQLite, as the driver returns and takes them.
 
-        SQLAlchemy's types would round numbers of SQLite, and fail at texts that are no times.
+        SQLAlchemy's types would round numbers of SQLite, fail at texts that are no times, and add digits to floats.
         """
         sa, declared = self._sa, self.time.type
         is_sqlite = self.connection.dialect.name == "sqlite"
@@ -126,8 +126,8 @@ class Table:
         is_number = isinstance(declared, (sa.Integer, sa.Numeric))
         self._is_any_time = isinstance(declared, sa.String) or (is_sqlite and not is_number)
         self._id_type = self.id.type
-        if is_sqlite:
-            for each in (self.key, self.time, self.id):
+        for each in (self.key, self.time, self.id):
+            if is_sqlite or isinstance(each.type, sa.Float):
                 each.type = sa.types.NullType()
         # Keep the driver's values: SQLAlchemy would round numbers of SQLite.
         self._raw_id = sa.type_coerce(self.id, sa.types.NullType())
@@ -187,7 +187,7 @@ class Table:
         """
         is_number = isinstance(value, (int, float, Decimal)) and not isinstance(value, bool)
         if is_number and isfinite(value) and not self._is_calendar:
-            return int(value * self._unit_ns)
+            return int(Decimal(str(value)) * self._unit_ns)  # the digits of a float, as 0.29 * 100 is less than 29
         found = _read_text(value) if isinstance(value, str) else value
         if isinstance(found, date) and not isinstance(found, datetime):
             found = datetime.combine(found, time())
