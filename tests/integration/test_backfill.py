@@ -271,6 +271,7 @@ def test_mistyped_file_is_not_created(tmp_path: Path) -> None:
     code, _, err = finished(f"sqlite:///{tmp_path}/typo.db", *SNOWFLAKE)
     assert (code, err) == (74, f"mintage: {tmp_path}/typo.db: No such file or directory\n")
     assert not list(tmp_path.iterdir())
+    assert finished(f"sqlite:///file:{tmp_path}/typo.db?mode=ro&uri=true", *SNOWFLAKE)[0] == 69
 
 
 @on_sqlite

@@ -391,5 +391,5 @@ def check_exists(url: str) -> None:
     """Raise if a URL names a file of SQLite that does not exist; SQLite would create an empty one."""
     if url.startswith("sqlite:///"):
         name = url.removeprefix("sqlite:///").partition("?")[0]
-        if name not in ("", ":memory:") and not os.path.exists(name):
+        if name not in ("", ":memory:") and not name.startswith("file:") and not os.path.exists(name):
             raise OSError(f"{name[:200]}: No such file or directory")
