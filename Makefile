@@ -178,7 +178,7 @@ endef
 
 $(STAMPS)/build: $(STAMPS)/tools $(RUST) pyproject.toml crates/py/backend.py | toolchain
 	@echo "Building the extension. The first time, that takes a minute or two."
-	@CARGO_TERM_QUIET=true PIP_QUIET=1 VIRTUAL_ENV=$(abspath $(VENV)) RUSTFLAGS="$$($(PYTHON) crates/py/backend.py)" $(BIN)/maturin develop --release --locked --quiet
+	@CARGO_TERM_QUIET=true PIP_QUIET=1 VIRTUAL_ENV="$(abspath $(VENV))" RUSTFLAGS="$$($(PYTHON) crates/py/backend.py)" $(BIN)/maturin develop --release --locked --quiet
 	@touch $@
 
 $(STAMPS)/tools: requirements.txt $(STAMPS)/venv

@@ -14,9 +14,10 @@ from pathlib import Path
 
 
 def flags() -> str:
-    """``RUSTFLAGS`` as it is, and cargo's directory called ``cargo``."""
-    cargo = os.environ.get("CARGO_HOME") or Path.home() / ".cargo"
-    return f"{os.environ.get('RUSTFLAGS', '')} --remap-path-prefix={cargo}=cargo".strip()
+    """``RUSTFLAGS`` as it is, and cargo's directory called ``cargo``, unless it has a space, which ends a flag."""
+    cargo = os.environ.get("CARGO_HOME") or str(Path.home() / ".cargo")
+    renamed = "" if " " in cargo else f"--remap-path-prefix={cargo}=cargo"
+    return f"{os.environ.get('RUSTFLAGS', '')} {renamed}".strip()
 
 
 def check_rust() -> None:

@@ -16,13 +16,14 @@ def install_line(extra: str) -> str:
     "pip install '...[redis]'..."
     """
     from importlib import metadata
+    from shlex import quote
 
     try:
         found = metadata.distribution("mintage")
     except metadata.PackageNotFoundError:
         return f"pip install '.[{extra}]' in the source tree"
     name = _source_tree(found.read_text("direct_url.json")) or found.metadata["Name"]
-    return f"pip install '{name}[{extra}]'"
+    return f"pip install {quote(f'{name}[{extra}]')}"
 
 
 def missing_module(name: str | None, extra: str) -> str:

@@ -223,6 +223,7 @@ def test_time_outside_the_layout_is_reported_before_any_write(
         (["--batch", "0"], "'0' is outside 1.."),
         (["--scheme", "sno", "--layout", "twitter"], "belongs to snowflake"),
         (["--id-column", "made"], "has no unique index"),
+        (["--table", "\udcff"], "there is no table '\\udcff'"),
     ],
 )
 def test_wrong_arguments_are_one_line(url: str, engine: sa.Engine, options: list[str], said: str) -> None:
@@ -244,7 +245,18 @@ def test_missing_unique_index_is_reported_with_its_statement(url: str, engine: s
 
 
 @pytest.mark.parametrize(
-    "wrong", ["nothing", "oracle://x", "sqlite:////nowhere/at/all.db", "postgresql://127.0.0.1:1/x"]
+    "wrong",
+    [
+        "nothing",
+        "oracle://x",
+        "sqlite:////nowhere/at/all.db",
+        "postgresql://127.0.0.1:1/x",
+        "postgresql://me:geheim@db:geheim/x",
+        "postgresql+asyncpg://me:geheim@127.0.0.1:1/x",
+        "mysql://me:geheim@127.0.0.1:1/x?frob=1",
+        "mysql://me:geheim@127.0.0.1:1/x?connect_timeout=soon",
+        "postgresql://me:geheim\udcff@127.0.0.1:1/x",
+    ],
 )
 def test_invalid_database_is_reported_in_one_line(wrong: str) -> None:
     code, out, err = finished(wrong, *SNOWFLAKE)
@@ -252,6 +264,14 @@ def test_invalid_database_is_reported_in_one_line(wrong: str) -> None:
     assert out == ""
     assert err.count("\n") == 1
     assert "Traceback" not in err
+    assert "geheim" not in err
+
+
+def test_mistyped_file_is_not_created(tmp_path: Path) -> None:
+    code, _, err = finished(f"sqlite:///{tmp_path}/typo.db", *SNOWFLAKE)
+    assert (code, err) == (74, f"mintage: {tmp_path}/typo.db: No such file or directory\n")
+    assert not list(tmp_path.iterdir())
+    assert finished(f"sqlite:///file:{tmp_path}/typo.db?mode=ro&uri=true", *SNOWFLAKE)[0] == 69
 
 
 @on_sqlite
@@ -532,6 +552,63 @@ def test_table_without_a_primary_key_needs_a_named_key(url: str, engine: sa.Engi
     assert finished(url, *SNOWFLAKE, "--key", "name")[0] == 0
 
 
+def test_times_in_floats_are_exact_to_the_millisecond(url: str, engine: sa.Engine) -> None:
+    times = [1_577_880_000_000 + 37 * n for n in range(50)]
+    kind = "DOUBLE PRECISION" if engine.dialect.name == "postgresql" else "DOUBLE"
+    make_by_hand(engine, f"made {kind}, id BIGINT UNIQUE", *(f"{n}, {ms / 1000!r}" for n, ms in enumerate(times)))
+    assert finished(url, *SNOWFLAKE, "--time-unit", "s")[0] == 0
+    assert [snowflake.DEFAULT.parse(one).timestamp_ms for one in ids_of(engine)] == times
+    make_by_hand(engine, f"made {kind}, id BIGINT UNIQUE", "1, 1e300")
+    code, _, err = finished(url, *SNOWFLAKE, "--time-unit", "s")
+    assert (code, err.count("\n")) == (CATALOGUE["time.range"].exit, 1)
+
+
+@on_sqlite
+def test_rows_that_come_before_the_last_key_are_filled(url: str, engine: sa.Engine) -> None:
+    make_table(engine, sa.BigInteger(), [None] + [BEGIN] * 3)
+    with engine.begin() as connection:
+        connection.execute(sa.text("UPDATE orders SET id = 7 WHERE number = 0"))
+        # The second batch frees a row before it, as a program would insert one with a random key.
+        connection.execute(
+            sa.text(
+                "CREATE TRIGGER late AFTER UPDATE ON orders WHEN new.number = 3 "
+                "BEGIN UPDATE orders SET id = NULL, made = '2020-01-01 12:00:00' WHERE number = 0; END"
+            )
+        )
+    assert finished(url, *SNOWFLAKE, "--batch", "2")[1].endswith("done: 4 rows have an ID now\n")
+    assert None not in ids_of(engine)
+
+
+def test_rows_of_an_enum_key_are_all_filled(mariadb: Any) -> None:
+    made = sa.create_engine(mariadb.url.replace("mariadb:", "mariadb+pymysql:", 1))
+    with made.begin() as connection:
+        connection.execute(sa.text("DROP TABLE IF EXISTS orders"))
+        columns = "name ENUM('b', 'a') PRIMARY KEY, made DATETIME, id BIGINT UNIQUE"
+        connection.execute(sa.text(f"CREATE TABLE orders ({columns})"))
+        connection.execute(sa.text("INSERT INTO orders (name, made) VALUES ('b', '2020-01-01'), ('a', '2020-01-01')"))
+    assert finished(mariadb.url, *SNOWFLAKE, "--batch", "1")[1].endswith("done: 2 rows have an ID now\n")
+    made.dispose()
+
+
+def test_list_as_a_key_is_refused(postgresql: Any) -> None:
+    made = sa.create_engine(postgresql.url.replace("postgresql:", "postgresql+psycopg:", 1))
+    with made.begin() as connection:
+        connection.execute(sa.text("CREATE TABLE orders (name INT[] PRIMARY KEY, made TIMESTAMP, id BIGINT UNIQUE)"))
+    code, _, err = finished(postgresql.url, *SNOWFLAKE)
+    assert (code, "which does not identify a row; name another key" in err) == (2, True)
+    made.dispose()
+
+
+@on_sqlite
+def test_foreign_key_to_a_missing_table_is_no_obstacle(url: str, engine: sa.Engine) -> None:
+    with engine.begin() as connection:
+        connection.exec_driver_sql("CREATE TABLE missing (n INT PRIMARY KEY)")
+    make_by_hand(engine, "made DATETIME, id BIGINT UNIQUE, other INT REFERENCES missing (n)")
+    with engine.begin() as connection:
+        connection.exec_driver_sql("DROP TABLE missing")
+    assert finished(url, *SNOWFLAKE)[0] == 0
+
+
 # --- columns that cannot hold the IDs -----------------------------------------------------------------------------
 
 
@@ -712,9 +789,12 @@ def test_uuids_fill_the_columns_of_django_and_sqlalchemy(url: str, engine: sa.En
 @on_sqlite
 def test_partial_unique_index_is_not_enough(url: str, engine: sa.Engine) -> None:
     make_by_hand(engine, "made DATETIME, id BIGINT")
-    with engine.begin() as connection:
-        connection.exec_driver_sql("CREATE UNIQUE INDEX part ON orders (id) WHERE number > 5")
-    assert "has no unique index" in finished(url, *SNOWFLAKE)[2]
+    for condition in ("number > 5", "made IS NOT NULL"):
+        with engine.begin() as connection:
+            connection.exec_driver_sql(f"CREATE UNIQUE INDEX part ON orders (id) WHERE {condition}")
+        assert "has no unique index" in finished(url, *SNOWFLAKE)[2]
+        with engine.begin() as connection:
+            connection.exec_driver_sql("DROP INDEX part")
     with engine.begin() as connection:
         connection.exec_driver_sql("CREATE UNIQUE INDEX whole ON orders (id) WHERE id IS NOT NULL")
     assert finished(url, *SNOWFLAKE)[0] == 0
@@ -722,7 +802,7 @@ def test_partial_unique_index_is_not_enough(url: str, engine: sa.Engine) -> None
 
 def test_names_that_need_quotes_are_filled(url: str, engine: sa.Engine) -> None:
     table = sa.Table(
-        "Order Items",
+        "Order % Items",
         sa.MetaData(),
         sa.Column("select", sa.Integer, primary_key=True, autoincrement=False),
         sa.Column("Made At", sa.DateTime()),
@@ -732,7 +812,7 @@ def test_names_that_need_quotes_are_filled(url: str, engine: sa.Engine) -> None:
         table.drop(connection, checkfirst=True)
         table.create(connection)
         connection.execute(table.insert(), {"select": 1, "Made At": BEGIN.replace(tzinfo=None)})
-    words = ["--table", "Order Items", "--time-column", "Made At", "--id-column", "order", *SNOWFLAKE]
+    words = ["--table", "Order % Items", "--time-column", "Made At", "--id-column", "order", *SNOWFLAKE]
     err = finished(url, *words)[2]
     with engine.begin() as connection:
         connection.execute(sa.text(err.partition("create one: ")[2]))

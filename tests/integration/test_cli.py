@@ -763,6 +763,23 @@ def test_closed_standard_streams_are_handled(redirection: str, args: str, status
     assert (done.returncode, done.stdout, done.stderr) == (status, b"", stderr)
 
 
+@pytest.mark.skipif(shutil.which("bash") is None, reason="closes descriptors in a shell")
+def test_json_is_alone_where_standard_error_is_closed(tmp_path: Path) -> None:
+    (tmp_path / "ids").write_text(SNO)
+    script = f'"{sys.executable}" -m mintage verify "{tmp_path}/ids" --scheme sno --json 2>&-'
+    done = subprocess.run(["bash", "-c", script], capture_output=True, env=CLEAN, timeout=60, check=False)
+    assert (done.returncode, json.loads(done.stdout)["rows"]) == (0, 1)
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1", "cp437"])
+def test_characters_that_an_encoding_lacks_are_escaped(encoding: str, tmp_path: Path) -> None:
+    env = {"PYTHONIOENCODING": encoding}
+    (tmp_path / "ids").write_text("\u20ac", encoding="utf-8")
+    assert "postgresql://\\u2026" in output("backfill", "--help", env=env)
+    done = run("verify", str(tmp_path / "ids"), "--scheme", "sno", env=env)
+    assert (done.returncode, b"row 1: \\u20ac (" in done.stdout, b"Traceback" in done.stderr) == (1, True, False)
+
+
 def test_command_does_not_import_unneeded_modules() -> None:
     needless = ("rich", "uuid", "sqlite3", "mintage.store", "mintage.lease", "mintage.lease.registry")
     script = f"import sys; import mintage.cli; sys.exit(any(name in sys.modules for name in {needless}))"

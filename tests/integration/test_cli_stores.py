@@ -808,6 +808,11 @@ def test_relative_home_is_refused(shell: Shell) -> None:
     assert "MINTAGE_HOME 'state' is not an absolute path" in done.stderr
 
 
+def test_doctor_shows_a_home_of_spaces(shell: Shell) -> None:
+    done = shell.run("doctor", "-v", MINTAGE_HOME=" ")
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 def test_home_that_cannot_be_created_is_reported_in_one_line(shell: Shell, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     home = {"MINTAGE_STORE": "", "MINTAGE_HOME": str(tmp_path / "file" / "home")}
@@ -864,6 +869,7 @@ def test_passwords_are_never_shown(shell: Shell) -> None:
         ["doctor", "--json", "--store", url],
         ["doctor", url],
         ["pools", url],
+        ["doctor", "postgresql://127.0.0.1:1/ids?password=geheim&sslpassword=geheim"],
         ["namespaces", "list", "--store", "geheim"],
     ):
         done = shell.run(*args)

@@ -39,7 +39,7 @@ def run(*command: str | Path, at: Path, **environment: str) -> subprocess.Comple
 def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a checkout whose only requirement is a package of its own, with its environment made."""
     pytest.importorskip("ensurepip")
-    place = tmp_path_factory.mktemp("checkout")
+    place = tmp_path_factory.mktemp("a checkout")
     shutil.copy(ROOT / "Makefile", place)
     (place / "crates").mkdir()
     (place / "requirements.txt").write_text("thing==1\n", encoding="utf-8")
@@ -52,9 +52,9 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return place
 
 
-def made(place: Path, target: Path) -> None:
-    variables = {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(place)}
-    done = run("make", f"PYTHON={sys.executable}", target, at=place, **variables)
+def made(place: Path, target: Path, **environment: str) -> None:
+    variables = {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": place.as_uri()}
+    done = run("make", f"PYTHON={sys.executable}", target, at=place, **variables, **environment)
     assert done.returncode == 0, done.stderr
 
 
@@ -79,6 +79,22 @@ def test_half_created_environment_is_created_again(checkout: Path) -> None:
     made(checkout, STAMPS / "tools")
     assert run(".venv/bin/pip", "--version", at=checkout).returncode == 0
     assert run(".venv/bin/python", "-c", "import thing", at=checkout).returncode == 0
+
+
+def test_directories_with_a_space_are_built_in(checkout: Path, tmp_path: Path) -> None:
+    (checkout / "crates" / "py").mkdir()
+    for name in ("Cargo.toml", "Cargo.lock", "pyproject.toml", "crates/py/backend.py"):
+        shutil.copy(ROOT / name, checkout / name)
+    programs = {
+        checkout / ".venv/bin/maturin": 'echo "$VIRTUAL_ENV:$RUSTFLAGS" > said',
+        tmp_path / "cargo": "echo cargo 2.0.0",
+    }
+    for program, code in programs.items():
+        program.write_text(f"#!/bin/sh\n{code}\n", encoding="utf-8")
+        program.chmod(0o755)
+    path = f"{tmp_path}:{os.environ['PATH']}"
+    made(checkout, STAMPS / "build", PATH=path, RUSTFLAGS="", CARGO_HOME="/home/a user/.cargo")
+    assert (checkout / "said").read_text(encoding="utf-8") == f"{checkout}/.venv:\n"
 
 
 @pytest.mark.parametrize(

@@ -412,6 +412,12 @@ def test_invalid_text_in_a_database_is_a_finding(tmp_path: Path, found: Callable
     assert (code, report["unreadable"]["count"], report["ids"]) == (1, 4, 1)
 
 
+def test_parquet_column_named_like_a_part_of_another_is_read(tmp_path: Path, found: Callable[..., Verified]) -> None:
+    path = tmp_path / "ids.parquet"
+    pq.write_table(pa.table({"shop": [{"id": 17}, {"id": 18}], "shop.id": [19, 19]}), path)
+    assert found(path, "--column", "shop.id", "--scheme", "snowflake")[1]["duplicates"]["count"] == 1
+
+
 @pytest.mark.parametrize(
     ("scheme", "column"),
     [

@@ -17,6 +17,7 @@ import warnings
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from importlib import import_module
+from io import TextIOWrapper
 from typing import Any, Final, NoReturn
 
 from mintage import __version__
@@ -143,6 +144,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         if sys.stdout is None:
             raise OSError("standard output is closed")
+        if isinstance(sys.stdout, TextIOWrapper):  # escapes what its encoding lacks, as standard error does
+            sys.stdout.reconfigure(errors="backslashreplace")
         status = _run(argv)
         sys.stdout.flush()
         return status

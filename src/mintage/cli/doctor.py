@@ -386,7 +386,8 @@ def _draw(screen: Screen, all_found: Sequence[Finding], *, every: bool) -> None:
         about = printable(each.about)
         begun: list[Span] = ["  ", (mark, each.level), (f"  {about:<{width}}  ", "name")]
         if len(about) <= width:
-            begun.append(texts.pop(0))
+            begun += texts[:1]
+            del texts[:1]
         screen.line(*begun)
         for line in texts:
             screen.line(indent + line)

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Final
 
 from mintage.cli.command import JSON, UsageError, command, count, group, option, parse_int
-from mintage.cli.screen import Span, open_screen, progress, show_records, write
+from mintage.cli.screen import Span, complain, open_screen, progress, show_records, write
 from mintage.cli.stores import SHOWN, STORE, in_pages, opened
 from mintage.rules import MAX_INTEGER, NamespaceRecord
 
@@ -203,7 +202,7 @@ def _import_idalloc(args: argparse.Namespace) -> int:
         records = [record for name in done.floors if (record := store.get_namespace(name)) is not None]
     _show(args, records)
     for service, why in done.refused.items():
-        print(f"mintage: {service!a} was not imported: {why}", file=sys.stderr)
+        complain(f"{service!a} was not imported: {why}", 1)
     return 1 if done.refused else 0
 
 

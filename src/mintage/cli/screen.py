@@ -304,7 +304,7 @@ def dated(time_of_id: datetime | None) -> str:
     return f"{shown} UTC, {ago(time.time() - time_of_id.timestamp())}"
 
 
-_PASSWORD: Final = re.compile(r"://([^\s:/@]*):\S*@")
+_PASSWORD: Final = re.compile(r"(://[^\s:/@]*:)\S*(?=@)|(password=)[^\s&]+")
 
 
 def complain(message: str, status: int, *notes: str) -> int:
@@ -313,13 +313,18 @@ def complain(message: str, status: int, *notes: str) -> int:
     Passwords in URLs are replaced.
     """
     # argparse quotes what it does not understand, which may be a URL after a mistyped --store.
-    message = _PASSWORD.sub(r"://\1:***@", message)
+    message = _PASSWORD.sub(r"\1\2***", message)
+    say(f"mintage: {printable(message)}")
+    for note in notes:
+        say(f"  {printable(note)}")
+    return status
+
+
+def say(line: str) -> None:
+    """Print a line to standard error, unless it is closed."""
     with suppress(OSError):
         if sys.stderr:
-            print(f"mintage: {printable(message)}", file=sys.stderr)
-            for note in notes:
-                print(f"  {printable(note)}", file=sys.stderr)
-    return status
+            print(line, file=sys.stderr, flush=True)
 
 
 def standard_input() -> BinaryIO:

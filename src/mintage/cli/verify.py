@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import argparse
 import re
-import sys
 from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
 from mintage.cli.command import UsageError, command, option, parse_time
 from mintage.cli.schemes import LAYOUT, layout_of
-from mintage.cli.screen import is_watched, progress, standard_input
+from mintage.cli.screen import is_watched, progress, say, standard_input
 from mintage.formats.kinds import NAMES, listed
 from mintage.tables import sources
 from mintage.tables.display import printable
@@ -119,8 +118,7 @@ def verify(args: argparse.Namespace) -> int:
     )
     with check, _source(args) as source:
         place = printable(args.directory or gettempdir())
-        needs = f"uses at most {args.memory >> 20:,} MB of memory, and {check.row_bytes} bytes a row in {place}"
-        print(needs, file=sys.stderr, flush=True)
+        say(f"uses at most {args.memory >> 20:,} MB of memory, and {check.row_bytes} bytes a row in {place}")
         with progress(source.total, source.unit, on_output=False) as report:
             for values in source.batches:
                 check.add(values)

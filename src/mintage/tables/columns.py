@@ -141,7 +141,7 @@ def ignores_case(connection: Any, table: Any, column: str) -> bool:
     query = _COLLATIONS.get(dialect.name)
     if query is None:
         return False
-    quoted = dialect.identifier_preparer.format_table(table)
+    quoted = dialect.identifier_preparer.format_table(table).replace("%%", "%")  # a value, and no part of a query
     given = {"schema": table.schema, "name": table.name, "quoted": quoted, "column": column}
     return bool(connection.scalar(sa.text(query), given))
 

@@ -220,7 +220,8 @@ def open_parquet(file: str | BinaryIO, column: str) -> Iterator[Source]:
             parquet = pq.ParquetFile(stream)
             _only(column, parquet.schema_arrow.names)
             parts = parquet.iter_batches(BATCH_ROWS // 2, columns=[column], use_threads=False)
-            yield Source((_values(part.column(0)) for part in parts), parquet.metadata.num_rows)
+            # pyarrow takes a name with a dot for a path as well, and then reads two columns.
+            yield Source((_values(part.column(column)) for part in parts), parquet.metadata.num_rows)
         except pa.ArrowException as error:
             raise ParseError(f"this is not a Parquet file: {error!s:.200}", code="parse.unknown") from None
 
@@ -235,6 +236,14 @@ def _values(column: Any) -> list[object]:
 
 
 # --- databases ----------------------------------------------------------------------------------------------------
+
+_DRIVERS: Final = {
+    "sqlite": "sqlite",
+    "postgresql": "postgresql+psycopg",
+    "mysql": "mysql+pymysql",
+    "mariadb": "mariadb+pymysql",
+}
+"""The driver of each database, unless the URL names another that is not asynchronous."""
 
 
 @contextmanager
@@ -259,19 +268,24 @@ def connect(url: str) -> Iterator[Any]:
         raise ConfigError(str(missing(error, "tables")), code="config.driver") from None
     try:
         parsed = sa.make_url(url)
-        drivers = {"postgresql": "postgresql+psycopg", "mysql": "mysql+pymysql", "mariadb": "mariadb+pymysql"}
-        parsed = parsed.set(drivername=drivers.get(parsed.drivername, parsed.drivername))
+        driver = _DRIVERS[parsed.get_backend_name()]
+        if "+" not in parsed.drivername or parsed.get_dialect().is_async:
+            parsed = parsed.set(drivername=driver)
         engine = sa.create_engine(parsed, hide_parameters=True)
-    except (sa.exc.ArgumentError, sa.exc.NoSuchModuleError):
+    except (sa.exc.ArgumentError, sa.exc.NoSuchModuleError, KeyError):
         raise InputError(
             "the URL does not name a database; use sqlite:///FILE, postgresql://…, mysql://… or mariadb://…"
+        ) from None
+    except ValueError:  # whose message may have a part of the password
+        raise InputError(
+            "the port or an option of the URL is not a number; write / : @ of a password as %2F %3A %40"
         ) from None
     except ModuleNotFoundError as error:
         raise ConfigError(str(missing(error, parsed.drivername.partition("+")[0])), code="config.driver") from None
     if engine.dialect.name in {"mysql", "mariadb"}:
         sa.event.listen(engine, "connect", _use_utc)
     try:
-        with engine.connect() as connection:
+        with _connection(engine) as connection:
             yield connection
     except sa.exc.DBAPIError as error:
         reason = str(error.orig).partition("\n")[0]
@@ -279,6 +293,13 @@ def connect(url: str) -> Iterator[Any]:
         raise StoreError(f"the database: {reason:.300}", code=code) from None
     finally:
         engine.dispose()
+
+
+def _connection(engine: Any) -> Any:
+    try:
+        return engine.connect()
+    except (TypeError, ValueError) as error:
+        raise InputError(f"the driver of the database does not take the URL: {error!s:.200}") from None
 
 
 def _use_utc(connection: Any, _: object) -> None:
@@ -322,7 +343,7 @@ def open_table(
     :raises ConfigError: ``config.driver``: SQLAlchemy or the driver of the database is not installed.
     :raises StoreError: the database answers with an error, also while the batches are read.
     """
-    _check_exists(url)
+    check_exists(url)
     with connect(url) as connection:
         import sqlalchemy as sa
 
@@ -349,8 +370,8 @@ def reflect(connection: Any, name: str, schema: str | None) -> Any:
     import sqlalchemy as sa
 
     try:
-        return sa.Table(name, sa.MetaData(), schema=schema, autoload_with=connection)
-    except sa.exc.NoSuchTableError:
+        return sa.Table(name, sa.MetaData(), schema=schema, autoload_with=connection, resolve_fks=False)
+    except (sa.exc.NoSuchTableError, UnicodeEncodeError):
         raise InputError(f"there is no table {name!a:.80}") from None
 
 
@@ -366,9 +387,9 @@ def find_column(table: Any, name: str) -> Any:
     return table.c[name]
 
 
-def _check_exists(url: str) -> None:
+def check_exists(url: str) -> None:
     """Raise if a URL names a file of SQLite that does not exist; SQLite would create an empty one."""
     if url.startswith("sqlite:///"):
         name = url.removeprefix("sqlite:///").partition("?")[0]
-        if name not in ("", ":memory:") and not os.path.exists(name):
+        if name not in ("", ":memory:") and not name.startswith("file:") and not os.path.exists(name):
             raise OSError(f"{name[:200]}: No such file or directory")
