@@ -7,6 +7,7 @@ import os
 import re
 import signal
 import socket
+import time
 import urllib.request
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -161,13 +162,17 @@ def test_killed_worker_is_replaced_and_counted(serving: Serving) -> None:
     assert (event["pid"], event["exit"]) == (killed, -signal.SIGKILL)
 
 
-def test_hanging_worker_is_replaced(service: Serving) -> None:
-    # Only once all have started, which may take long on a busy machine.
+def be_impatient(service: Serving) -> None:
+    """Let the service replace a silent worker soon, but only once all have started, which may take long."""
     watch = "lambda self: (setattr(supervisor, '_SILENCE_S', 4.0), watch(self))[1]"
     service.patch(
         "from mintage.server.process import supervisor; Supervisor = supervisor.Supervisor; "
         f"watch = Supervisor._watch; Supervisor._watch = {watch}"
     )
+
+
+def test_hanging_worker_is_replaced(service: Serving) -> None:
+    be_impatient(service)
     service.start()
     hangs = service.workers()[0]
     os.kill(hangs, signal.SIGSTOP)
@@ -175,6 +180,21 @@ def test_hanging_worker_is_replaced(service: Serving) -> None:
     until(lambda: len(service.workers()) == WORKERS, "there are as many as before")
     service.signal(signal.SIGTERM)
     assert service.wait() == 0
+
+
+def test_pause_of_the_whole_service_ends_no_worker(service: Serving) -> None:
+    be_impatient(service)
+    service.start()
+    workers, parent = service.workers(), service.pid
+    assert parent
+    # As `docker pause` does. The parent is the first to go on.
+    with frozen(workers):
+        with frozen([parent]):
+            time.sleep(7)
+        time.sleep(1.5)
+    until(lambda: len(service.workers()) == WORKERS, "all go on")
+    assert service.workers() == workers
+    assert not service.events("worker died")
 
 
 def test_workers_end_after_their_parent_is_killed(serving: Serving) -> None:

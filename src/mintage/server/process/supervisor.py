@@ -72,16 +72,20 @@ class _Worker:
             theirs.close()
         self.serves = False
         """True once it has sent a beat."""
-        self.started_s = self._last_beat_s = time.monotonic()
+        self.started_s = self._last_beat_s = self._looked_s = time.monotonic()
 
     def is_responsive(self) -> bool:
         """Return True if the process lives and its loop turns."""
+        before_s, self._looked_s = self._looked_s, time.monotonic()
+        if self._looked_s - before_s > _SILENCE_S / 2:
+            # This process was stopped, and the worker perhaps with it.
+            self._last_beat_s = self._looked_s
         with suppress(OSError, EOFError):
             while self.pipe.poll():
                 self.pipe.recv_bytes(16)
                 self.serves = True
                 self._last_beat_s = time.monotonic()
-        return self.process.is_alive() and time.monotonic() - self._last_beat_s < _SILENCE_S
+        return self.process.is_alive() and self._looked_s - self._last_beat_s < _SILENCE_S
 
     def end(self) -> int:
         """Kill the process unless it has ended, and return its exit code."""
