@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import signal
 import socket
+import subprocess
 import time
 import urllib.request
 from contextlib import ExitStack, contextmanager
@@ -195,6 +197,30 @@ def test_pause_of_the_whole_service_ends_no_worker(service: Serving) -> None:
     until(lambda: len(service.workers()) == WORKERS, "all go on")
     assert service.workers() == workers
     assert not service.events("worker died")
+
+
+def test_worker_is_replaced_after_a_cleaner_removed_its_metrics(serving: Serving) -> None:
+    [directory] = serving.directory.glob("mintage-metrics-*")
+    shutil.rmtree(directory)
+    killed = serving.workers()[0]
+    os.kill(killed, signal.SIGKILL)
+    until(lambda: len(set(serving.workers()) - {killed}) == WORKERS, "there are as many as before")
+    serving.until_metric("mintage_store_up", 1)
+    assert len(serving.events("worker died")) == 1
+    serving.signal(signal.SIGTERM)
+    assert serving.wait() == 0
+    assert not directory.exists()
+
+
+@pytest.mark.skipif(shutil.which("systemd-tmpfiles") is None, reason="needs systemd-tmpfiles")
+def test_cleaner_of_systemd_leaves_the_metrics(serving: Serving, tmp_path: Path) -> None:
+    rules = tmp_path / "rules.conf"
+    rules.write_text(f"d {serving.directory} 0755 - - 1s\n", encoding="utf-8")
+    [directory] = serving.directory.glob("mintage-metrics-*")
+    before = {each.name for each in directory.iterdir()}
+    time.sleep(3)
+    subprocess.run(["systemd-tmpfiles", "--clean", rules], check=True)
+    assert {each.name for each in directory.iterdir()} >= before
 
 
 def test_workers_end_after_their_parent_is_killed(serving: Serving) -> None:

@@ -25,6 +25,7 @@ from typing import Any, Final
 
 import structlog
 
+from mintage.platform import files
 from mintage.platform.machine import can_fork
 from mintage.server.config.settings import Settings
 from mintage.server.core.journal import DIRECTORY
@@ -121,6 +122,9 @@ class Supervisor:
         # Set before any import of prometheus_client, which reads the variable once.
         directory = os.environ["PROMETHEUS_MULTIPROC_DIR"] = tempfile.mkdtemp(prefix="mintage-metrics-")
         os.environ[DIRECTORY] = directory
+        # systemd-tmpfiles removes old files from no directory that somebody has locked.
+        with suppress(OSError):
+            files.lock_shared(os.open(directory, os.O_RDONLY))
         signal.set_wakeup_fd(self._waker.fileno(), warn_on_full_buffer=False)
         for numbers, kept in ((STOPPING, self._signals), (IGNORED, self._ignored)):
             for number in numbers:
@@ -144,6 +148,8 @@ class Supervisor:
 
         A forked one must close what the parent alone may have, to see the end of the parent.
         """
+        # Without it, no worker starts. A cleaner of temporary files may have removed it.
+        os.makedirs(os.environ[DIRECTORY], 0o700, exist_ok=True)
         pipes = [worker.pipe for worker in self._workers if not worker.pipe.closed]
         shares = self._shares.of(at) if self._shares else None
         return _Worker(self._settings, self._listeners, (*pipes, self._wake, self._waker), shares)
