@@ -145,6 +145,16 @@ def test_each_worker_has_enough_file_descriptors(service: Serving) -> None:
         assert int(found[1]) >= min(40_000, int(found[2]))
 
 
+@pytest.mark.parametrize("name", ["PROMETHEUS_MULTIPROC_DIR", "prometheus_multiproc_dir"])
+@pytest.mark.parametrize("workers", [1, 2])
+def test_metrics_of_other_programs_are_left_alone(service: Serving, tmp_path: Path, name: str, workers: int) -> None:
+    service.settings["workers"] = workers
+    service.environment[name] = str(tmp_path / "others")
+    service.start()
+    assert service.get("/metrics").status == 200
+    assert not (tmp_path / "others").exists()
+
+
 # --- end of workers -----------------------------------------------------------------------------------------------
 
 

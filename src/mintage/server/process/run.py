@@ -46,6 +46,9 @@ def serve(settings: Settings) -> int:
     for number in IGNORED:
         signal.signal(number, signal.SIG_IGN)
     _keep_standard_error()
+    # The directory of another program's metrics. Several workers have one of their own.
+    for name in ("PROMETHEUS_MULTIPROC_DIR", "prometheus_multiproc_dir"):
+        os.environ.pop(name, None)
     for package in ("httptools", "jinja2", "msgspec", "prometheus_client", "starlette"):
         if find_spec(package) is None:
             raise ConfigError(
