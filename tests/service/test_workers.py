@@ -295,3 +295,15 @@ def test_workers_that_die_at_startup_end_the_service(service: Serving) -> None:
         service.start()
     assert service.wait() == 3
     assert '"event": "worker died"' in service.log.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGQUIT, signal.SIGTERM])
+def test_signal_while_a_worker_is_forked_stops_the_service(service: Serving, number: signal.Signals) -> None:
+    service.patch(
+        "import os; fork = os.fork\n"
+        f"os.fork = lambda: (lambda child: (child and os.kill(os.getpid(), {number:d}), child)[1])(fork())"
+    )
+    with pytest.raises(ServerError):
+        service.start()
+    assert service.wait() == 0
+    assert "Traceback" not in service.log.read_text(encoding="utf-8")

@@ -58,18 +58,12 @@ class _Worker:
         context: Any = get_context("fork" if is_forked else "spawn")
         ours = (self.pipe, *inherited) if is_forked else ()
         self.process = context.Process(target=run_worker, args=(settings, listeners, theirs, ours, shares))
-        # Ctrl-C sends SIGINT to all processes of a terminal, but the parent stops its workers itself. The worker
-        # inherits these settings, so no signal but SIGTERM ends it while it starts.
-        ignored = (signal.SIGINT, signal.SIGQUIT, *IGNORED)
-        before = [signal.signal(number, signal.SIG_IGN) for number in ignored]
-        # A forked worker has the parent's handler of SIGTERM until it removes it: the signal waits for that.
-        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
+        # A forked worker has the parent's handlers until it sets its own: signals to either wait for that.
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, {*STOPPING, *IGNORED})
         try:
             self.process.start()
         finally:
-            signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
-            for number, handler in zip(ignored, before, strict=True):
-                signal.signal(number, handler)
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
             theirs.close()
         self.serves = False
         """True once it has sent a beat."""

@@ -222,8 +222,11 @@ def run_worker(
     from multiprocessing import parent_process
 
     signal.set_wakeup_fd(-1)
+    # The parent stops its workers itself, also at Ctrl-C, which signals all processes of a terminal.
+    for number in (signal.SIGINT, signal.SIGQUIT, *IGNORED):
+        signal.signal(number, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {*STOPPING, *IGNORED})
     for each in inherited:
         each.close()
     logs.configure(settings)
