@@ -24,7 +24,7 @@ from mintage.server.config.sources import variable
 from mintage.server.config.values import is_loopback
 from mintage.server.core import logs
 from mintage.server.loop import tls
-from mintage.server.process.drain import drop_unwritten_log, force_exit
+from mintage.server.process.drain import drop_unwritten_output, force_exit
 from mintage.server.process.worker import IGNORED, work
 from mintage.store import STORE_KINDS, load_driver
 
@@ -69,10 +69,10 @@ def serve(settings: Settings) -> int:
         from mintage.server.process.supervisor import Supervisor
 
         code = Supervisor(settings, listeners, announce).run()
-        drop_unwritten_log()
+        drop_unwritten_output()
         return code
     uvloop.run(work(settings, listeners, announce))
-    drop_unwritten_log()
+    drop_unwritten_output()
     force_exit()
     return 0
 
@@ -193,6 +193,9 @@ def _announce(settings: Settings, url: StoreUrl, listeners: Mapping[str, socket.
         # The full path, as another terminal may not have activated the virtual environment.
         python = shlex.quote(sys.executable)
         lines.append(f"""{python} -c 'import mintage; print(mintage.Client("{service}").next("orders"))'""")
-    print("\nTry it:", *lines, sep="\n  ", end="\n\n", flush=True)
-    if "http" in bound:
-        print(f"Or open {service}/ in a browser. Ctrl-C stops it.\n", flush=True)
+    with suppress(OSError):
+        print("\nTry it:", *lines, sep="\n  ", end="\n\n", flush=True)
+        if "http" in bound:
+            print(f"Or open {service}/ in a browser. Ctrl-C stops it.\n", flush=True)
+    # A worker is forked only without such output.
+    drop_unwritten_output()
