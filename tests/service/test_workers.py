@@ -307,3 +307,29 @@ def test_signal_while_a_worker_is_forked_stops_the_service(service: Serving, num
         service.start()
     assert service.wait() == 0
     assert "Traceback" not in service.log.read_text(encoding="utf-8")
+
+
+# --- signals that the program before it ignores or blocks ---------------------------------------------------------
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_blocked_signal_stops_the_service_all_the_same(service: Serving, workers: int) -> None:
+    service.settings["workers"] = workers
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
+    try:
+        service.start()
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+    service.signal(signal.SIGTERM)
+    assert service.wait() == 0
+
+
+def test_dead_workers_are_noticed_if_sigchld_was_ignored(service: Serving) -> None:
+    # In the process itself, as if it had begun so.
+    service.patch("import signal; signal.signal(signal.SIGCHLD, signal.SIG_IGN)")
+    service.start()
+    killed = service.workers()[0]
+    os.kill(killed, signal.SIGKILL)
+    until(lambda: len(set(service.workers()) - {killed}) == WORKERS, "there are as many as before", seconds=20)
+    service.signal(signal.SIGTERM)
+    assert service.wait(10) == 0
