@@ -145,6 +145,22 @@ def test_each_worker_has_enough_file_descriptors(service: Serving) -> None:
         assert int(found[1]) >= min(40_000, int(found[2]))
 
 
+@pytest.mark.parametrize("workers", [1, 2])
+def test_connections_leave_files_for_the_store(service: Serving, workers: int) -> None:
+    service.settings["workers"] = workers
+    service.patch("import resource; resource.setrlimit(resource.RLIMIT_NOFILE, (96, 96))")
+    service.start()
+    with ExitStack() as stack, service.http() as line:
+        assert line.http("/healthz", method="GET").status == 200
+        for _ in range(200):
+            stack.enter_context(service.http())
+        # More than the two seconds between two checks of the store.
+        time.sleep(5)
+        assert line.http("/v1/sequences/orders:reserve?count=10").status == 200
+    assert not service.events("store away")
+    assert service.events("few open files")
+
+
 @pytest.mark.parametrize("name", ["PROMETHEUS_MULTIPROC_DIR", "prometheus_multiproc_dir"])
 @pytest.mark.parametrize("workers", [1, 2])
 def test_metrics_of_other_programs_are_left_alone(service: Serving, tmp_path: Path, name: str, workers: int) -> None:

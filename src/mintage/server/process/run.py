@@ -9,6 +9,7 @@ import socket
 import sys
 from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from importlib.util import find_spec
 from typing import Final
@@ -66,7 +67,7 @@ def serve(settings: Settings) -> int:
     _check_store(settings)
     _refuse_itself(url, settings.addresses.get("http"))
     listeners = {name: _bind(name, *address) for name, address in settings.addresses.items()}
-    _allow_files(len(listeners) * settings.max_connections + _OWN_FILES)
+    settings = _allow_files(settings)
     announce = partial(_announce, settings, url, listeners)
     if settings.workers > 1:
         from mintage.server.process.supervisor import Supervisor
@@ -146,16 +147,22 @@ def _bind(name: str, host: str, port: int) -> socket.socket:
     return listener
 
 
-def _allow_files(needed: int) -> None:
-    """Raise this process's limit of open files, which its workers inherit, as far as the system allows."""
+def _allow_files(settings: Settings) -> Settings:
+    """Raise this process's limit of open files, which its workers inherit, as far as the system allows.
+
+    Return the settings with fewer connections if it allows too few: the store needs files as well.
+    """
+    needed = len(settings.addresses) * settings.max_connections + _OWN_FILES
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     limit = needed if hard == resource.RLIM_INFINITY else min(needed, hard)
     if soft == resource.RLIM_INFINITY or soft >= needed:
-        return
+        return settings
     resource.setrlimit(resource.RLIMIT_NOFILE, (limit, hard))
+    most = min(settings.max_connections, max(limit - _OWN_FILES, limit // 2) // len(settings.addresses))
     # A limit close to the maximum is not worth a log line: few services have that many connections.
     if limit < needed // 2:
-        _log.info("few open files", allowed=limit, needed=needed)
+        _log.info("few open files", allowed=limit, needed=needed, max_connections=most)
+    return replace(settings, max_connections=most)
 
 
 def _shown(listener: socket.socket) -> str:
