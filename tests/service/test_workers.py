@@ -290,6 +290,22 @@ def test_signal_to_all_processes_counts_once(service: Serving, number: signal.Si
     assert "worker died" not in log
 
 
+def test_worker_that_is_killed_while_it_stops_is_logged(service: Serving) -> None:
+    service.settings["grace_ms"] = 60_000
+    service.start()
+    with service.http() as line:
+        assert line.http("/healthz", method="GET").status == 200
+        line.send(post("/alloc", '{"serviceName":"orders"}')[:-1])
+        service.signal(signal.SIGTERM)
+        until(lambda: len(service.events("stopped")) == WORKERS - 1, "the others have stopped")
+        until(lambda: len(service.workers()) == 1, "the others have ended")
+        [killed] = service.workers()
+        os.kill(killed, signal.SIGKILL)
+        assert service.wait() == 1
+    [event] = service.events("worker died")
+    assert (event["pid"], event["exit"]) == (killed, -signal.SIGKILL)
+
+
 # --- failed starts ------------------------------------------------------------------------------------------------
 
 

@@ -226,11 +226,14 @@ class Supervisor:
                         worker.pipe.send_bytes(b"!")
             connection.wait([worker.process.sentinel for worker in left], 0.1)
             self._log_ignored()
-        for worker in left:
+        # The signal may end a worker that was just starting, or that had just finished. Others were reaped before.
+        expected = {0, -signal.SIGTERM}
+        failed = [each for each in self._workers if not each.pipe.closed and each.process.exitcode not in expected]
+        for worker in failed:
             self._reap(worker)
-        # The signal may end a worker that was just starting, or that had just finished.
-        codes = {worker.end() for worker in self._workers}
-        return int(not codes <= {0, -signal.SIGTERM})
+        for worker in self._workers:
+            worker.end()
+        return int(bool(failed))
 
 
 def _keep(kept: list[int], number: int, _: object) -> None:
