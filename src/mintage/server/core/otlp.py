@@ -82,9 +82,10 @@ def start() -> Callable[[], None]:
     except ImportError as error:
         log.warning("telemetry off", reason=f"{_ENDPOINT} needs the package {error.name}: {install_line('otel-sdk')}")
         return lambda: None
-    except ValueError as error:
+    except (RuntimeError, StopIteration, ValueError) as error:
+        reason = str(error) or "it names what is not installed"
         raise ConfigError(
-            f"a variable of OpenTelemetry is malformed: {error}: correct it, or set OTEL_SDK_DISABLED to true",
+            f"a variable of OpenTelemetry is malformed: {reason}: correct it, or set OTEL_SDK_DISABLED to true",
             code="config.setting",
         ) from error
 
