@@ -73,16 +73,18 @@ class Telemetry(NamedTuple):
                 span.end()
 
 
-_found: Final[list[Telemetry]] = []
+_found: Final[list[Telemetry | None]] = []
 _modules: Final[list[tuple[Any, Any, TracerProvider]]] = []
 """The modules of traces and contexts, and the first provider, which asks the program's own once that is set."""
 
 
 def find() -> Telemetry | None:
-    """Return OpenTelemetry's API; ``None`` while the program has not set a provider of tracers."""
-    if _found:
-        return _found[0]
-    return None if sys.modules.get("opentelemetry.trace") is None else _look()
+    """Return OpenTelemetry's API; ``None`` while the program has not set a provider of tracers, or if that raises."""
+    if not _found and sys.modules.get("opentelemetry.trace") is not None:
+        with suppress(Exception):
+            return _look()
+        _found.append(None)  # It would raise at each verb, and log that.
+    return _found[0] if _found else None
 
 
 def _look() -> Telemetry | None:

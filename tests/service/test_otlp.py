@@ -196,12 +196,46 @@ def test_service_sends_nothing_that_its_environment_does_not_want(
     assert ("telemetry off" in service.log.read_text("utf-8")) == ("OTEL_EXPORTER_OTLP_PROTOCOL" in variables)
 
 
-def test_malformed_variable_is_an_error_of_the_configuration(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    "variables",
+    [
+        {"OTEL_TRACES_EXPORTER": "", "OTEL_METRICS_EXPORTER": "", "OTEL_EXPORTER_OTLP_PROTOCOL": ""},
+        {"OTEL_TRACES_EXPORTER": "console, otlp", "OTEL_METRICS_EXPORTER": "otlp "},
+        {
+            "OTEL_EXPORTER_OTLP_PROTOCOL": "grpc",
+            "OTEL_EXPORTER_OTLP_TRACES_PROTOCOL": "http/protobuf",
+            "OTEL_EXPORTER_OTLP_METRICS_PROTOCOL": "http/protobuf",
+        },
+    ],
+)
+def test_service_sends_all_that_its_environment_wants(
+    service: Serving, collector: Collector, variables: dict[str, str]
+) -> None:
+    service.environment |= variables
+    service.start()
+    with service.http() as line:
+        assert line.http("/v1/sequences/orders:reserve?count=10").status == 200
+    stop(service)
+    assert collector.spans
+    assert collector.instances()
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "reason"),
+    [
+        ("OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT", "many", "OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT"),
+        ("OTEL_PYTHON_EXPORTER_OTLP_HTTP_CREDENTIAL_PROVIDER", "missing", "'missing' not found"),
+        ("OTEL_PYTHON_METER_PROVIDER", "missing", "it names what is not installed"),
+    ],
+)
+def test_malformed_variable_is_an_error_of_the_configuration(
+    monkeypatch: pytest.MonkeyPatch, variable: str, value: str, reason: str
+) -> None:
     monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:9")
-    monkeypatch.setenv("OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT", "many")
+    monkeypatch.setenv(variable, value)
     error = refusal(otlp.start)
     assert error.code == "config.setting"
-    assert "OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT" in str(error)
+    assert reason in str(error)
 
 
 def test_log_repeats_neither_a_hostile_header_nor_a_secret_of_the_exporter(service: Serving) -> None:

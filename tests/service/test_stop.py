@@ -310,7 +310,9 @@ def test_second_signal_stops_at_once(patient: Serving, second: signal.Signals) -
 
 
 @pytest.mark.parametrize("workers", [1, 2])
-@pytest.mark.parametrize("log", ["2>/dev/full", "2>&-"], ids=["full", "closed"])
+@pytest.mark.parametrize(
+    "log", ["2>/dev/full", "2>&-", "--log-format console >/dev/full"], ids=["full", "closed", "full output"]
+)
 def test_unwritable_log_delays_neither_requests_nor_the_stop(tmp_path: Path, log: str, workers: int) -> None:
     port = free_port()
     words = ["mintage", "serve", "--http", f"{HOST}:{port}", "--redis", "off", "--workers", str(workers)]

@@ -5,8 +5,11 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import signal
 import socket
+import subprocess
+import time
 import urllib.request
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -142,6 +145,32 @@ def test_each_worker_has_enough_file_descriptors(service: Serving) -> None:
         assert int(found[1]) >= min(40_000, int(found[2]))
 
 
+@pytest.mark.parametrize("workers", [1, 2])
+def test_connections_leave_files_for_the_store(service: Serving, workers: int) -> None:
+    service.settings["workers"] = workers
+    service.patch("import resource; resource.setrlimit(resource.RLIMIT_NOFILE, (96, 96))")
+    service.start()
+    with ExitStack() as stack, service.http() as line:
+        assert line.http("/healthz", method="GET").status == 200
+        for _ in range(200):
+            stack.enter_context(service.http())
+        # More than the two seconds between two checks of the store.
+        time.sleep(5)
+        assert line.http("/v1/sequences/orders:reserve?count=10").status == 200
+    assert not service.events("store away")
+    assert service.events("few open files")
+
+
+@pytest.mark.parametrize("name", ["PROMETHEUS_MULTIPROC_DIR", "prometheus_multiproc_dir"])
+@pytest.mark.parametrize("workers", [1, 2])
+def test_metrics_of_other_programs_are_left_alone(service: Serving, tmp_path: Path, name: str, workers: int) -> None:
+    service.settings["workers"] = workers
+    service.environment[name] = str(tmp_path / "others")
+    service.start()
+    assert service.get("/metrics").status == 200
+    assert not (tmp_path / "others").exists()
+
+
 # --- end of workers -----------------------------------------------------------------------------------------------
 
 
@@ -161,13 +190,17 @@ def test_killed_worker_is_replaced_and_counted(serving: Serving) -> None:
     assert (event["pid"], event["exit"]) == (killed, -signal.SIGKILL)
 
 
-def test_hanging_worker_is_replaced(service: Serving) -> None:
-    # Only once all have started, which may take long on a busy machine.
+def be_impatient(service: Serving) -> None:
+    """Let the service replace a silent worker soon, but only once all have started, which may take long."""
     watch = "lambda self: (setattr(supervisor, '_SILENCE_S', 4.0), watch(self))[1]"
     service.patch(
         "from mintage.server.process import supervisor; Supervisor = supervisor.Supervisor; "
         f"watch = Supervisor._watch; Supervisor._watch = {watch}"
     )
+
+
+def test_hanging_worker_is_replaced(service: Serving) -> None:
+    be_impatient(service)
     service.start()
     hangs = service.workers()[0]
     os.kill(hangs, signal.SIGSTOP)
@@ -175,6 +208,45 @@ def test_hanging_worker_is_replaced(service: Serving) -> None:
     until(lambda: len(service.workers()) == WORKERS, "there are as many as before")
     service.signal(signal.SIGTERM)
     assert service.wait() == 0
+
+
+def test_pause_of_the_whole_service_ends_no_worker(service: Serving) -> None:
+    be_impatient(service)
+    service.start()
+    workers, parent = service.workers(), service.pid
+    assert parent
+    # As `docker pause` does. The parent is the first to go on.
+    with frozen(workers):
+        with frozen([parent]):
+            time.sleep(7)
+        time.sleep(1.5)
+    until(lambda: len(service.workers()) == WORKERS, "all go on")
+    assert service.workers() == workers
+    assert not service.events("worker died")
+
+
+def test_worker_is_replaced_after_a_cleaner_removed_its_metrics(serving: Serving) -> None:
+    [directory] = serving.directory.glob("mintage-metrics-*")
+    shutil.rmtree(directory)
+    killed = serving.workers()[0]
+    os.kill(killed, signal.SIGKILL)
+    until(lambda: len(set(serving.workers()) - {killed}) == WORKERS, "there are as many as before")
+    serving.until_metric("mintage_store_up", 1)
+    assert len(serving.events("worker died")) == 1
+    serving.signal(signal.SIGTERM)
+    assert serving.wait() == 0
+    assert not directory.exists()
+
+
+@pytest.mark.skipif(shutil.which("systemd-tmpfiles") is None, reason="needs systemd-tmpfiles")
+def test_cleaner_of_systemd_leaves_the_metrics(serving: Serving, tmp_path: Path) -> None:
+    rules = tmp_path / "rules.conf"
+    rules.write_text(f"d {serving.directory} 0755 - - 1s\n", encoding="utf-8")
+    [directory] = serving.directory.glob("mintage-metrics-*")
+    before = {each.name for each in directory.iterdir()}
+    time.sleep(3)
+    subprocess.run(["systemd-tmpfiles", "--clean", rules], check=True)
+    assert {each.name for each in directory.iterdir()} >= before
 
 
 def test_workers_end_after_their_parent_is_killed(serving: Serving) -> None:
@@ -218,6 +290,22 @@ def test_signal_to_all_processes_counts_once(service: Serving, number: signal.Si
     assert "worker died" not in log
 
 
+def test_worker_that_is_killed_while_it_stops_is_logged(service: Serving) -> None:
+    service.settings["grace_ms"] = 60_000
+    service.start()
+    with service.http() as line:
+        assert line.http("/healthz", method="GET").status == 200
+        line.send(post("/alloc", '{"serviceName":"orders"}')[:-1])
+        service.signal(signal.SIGTERM)
+        until(lambda: len(service.events("stopped")) == WORKERS - 1, "the others have stopped")
+        until(lambda: len(service.workers()) == 1, "the others have ended")
+        [killed] = service.workers()
+        os.kill(killed, signal.SIGKILL)
+        assert service.wait() == 1
+    [event] = service.events("worker died")
+    assert (event["pid"], event["exit"]) == (killed, -signal.SIGKILL)
+
+
 # --- failed starts ------------------------------------------------------------------------------------------------
 
 
@@ -239,3 +327,41 @@ def test_workers_that_die_at_startup_end_the_service(service: Serving) -> None:
         service.start()
     assert service.wait() == 3
     assert '"event": "worker died"' in service.log.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGQUIT, signal.SIGTERM])
+def test_signal_while_a_worker_is_forked_stops_the_service(service: Serving, number: signal.Signals) -> None:
+    service.patch(
+        "import os; fork = os.fork\n"
+        f"os.fork = lambda: (lambda child: (child and os.kill(os.getpid(), {number:d}), child)[1])(fork())"
+    )
+    with pytest.raises(ServerError):
+        service.start()
+    assert service.wait() == 0
+    assert "Traceback" not in service.log.read_text(encoding="utf-8")
+
+
+# --- signals that the program before it ignores or blocks ---------------------------------------------------------
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_blocked_signal_stops_the_service_all_the_same(service: Serving, workers: int) -> None:
+    service.settings["workers"] = workers
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
+    try:
+        service.start()
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+    service.signal(signal.SIGTERM)
+    assert service.wait() == 0
+
+
+def test_dead_workers_are_noticed_if_sigchld_was_ignored(service: Serving) -> None:
+    # In the process itself, as if it had begun so.
+    service.patch("import signal; signal.signal(signal.SIGCHLD, signal.SIG_IGN)")
+    service.start()
+    killed = service.workers()[0]
+    os.kill(killed, signal.SIGKILL)
+    until(lambda: len(set(service.workers()) - {killed}) == WORKERS, "there are as many as before", seconds=20)
+    service.signal(signal.SIGTERM)
+    assert service.wait(10) == 0

@@ -229,3 +229,10 @@ def test_tracestate_of_any_form_does_no_harm(traces: Traces, state: str) -> None
     headers = [(b"traceparent", PARENT.encode()), (b"tracestate", state.encode("latin-1"))]
     answer, _ = logged("GET", "/nowhere", headers)
     assert (answer.status_code, trace_of(traces.one())) == (404, TRACE)
+
+
+def test_tracestate_in_several_headers_is_one_list(traces: Traces) -> None:
+    logged("GET", "/nowhere", [("traceparent", PARENT), ("tracestate", "a=1,b=2"), ("tracestate", "c=3")])
+    context = traces.one().get_span_context()
+    assert context
+    assert dict(context.trace_state) == {"a": "1", "b": "2", "c": "3"}

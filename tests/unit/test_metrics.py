@@ -319,6 +319,15 @@ def test_counters_of_workers_add_up_and_gauges_of_dead_ones_vanish(tmp_path: Pat
     assert merged["mintage_workers_replaced_total"] == 1
 
 
+def test_files_of_workers_that_start_or_end_meanwhile_are_left_out(tmp_path: Path) -> None:
+    run(tmp_path, WORKER, 1000, 1, 50)
+    # A worker that is killed at its start leaves an empty file.
+    (tmp_path / "counter_1.db").touch()
+    (tmp_path / "gauge_livesum_1.db").symlink_to(tmp_path / "removed")
+    merged = read(run(tmp_path, SCRAPE)[1])
+    assert merged['mintage_integers_total{namespace="orders"}'] == 10
+
+
 # --- the page -----------------------------------------------------------------------------------------------------
 
 

@@ -290,6 +290,12 @@ def test_path_of_a_wrong_file_is_shown_completely(tmp_path: Path) -> None:
     assert f"there is no setting wrkers in '{path}'" in settings_error("--config", str(path))
 
 
+def test_mark_of_utf_8_at_the_beginning_of_a_file_is_ignored(tmp_path: Path) -> None:
+    path = tmp_path / "mintage.toml"
+    path.write_bytes(b'\xef\xbb\xbfworkers = 3\r\nhttp = "off"\r\n')
+    assert Settings.load(["--config", str(path)]).workers == 3
+
+
 def test_file_that_is_not_utf_8_is_refused(tmp_path: Path) -> None:
     (tmp_path / "mintage.toml").write_bytes(b"store = '\xff'")
     assert "cannot be read: 'utf-8' codec can't decode" in settings_error("--config", str(tmp_path / "mintage.toml"))

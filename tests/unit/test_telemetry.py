@@ -290,3 +290,15 @@ def test_provider_that_is_set_after_the_first_verb_is_found() -> None:
         "store.count_namespaces()",
     )
     assert found == "count_namespaces "
+
+
+@pytest.mark.parametrize(
+    "cause",
+    [
+        "import os; os.environ['OTEL_PYTHON_TRACER_PROVIDER'] = 'missing'",
+        "trace.set_tracer_provider(type('Old', (trace.TracerProvider,), {'get_tracer': lambda self, name: None})())",
+    ],
+)
+def test_provider_that_cannot_be_had_fails_no_verb(cause: str) -> None:
+    lines = ("from opentelemetry import trace", cause, "from mintage import Sequence", "ids = Sequence('a', 'memory:')")
+    assert run(*lines, "print(ids.next(), ids.next())") == "1 2\n"

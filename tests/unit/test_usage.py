@@ -230,6 +230,15 @@ def test_first_mark_of_any_worker_counts(tmp_path: Path, clock: StandingClock) -
     assert second.rate(220, second.marks()["orders"][0]) == 1.0
 
 
+def test_marks_are_read_again_after_the_clock_went_back(counts: Usage, clock: StandingClock) -> None:
+    counts.mark("orders", 100)
+    clock.now_s += 60
+    assert counts.marks()["orders"][0] == Mark(NOON_S, 100)
+    clock.now_s -= 86_400
+    counts.mark("orders", 200)
+    assert counts.marks()["orders"][0] == Mark(NOON_S + 60 - 86_400, 200)
+
+
 def test_rate_needs_half_a_minute_and_is_never_negative(counts: Usage, clock: StandingClock) -> None:
     counts.mark("orders", 100)
     since, _ = counts.marks()["orders"]

@@ -138,7 +138,8 @@ def read_file(settings: Mapping[str, Setting], path: str, named: Place) -> Found
         if not S_ISREG(os.stat(path).st_mode):
             raise ValueError("it is no file")
         with open(path, "rb") as file:
-            values = tomllib.load(file)
+            # Some editors begin a file with the mark U+FEFF, which nobody sees.
+            values = tomllib.loads(file.read().decode("utf-8-sig"))
     except (OSError, ValueError, RecursionError) as error:
         is_missing = isinstance(error, FileNotFoundError)
         reason = "there is no such file" if is_missing else getattr(error, "strerror", None) or error

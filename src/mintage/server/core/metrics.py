@@ -9,10 +9,13 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
+from contextlib import suppress
+from pathlib import Path
 from typing import Any, Final
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, disable_created_metrics
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Metric, disable_created_metrics
+from prometheus_client.registry import Collector
 
 from mintage import Sequence, __version__
 from mintage._core.lane import Lane
@@ -217,15 +220,30 @@ class Metrics:
                     by_value[value] = by_value.get(value, 0.0) + sample.value
         return list(found.values())
 
-    def _of_all_workers(self) -> CollectorRegistry:
-        """Return a registry with the metrics of all workers."""
-        if "PROMETHEUS_MULTIPROC_DIR" not in os.environ:
-            return self.registry
+    def _of_all_workers(self) -> Collector:
+        """Return a collector of the metrics of all workers."""
+        directory = os.environ.get("PROMETHEUS_MULTIPROC_DIR")
+        return self.registry if directory is None else _Files(directory)
+
+
+class _Files(Collector):
+    """A collector of the metrics in the files of all workers."""
+
+    def __init__(self, directory: str) -> None:
+        self._directory = Path(directory)
+
+    def collect(self) -> Iterable[Metric]:
+        """Return the sums over all files."""
         from prometheus_client.multiprocess import MultiProcessCollector
 
-        registry = CollectorRegistry()
-        MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
-        return registry
+        files = []
+        for each in self._directory.glob("*.db"):
+            # A worker that starts has created an empty file, and one that has ended has no gauges any more.
+            with suppress(FileNotFoundError):
+                if each.stat().st_size:
+                    files.append(str(each))
+        merged: Iterable[Metric] = MultiProcessCollector.merge(files)  # type: ignore[no-untyped-call]
+        return merged
 
 
 def workers_replaced(registry: CollectorRegistry | None = None) -> Counter:

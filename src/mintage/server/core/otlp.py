@@ -58,7 +58,7 @@ def _wanted() -> list[str]:
         signal
         for signal in ("TRACES", "METRICS")
         if os.environ.get(_ENDPOINT) or os.environ.get(f"OTEL_EXPORTER_OTLP_{signal}_ENDPOINT")
-        if "otlp" in os.environ.get(f"OTEL_{signal}_EXPORTER", "otlp").split(",")
+        if "otlp" in map(str.strip, (os.environ.get(f"OTEL_{signal}_EXPORTER") or "otlp").split(","))
     ]
 
 
@@ -70,7 +70,10 @@ def start() -> Callable[[], None]:
     signals = _wanted()
     if not signals or telemetry.find() is not None:
         return lambda: None
-    for variable in ("OTEL_EXPORTER_OTLP_PROTOCOL", *(f"OTEL_EXPORTER_OTLP_{signal}_PROTOCOL" for signal in signals)):
+    for signal in signals:
+        # An empty variable counts as none.
+        names = f"OTEL_EXPORTER_OTLP_{signal}_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL"
+        variable = next(filter(os.environ.get, names), "")
         if (protocol := os.environ.get(variable, "http/protobuf")) != "http/protobuf":
             log.warning("telemetry off", reason=f"{variable} is {protocol[:40]!r}: use http/protobuf")
             return lambda: None
@@ -79,9 +82,10 @@ def start() -> Callable[[], None]:
     except ImportError as error:
         log.warning("telemetry off", reason=f"{_ENDPOINT} needs the package {error.name}: {install_line('otel-sdk')}")
         return lambda: None
-    except ValueError as error:
+    except (RuntimeError, StopIteration, ValueError) as error:
+        reason = str(error) or "it names what is not installed"
         raise ConfigError(
-            f"a variable of OpenTelemetry is malformed: {error}: correct it, or set OTEL_SDK_DISABLED to true",
+            f"a variable of OpenTelemetry is malformed: {reason}: correct it, or set OTEL_SDK_DISABLED to true",
             code="config.setting",
         ) from error
 

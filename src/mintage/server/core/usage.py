@@ -132,7 +132,7 @@ class Usage:
         They are read again after half a minute: a first mark seldom changes.
         """
         now_s = int(self._clock())
-        if now_s - self._read_s < _MARKS_S:
+        if 0 <= now_s - self._read_s < _MARKS_S:
             return self._marks
         found: dict[str, tuple[Mark, Mark]] = {}
         for (name, _), periods in self._each("mark ", now_s):
@@ -169,7 +169,7 @@ class Usage:
     def _sweep(self) -> None:
         """Free the slots of series that were not used for a day. It looks at most once in five minutes."""
         now_s = int(self._clock())
-        if now_s - self._swept_s < MINUTES_5_S:
+        if 0 <= now_s - self._swept_s < MINUTES_5_S:
             return
         self._swept_s = now_s
         for title, at in list(self._slots.items()):

@@ -53,8 +53,10 @@ def request_span(scope: Scope) -> AbstractContextManager[Span | None]:
 def _span(found: telemetry.Telemetry, scope: Scope) -> AbstractContextManager[Span]:
     from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
-    given = {name: one_header(scope, name.encode()).decode("latin-1") for name in ("traceparent", "tracestate")}
-    parent = TraceContextTextMapPropagator().extract({name: value for name, value in given.items() if value})
+    states = b",".join(value for name, value in scope["headers"] if name == b"tracestate")
+    given = {"traceparent": one_header(scope, b"traceparent"), "tracestate": states}
+    carrier = {name: value.decode("latin-1") for name, value in given.items() if value}
+    parent = TraceContextTextMapPropagator().extract(carrier)
     attributes = _method(scope) | {"network.protocol.version": scope["http_version"]}
     for name, address in (("server", scope["server"]), ("client", scope["client"])):
         if address is not None:

@@ -60,14 +60,15 @@ async def give_all_back(service: Service) -> None:
         _log.warning("not everything was given back", store=str(service.store.url))
 
 
-def drop_unwritten_log() -> None:
-    """Drop log lines that cannot be written, as to a full disk: they must not make the exit code that of a failure."""
-    try:
-        sys.stderr.flush()
-    except OSError:
-        nowhere = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nowhere, 2)
-        os.close(nowhere)
+def drop_unwritten_output() -> None:
+    """Drop output that cannot be written, as to a full disk: it must not make the exit code that of a failure."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except OSError:
+            nowhere = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(nowhere, stream.fileno())
+            os.close(nowhere)
 
 
 def force_exit() -> None:

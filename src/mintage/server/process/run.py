@@ -9,6 +9,7 @@ import socket
 import sys
 from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from importlib.util import find_spec
 from typing import Final
@@ -24,8 +25,8 @@ from mintage.server.config.sources import variable
 from mintage.server.config.values import is_loopback
 from mintage.server.core import logs
 from mintage.server.loop import tls
-from mintage.server.process.drain import drop_unwritten_log, force_exit
-from mintage.server.process.worker import IGNORED, work
+from mintage.server.process.drain import drop_unwritten_output, force_exit
+from mintage.server.process.worker import IGNORED, STOPPING, work
 from mintage.store import STORE_KINDS, load_driver
 
 BACKLOG: Final = 2048
@@ -45,7 +46,13 @@ def serve(settings: Settings) -> int:
     """
     for number in IGNORED:
         signal.signal(number, signal.SIG_IGN)
+    # The program that started this one may have ignored or blocked them.
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {*STOPPING, *IGNORED})
     _keep_standard_error()
+    # The directory of another program's metrics. Several workers have one of their own.
+    for name in ("PROMETHEUS_MULTIPROC_DIR", "prometheus_multiproc_dir"):
+        os.environ.pop(name, None)
     for package in ("httptools", "jinja2", "msgspec", "prometheus_client", "starlette"):
         if find_spec(package) is None:
             raise ConfigError(
@@ -60,16 +67,16 @@ def serve(settings: Settings) -> int:
     _check_store(settings)
     _refuse_itself(url, settings.addresses.get("http"))
     listeners = {name: _bind(name, *address) for name, address in settings.addresses.items()}
-    _allow_files(len(listeners) * settings.max_connections + _OWN_FILES)
+    settings = _allow_files(settings)
     announce = partial(_announce, settings, url, listeners)
     if settings.workers > 1:
         from mintage.server.process.supervisor import Supervisor
 
         code = Supervisor(settings, listeners, announce).run()
-        drop_unwritten_log()
+        drop_unwritten_output()
         return code
     uvloop.run(work(settings, listeners, announce))
-    drop_unwritten_log()
+    drop_unwritten_output()
     force_exit()
     return 0
 
@@ -140,16 +147,22 @@ def _bind(name: str, host: str, port: int) -> socket.socket:
     return listener
 
 
-def _allow_files(needed: int) -> None:
-    """Raise this process's limit of open files, which its workers inherit, as far as the system allows."""
+def _allow_files(settings: Settings) -> Settings:
+    """Raise this process's limit of open files, which its workers inherit, as far as the system allows.
+
+    Return the settings with fewer connections if it allows too few: the store needs files as well.
+    """
+    needed = len(settings.addresses) * settings.max_connections + _OWN_FILES
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     limit = needed if hard == resource.RLIM_INFINITY else min(needed, hard)
     if soft == resource.RLIM_INFINITY or soft >= needed:
-        return
+        return settings
     resource.setrlimit(resource.RLIMIT_NOFILE, (limit, hard))
+    most = min(settings.max_connections, max(limit - _OWN_FILES, limit // 2) // len(settings.addresses))
     # A limit close to the maximum is not worth a log line: few services have that many connections.
     if limit < needed // 2:
-        _log.info("few open files", allowed=limit, needed=needed)
+        _log.info("few open files", allowed=limit, needed=needed, max_connections=most)
+    return replace(settings, max_connections=most)
 
 
 def _shown(listener: socket.socket) -> str:
@@ -190,6 +203,9 @@ def _announce(settings: Settings, url: StoreUrl, listeners: Mapping[str, socket.
         # The full path, as another terminal may not have activated the virtual environment.
         python = shlex.quote(sys.executable)
         lines.append(f"""{python} -c 'import mintage; print(mintage.Client("{service}").next("orders"))'""")
-    print("\nTry it:", *lines, sep="\n  ", end="\n\n", flush=True)
-    if "http" in bound:
-        print(f"Or open {service}/ in a browser. Ctrl-C stops it.\n", flush=True)
+    with suppress(OSError):
+        print("\nTry it:", *lines, sep="\n  ", end="\n\n", flush=True)
+        if "http" in bound:
+            print(f"Or open {service}/ in a browser. Ctrl-C stops it.\n", flush=True)
+    # A worker is forked only without such output.
+    drop_unwritten_output()

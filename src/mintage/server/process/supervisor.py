@@ -25,6 +25,7 @@ from typing import Any, Final
 
 import structlog
 
+from mintage.platform import files
 from mintage.platform.machine import can_fork
 from mintage.server.config.settings import Settings
 from mintage.server.core.journal import DIRECTORY
@@ -57,31 +58,29 @@ class _Worker:
         context: Any = get_context("fork" if is_forked else "spawn")
         ours = (self.pipe, *inherited) if is_forked else ()
         self.process = context.Process(target=run_worker, args=(settings, listeners, theirs, ours, shares))
-        # Ctrl-C sends SIGINT to all processes of a terminal, but the parent stops its workers itself. The worker
-        # inherits these settings, so no signal but SIGTERM ends it while it starts.
-        ignored = (signal.SIGINT, signal.SIGQUIT, *IGNORED)
-        before = [signal.signal(number, signal.SIG_IGN) for number in ignored]
-        # A forked worker has the parent's handler of SIGTERM until it removes it: the signal waits for that.
-        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
+        # A forked worker has the parent's handlers until it sets its own: signals to either wait for that.
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, {*STOPPING, *IGNORED})
         try:
             self.process.start()
         finally:
-            signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
-            for number, handler in zip(ignored, before, strict=True):
-                signal.signal(number, handler)
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
             theirs.close()
         self.serves = False
         """True once it has sent a beat."""
-        self.started_s = self._last_beat_s = time.monotonic()
+        self.started_s = self._last_beat_s = self._looked_s = time.monotonic()
 
     def is_responsive(self) -> bool:
         """Return True if the process lives and its loop turns."""
+        before_s, self._looked_s = self._looked_s, time.monotonic()
+        if self._looked_s - before_s > _SILENCE_S / 2:
+            # This process was stopped, and the worker perhaps with it.
+            self._last_beat_s = self._looked_s
         with suppress(OSError, EOFError):
             while self.pipe.poll():
                 self.pipe.recv_bytes(16)
                 self.serves = True
                 self._last_beat_s = time.monotonic()
-        return self.process.is_alive() and time.monotonic() - self._last_beat_s < _SILENCE_S
+        return self.process.is_alive() and self._looked_s - self._last_beat_s < _SILENCE_S
 
     def end(self) -> int:
         """Kill the process unless it has ended, and return its exit code."""
@@ -117,6 +116,9 @@ class Supervisor:
         # Set before any import of prometheus_client, which reads the variable once.
         directory = os.environ["PROMETHEUS_MULTIPROC_DIR"] = tempfile.mkdtemp(prefix="mintage-metrics-")
         os.environ[DIRECTORY] = directory
+        # systemd-tmpfiles removes old files from no directory that somebody has locked.
+        with suppress(OSError):
+            files.lock_shared(os.open(directory, os.O_RDONLY))
         signal.set_wakeup_fd(self._waker.fileno(), warn_on_full_buffer=False)
         for numbers, kept in ((STOPPING, self._signals), (IGNORED, self._ignored)):
             for number in numbers:
@@ -140,6 +142,8 @@ class Supervisor:
 
         A forked one must close what the parent alone may have, to see the end of the parent.
         """
+        # Without it, no worker starts. A cleaner of temporary files may have removed it.
+        os.makedirs(os.environ[DIRECTORY], 0o700, exist_ok=True)
         pipes = [worker.pipe for worker in self._workers if not worker.pipe.closed]
         shares = self._shares.of(at) if self._shares else None
         return _Worker(self._settings, self._listeners, (*pipes, self._wake, self._waker), shares)
@@ -222,11 +226,14 @@ class Supervisor:
                         worker.pipe.send_bytes(b"!")
             connection.wait([worker.process.sentinel for worker in left], 0.1)
             self._log_ignored()
-        for worker in left:
+        # The signal may end a worker that was just starting, or that had just finished. Others were reaped before.
+        expected = {0, -signal.SIGTERM}
+        failed = [each for each in self._workers if not each.pipe.closed and each.process.exitcode not in expected]
+        for worker in failed:
             self._reap(worker)
-        # The signal may end a worker that was just starting, or that had just finished.
-        codes = {worker.end() for worker in self._workers}
-        return int(not codes <= {0, -signal.SIGTERM})
+        for worker in self._workers:
+            worker.end()
+        return int(bool(failed))
 
 
 def _keep(kept: list[int], number: int, _: object) -> None:

@@ -22,7 +22,7 @@ from mintage.server.core import logs, otlp
 from mintage.server.loop import tls
 from mintage.server.loop.accept import Server
 from mintage.server.loop.spread import Share
-from mintage.server.process.drain import drain, drop_unwritten_log, force_exit, give_all_back
+from mintage.server.process.drain import drain, drop_unwritten_output, force_exit, give_all_back
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection as Pipe
@@ -222,8 +222,11 @@ def run_worker(
     from multiprocessing import parent_process
 
     signal.set_wakeup_fd(-1)
+    # The parent stops its workers itself, also at Ctrl-C, which signals all processes of a terminal.
+    for number in (signal.SIGINT, signal.SIGQUIT, *IGNORED):
+        signal.signal(number, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {*STOPPING, *IGNORED})
     for each in inherited:
         each.close()
     logs.configure(settings)
@@ -237,5 +240,5 @@ def run_worker(
         import shutil
 
         shutil.rmtree(os.environ["PROMETHEUS_MULTIPROC_DIR"], ignore_errors=True)
-    drop_unwritten_log()
+    drop_unwritten_output()
     force_exit()
