@@ -3,7 +3,8 @@
 `python -m benchmarks.console` starts `mintage serve` on MariaDB with Redis in front, 990 namespaces and a pool of
 10,000 leases. It alternates between blocks in which a client reads the page again at the page's own pace, as a browser
 does, and blocks without. The command prints one row of a Markdown table for each hot path: the rate with the page, the
-rate without, and the median of the ratios. Its last row is the processor time of the page while nothing else runs.
+rate without, and the mean of the ratios with its standard error. Its last row is the processor time of the page while
+nothing else runs.
 """
 
 import argparse
@@ -13,7 +14,8 @@ import time
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
-from statistics import fmean, median
+from math import sqrt
+from statistics import fmean, median, stdev
 
 from benchmarks.fleet.crew import LAYOUT, POOL
 from benchmarks.fleet.grow import fill
@@ -84,8 +86,12 @@ def main() -> None:
                 for is_open in (True, False) if at % 2 else (False, True):  # a drift of the machine favours neither
                     with opened(page) if is_open else nullcontext():
                         rates[is_open].append(rate(client, server, args.seconds))
-            ratio = median(a / b for a, b in zip(rates[True], rates[False], strict=True))
-            print(f"| {name} | {median(rates[True]):.1f} | {median(rates[False]):.1f} | {ratio:.3f} |", flush=True)
+            ratios = [a / b for a, b in zip(rates[True], rates[False], strict=True)]
+            print(
+                f"| {name} | {median(rates[True]):.1f} | {median(rates[False]):.1f} "
+                f"| {fmean(ratios):.3f} ± {stdev(ratios) / sqrt(len(ratios)):.3f} |",
+                flush=True,
+            )
         shares = []
         for viewed in (opened(page), nullcontext()):
             before, began = cpu_s(server.family()), time.monotonic()
