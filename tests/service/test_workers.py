@@ -161,6 +161,14 @@ def test_connections_leave_files_for_the_store(service: Serving, workers: int) -
     assert service.events("few open files")
 
 
+def test_fewer_connections_than_the_setting_are_logged(service: Serving) -> None:
+    service.settings["max_connections"] = 300
+    service.patch("import resource; resource.setrlimit(resource.RLIMIT_NOFILE, (700, 700))")
+    service.start()
+    [event] = service.events("few open files")
+    assert (event["allowed"], event["max_connections"]) == (700, 222)
+
+
 @pytest.mark.parametrize("name", ["PROMETHEUS_MULTIPROC_DIR", "prometheus_multiproc_dir"])
 @pytest.mark.parametrize("workers", [1, 2])
 def test_metrics_of_other_programs_are_left_alone(service: Serving, tmp_path: Path, name: str, workers: int) -> None:

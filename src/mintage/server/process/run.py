@@ -159,8 +159,7 @@ def _allow_files(settings: Settings) -> Settings:
         return settings
     resource.setrlimit(resource.RLIMIT_NOFILE, (limit, hard))
     most = min(settings.max_connections, max(limit - _OWN_FILES, limit // 2) // len(settings.addresses))
-    # A limit close to the maximum is not worth a log line: few services have that many connections.
-    if limit < needed // 2:
+    if most < settings.max_connections:
         _log.info("few open files", allowed=limit, needed=needed, max_connections=most)
     return replace(settings, max_connections=most)
 
