@@ -246,6 +246,19 @@ def test_worker_is_replaced_after_a_cleaner_removed_its_metrics(serving: Serving
     assert not directory.exists()
 
 
+def test_worker_is_replaced_while_no_log_line_can_be_written(service: Serving) -> None:
+    service.patch(
+        "import os; from mintage.server.process.supervisor import Supervisor; watch = Supervisor._watch; "
+        "Supervisor._watch = lambda self: (os.dup2(os.open('/dev/full', os.O_WRONLY), 2), watch(self))[1]"
+    )
+    service.start()
+    killed = service.workers()[0]
+    os.kill(killed, signal.SIGKILL)
+    until(lambda: len(set(service.workers()) - {killed}) == WORKERS, "there are as many as before", seconds=20)
+    service.signal(signal.SIGTERM)
+    assert service.wait() == 0
+
+
 @pytest.mark.skipif(shutil.which("systemd-tmpfiles") is None, reason="needs systemd-tmpfiles")
 def test_cleaner_of_systemd_leaves_the_metrics(serving: Serving, tmp_path: Path) -> None:
     rules = tmp_path / "rules.conf"

@@ -206,5 +206,3 @@ def _announce(settings: Settings, url: StoreUrl, listeners: Mapping[str, socket.
         print("\nTry it:", *lines, sep="\n  ", end="\n\n", flush=True)
         if "http" in bound:
             print(f"Or open {service}/ in a browser. Ctrl-C stops it.\n", flush=True)
-    # A worker is forked only without such output.
-    drop_unwritten_output()

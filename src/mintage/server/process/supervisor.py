@@ -31,7 +31,7 @@ from mintage.server.config.settings import Settings
 from mintage.server.core.journal import DIRECTORY
 from mintage.server.core.otlp import STOP_S
 from mintage.server.loop.spread import Share, Shares
-from mintage.server.process.drain import FLUSH_TIMEOUT_S, SHUTDOWN_TIMEOUT_S
+from mintage.server.process.drain import FLUSH_TIMEOUT_S, SHUTDOWN_TIMEOUT_S, drop_unwritten_output
 from mintage.server.process.worker import IGNORED, STOPPING, import_all, log_ignored, run_worker
 
 _log = structlog.get_logger("mintage.server")
@@ -142,7 +142,9 @@ class Supervisor:
 
         A forked one must close what the parent alone may have, to see the end of the parent.
         """
-        # Without it, no worker starts. A cleaner of temporary files may have removed it.
+        # No worker is forked while output cannot be written,
+        drop_unwritten_output()
+        # and none starts without its directory, which a cleaner of temporary files may have removed.
         os.makedirs(os.environ[DIRECTORY], 0o700, exist_ok=True)
         pipes = [worker.pipe for worker in self._workers if not worker.pipe.closed]
         shares = self._shares.of(at) if self._shares else None
