@@ -362,6 +362,30 @@ def test_signal_while_a_worker_is_forked_stops_the_service(service: Serving, num
     assert "Traceback" not in service.log.read_text(encoding="utf-8")
 
 
+def test_signal_to_all_processes_of_a_start_is_no_failure(service: Serving) -> None:
+    # The worker ends before its parent sees the signal.
+    service.patch(
+        "import os, signal, time\n"
+        "from mintage.server.process import supervisor, worker\n"
+        "def end():\n"
+        "    time.sleep(1)\n"
+        "    parent = os.getppid()\n"
+        "    os.kill(parent, signal.SIGSTOP)\n"
+        "    os.kill(parent, signal.SIGTERM)\n"
+        "    if not os.fork():\n"
+        "        time.sleep(0.5)\n"
+        "        os.kill(parent, signal.SIGCONT)\n"
+        "        os._exit(0)\n"
+        "    os.kill(os.getpid(), signal.SIGTERM)\n"
+        "worker.import_all = end"
+    )
+    service.settings["workers"] = 2
+    with pytest.raises(ServerError):
+        service.start()
+    assert service.wait() == 0
+    assert not service.events("worker died")
+
+
 # --- signals that the program before it ignores or blocks ---------------------------------------------------------
 
 

@@ -161,7 +161,7 @@ class Supervisor:
                 break
             self._wait([worker.pipe for worker in starting])
             for worker in starting:
-                if not worker.is_responsive():
+                if not self._signals and not worker.is_responsive():
                     return self._reap(worker) or 1
         return 0
 
