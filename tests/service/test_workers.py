@@ -386,6 +386,18 @@ def test_signal_to_all_processes_of_a_start_is_no_failure(service: Serving) -> N
     assert not service.events("worker died")
 
 
+def test_ctrl_c_while_workers_are_spawned_ends_none_of_them(service: Serving) -> None:
+    service.patch(
+        "import os, signal, sys\n"
+        "if '--multiprocessing-fork' in sys.orig_argv: os.kill(os.getpid(), signal.SIGINT)\n"
+        "from mintage.platform import machine; machine.can_fork = lambda: False"
+    )
+    service.start()
+    assert not service.events("worker died")
+    service.signal(signal.SIGTERM)
+    assert service.wait() == 0
+
+
 # --- signals that the program before it ignores or blocks ---------------------------------------------------------
 
 

@@ -19,7 +19,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
-from multiprocessing import connection, get_context
+from multiprocessing import connection, get_context, resource_tracker
 from multiprocessing.connection import Connection as Pipe
 from typing import Any, Final
 
@@ -41,6 +41,7 @@ _SILENCE_S: Final = 30.0
 #: If a worker dies sooner than this after its start, the supervisor pauses before it starts the next one.
 _STARTUP_GRACE_S: Final = 5.0
 _PAUSE_S: Final = 1.0
+_HELD: Final = {*STOPPING, *IGNORED}
 
 
 class _Worker:
@@ -58,9 +59,13 @@ class _Worker:
         context: Any = get_context("fork" if is_forked else "spawn")
         ours = (self.pipe, *inherited) if is_forked else ()
         self.process = context.Process(target=run_worker, args=(settings, listeners, theirs, ours, shares))
-        # A forked worker has the parent's handlers until it sets its own: signals to either wait for that.
-        before = signal.pthread_sigmask(signal.SIG_BLOCK, {*STOPPING, *IGNORED})
+        # A worker has the parent's handlers, or the default ones, until it sets its own: signals wait for that.
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, _HELD)
         try:
+            if not is_forked:
+                # The process that it starts beside the first worker lets some of the signals through again.
+                resource_tracker.ensure_running()
+                signal.pthread_sigmask(signal.SIG_BLOCK, _HELD)
             self.process.start()
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
