@@ -366,10 +366,11 @@ def test_signal_to_all_processes_of_a_start_is_no_failure(service: Serving) -> N
     # The worker ends before its parent sees the signal.
     service.patch(
         "import os, signal, time\n"
+        "from multiprocessing import parent_process\n"
         "from mintage.server.process import supervisor, worker\n"
         "def end():\n"
         "    time.sleep(1)\n"
-        "    parent = os.getppid()\n"
+        "    parent = parent_process().pid\n"
         "    os.kill(parent, signal.SIGSTOP)\n"
         "    os.kill(parent, signal.SIGTERM)\n"
         "    if not os.fork():\n"
