@@ -118,6 +118,16 @@ def test_choice_of_a_theme_outlives_the_page_but_is_not_printed(browser: Browser
         assert page.evaluate(scheme) == "light"
 
 
+def test_current_page_is_marked_in_forced_colours(browser: Browser, service: Running) -> None:
+    with opened(browser, forced_colors="active") as page:
+        page.goto(f"{service.url}/console/")
+        looks = [
+            page.get_by_role("link", name=name, exact=True).evaluate("e => getComputedStyle(e).textDecorationLine")
+            for name in ("Health", "Ends")
+        ]
+        assert looks == ["underline", "none"]
+
+
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_axe_finds_no_violation(browser: Browser, service: Running, tmp_path: Path, theme: str) -> None:
     with opened(browser, color_scheme=theme) as page:

@@ -104,6 +104,10 @@ def test_pasted_id_leads_to_its_process_and_window(browser: Browser, fleet: Flee
         page.get_by_role("button", name="Find").click()
         assert page.get_by_text("It has node 0 of pool ulid").is_visible()
         assert page.get_by_role("img", name="Bits of the ID as ulid").is_visible()
+        page.emulate_media(media="print")
+        page.set_viewport_size({"width": 718, "height": 1000})  # A4
+        assert page.evaluate("document.documentElement.scrollWidth") == 718
+        page.emulate_media(media="screen")
         page.get_by_role("link", name="The windows of node 0").click()
         assert page.locator("svg.strip .mark.at").count() == 1
 

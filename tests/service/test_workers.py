@@ -161,6 +161,14 @@ def test_connections_leave_files_for_the_store(service: Serving, workers: int) -
     assert service.events("few open files")
 
 
+def test_fewer_connections_than_the_setting_are_logged(service: Serving) -> None:
+    service.settings["max_connections"] = 300
+    service.patch("import resource; resource.setrlimit(resource.RLIMIT_NOFILE, (700, 700))")
+    service.start()
+    [event] = service.events("few open files")
+    assert (event["allowed"], event["max_connections"]) == (700, 222)
+
+
 @pytest.mark.parametrize("name", ["PROMETHEUS_MULTIPROC_DIR", "prometheus_multiproc_dir"])
 @pytest.mark.parametrize("workers", [1, 2])
 def test_metrics_of_other_programs_are_left_alone(service: Serving, tmp_path: Path, name: str, workers: int) -> None:
@@ -236,6 +244,19 @@ def test_worker_is_replaced_after_a_cleaner_removed_its_metrics(serving: Serving
     serving.signal(signal.SIGTERM)
     assert serving.wait() == 0
     assert not directory.exists()
+
+
+def test_worker_is_replaced_while_no_log_line_can_be_written(service: Serving) -> None:
+    service.patch(
+        "import os; from mintage.server.process.supervisor import Supervisor; watch = Supervisor._watch; "
+        "Supervisor._watch = lambda self: (os.dup2(os.open('/dev/full', os.O_WRONLY), 2), watch(self))[1]"
+    )
+    service.start()
+    killed = service.workers()[0]
+    os.kill(killed, signal.SIGKILL)
+    until(lambda: len(set(service.workers()) - {killed}) == WORKERS, "there are as many as before", seconds=20)
+    service.signal(signal.SIGTERM)
+    assert service.wait() == 0
 
 
 @pytest.mark.skipif(shutil.which("systemd-tmpfiles") is None, reason="needs systemd-tmpfiles")
@@ -339,6 +360,43 @@ def test_signal_while_a_worker_is_forked_stops_the_service(service: Serving, num
         service.start()
     assert service.wait() == 0
     assert "Traceback" not in service.log.read_text(encoding="utf-8")
+
+
+def test_signal_to_all_processes_of_a_start_is_no_failure(service: Serving) -> None:
+    # The worker ends before its parent sees the signal.
+    service.patch(
+        "import os, signal, time\n"
+        "from multiprocessing import parent_process\n"
+        "from mintage.server.process import supervisor, worker\n"
+        "def end():\n"
+        "    time.sleep(1)\n"
+        "    parent = parent_process().pid\n"
+        "    os.kill(parent, signal.SIGSTOP)\n"
+        "    os.kill(parent, signal.SIGTERM)\n"
+        "    if not os.fork():\n"
+        "        time.sleep(0.5)\n"
+        "        os.kill(parent, signal.SIGCONT)\n"
+        "        os._exit(0)\n"
+        "    os.kill(os.getpid(), signal.SIGTERM)\n"
+        "worker.import_all = end"
+    )
+    service.settings["workers"] = 2
+    with pytest.raises(ServerError):
+        service.start()
+    assert service.wait() == 0
+    assert not service.events("worker died")
+
+
+def test_ctrl_c_while_workers_are_spawned_ends_none_of_them(service: Serving) -> None:
+    service.patch(
+        "import os, signal, sys\n"
+        "if '--multiprocessing-fork' in sys.orig_argv: os.kill(os.getpid(), signal.SIGINT)\n"
+        "from mintage.platform import machine; machine.can_fork = lambda: False"
+    )
+    service.start()
+    assert not service.events("worker died")
+    service.signal(signal.SIGTERM)
+    assert service.wait() == 0
 
 
 # --- signals that the program before it ignores or blocks ---------------------------------------------------------

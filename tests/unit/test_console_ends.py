@@ -128,6 +128,11 @@ def test_pool_whose_share_is_held_is_full() -> None:
     assert (found.nodes, found.share, found.is_full) == (2, 1.0, True)
 
 
+def test_pool_whose_share_is_beyond_its_layout_grants_nothing() -> None:
+    [found] = pool_ends([replace(POOL, layout="twitter", first_node=2_000)], {"sno": Numbers(0, 0)})
+    assert (found.nodes, found.share, found.is_full) == (0, 0.0, False)
+
+
 def test_pool_with_2_to_the_44_numbers_has_a_share() -> None:
     [found] = pool_ends([replace(POOL, layout="locality")], {"sno": Numbers(1_000, 1_000)})
     assert found.nodes == 2**44

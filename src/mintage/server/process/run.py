@@ -159,8 +159,7 @@ def _allow_files(settings: Settings) -> Settings:
         return settings
     resource.setrlimit(resource.RLIMIT_NOFILE, (limit, hard))
     most = min(settings.max_connections, max(limit - _OWN_FILES, limit // 2) // len(settings.addresses))
-    # A limit close to the maximum is not worth a log line: few services have that many connections.
-    if limit < needed // 2:
+    if most < settings.max_connections:
         _log.info("few open files", allowed=limit, needed=needed, max_connections=most)
     return replace(settings, max_connections=most)
 
@@ -207,5 +206,3 @@ def _announce(settings: Settings, url: StoreUrl, listeners: Mapping[str, socket.
         print("\nTry it:", *lines, sep="\n  ", end="\n\n", flush=True)
         if "http" in bound:
             print(f"Or open {service}/ in a browser. Ctrl-C stops it.\n", flush=True)
-    # A worker is forked only without such output.
-    drop_unwritten_output()

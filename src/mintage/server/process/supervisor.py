@@ -19,7 +19,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
-from multiprocessing import connection, get_context
+from multiprocessing import connection, get_context, resource_tracker
 from multiprocessing.connection import Connection as Pipe
 from typing import Any, Final
 
@@ -31,7 +31,7 @@ from mintage.server.config.settings import Settings
 from mintage.server.core.journal import DIRECTORY
 from mintage.server.core.otlp import STOP_S
 from mintage.server.loop.spread import Share, Shares
-from mintage.server.process.drain import FLUSH_TIMEOUT_S, SHUTDOWN_TIMEOUT_S
+from mintage.server.process.drain import FLUSH_TIMEOUT_S, SHUTDOWN_TIMEOUT_S, drop_unwritten_output
 from mintage.server.process.worker import IGNORED, STOPPING, import_all, log_ignored, run_worker
 
 _log = structlog.get_logger("mintage.server")
@@ -41,6 +41,7 @@ _SILENCE_S: Final = 30.0
 #: If a worker dies sooner than this after its start, the supervisor pauses before it starts the next one.
 _STARTUP_GRACE_S: Final = 5.0
 _PAUSE_S: Final = 1.0
+_HELD: Final = {*STOPPING, *IGNORED}
 
 
 class _Worker:
@@ -58,9 +59,13 @@ class _Worker:
         context: Any = get_context("fork" if is_forked else "spawn")
         ours = (self.pipe, *inherited) if is_forked else ()
         self.process = context.Process(target=run_worker, args=(settings, listeners, theirs, ours, shares))
-        # A forked worker has the parent's handlers until it sets its own: signals to either wait for that.
-        before = signal.pthread_sigmask(signal.SIG_BLOCK, {*STOPPING, *IGNORED})
+        # A worker has the parent's handlers, or the default ones, until it sets its own: signals wait for that.
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, _HELD)
         try:
+            if not is_forked:
+                # The process that it starts beside the first worker lets some of the signals through again.
+                resource_tracker.ensure_running()
+                signal.pthread_sigmask(signal.SIG_BLOCK, _HELD)
             self.process.start()
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
@@ -142,7 +147,9 @@ class Supervisor:
 
         A forked one must close what the parent alone may have, to see the end of the parent.
         """
-        # Without it, no worker starts. A cleaner of temporary files may have removed it.
+        # No worker is forked while output cannot be written,
+        drop_unwritten_output()
+        # and none starts without its directory, which a cleaner of temporary files may have removed.
         os.makedirs(os.environ[DIRECTORY], 0o700, exist_ok=True)
         pipes = [worker.pipe for worker in self._workers if not worker.pipe.closed]
         shares = self._shares.of(at) if self._shares else None
@@ -159,7 +166,7 @@ class Supervisor:
                 break
             self._wait([worker.pipe for worker in starting])
             for worker in starting:
-                if not worker.is_responsive():
+                if not self._signals and not worker.is_responsive():
                     return self._reap(worker) or 1
         return 0
 

@@ -122,7 +122,7 @@ class PoolEnd(NamedTuple):
     @property
     def share(self) -> float | None:
         """The share of its numbers that are held, 0 to 1."""
-        return None if self.nodes is None or self.numbers is None else self.numbers.held / self.nodes
+        return None if self.nodes is None or self.numbers is None else self.numbers.held / max(1, self.nodes)
 
     @property
     def is_full(self) -> bool:
