@@ -6,6 +6,7 @@ import gc
 import itertools
 import json
 import os
+import pickle
 import random
 import re
 import subprocess
@@ -703,6 +704,13 @@ def test_part_of_a_text_is_found_only_in_a_column_of_text(row):
         assert list(row.objects.exclude(**{f"pk__{name}": part}).filter(pk=one.pk)) == ([] if is_text else [one])
         assert row.objects.get(**{f"pk__{name}": text}) == one
     assert row.objects.get(pk__iexact=text) == one != other
+
+
+@pytest.mark.parametrize("name", ["contains", "icontains", "iexact", "startswith", "istartswith"])
+def test_search_for_a_text_is_pickled(order, name):
+    again = Order.objects.all()
+    again.query = pickle.loads(pickle.dumps(Order.objects.filter(**{f"pk__{name}": str(order.pk)}).query))
+    assert again.get() == order
 
 
 # URLs

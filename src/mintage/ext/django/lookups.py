@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any, Final
 
 from django.core.exceptions import EmptyResultSet
-from django.db.models import CharField
+from django.db.models import lookups
 from django.db.models.lookups import Exact, GreaterThanOrEqual, LessThan, Lookup
 
 from mintage.errors import ArgumentError, MintError
@@ -118,7 +118,7 @@ class HasText(Exact):  # type: ignore[misc]
     '"shop_order"."id" = 454947766275222906'
     """
 
-    part: str
+    part: type[Lookup]
     """Django's lookup of a part of the text."""
     _is_id = True
 
@@ -138,14 +138,32 @@ class HasText(Exact):  # type: ignore[misc]
             return super().as_sql(compiler, connection)
         if getattr(self.lhs.output_field, "form", None) != "text":
             raise EmptyResultSet
-        return compiler.compile(CharField().get_lookup(self.part)(self.lhs, self.rhs))
+        return compiler.compile(self.part(self.lhs, self.rhs))
+
+
+# Pickled queries name these classes.
+class _Contains(HasText):
+    part = lookups.Contains
+
+
+class _IContains(HasText):
+    part = lookups.IContains
+
+
+class _IExact(HasText):
+    part = lookups.IExact
+
+
+class _StartsWith(HasText):
+    part = lookups.StartsWith
+
+
+class _IStartsWith(HasText):
+    part = lookups.IStartsWith
 
 
 _OF_TIME: Final = {each.lookup_name: each for each in (MintedAfter, MintedBefore, MintedBetween)}
-_OF_TEXT: Final = {
-    name: type(name, (HasText,), {"part": name})
-    for name in ("contains", "icontains", "iexact", "startswith", "istartswith")
-}
+_OF_TEXT: Final = {each.part.lookup_name: each for each in (_Contains, _IContains, _IExact, _StartsWith, _IStartsWith)}
 
 
 def of_kind(kind: Kind, name: str) -> type[Lookup] | None:
