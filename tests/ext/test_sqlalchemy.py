@@ -138,6 +138,14 @@ def test_type_is_importable_and_picklable(stored: IDType[Any]) -> None:
     assert len({form._static_cache_key for form in EVERY.values()}) == len(EVERY)
 
 
+@pytest.mark.parametrize("stored", [SnoType(), ULIDType("text"), SnowflakeType()], ids=repr)
+def test_column_is_pickled_after_its_operators_were_used(stored: IDType[Any]) -> None:
+    time, table = datetime(2026, 1, 1, tzinfo=UTC), Table("t", MetaData(), Column("id", stored))
+    condition = table.c.id.minted_after(time)
+    assert str(pickle.loads(pickle.dumps(condition))) == str(condition)
+    assert str(pickle.loads(pickle.dumps(table)).c.id.minted_after(time)) == str(condition)
+
+
 @pytest.mark.parametrize(
     "layout", [snowflake.JS_SAFE, NODE_FIRST, snowflake.Layout("time:40 a:8 b:16", epoch_ms=1, unit_ms=7)]
 )

@@ -155,14 +155,20 @@ class Comparator(types.TypeDecorator.Comparator[T]):
         return and_(self.minted_after(start), self.minted_before(end))
 
     def _bound(self, time: datetime | int) -> object:
-        stored: Any = self.type
+        # A pickled column has its type only after its operators.
+        stored: Any = self.expr.type
         bound: object = stored.kind.min_at(time)
         return bound
 
 
 @cache
 def _comparator_of(stored: Any) -> Any:
-    return type("Comparator", (Comparator, stored), {})
+    return type("Comparator", (Comparator, stored), {"__reduce__": lambda made: (_compare, (stored, made.expr))})
+
+
+def _compare(stored: Any, column: Any) -> Any:
+    """Return the operators of a column that was pickled with them."""
+    return _comparator_of(stored)(column)
 
 
 _OF_IDS: Final = (
