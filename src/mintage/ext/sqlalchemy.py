@@ -48,7 +48,7 @@ from mintage.formats.values import integer_of, type_name
 from mintage.installation import missing
 
 try:
-    from sqlalchemy import Column, ColumnElement, Dialect, Engine, and_, event, types
+    from sqlalchemy import Column, ColumnElement, Dialect, Engine, and_, event, type_coerce, types
     from sqlalchemy.ext.compiler import compiles
     from sqlalchemy.sql import operators
 except ModuleNotFoundError as error:
@@ -153,6 +153,13 @@ class Comparator(types.TypeDecorator.Comparator[T]):
         :raises FieldError: as :meth:`minted_after`.
         """
         return and_(self.minted_after(start), self.minted_before(end))
+
+    def operate(self, op: Any, *other: Any, **options: Any) -> Any:
+        """Return the result of an operator; that of ``||`` is ``String``, as it is no ID."""
+        stored: Any = self.expr.type
+        made = super().operate(op, *other, **options)
+        is_joined = stored.form == "text" and op in (operators.add, operators.concat_op)
+        return type_coerce(made, types.String()) if is_joined else made
 
     def _bound(self, time: datetime | int) -> object:
         # A pickled column has its type only after its operators.
