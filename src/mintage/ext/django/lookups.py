@@ -107,8 +107,8 @@ class MintedBetween(Lookup):  # type: ignore[misc]
 class HasText(Exact):  # type: ignore[misc]
     """The lookup of a search box: the row whose ID has a text.
 
-    If the text is of no ID, a column of text is searched for it as Django does. Other columns store bytes or integers,
-    which contain no part of the text, and no row is found.
+    If the text is of no ID, or an expression, a column of text is searched for it as Django does. Other columns store
+    bytes or integers, which contain no part of a text: no row is found, or the one that equals the expression.
 
     >>> from django.db import models
     >>> from mintage.ext.django import SnowflakeField
@@ -122,9 +122,14 @@ class HasText(Exact):  # type: ignore[misc]
     """Django's lookup of a part of the text."""
     _is_id = True
 
+    @property
+    def _has_parts(self) -> bool:
+        return getattr(self.lhs.output_field, "form", None) == "text"
+
     def get_prep_lookup(self) -> Any:
         """Return the ID of the text."""
         if hasattr(self.rhs, "resolve_expression"):
+            self._is_id = not self._has_parts  # Its values may be parts.
             return super().get_prep_lookup()
         try:
             return self.lhs.output_field.kind.read(self.rhs)
@@ -136,7 +141,7 @@ class HasText(Exact):  # type: ignore[misc]
         """Return the comparison, or make the query empty."""
         if self._is_id:
             return super().as_sql(compiler, connection)
-        if getattr(self.lhs.output_field, "form", None) != "text":
+        if not self._has_parts:
             raise EmptyResultSet
         return compiler.compile(self.part(self.lhs, self.rhs))
 
