@@ -296,7 +296,8 @@ def _literal(value: object, dialect: str) -> str:
         case bytes():
             digits = value.hex()
             if dialect == "postgresql":
-                return rf"'\x{digits}'::bytea"
+                # Without a backslash, which SQLAlchemy 2.0 doubles before it connects.
+                return f"decode('{digits}', 'hex')"
             return {"oracle": f"HEXTORAW('{digits}')", "mssql": f"0x{digits}"}.get(dialect, f"X'{digits}'")
         case UUID():
             return f"'{value}'::uuid"
