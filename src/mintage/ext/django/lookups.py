@@ -124,7 +124,9 @@ class HasText(Exact):  # type: ignore[misc]
 
     @property
     def _has_parts(self) -> bool:
-        return getattr(self.lhs.output_field, "form", None) == "text"
+        # MySQL refuses to compare characters that no ID has with a column of ASCII.
+        is_ascii = not isinstance(self.rhs, str) or self.rhs.isascii()
+        return is_ascii and getattr(self.lhs.output_field, "form", None) == "text"
 
     def get_prep_lookup(self) -> Any:
         """Return the ID of the text."""
