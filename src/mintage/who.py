@@ -245,10 +245,8 @@ def _never(record: NamespaceRecord, integer: int) -> str:
     if integer > record.maximum:
         return f"Namespace {record.name} does not have it: its maximum is {record.maximum}."
     if integer > record.high_water:
-        return (
-            f"Nobody has it: namespace {record.name} has not reserved it, or took it back. Its next reservation begins "
-            f"above {record.high_water}."
-        )
+        then = "It is retired." if record.retired else f"Its next reservation begins above {record.high_water}."
+        return f"Nobody has it: namespace {record.name} has not reserved it, or took it back. {then}"
     return ""
 
 

@@ -651,7 +651,7 @@ def test_column_without_a_value_is_read(engine: Engine, kind: Kind) -> None:
 
 
 def test_column_of_pandas_without_a_value_is_read() -> None:
-    for series in (pd.Series([np.nan, np.nan]), pd.Series([], dtype=object)):
+    for series in (pd.Series([np.nan, np.nan]), pd.Series([], dtype=object), pd.Series([], dtype=float)):
         times = in_pandas.time_of(series, "sno")
         assert (len(times), str(times.dtype)) == (len(series), "datetime64[ms, UTC]")
 

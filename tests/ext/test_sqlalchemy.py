@@ -138,6 +138,14 @@ def test_type_is_importable_and_picklable(stored: IDType[Any]) -> None:
     assert len({form._static_cache_key for form in EVERY.values()}) == len(EVERY)
 
 
+@pytest.mark.parametrize("stored", [SnoType(), ULIDType("text"), SnowflakeType()], ids=repr)
+def test_column_is_pickled_after_its_operators_were_used(stored: IDType[Any]) -> None:
+    time, table = datetime(2026, 1, 1, tzinfo=UTC), Table("t", MetaData(), Column("id", stored))
+    condition = table.c.id.minted_after(time)
+    assert str(pickle.loads(pickle.dumps(condition))) == str(condition)
+    assert str(pickle.loads(pickle.dumps(table)).c.id.minted_after(time)) == str(condition)
+
+
 @pytest.mark.parametrize(
     "layout", [snowflake.JS_SAFE, NODE_FIRST, snowflake.Layout("time:40 a:8 b:16", epoch_ms=1, unit_ms=7)]
 )
@@ -555,7 +563,7 @@ def test_literal_uses_the_syntax_of_the_dialect() -> None:
         return str(literal(value, stored).compile(dialect=DIALECTS[dialect], compile_kwargs={"literal_binds": True}))
 
     one = sno.ID(bytes(range(10)))
-    assert of("postgresql", SnoType(), one) == r"'\x00010203040506070809'::bytea"
+    assert of("postgresql", SnoType(), one) == "decode('00010203040506070809', 'hex')"
     assert of("mysql", SnoType(), one) == "X'00010203040506070809'"
     assert of("sqlite", SnoType(), one) == "X'00010203040506070809'"
     assert of("oracle", SnoType(), one) == "HEXTORAW('00010203040506070809')"
@@ -758,7 +766,7 @@ def test_part_of_a_text_id_is_searched_and_joined(driver: str, engine: Engine) -
             for condition in (column.like(f"{begin}%"), column.startswith(begin), column.contains(str(one)[2:])):
                 assert connection.scalars(select(column).where(condition)).all() == [one]
             for joined in (column + table.c.note, column.concat("!"), column + "!"):
-                assert connection.scalar(select(cast(joined, String(99))).where(column == one)) == f"{one}!"
+                assert connection.scalar(select(joined).where(column == one)) == f"{one}!"
             with pytest.raises(StatementError):
                 connection.execute(select(column).where(column == begin))
 

@@ -7,6 +7,7 @@ import pickle
 import struct
 import subprocess
 import sys
+import sysconfig
 from typing import Any, NamedTuple
 
 import pytest
@@ -397,6 +398,7 @@ print(ulid.Array(packed) == ulids)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="limits the address space of a process")
+@pytest.mark.skipif(sysconfig.get_config_var("Py_GIL_DISABLED"), reason="that Python reserves more than it uses")
 def test_array_for_which_there_is_no_memory_is_a_memory_error() -> None:
     done = subprocess.run([sys.executable, "-c", SCARCE], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout.split()) == (0, ["refused"] * 8 + ["True"]), done.stderr

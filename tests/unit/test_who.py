@@ -520,6 +520,8 @@ def test_namespace_without_reservations_names_no_last_one() -> None:
     assert who_reserved("n", 14, store).sentence.endswith("Its next reservation begins above 7.")
     store.raise_floor("n", 100)
     assert who_reserved("n", 105, store).sentence.endswith("Its next reservation begins above 98.")
+    store.retire("n")
+    assert who_reserved("n", 105, store).sentence.endswith("or took it back. It is retired.")
 
 
 def test_holders_from_before_a_namespace_was_lost_are_named() -> None:

@@ -48,7 +48,7 @@ from mintage.formats.values import integer_of, type_name
 from mintage.installation import missing
 
 try:
-    from sqlalchemy import Column, ColumnElement, Dialect, Engine, and_, event, types
+    from sqlalchemy import Column, ColumnElement, Dialect, Engine, and_, event, type_coerce, types
     from sqlalchemy.ext.compiler import compiles
     from sqlalchemy.sql import operators
 except ModuleNotFoundError as error:
@@ -154,15 +154,28 @@ class Comparator(types.TypeDecorator.Comparator[T]):
         """
         return and_(self.minted_after(start), self.minted_before(end))
 
+    def operate(self, op: Any, *other: Any, **options: Any) -> Any:
+        """Return the result of an operator; that of ``||`` is ``String``, as it is no ID."""
+        stored: Any = self.expr.type
+        made = super().operate(op, *other, **options)
+        is_joined = stored.form == "text" and op in (operators.add, operators.concat_op)
+        return type_coerce(made, types.String()) if is_joined else made
+
     def _bound(self, time: datetime | int) -> object:
-        stored: Any = self.type
+        # A pickled column has its type only after its operators.
+        stored: Any = self.expr.type
         bound: object = stored.kind.min_at(time)
         return bound
 
 
 @cache
 def _comparator_of(stored: Any) -> Any:
-    return type("Comparator", (Comparator, stored), {})
+    return type("Comparator", (Comparator, stored), {"__reduce__": lambda made: (_compare, (stored, made.expr))})
+
+
+def _compare(stored: Any, column: Any) -> Any:
+    """Return the operators of a column that was pickled with them."""
+    return _comparator_of(stored)(column)
 
 
 _OF_IDS: Final = (
@@ -283,7 +296,8 @@ def _literal(value: object, dialect: str) -> str:
         case bytes():
             digits = value.hex()
             if dialect == "postgresql":
-                return rf"'\x{digits}'::bytea"
+                # Without a backslash, which SQLAlchemy 2.0 doubles before it connects.
+                return f"decode('{digits}', 'hex')"
             return {"oracle": f"HEXTORAW('{digits}')", "mssql": f"0x{digits}"}.get(dialect, f"X'{digits}'")
         case UUID():
             return f"'{value}'::uuid"

@@ -6,6 +6,7 @@ import gc
 import itertools
 import json
 import os
+import pickle
 import random
 import re
 import subprocess
@@ -33,7 +34,7 @@ from django.core.exceptions import FieldError, ValidationError
 from django.core.management import call_command
 from django.db import IntegrityError, connection, models, transaction
 from django.db.migrations.writer import MigrationWriter
-from django.db.models import Count
+from django.db.models import Count, F, Value
 from django.http import JsonResponse
 from django.test import Client
 from django.test.utils import CaptureQueriesContext, isolate_apps
@@ -702,7 +703,19 @@ def test_part_of_a_text_is_found_only_in_a_column_of_text(row):
         assert list(row.objects.filter(**{f"pk__{name}": part})) == ([one] if is_text else [])
         assert list(row.objects.exclude(**{f"pk__{name}": part}).filter(pk=one.pk)) == ([] if is_text else [one])
         assert row.objects.get(**{f"pk__{name}": text}) == one
+        assert not row.objects.filter(**{f"pk__{name}": "é"})
     assert row.objects.get(pk__iexact=text) == one != other
+    row.objects.filter(pk=one.pk).update(name=text[:-3])
+    if is_text:
+        named = row.objects.exclude(name="")
+        assert named.get(pk__startswith=F("name")) == named.get(pk__contains=Value(text[2:-1])) == one
+
+
+@pytest.mark.parametrize("name", ["contains", "icontains", "iexact", "startswith", "istartswith"])
+def test_search_for_a_text_is_pickled(order, name):
+    again = Order.objects.all()
+    again.query = pickle.loads(pickle.dumps(Order.objects.filter(**{f"pk__{name}": str(order.pk)}).query))
+    assert again.get() == order
 
 
 # URLs

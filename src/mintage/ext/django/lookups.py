@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any, Final
 
 from django.core.exceptions import EmptyResultSet
-from django.db.models import CharField
+from django.db.models import lookups
 from django.db.models.lookups import Exact, GreaterThanOrEqual, LessThan, Lookup
 
 from mintage.errors import ArgumentError, MintError
@@ -107,8 +107,8 @@ class MintedBetween(Lookup):  # type: ignore[misc]
 class HasText(Exact):  # type: ignore[misc]
     """The lookup of a search box: the row whose ID has a text.
 
-    If the text is of no ID, a column of text is searched for it as Django does. Other columns store bytes or integers,
-    which contain no part of the text, and no row is found.
+    If the text is of no ID, or an expression, a column of text is searched for it as Django does. Other columns store
+    bytes or integers, which contain no part of a text: no row is found, or the one that equals the expression.
 
     >>> from django.db import models
     >>> from mintage.ext.django import SnowflakeField
@@ -118,13 +118,20 @@ class HasText(Exact):  # type: ignore[misc]
     '"shop_order"."id" = 454947766275222906'
     """
 
-    part: str
+    part: type[Lookup]
     """Django's lookup of a part of the text."""
     _is_id = True
+
+    @property
+    def _has_parts(self) -> bool:
+        # MySQL refuses to compare characters that no ID has with a column of ASCII.
+        is_ascii = not isinstance(self.rhs, str) or self.rhs.isascii()
+        return is_ascii and getattr(self.lhs.output_field, "form", None) == "text"
 
     def get_prep_lookup(self) -> Any:
         """Return the ID of the text."""
         if hasattr(self.rhs, "resolve_expression"):
+            self._is_id = not self._has_parts  # Its values may be parts.
             return super().get_prep_lookup()
         try:
             return self.lhs.output_field.kind.read(self.rhs)
@@ -136,16 +143,34 @@ class HasText(Exact):  # type: ignore[misc]
         """Return the comparison, or make the query empty."""
         if self._is_id:
             return super().as_sql(compiler, connection)
-        if getattr(self.lhs.output_field, "form", None) != "text":
+        if not self._has_parts:
             raise EmptyResultSet
-        return compiler.compile(CharField().get_lookup(self.part)(self.lhs, self.rhs))
+        return compiler.compile(self.part(self.lhs, self.rhs))
+
+
+# Pickled queries name these classes.
+class _Contains(HasText):
+    part = lookups.Contains
+
+
+class _IContains(HasText):
+    part = lookups.IContains
+
+
+class _IExact(HasText):
+    part = lookups.IExact
+
+
+class _StartsWith(HasText):
+    part = lookups.StartsWith
+
+
+class _IStartsWith(HasText):
+    part = lookups.IStartsWith
 
 
 _OF_TIME: Final = {each.lookup_name: each for each in (MintedAfter, MintedBefore, MintedBetween)}
-_OF_TEXT: Final = {
-    name: type(name, (HasText,), {"part": name})
-    for name in ("contains", "icontains", "iexact", "startswith", "istartswith")
-}
+_OF_TEXT: Final = {each.part.lookup_name: each for each in (_Contains, _IContains, _IExact, _StartsWith, _IStartsWith)}
 
 
 def of_kind(kind: Kind, name: str) -> type[Lookup] | None:

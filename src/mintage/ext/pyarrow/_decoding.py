@@ -73,7 +73,7 @@ def _plain(chunk: Any, wanted: Any) -> Any:
         chunk = chunk.storage
     kind = chunk.type
     # Without a value, libraries guess a type: null, or pandas' floats.
-    if pa.types.is_null(kind) or 0 < len(chunk) == chunk.null_count:
+    if chunk.null_count == len(chunk):
         return pa.nulls(len(chunk), wanted)
     if pa.types.is_dictionary(kind):
         return _plain(chunk.dictionary_decode(), wanted)
