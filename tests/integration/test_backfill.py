@@ -579,6 +579,19 @@ def test_rows_that_come_before_the_last_key_are_filled(url: str, engine: sa.Engi
     assert None not in ids_of(engine)
 
 
+@on_sqlite
+def test_run_ends_while_each_row_brings_another(url: str, engine: sa.Engine) -> None:
+    make_table(engine, sa.BigInteger(), [BEGIN])
+    with engine.begin() as connection:
+        connection.execute(
+            sa.text(
+                "CREATE TRIGGER more AFTER UPDATE ON orders "
+                "BEGIN INSERT INTO orders (number, made) VALUES (new.number - 1, new.made); END"
+            )
+        )
+    assert finished(url, *SNOWFLAKE)[1].endswith("done: 2 rows have an ID now\n")
+
+
 def test_rows_of_an_enum_key_are_all_filled(mariadb: Any) -> None:
     made = sa.create_engine(mariadb.url.replace("mariadb:", "mariadb+pymysql:", 1))
     with made.begin() as connection:
