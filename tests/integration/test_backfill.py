@@ -10,6 +10,7 @@ import subprocess
 import sys
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
+from decimal import Decimal, localcontext
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
@@ -21,6 +22,8 @@ from mintage import sno, snowflake, ulid
 from mintage.errors import CATALOGUE
 from mintage.formats.catalogue import read_layout, write_layout
 from mintage.formats.kinds import KINDS
+from mintage.tables.backfill import Table
+from mintage.tables.sources import connect
 from tests.helpers.databases import DATABASES, engine_of
 
 if TYPE_CHECKING:
@@ -561,6 +564,15 @@ def test_times_in_floats_are_exact_to_the_millisecond(url: str, engine: sa.Engin
     make_by_hand(engine, f"made {kind}, id BIGINT UNIQUE", "1, 1e300")
     code, _, err = finished(url, *SNOWFLAKE, "--time-unit", "s")
     assert (code, err.count("\n")) == (CATALOGUE["time.range"].exit, 1)
+
+
+@on_sqlite
+@pytest.mark.parametrize("value", [1_577_880_000_037, 1_577_880_000_037.0, Decimal(1_577_880_000_037)])
+def test_decimal_context_of_a_program_rounds_no_time(url: str, engine: sa.Engine, value: Any) -> None:
+    make_by_hand(engine, "made INTEGER, id BIGINT UNIQUE")
+    with connect(url) as connection, localcontext(prec=6):
+        table = Table(connection, "orders", time_column="made", id_column="id")
+        assert table.unix_ns(1, value) == 1_577_880_000_037_000_000
 
 
 @on_sqlite

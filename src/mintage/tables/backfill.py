@@ -24,6 +24,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from datetime import UTC, date, datetime, time
 from decimal import Decimal
+from fractions import Fraction
 from itertools import chain, islice
 from math import inf, isfinite
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
@@ -187,7 +188,7 @@ class Table:
         """
         is_number = isinstance(value, (int, float, Decimal)) and not isinstance(value, bool)
         if is_number and isfinite(value) and not self._is_calendar:
-            return int(Decimal(str(value)) * self._unit_ns)  # the digits of a float, as 0.29 * 100 is less than 29
+            return int(Fraction(str(value)) * self._unit_ns)  # the digits of a float, as 0.29 * 100 is less than 29
         found = _read_text(value) if isinstance(value, str) else value
         if isinstance(found, date) and not isinstance(found, datetime):
             found = datetime.combine(found, time())
