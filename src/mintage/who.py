@@ -406,7 +406,7 @@ def _of_pool(
     began_ms = found.since_ms or (int(holder.started.timestamp() * 1000) if holder.started else 0)
     if end_ms < began_ms - store.clock_limit_ms:
         sentence = (
-            f"Nobody had {named} at that time. It was granted at {_moment(began_ms)} or later, for IDs "
+            f"Nobody had {named} from this store at that time. It was granted at {_moment(began_ms)} or later, for IDs "
             f"{_window(found)}, to {holder.words}. Under a lease of this store only that holder can have minted the "
             "ID: with new_at, or as its clock went back."
         )

@@ -824,6 +824,19 @@ def test_value_too_long_for_its_column_is_refused(mariadb: MariaDB) -> None:
         assert store.list_pools() == []
 
 
+@pytest.mark.parametrize("name", ["mariadb", "mysql"])
+def test_server_in_safe_mode_prunes_its_history(request: pytest.FixtureRequest, name: str) -> None:
+    server: MariaDB = request.getfixturevalue(name)
+    safe = "SET GLOBAL sql_safe_updates = "
+    with setting(server, safe + "ON", safe + "OFF"), open_store(server.url) as store:
+        for holder, ago_ms in (("one", 2_000), ("two", 1_000), ("three", 0)):
+            lease = acquire(store, nodes=range(1), holder=holder)
+            store.release(lease, used_until_ms=store.now_ms() - ago_ms)
+            store.reserve("n", 1, holder=holder)
+        assert [each.holder for each in store.list_grants("p", 0)] == ["two", "one"]
+        assert [each.holder for each in store.list_runs("n")] == ["two", "one"]
+
+
 @pytest.mark.parametrize("holder", ["a\udc80", "a\0b", "x" * 201])
 def test_text_that_no_column_can_hold_is_refused(store: Database, holder: str) -> None:
     assert "holder" in refusal_text(lambda: acquire(store, holder=holder), "field.range")

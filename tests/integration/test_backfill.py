@@ -10,6 +10,7 @@ import subprocess
 import sys
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
+from decimal import Decimal, localcontext
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
@@ -21,6 +22,8 @@ from mintage import sno, snowflake, ulid
 from mintage.errors import CATALOGUE
 from mintage.formats.catalogue import read_layout, write_layout
 from mintage.formats.kinds import KINDS
+from mintage.tables.backfill import Table
+from mintage.tables.sources import connect
 from tests.helpers.databases import DATABASES, engine_of
 
 if TYPE_CHECKING:
@@ -564,6 +567,15 @@ def test_times_in_floats_are_exact_to_the_millisecond(url: str, engine: sa.Engin
 
 
 @on_sqlite
+@pytest.mark.parametrize("value", [1_577_880_000_037, 1_577_880_000_037.0, Decimal(1_577_880_000_037)])
+def test_decimal_context_of_a_program_rounds_no_time(url: str, engine: sa.Engine, value: Any) -> None:
+    make_by_hand(engine, "made INTEGER, id BIGINT UNIQUE")
+    with connect(url) as connection, localcontext(prec=6):
+        table = Table(connection, "orders", time_column="made", id_column="id")
+        assert table.unix_ns(1, value) == 1_577_880_000_037_000_000
+
+
+@on_sqlite
 def test_rows_that_come_before_the_last_key_are_filled(url: str, engine: sa.Engine) -> None:
     make_table(engine, sa.BigInteger(), [None] + [BEGIN] * 3)
     with engine.begin() as connection:
@@ -577,6 +589,19 @@ def test_rows_that_come_before_the_last_key_are_filled(url: str, engine: sa.Engi
         )
     assert finished(url, *SNOWFLAKE, "--batch", "2")[1].endswith("done: 4 rows have an ID now\n")
     assert None not in ids_of(engine)
+
+
+@on_sqlite
+def test_run_ends_while_each_row_brings_another(url: str, engine: sa.Engine) -> None:
+    make_table(engine, sa.BigInteger(), [BEGIN])
+    with engine.begin() as connection:
+        connection.execute(
+            sa.text(
+                "CREATE TRIGGER more AFTER UPDATE ON orders "
+                "BEGIN INSERT INTO orders (number, made) VALUES (new.number - 1, new.made); END"
+            )
+        )
+    assert finished(url, *SNOWFLAKE)[1].endswith("done: 2 rows have an ID now\n")
 
 
 def test_rows_of_an_enum_key_are_all_filled(mariadb: Any) -> None:

@@ -20,7 +20,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import mintage
-from mintage import locality, sno, snowflake, typeid
+from mintage import locality, sno, snowflake, typeid, ulid
 from mintage.errors import ArgumentError, ParseError
 from mintage.formats import catalogue
 from mintage.formats.anatomy import FLOOR, Anatomy, Field, inspect
@@ -825,6 +825,12 @@ def test_typeid_over_each_format_is_read_as_that_format(name: str) -> None:
     one = KINDS[name].module.Generator().new()
     for value in (typeid.ID("order", one), str(typeid.ID("order", one))):
         assert {name} <= {each.scheme for each in inspect(value) if each.int == int(one)}
+
+
+@pytest.mark.parametrize("year", [1970, 2003, 2040, 9999])
+def test_typeid_of_any_time_is_read(year: int) -> None:
+    one = ulid.ID.from_parts(timestamp_ms=(year - 1970) * 31_556_952_000, random=1)
+    assert inspect(str(typeid.ID("order", one)), now_ns=NOW_NS)[0].text == str(one)
 
 
 @each_case("case", recorded("typeid.invalid"), ids=named)

@@ -331,6 +331,16 @@ def test_copied_window_sends_to_the_store_that_it_is_from(clock: ManualClock) ->
     assert copied.windows == 1
     for one in ids:
         assert answer(one, target).holder == Holder("a copy of memory:", "a copy of memory:")
+        assert answer(one, source).state == "held"
+
+
+def test_id_from_long_before_a_copy_is_of_no_holder_of_this_store(clock: ManualClock) -> None:
+    source, target = (MemoryStore(clock=lambda: clock.now_ns // MS) for _ in range(2))
+    lease(source, pid=1)
+    one = minted(clock)
+    clock.advance(3_600_000 * MS)
+    list(copy_pools(source, target))
+    assert answer(one, target).sentence.startswith("Nobody had node 0 of pool ulid from this store at that time.")
 
 
 def test_number_outside_the_share_sends_to_the_other_store(store: MemoryStore, clock: ManualClock) -> None:

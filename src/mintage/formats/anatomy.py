@@ -31,7 +31,7 @@ SPELLINGS: Final = {
     "text": (1.0, "canonical text"),
     "held": (1.0, "a UUID whose bytes are the text of an ID"),
     "typeid": (1.0, "a TypeID, whose prefix says what the ID is of"),
-    "typeid over it": (0.3, "a TypeID may have its bits"),
+    "typeid over it": (0.4, "a TypeID may have its bits"),
     "variant": (0.7, "readable text, though not canonical"),
     "bytes": (0.8, "the right number of bytes"),
     "integer": (0.8, "an integer of this size"),

@@ -24,8 +24,9 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from datetime import UTC, date, datetime, time
 from decimal import Decimal
+from fractions import Fraction
 from itertools import chain, islice
-from math import isfinite
+from math import inf, isfinite
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
 
 from mintage.errors import ConfigError, FieldError, LeaseError, StoreError
@@ -187,7 +188,7 @@ class Table:
         """
         is_number = isinstance(value, (int, float, Decimal)) and not isinstance(value, bool)
         if is_number and isfinite(value) and not self._is_calendar:
-            return int(Decimal(str(value)) * self._unit_ns)  # the digits of a float, as 0.29 * 100 is less than 29
+            return int(Fraction(str(value)) * self._unit_ns)  # the digits of a float, as 0.29 * 100 is less than 29
         found = _read_text(value) if isinstance(value, str) else value
         if isinstance(found, date) and not isinstance(found, datetime):
             found = datetime.combine(found, time())
@@ -401,17 +402,27 @@ class Dated:
 
     def batches(self, size: int) -> Iterator[int]:
         """Give all rows their IDs, each batch in one transaction, and yield the number of rows of each batch."""
+        before = inf
+        while True:
+            yield from self._pass(size)
+            with self.table.connection.begin():
+                left = self.table.count_without_id()
+            # Rows may be left before the last key: new ones, and on MySQL those of an ENUM, sorted by number. A pass
+            # that leaves as many as the one before does not outrun those who add them.
+            if not 0 < left < before:
+                return
+            before = left
+
+    def _pass(self, size: int) -> Iterator[int]:
         after = None
         while True:
             with self.table.connection.begin():
                 if rows := self.table.batch(after, size):
                     self.table.write(self._ids(rows))
-            if rows:
-                yield len(rows)
-            elif after is None:
+            if not rows:
                 return
-            # Rows may be left before the last key: new ones, and on MySQL those of an ENUM, sorted by number.
-            after = rows[-1][0] if rows else None
+            after = rows[-1][0]
+            yield len(rows)
 
     def _ids(self, rows: list[tuple[Any, Any]]) -> list[tuple[Any, Any]]:
         """Return the key and the ID of each row: the next number of its tick, or of a tick after it that has one."""

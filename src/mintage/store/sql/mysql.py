@@ -132,9 +132,11 @@ class MySqlStore(Database):
     def connect(self) -> Any:
         # A client that stops within a transaction must not block the others: MariaDB ends the transaction, and MySQL
         # the connection, before clients that wait for the same record lose their leases. The strict mode makes the
-        # server refuse values that do not fit a column; its default may cut them.
+        # server refuse values that do not fit a column; its default may cut them. The safe mode would refuse a DELETE
+        # that joins a subquery.
         session = (
             f"SET SESSION innodb_lock_wait_timeout = {self._seconds}, lock_wait_timeout = {self._seconds}, "
+            "sql_safe_updates = OFF, "
             f"sql_mode = 'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION', wait_timeout = {max(IDLE_S, self._seconds)} "
             f"/*M!100300 , idle_transaction_timeout = {self._seconds} */"
         )
