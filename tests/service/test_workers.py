@@ -235,6 +235,9 @@ def test_pause_of_the_whole_service_ends_no_worker(service: Serving) -> None:
 
 def test_worker_is_replaced_after_a_cleaner_removed_its_metrics(serving: Serving) -> None:
     [directory] = serving.directory.glob("mintage-metrics-*")
+    # A process opens its files when it first counts, and the parent counts as well.
+    kinds = {"counter_*.db": WORKERS + 1, "gauge_livesum_*.db": WORKERS}
+    until(lambda: all(len(list(directory.glob(kind))) == n for kind, n in kinds.items()), "all files are open")
     shutil.rmtree(directory)
     killed = serving.workers()[0]
     os.kill(killed, signal.SIGKILL)
