@@ -26,7 +26,7 @@ from mintage.server.config.values import is_loopback
 from mintage.server.core import logs
 from mintage.server.loop import tls
 from mintage.server.process.drain import drop_unwritten_output, force_exit
-from mintage.server.process.worker import IGNORED, STOPPING, work
+from mintage.server.process.worker import HANDLED, IGNORED, work
 from mintage.store import STORE_KINDS, load_driver
 
 BACKLOG: Final = 2048
@@ -48,7 +48,7 @@ def serve(settings: Settings) -> int:
         signal.signal(number, signal.SIG_IGN)
     # The program that started this one may have ignored or blocked them.
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, {*STOPPING, *IGNORED})
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, HANDLED)
     _keep_standard_error()
     # The directory of another program's metrics. Several workers have one of their own.
     for name in ("PROMETHEUS_MULTIPROC_DIR", "prometheus_multiproc_dir"):

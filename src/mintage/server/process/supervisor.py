@@ -32,7 +32,7 @@ from mintage.server.core.journal import DIRECTORY
 from mintage.server.core.otlp import STOP_S
 from mintage.server.loop.spread import Share, Shares
 from mintage.server.process.drain import FLUSH_TIMEOUT_S, SHUTDOWN_TIMEOUT_S, drop_unwritten_output
-from mintage.server.process.worker import IGNORED, STOPPING, import_all, log_ignored, run_worker
+from mintage.server.process.worker import HANDLED, IGNORED, STOPPING, import_all, log_ignored, run_worker
 
 _log = structlog.get_logger("mintage.server")
 
@@ -41,7 +41,6 @@ _SILENCE_S: Final = 30.0
 #: If a worker dies sooner than this after its start, the supervisor pauses before it starts the next one.
 _STARTUP_GRACE_S: Final = 5.0
 _PAUSE_S: Final = 1.0
-_HELD: Final = {*STOPPING, *IGNORED}
 
 
 class _Worker:
@@ -60,12 +59,12 @@ class _Worker:
         ours = (self.pipe, *inherited) if is_forked else ()
         self.process = context.Process(target=run_worker, args=(settings, listeners, theirs, ours, shares))
         # A worker has the parent's handlers, or the default ones, until it sets its own: signals wait for that.
-        before = signal.pthread_sigmask(signal.SIG_BLOCK, _HELD)
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, HANDLED)
         try:
             if not is_forked:
                 # The process that it starts beside the first worker lets some of the signals through again.
                 resource_tracker.ensure_running()
-                signal.pthread_sigmask(signal.SIG_BLOCK, _HELD)
+                signal.pthread_sigmask(signal.SIG_BLOCK, HANDLED)
             self.process.start()
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, before)

@@ -33,6 +33,8 @@ STOPPING: Final = (signal.SIGTERM, signal.SIGINT, signal.SIGQUIT)
 """Each of these signals stops the service gracefully; a second one ends the grace period at once."""
 IGNORED: Final = (signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
 """Signals that make other servers read their configuration again, and that end a process by default."""
+HANDLED: Final = (*STOPPING, *IGNORED)
+"""All signals that the service does not leave to the system."""
 #: The pause between two trims of the heap, which take some milliseconds.
 _TRIM_INTERVAL_S: Final = 5.0
 #: The memory of fewer closed connections is not worth a trim.
@@ -226,7 +228,7 @@ def run_worker(
     for number in (signal.SIGINT, signal.SIGQUIT, *IGNORED):
         signal.signal(number, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, {*STOPPING, *IGNORED})
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, HANDLED)
     for each in inherited:
         each.close()
     logs.configure(settings)
