@@ -54,6 +54,14 @@ def stop(service: Serving) -> None:
     assert service.wait() == 0
 
 
+def reserve_once(service: Serving) -> None:
+    """Start the service, reserve integers, and stop it."""
+    service.start()
+    with service.http() as line:
+        assert line.http("/v1/sequences/orders:reserve?count=10").status == 200
+    stop(service)
+
+
 def test_trace_leads_from_the_client_to_the_verb_of_the_store(
     service: Serving, collector: Collector, postgresql: PostgreSQL
 ) -> None:
@@ -168,10 +176,7 @@ def test_fast_path_and_ids_are_no_spans(service: Serving, collector: Collector) 
 
 def test_collector_that_is_away_stops_nothing(service: Serving) -> None:
     service.environment["OTEL_EXPORTER_OTLP_ENDPOINT"] = "http://127.0.0.1:9"
-    service.start()
-    with service.http() as line:
-        assert line.http("/v1/sequences/orders:reserve?count=10").status == 200
-    stop(service)
+    reserve_once(service)
 
 
 @pytest.mark.parametrize(
@@ -187,10 +192,7 @@ def test_service_sends_nothing_that_its_environment_does_not_want(
     service: Serving, collector: Collector, variables: dict[str, str]
 ) -> None:
     service.environment |= variables
-    service.start()
-    with service.http() as line:
-        assert line.http("/v1/sequences/orders:reserve?count=10").status == 200
-    stop(service)
+    reserve_once(service)
     assert collector.spans == []
     assert collector.instances() == set()
     assert ("telemetry off" in service.log.read_text("utf-8")) == ("OTEL_EXPORTER_OTLP_PROTOCOL" in variables)
@@ -212,10 +214,7 @@ def test_service_sends_all_that_its_environment_wants(
     service: Serving, collector: Collector, variables: dict[str, str]
 ) -> None:
     service.environment |= variables
-    service.start()
-    with service.http() as line:
-        assert line.http("/v1/sequences/orders:reserve?count=10").status == 200
-    stop(service)
+    reserve_once(service)
     assert collector.spans
     assert collector.instances()
 
