@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import ClassVar, NoReturn
+from typing import ClassVar
 
 from sqlalchemy.exc import DBAPIError
 
@@ -92,9 +92,16 @@ def selected(pattern: str, database: Database) -> list[Key]:
     return found
 
 
-def interrupted(number: int, _: object) -> NoReturn:
-    """End the program as Ctrl-C does, so that the schema is removed."""
-    raise KeyboardInterrupt(signal.Signals(number).name)
+def handle_interrupts(plan: Plan) -> None:
+    """Let the first Ctrl-C or SIGTERM end the run after the batches under way, and the second end it at once."""
+
+    def interrupt(_: int, __: object) -> None:
+        plan.is_interrupted.set()
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
+
+    signal.signal(signal.SIGINT, interrupt)
+    signal.signal(signal.SIGTERM, interrupt)
 
 
 def main() -> int:
@@ -121,8 +128,8 @@ def main() -> int:
     if options.url and (options.databases or options.record):
         parser.error("--url names the only database of a run, and makes no record")
 
-    signal.signal(signal.SIGTERM, interrupted)
     plan = Plan(options.rows, options.minutes, options.batch, say=partial(print, file=sys.stderr, flush=True))
+    handle_interrupts(plan)
     date, facts = datetime.now(UTC).isoformat(timespec="seconds"), environment() if options.record else {}
     try:
         for name in [options.url] if options.url else options.databases or DATABASES:

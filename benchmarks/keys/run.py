@@ -40,6 +40,13 @@ class Plan:
     parts: int = PARTS
     ranges: int = RANGES
     say: Callable[[str], None] = print
+    is_interrupted: threading.Event = field(default_factory=threading.Event)
+    """The handler of a signal sets it. An exception of a handler may be lost in a finalizer, which runs anywhere."""
+
+    def check(self) -> None:
+        """Raise KeyboardInterrupt if the run is interrupted."""
+        if self.is_interrupted.is_set():
+            raise KeyboardInterrupt
 
 
 @dataclass
@@ -67,8 +74,9 @@ def sizes_of(rows: int, batch: int, seed: int) -> list[int]:
 class Writers:
     """The threads that insert one part of a table."""
 
-    def __init__(self, database: Database, loaded: Loaded, sizes: Sequence[int], seed: int) -> None:
+    def __init__(self, database: Database, loaded: Loaded, plan: Plan, sizes: Sequence[int], seed: int) -> None:
         self.database = database
+        self.check = plan.check
         self.loaded = loaded
         self.pending = iter(sizes)
         self.chance = random.Random(seed)
@@ -80,6 +88,7 @@ class Writers:
         """Insert batches until there are no more: one writer."""
         key, mint = self.loaded.key, self.loaded.mints[number] if self.loaded.mints else None
         while not self.is_ended.is_set():
+            self.check()
             with self.lock:
                 count = next(self.pending, 0)
             if not count:
@@ -95,7 +104,7 @@ class Writers:
                     self.loaded.samples.append(self.chance.choice(values))
 
     def run(self, count: int) -> float:
-        """Return the seconds that all of them take. An interrupt ends each after its batch."""
+        """Return the seconds that all of them take. An error or an interrupt ends each after its batch."""
         with ExitStack() as stack:
             lines = [stack.enter_context(closing(self.database.open())) for _ in range(count)]
             threads = stack.enter_context(ThreadPoolExecutor(count))
@@ -107,11 +116,11 @@ class Writers:
             return time.perf_counter() - began
 
 
-def insert_part(database: Database, loaded: Loaded, sizes: Sequence[int], seed: int) -> None:
+def insert_part(database: Database, loaded: Loaded, plan: Plan, sizes: Sequence[int], seed: int) -> None:
     """Insert one part of a table, and add its figures."""
     database.checkpoint()
     before, began = database.counters(loaded.key), time.time()
-    writers = Writers(database, loaded, sizes, seed)
+    writers = Writers(database, loaded, plan, sizes, seed)
     seconds = writers.run(WRITERS)
     loaded.spans.append((began, began + seconds))
     counted = database.counters(loaded.key).since(before)
@@ -170,10 +179,12 @@ def read(database: Database, each: list[Loaded], plan: Plan) -> Iterator[tuple[L
     for turn in range(TURNS):
         plan.say(f"{database.name}: reads by key, turn {turn + 1} of {TURNS}")
         for loaded in each if turn % 2 else reversed(each):
+            plan.check()
             read_at = read_points(database, loaded, POINTS // TURNS, random.Random(turn))
             points.setdefault(loaded.key.label, []).append(read_at)
     for loaded in each:
         if not loaded.key.kind:
+            plan.check()
             plan.say(f"{database.name}: index of the time, {loaded.key.label}")
             before = sum(database.sizes(loaded.key))
             database.index_time(loaded.key)
@@ -181,6 +192,7 @@ def read(database: Database, each: list[Loaded], plan: Plan) -> Iterator[tuple[L
             time_index[loaded.key.label] = sum(database.sizes(loaded.key)) - before
     for turn in range(plan.ranges):
         for loaded in each if turn % 2 else reversed(each):
+            plan.check()
             bounds = random.Random(turn).choice(seconds_of(loaded.spans))
             ranges.setdefault(loaded.key.label, []).append(read_range(database, loaded, bounds))
     for loaded in each:
@@ -207,7 +219,7 @@ def measure(database: Database, keys: Sequence[Key], plan: Plan) -> Run:
         rows = plan.rows * (part + 1) // plan.parts - plan.rows * part // plan.parts
         sizes = sizes_of(rows, plan.batch, part)
         for loaded in reversed(each) if part % 2 else each:
-            insert_part(database, loaded, sizes, part)
+            insert_part(database, loaded, plan, sizes, part)
             done = loaded.parts[-1]
             rate = done.rows / done.seconds
             plan.say(f"{database.name}: part {part + 1} of {plan.parts}, {loaded.key.label}: {rate:,.0f} rows a second")

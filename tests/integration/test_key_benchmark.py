@@ -80,6 +80,14 @@ def test_range_by_time_finds_all_rows_of_the_time(key: Key, tmp_path: Path) -> N
         assert database.query(f"SELECT COUNT(*) FROM {key.table}") == [(100,)]
 
 
+def test_interrupted_plan_ends_a_run_and_leaves_no_file(tmp_path: Path) -> None:
+    database, plan = database_of(f"sqlite:///{tmp_path / 'keys.db'}"), small(1000)
+    plan.is_interrupted.set()
+    with pytest.raises(KeyboardInterrupt), schema(database):
+        measure(database, selected(THREE, database), plan)
+    assert not list(tmp_path.iterdir())
+
+
 def test_batches_add_up_and_are_the_same_for_each_key() -> None:
     sizes = sizes_of(200_000, 500, seed=3)
     assert sizes == sizes_of(200_000, 500, seed=3)
