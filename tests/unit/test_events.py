@@ -162,10 +162,11 @@ def test_events_are_kept_whatever_the_level_of_the_log(log: Any, capsys: pytest.
     log.info("refused", code="request.rights")
     logging.getLogger("mintage").warning("mintage: a lease was lost")
     assert [(each.kind, each.actor, each.trace_id) for each in events(Kept())] == [
-        ("mintage: a lease was lost", "", ""),
+        ("message", "", ""),
         ("store away", "", ""),
         ("changed", "ops", "t1"),
     ]
+    assert events(Kept())[0].text == "text: mintage: a lease was lost"
     assert "path: /v1/pools/sno" in events(Kept())[-1].text
     assert capsys.readouterr().err == ""
 
@@ -186,7 +187,7 @@ def test_event_of_long_texts_in_any_alphabet_is_kept(log: Any, letter: str) -> N
 
 
 @pytest.mark.parametrize(
-    ("words", "kinds"), [(({"a": 1},), ["{'a': 1}"]), (("%d", "x"), []), (({"event": "away", 1: 2},), ["away"])]
+    ("words", "kinds"), [(({"a": 1},), ["message"]), (("%d", "x"), []), (({"event": "away", 1: 2},), ["away"])]
 )
 def test_wrong_record_of_a_library_raises_nothing_into_it(
     shared: None, words: tuple[Any, ...], kinds: list[str], capsys: pytest.CaptureFixture[str]
@@ -224,6 +225,13 @@ def test_nothing_else_pushes_out_what_operators_did(log: Any) -> None:
         for kind in ("failed", "signed in"):
             kept.append(changed | {"at": changed["at"] + 1, "kind": kind, "facts": {"path": "x" * 250}})
     assert events(Kept())[-1].kind == "changed"
+
+
+def test_messages_push_out_no_other_event(log: Any) -> None:
+    log.warning("store away", code="store.unavailable")
+    for at in range(3 * MOST_RECORDS):
+        logging.getLogger("mintage").warning("mintage: the pool is in quarantine for %d s %s", at, "x" * 250)
+    assert events(Kept())[-1].kind == "store away"
 
 
 def test_refusal_of_the_store_is_an_event_once_a_minute(log: Any) -> None:

@@ -33,8 +33,11 @@ REFUSALS: Final = {
     "namespace.exhausted": "namespace exhausted",
 }
 """The codes of refusals of the store that are events, and the names of their records."""
+MESSAGE: Final = "message"
+"""The kind of a record that is only a text, as the keeper and libraries log. There may be one for each request."""
 _PLACES: Final = {
-    "changed": "changes", "store taken over": "changes", "signed in": "sessions", "signed out": "sessions"
+    "changed": "changes", "store taken over": "changes", "signed in": "sessions", "signed out": "sessions",
+    MESSAGE: "messages",
 }  # fmt: skip
 """The journals of the kinds that no event of another journal pushes out. The others share ``events``."""
 _BY_WORKER: Final = {"store away": "reason", "store back": "away_s", "stopping": "connections"}
@@ -84,7 +87,8 @@ class EventHandler(logging.Handler):
 
     def _keep(self, record: logging.LogRecord) -> None:
         msg: object = record.msg
-        facts: Mapping[str, Any] = msg if isinstance(msg, dict) and "event" in msg else {"event": record.getMessage()}
+        has_facts = isinstance(msg, dict) and "event" in msg
+        facts: Mapping[str, Any] = msg if has_facts else {"event": MESSAGE, "text": record.getMessage()}
         kind = self._clean(facts["event"])
         if record.levelno < logging.WARNING and kind not in KEPT:
             return
