@@ -6,6 +6,7 @@ import csv
 import io
 import json
 from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
@@ -16,10 +17,11 @@ from markupsafe import Markup
 from mintage.errors import RequestError
 from mintage.server.console import text
 from mintage.server.console.frame import TEMPLATES
-from mintage.server.console.pages.health import Levels, empty_at
+from mintage.server.console.pages.health import empty_first
 from mintage.server.console.pages.use import sparkline
 from mintage.server.console.query import Query
 from mintage.server.console.table import Column, Table
+from mintage.server.core.usage import Used
 from tests.helpers.cases import each_case
 
 
@@ -187,10 +189,21 @@ def test_sparkline_is_a_picture_with_a_label(values: list[int]) -> None:
 # --- health -------------------------------------------------------------------------------------------------------
 
 
+def empty_of(**namespaces: tuple[float, int, int]) -> str | None:
+    """Return the namespace that is empty first of these: what is buffered, was taken before, and in five minutes."""
+    buffered = {name: level for name, (level, _, _) in namespaces.items()}
+    taken = {(name, "key"): Used(hour=(*[0] * 9, before, 0, now)) for name, (_, before, now) in namespaces.items()}
+    usage = SimpleNamespace(read=lambda _: taken)
+    service: Any = SimpleNamespace(metrics=SimpleNamespace(sums=lambda *_: [buffered], usage=usage))
+    found = empty_first(service, datetime.now(UTC) - timedelta(seconds=100))
+    assert found is None or found[1] - datetime.now(UTC) < timedelta(seconds=51)
+    return found and found[0]
+
+
 def test_buffers_last_until_the_first_of_them_is_empty() -> None:
-    start = datetime(2026, 1, 1, tzinfo=UTC)
-    before = Levels(start, {}, {"orders": 1000.0})
-    taken = {"orders": 2000.0, "users": 10.0, "idle": 0.0}
-    now = Levels(start + timedelta(seconds=10), {"orders": 500.0, "users": 100.0, "idle": 1.0}, taken)
-    assert empty_at(before, now) == ("orders", now.at + timedelta(seconds=5))
-    assert empty_at(now, now) is None
+    assert empty_of(orders=(500.0, 0, 1000), users=(100.0, 0, 10), idle=(1.0, 0, 0)) == "orders"
+    assert empty_of(idle=(1.0, 0, 0)) is None
+
+
+def test_namespace_that_ended_before_the_outage_hides_no_other() -> None:
+    assert empty_of(ended=(0.0, 1000, 0), orders=(500.0, 0, 1000)) == "orders"

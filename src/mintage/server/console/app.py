@@ -75,7 +75,6 @@ def create_app(service: Service) -> ASGIApp:
     app.state.sessions = Sessions()
     app.state.reads = Reads(service)
     app.state.events = Kept()
-    app.state.levels = []
     app.state.wrong_keys = Bucket(_WRONG_KEYS_A_SECOND, 4 * _WRONG_KEYS_A_SECOND)
 
     async def answer(scope: Scope, receive: Receive, send: Send) -> None:

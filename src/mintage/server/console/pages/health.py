@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Mapping
+from collections import Counter
 from datetime import UTC, datetime, timedelta
-from typing import Final, NamedTuple
+from typing import Final
 
 from starlette.responses import Response
 
@@ -16,17 +16,7 @@ from mintage.server.console.table import Column, Table
 from mintage.server.core.events import last
 from mintage.server.core.findings import Finding, clock_of, promise_of, warnings_of
 from mintage.server.core.service import Service
-
-
-class Levels(NamedTuple):
-    """The integers of each namespace, over all workers, at a moment."""
-
-    at: datetime
-    buffered: Mapping[str, float]
-    """Those that are reserved and not handed out."""
-    taken: Mapping[str, float]
-    """Those that were handed out since the start."""
-
+from mintage.server.core.usage import MINUTES_5_S
 
 WORKERS: Final = (
     Column("pid", "Process", lambda each: str(each[0]), "code"),
@@ -49,24 +39,22 @@ def _is_alive(pid: int) -> bool:
     return True
 
 
-def levels(service: Service) -> Levels:
-    """Return the integers of each namespace now. It reads the metrics of all workers, so call it in a thread."""
-    names = ("mintage_buffered_integers", "mintage_integers_total")
-    return Levels(datetime.now(UTC), *service.metrics.sums("namespace", *names))
+def empty_first(service: Service, started: datetime) -> tuple[str, datetime] | None:
+    """Return the namespace whose buffers are empty first, and when, at its rate of the last five to ten minutes.
 
+    It reads the counts of all workers, so call it in a thread.
 
-def empty_at(before: Levels, now: Levels) -> tuple[str, datetime] | None:
-    """Return the namespace whose buffers are empty first, and when, at its rate since ``before``.
-
-    :returns: ``None`` if nobody takes integers.
+    :returns: ``None`` if the service has handed out no integers since then.
     """
-    seconds = (now.at - before.at).total_seconds()
-    taken = {name: now.taken.get(name, 0.0) - before.taken.get(name, 0.0) for name in now.buffered}
-    found = [(level * seconds / taken[name], name) for name, level in now.buffered.items() if taken[name] > 0]
-    if not found:
-        return None
-    left_s, name = min(found)
-    return name, now.at + timedelta(seconds=min(left_s, 1e9))
+    now = datetime.now(UTC)
+    (buffered,) = service.metrics.sums("namespace", "mintage_buffered_integers")
+    taken = Counter[str]()
+    for (name, _), used in service.metrics.usage.read("integers").items():
+        taken[name] += sum(used.hour[-2:])
+    seconds = min(MINUTES_5_S + now.timestamp() % MINUTES_5_S, (now - started).total_seconds())
+    found = [(level * seconds / taken[name], name) for name, level in buffered.items() if taken[name]]
+    left_s, name = min(found, default=(0.0, ""))
+    return (name, now + timedelta(seconds=min(left_s, 1e9))) if name else None
 
 
 def findings(service: Service) -> list[Finding]:
@@ -95,13 +83,8 @@ async def health(request: PageRequest) -> Response:
     started = living[0][1]
     empty = None
     if probe.failure is not None:
-        # Only now: it reads the metrics of all workers.
-        now = await request.read("", levels, service)
-        known = request.app.state.levels or [Levels(started, {}, {})]
-        # The first is over a minute old: viewers who share a read would find no difference to the last.
-        empty = empty_at(known[0], now)
-        if (now.at - known[-1].at).total_seconds() > 60:
-            request.app.state.levels = [known[-1], now]
+        # Only now: it reads the counts of all workers.
+        empty = await request.read("", empty_first, service, started)
     return await request.page(
         "health.html",
         title="Health",
