@@ -266,6 +266,13 @@ def test_page_that_a_key_may_not_read_leads_to_the_others(keyed: Running) -> Non
             assert client.get(path).status_code == 200
 
 
+def test_error_leads_to_the_other_pages_without_keys_too(service: Running) -> None:
+    page = httpx.get(f"{service.url}/console/pools/nosuch")
+    assert (page.status_code, '<a href="/console/events">' in page.text) == (404, True)
+    page = httpx.get(f"{service.url}/console/pools/nosuch", headers={"Via": "1.1 proxy"})
+    assert (page.status_code, '<a href="/console/events">' in page.text) == (403, False)
+
+
 def test_altered_cookie_is_no_session(keyed: Running) -> None:
     with browser(keyed) as client:
         sign_in(client, USER)

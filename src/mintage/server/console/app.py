@@ -188,7 +188,7 @@ async def _refuse(request: Request, error: Exception) -> Response:
         entry=entry,
         # A page comes back by itself after its store was away, or its key had too many requests.
         live=is_read and entry.http in {429, 503},
-        public=not facts.caller,
+        public=not getattr(request.state, "may_navigate", False),
     )
     response.headers.update(headers)
     return response

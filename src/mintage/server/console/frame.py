@@ -109,6 +109,7 @@ class PageRequest(Request):
             self._check_near()
         found = keys.named(self.console_session.key) if has_keys and key is None else keys.find(key)
         self.state.facts.caller = found.name
+        self.state.may_navigate = True
         self.service.pace(found)
         self.caller = replace(found, bucket=None)
 
