@@ -87,8 +87,9 @@ class EventHandler(logging.Handler):
 
     def _keep(self, record: logging.LogRecord) -> None:
         msg: object = record.msg
-        has_facts = isinstance(msg, dict) and "event" in msg
-        facts: Mapping[str, Any] = msg if has_facts else {"event": MESSAGE, "text": record.getMessage()}
+        facts: Mapping[str, Any] = {"event": MESSAGE, "text": record.getMessage()}
+        if isinstance(msg, dict) and "event" in msg:
+            facts = msg
         kind = self._clean(facts["event"])
         if record.levelno < logging.WARNING and kind not in KEPT:
             return
