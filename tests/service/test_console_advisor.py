@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import re
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import httpx
@@ -45,10 +46,25 @@ def test_need_leads_to_a_layout(advisor: Advisor) -> None:
     assert sum(map(int, bits)) == 53
 
 
+def test_layout_lasts_for_the_years_from_now(advisor: Advisor) -> None:
+    for years in (1, 33):
+        page = advisor.read(ids_per_second=1, nodes=2, years=years)
+        (end,) = re.findall(r"until (\S+Z),", page)
+        last = datetime.fromisoformat(end) - datetime.now(UTC)
+        assert last > timedelta(days=365 * years), page
+        assert "node , 1 bit:" in page
+
+
 def test_formats_that_lack_something_say_what(advisor: Advisor) -> None:
     found = {each["format"]: each for each in advisor.rows("formats", nodes=2000)}
     assert (found["snowflake default"]["meets"], found["snowflake default"]["lacks"]) == ("no", "1,024 nodes")
     assert found["sno"]["meets"] == "yes"
+
+
+def test_format_lasts_as_long_as_its_generators(advisor: Advisor) -> None:
+    found = {each["format"]: each for each in advisor.rows("formats", years=300)}
+    assert found["ulid"]["ends"] == "2149-05-15T07:35:11.104Z"
+    assert [found[name]["meets"] for name in ("ulid", "uuid v4", "uuid v6")] == ["no", "yes", "yes"]
 
 
 def test_moment_leads_to_the_smallest_and_largest_ids(advisor: Advisor) -> None:

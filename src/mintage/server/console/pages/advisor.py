@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final, NamedTuple
@@ -26,6 +27,9 @@ from mintage.server.console.text import visible
 from mintage.snowflake import Layout
 
 _JS_BITS: Final = 53
+_EPOCH: Final = datetime(2025, 1, 1, tzinfo=UTC)
+"""The epoch of the layouts that the page advises, whenever it is opened."""
+_YEAR: Final = timedelta(days=365.2425)
 
 
 # --- a need -------------------------------------------------------------------------------------------------------
@@ -39,6 +43,7 @@ class Need(NamedTuple):
     nodes: int = 100
     """The most nodes that mint at the same time."""
     years: int = 30
+    """The years from now for which the format must last."""
     js_safe: bool = False
     """True if JavaScript's numbers must hold the IDs."""
 
@@ -62,7 +67,7 @@ def _lacks(each: Format, need: Need, now: datetime) -> Iterator[str]:
         yield f"{each.nodes:,} nodes"
     if each.ids_per_second is not None and each.ids_per_second < need.ids_per_second:
         yield f"{each.ids_per_second:,} IDs a second and node"
-    if each.expires is not None and (left := (each.expires - now) / timedelta(days=365.2425)) < need.years:
+    if each.ends is not None and (left := (each.ends - now) / _YEAR) < need.years:
         yield f"ends in {left:,.0f} years"
     if need.js_safe and not (each.integer and sum(p.bits for p in each.parts if p.name != "unused") <= _JS_BITS):
         yield "no number of at most 53 bits"
@@ -117,7 +122,7 @@ _FITS: Final = (
     Column("nodes", "Nodes", lambda each: each.format.nodes, "number"),
     Column("rate", "IDs a second and node", lambda each: each.format.ids_per_second, "number"),
     Column("bits", "Bits", lambda each: each.format.bits, "number"),
-    Column("ends", "Ends", lambda each: each.format.expires, "time"),
+    Column("ends", "Ends", lambda each: each.format.ends, "time"),
 )
 _BOUNDS: Final = (
     Column("format", "Format", lambda each: each.name),
@@ -144,7 +149,9 @@ async def choose(request: PageRequest) -> Response:
             query.integer("years", need.years, 1, 10_000),
             bool(given["js_safe"]),
         )
-        advice = Layout.advise(**need._asdict())
+        # The years of a layout count from its epoch.
+        years = min(need.years + math.ceil((now - _EPOCH) / _YEAR), 10_000)
+        advice = Layout.advise(**need._replace(years=years)._asdict(), epoch_ms=int(_EPOCH.timestamp() * 1000))
         last = advice.layout.nodes - 1
         example = advice.layout.compose(timestamp_ms=int(now.timestamp() * 1000), node=last, sequence=0)
     except MintError as error:
