@@ -151,6 +151,11 @@ def test_what_ends_within_90_days_is_listed_by_its_end() -> None:
     ]
 
 
+def test_last_integer_that_is_left_is_one() -> None:
+    [found] = ends_soon([NamespaceEnd(replace(RECORD, high_water=RECORD.maximum - 1), 0.02)], [], {}, NOW)
+    assert found.why == "integers left: 1; use a new namespace"
+
+
 def test_layout_that_has_ended_has_no_days_left() -> None:
     [found] = ends_soon([], [], {"sno": NOW - timedelta(days=5)}, NOW)
     assert found.days == 0.0

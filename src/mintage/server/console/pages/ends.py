@@ -209,7 +209,7 @@ def ends_soon(
     ]
     for each in namespaces:
         if each.is_soon:
-            why = f"{each.record.left:,} integers are left: use a new namespace"
+            why = f"integers left: {each.record.left:,}; use a new namespace"
             found.append(Soon("namespace", each.record.name, namespace_url(each.record.name), each.days, why))
     for pool in pools:
         if pool.numbers is not None and pool.is_full:
