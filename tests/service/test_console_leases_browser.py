@@ -112,6 +112,14 @@ def test_pasted_id_leads_to_its_process_and_window(browser: Browser, fleet: Flee
         assert page.locator("svg.strip .mark.at").count() == 1
 
 
+def test_pictures_are_printed_whole(browser: Browser, fleet: Fleet) -> None:
+    with opened(browser, viewport={"width": 718, "height": 1000}) as page:  # A4
+        page.emulate_media(media="print")
+        for path in ("pools/sno", "pools/sno/17"):
+            page.goto(fleet.url(path))
+            assert page.locator(".picture").evaluate("each => each.scrollWidth <= each.clientWidth"), path
+
+
 def test_numbers_lead_to_a_layout_and_to_sql(browser: Browser, fleet: Fleet) -> None:
     with opened(browser, permissions=["clipboard-read", "clipboard-write"]) as page:
         page.goto(fleet.url())
