@@ -154,6 +154,21 @@ def test_parameter_that_no_page_reads_is_refused() -> None:
 # --- texts --------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize(
+    ("ms", "words"),
+    [
+        (1_000, "1 second"),
+        (1_500, "1,500 milliseconds"),
+        (30_000, "30 seconds"),
+        (119_000, "119 seconds"),
+        (129_600_000, "36 hours"),
+        (604_800_000, "7 days"),
+    ],
+)
+def test_setting_is_shown_exactly(ms: int, words: str) -> None:
+    assert TEMPLATES.from_string("{{ ms|setting }}").render(ms=ms) == words
+
+
 def test_instants_are_in_utc_and_relative() -> None:
     html = text.moment(datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC))
     assert '<time datetime="2026-01-02T03:04:05.000Z">2026-01-02 03:04:05Z</time>' in html

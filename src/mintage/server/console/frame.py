@@ -51,7 +51,8 @@ TEMPLATES: Final = Environment(
     auto_reload=False,
     finalize=text.finalize,
 )
-TEMPLATES.filters |= {"moment": text.moment, "number": text.number, "duration": text.duration, "exact": escape}
+TEMPLATES.filters |= {each.__name__: each for each in (text.moment, text.number, text.duration, text.setting)}
+TEMPLATES.filters["exact"] = escape
 TEMPLATES.globals |= {
     "version": __version__,
     # The URL of a file changes with it.

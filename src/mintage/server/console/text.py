@@ -54,6 +54,12 @@ def duration(seconds: float) -> str:
     return relative(-seconds).removeprefix("in ").replace("now", "less than a second")
 
 
+def setting(ms: int) -> str:
+    """Return a length of time that somebody set, in the largest unit of which it is a whole number: ``90 seconds``."""
+    unit, size = next(((unit, 1000 * s) for unit, s in _UNITS if ms % (1000 * s) == 0), ("millisecond", 1))
+    return f"{ms // size:,} {unit}{'' if ms == size else 's'}"
+
+
 def moment(value: datetime | int | None) -> Markup:
     """Return an instant as HTML: in UTC, and relative to now. A script adds the local time."""
     at = None if value is None else utc(value)
