@@ -158,6 +158,16 @@ def test_page_of_a_namespace_has_its_facts(world: World) -> None:
     assert "Raise its floor" in world.get("/namespaces/facts.codes").text
 
 
+def test_namespace_names_the_holder_that_reserved_last(world: World) -> None:
+    world.store.create_namespace("last.none")
+    assert "Reserved last by not known" in world.get("/namespaces/last.none").text
+    for host in ("web-1:7", "web-2:8"):
+        world.store.reserve("last.orders", 1000, holder=f"{host}:1732240000:0:0.1.0")
+    page = world.get("/namespaces/last.orders", "reader")
+    assert "Reserved last by process 8 on web-2" in page.text
+    assert "1,001 to 2,000, until" in page.text
+
+
 @pytest.mark.parametrize(
     ("name", "status"), [("no.such", 404), ("%3Cb%3E", 400), ("a%0Ab", 404), ("%E2%80%AE", 400), ("n" * 300, 400)]
 )

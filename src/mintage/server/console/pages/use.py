@@ -11,6 +11,7 @@ from markupsafe import Markup
 from starlette.responses import Response
 
 from mintage.errors import RequestError
+from mintage.lease.holder import Holder
 from mintage.rules import check_name
 from mintage.server.console.frame import PageRequest
 from mintage.server.console.pages.ends import amount, days_in_words, ends_of
@@ -133,6 +134,7 @@ async def namespace(request: PageRequest) -> Response:
         "one-namespace.html",
         title=name,
         end=end,
+        holder=Holder.parse(record.run_holder),
         left_in_words=days_in_words(end.days),
         amount=amount,
         use=next(iter(rows(0, integers=counts)), Row(name, {"integers": _NOTHING})),
