@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from mintage.errors import RequestError
+from mintage.rules import LATEST_MS
 from mintage.server.console.pages import pools
 from mintage.store import PAGE
 from mintage.store.memory import MemoryStore
@@ -55,3 +58,22 @@ def test_unknown_layout_ends_at_the_last_number_granted() -> None:
     store.acquire("x", nodes=range(7, 8), layout="of later", holder="", now_ms=store.now_ms(), span_ms=30_000)
     found = pools.read_nodes(store, "x")
     assert found.size == 8
+
+
+@pytest.mark.parametrize("history_ms", [0, 604_800_000])
+def test_number_is_known_to_be_free_since_its_last_grant(history_ms: int) -> None:
+    store = MemoryStore()
+    store.create_pool("sno", layout="sno/1", history_ms=history_ms)
+    lease = store.acquire("sno", nodes=range(9), layout="sno/1", holder="web-1", now_ms=store.now_ms(), span_ms=30_000)
+    found = pools.read_windows(store, "sno", lease.node, LATEST_MS)
+    later = found._replace(now_ms=found.now_ms + 3_600_000)
+    assert found.record is not None
+    assert later.known_ms <= found.record.since_ms
+    assert pools.read_windows(store, "sno", 8, LATEST_MS).known_ms == 0
+
+
+def test_holders_before_a_loss_are_not_known() -> None:
+    store = filled(range(1))
+    found = pools.read_windows(store, "sno", 0, LATEST_MS)
+    lost = replace(found.pool, history_lost=True, floor_ms=found.now_ms + 30_000)
+    assert found._replace(pool=lost).known_ms == lost.floor_ms

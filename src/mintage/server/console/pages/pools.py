@@ -213,6 +213,15 @@ class NodeWindows(NamedTuple):
     """The past grants, the latest first: one more than :data:`MOST_GRANTS` if there are older ones."""
     now_ms: int
 
+    @property
+    def known_ms(self) -> int:
+        """The time from which on all windows are known: nobody has had the number since the last grant."""
+        pool, record = self.pool, self.record
+        granted_ms = max(record.floor_ms, record.since_ms) if record else 0
+        begin_ms = history_begin(pool, self.now_ms)
+        known_ms = granted_ms if begin_ms is None else min(begin_ms, granted_ms)
+        return max(known_ms, pool.floor_ms) if pool.history_lost else known_ms
+
 
 def read_windows(store: Store, pool: str, node: int, before_ms: int) -> NodeWindows:
     """Return the grants of a node number whose windows began at or before ``before_ms``.
@@ -292,8 +301,5 @@ def _picture(query: Query, found: NodeWindows, windows: list[Window], at_ms: int
         first_ms, last_ms = _around(*period).values()
     first_ms = query.integer("from", first_ms, 0, LATEST_MS)
     last_ms = query.integer("to", max(last_ms, first_ms + 1), first_ms + 1, LATEST_MS + 1)
-    known_ms = history_begin(found.pool, found.now_ms)
-    known_ms = found.now_ms if known_ms is None else known_ms
-    if has_older:
-        known_ms = max(known_ms, windows[-1].starts_ms)
+    known_ms = max(found.known_ms, windows[-1].starts_ms) if has_older else found.known_ms
     return Strip(found.pool, windows, first_ms, last_ms, found.now_ms, known_ms, at_ms)
