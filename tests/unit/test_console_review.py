@@ -134,6 +134,21 @@ def test_narrower_share_says_what_becomes_of_other_holders() -> None:
     assert error.value.code == "config.node"
 
 
+def test_layout_that_is_not_known_leads_to_those_that_are() -> None:
+    with pytest.raises(MintError, match="'nanoid' is not known: use sno, ") as error:
+        review.layout_of("nanoid")
+    named = str(error.value).partition("use ")[2].partition(", or ")[0].split(", ")
+    assert {"uuid.v7", "default", "ulid"} < set(named)
+    for name in named:
+        assert review.layout_of(name)[1] > 1
+
+
+def test_pool_of_one_node_number_has_one() -> None:
+    layout = "snowflake time:41 sequence:22 @1735689600000 1ms"
+    found = review.pool("alone", None, layout=layout, span_ms=30_000, never_used=False, now_ms=0)
+    assert "it has 1 node number, and IDs until 2094-" in found.effects[0]
+
+
 @pytest.mark.parametrize(
     ("name", "layout", "code"),
     [

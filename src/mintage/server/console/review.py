@@ -11,15 +11,20 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Final
 
 from mintage import rules
 from mintage.errors import ConfigError, LeaseError
 from mintage.formats import catalogue
-from mintage.formats.kinds import NAMES
 from mintage.formats.times import MS, stamp, utc
 from mintage.lease.holder import Holder
 from mintage.rules import MAX_INTEGER, NamespaceRecord, NodeRecord, PoolRecord
 from mintage.server.console.query import malformed
+
+
+_NAMES: Final = [each.name.removeprefix("snowflake ").replace("uuid ", "uuid.") for each in catalogue.MINTED]
+_LAYOUTS: Final = [name for name in _NAMES if catalogue.read_pool_layout(name)]
+"""The names of layouts that have node numbers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +42,8 @@ def _basis(*facts: object) -> str:
     return hashlib.sha256(repr(facts).encode()).hexdigest()[:32]
 
 
-def _integers(n: int) -> str:
-    return "1 integer" if n == 1 else f"{n:,} integers"
+def _count(n: int, noun: str = "integer") -> str:
+    return f"{n:,} {noun}{'' if n == 1 else 's'}"
 
 
 def _last(record: NamespaceRecord) -> str:
@@ -66,7 +71,7 @@ def floor(name: str, record: NamespaceRecord | None, value: int) -> Review:
         effects.append("It skips no integer: the namespace is past this floor already.")
     else:
         first = before.high_water + before.stride
-        effects.append(f"It skips {_integers(skipped)}: those from {first:,} to {after.high_water:,}.")
+        effects.append(f"It skips {_count(skipped)}: those from {first:,} to {after.high_water:,}.")
     if after.high_water > after.maximum - after.stride:
         effects.append(f"No integer is left then: the maximum of the namespace is {after.maximum:,}.")
     if record is not None and record.largest:
@@ -90,7 +95,7 @@ def retire(name: str, record: NamespaceRecord | None) -> Review:
         effects.append(f"There is no namespace {name}: this creates it as a retired one.")
     else:
         rules.check_not_retired(record)
-        effects += [_last(record), f"Nobody will get the {_integers(record.left)} that are left."]
+        effects += [_last(record), f"Nobody will get the {_count(record.left)} that are left."]
         effects.append("Services and processes that have reserved integers already still hand them out.")
     return Review(tuple(effects), name, _basis("retire", name, record and (record.retired, record.maximum)))
 
@@ -114,7 +119,7 @@ def namespace(
     count = (maximum - first) // stride + 1
     step = "" if stride == 1 else f", each {stride:,} above the one before"
     top = "2^63 - 1" if maximum == MAX_INTEGER else f"{maximum:,}"
-    effects = [f"{name} hands out {_integers(count)}, from {first:,} to at most {top}{step}."]
+    effects = [f"{name} hands out {_count(count)}, from {first:,} to at most {top}{step}."]
     effects.append("Only its floor can be changed later.")
     if start is None:
         effects.append("A store that knows that it has lost namespaces refuses it: give a start then.")
@@ -143,7 +148,7 @@ def pool(
     effects = []
     if record is None:
         until = f", and IDs until {stamp(ends)}" if ends else ""
-        effects.append(f"{name} is a new pool of the layout {text}: it has {nodes:,} node numbers{until}.")
+        effects.append(f"{name} is a new pool of the layout {text}: it has {_count(nodes, 'node number')}{until}.")
         effects.append(f"A window ends at most {max(span_ms, rules.SPAN_MS) / 1000:g} s after the time of its grant.")
         if not never_used:
             effects.append(
@@ -184,8 +189,8 @@ def layout_of(text: str) -> tuple[str, int, datetime | None]:
         raise malformed(f"layout {text[:80]!a}: {error}") from error
     if layout is None:
         raise malformed(
-            f"layout {text[:80]!a} is not known: use {', '.join((*NAMES, *catalogue.LAYOUTS))}, or 'snowflake time:41 "
-            "node:10 sequence:12 @1735689600000 1ms'"
+            f"layout {text[:80]!a} is not known: use {', '.join(_LAYOUTS)}, or 'snowflake time:41 node:10 sequence:12 "
+            "@1735689600000 1ms'"
         )
     return layout
 
