@@ -21,7 +21,6 @@ from mintage.lease.holder import Holder
 from mintage.rules import MAX_INTEGER, NamespaceRecord, NodeRecord, PoolRecord
 from mintage.server.console.query import malformed
 
-
 _NAMES: Final = [each.name.removeprefix("snowflake ").replace("uuid ", "uuid.") for each in catalogue.MINTED]
 _LAYOUTS: Final = [name for name in _NAMES if catalogue.read_pool_layout(name)]
 """The names of layouts that have node numbers."""
