@@ -100,6 +100,11 @@ def test_links_keep_the_other_parameters() -> None:
     assert found.others() == {"t.sort": "name", "kind": "x"}
 
 
+def test_remedy_at_the_end_of_a_reason_is_shown() -> None:
+    assert "say so, or wait" in drawn(table("", [Row("the pool is in quarantine " * 10 + "say so, or wait")]))
+    assert "too long" not in drawn(table("", [Row("x" * 400 + "too long")]))
+
+
 @each_case("hostile", HOSTILE)
 def test_hostile_name_is_text_on_a_page(hostile: str) -> None:
     html = drawn(table("", [Row(hostile)] * 11))
