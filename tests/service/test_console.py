@@ -473,6 +473,16 @@ def test_table_is_sorted_and_searched_by_the_url(service: Running) -> None:
     assert rows[0] == ["pid", "started"]
 
 
+def test_browser_keeps_a_file_under_its_own_url_only(service: Running) -> None:
+    page = httpx.get(f"{service.url}/console/").text
+    for url in re.findall(r'"(/console/static/[^"]+)"', page):
+        assert "immutable" in httpx.get(service.url + url).headers["Cache-Control"]
+        # A balancer may send a browser that has the page of a newer version to an older one for its files.
+        for other in (f"{url[:-12]}0123456789ab", url.partition("?")[0], f"{url}&x=1"):
+            answer = httpx.get(service.url + other)
+            assert (answer.status_code, answer.headers["Cache-Control"]) == (200, "no-store"), other
+
+
 # --- events -------------------------------------------------------------------------------------------------------
 
 

@@ -19,7 +19,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from mintage._core.lane import Bucket
 from mintage.errors import CATALOGUE, MintError, RequestError
 from mintage.server.config.values import shown
-from mintage.server.console.frame import STATIC, TEMPLATES, TYPES, PageRequest, route
+from mintage.server.console.frame import STATIC, TEMPLATES, TYPES, URLS, PageRequest, route
 from mintage.server.console.pages import actions, advisor, ends, events, health, pools, use, who
 from mintage.server.console.query import Query
 from mintage.server.console.session import Sessions, cookie_name
@@ -93,11 +93,12 @@ def create_app(service: Service) -> ASGIApp:
 
 
 async def _static(request: Request) -> Response:
-    """Return a file that browsers may keep, as its URL changes with it."""
-    name = request.path_params["name"]
+    """Return a file. Browsers may keep it under its own URL, but not under that of another version of mintage."""
+    name, query = request.path_params["name"], request.url.query
     if name not in STATIC:
         raise HTTPException(404)
-    headers = {"Cache-Control": "public, max-age=31536000, immutable"}
+    is_own = URLS[name].endswith(f"?{query}")
+    headers = {"Cache-Control": "public, max-age=31536000, immutable" if is_own else "no-store"}
     return Response(STATIC[name], headers=headers, media_type=TYPES[PurePath(name).suffix])
 
 

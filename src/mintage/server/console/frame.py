@@ -36,6 +36,10 @@ _HERE: Final = Path(__file__).parent
 TYPES: Final = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 STATIC: Final = {path.name: path.read_bytes() for path in (_HERE / "static").iterdir() if path.suffix in TYPES}
 """The files that browsers load, by name."""
+URLS: Final = {
+    name: f"/console/static/{name}?v={hashlib.sha256(content).hexdigest()[:12]}" for name, content in STATIC.items()
+}
+"""The URL of each, which changes with it."""
 NOTICES: Final[dict[str, str]] = {}
 """The notices of the pages after an action, by the parameter ``done``."""
 _JUST_CHANGED_S: Final = 1.0
@@ -53,13 +57,7 @@ TEMPLATES: Final = Environment(
 )
 TEMPLATES.filters |= {each.__name__: each for each in (text.moment, text.number, text.duration, text.setting)}
 TEMPLATES.filters["exact"] = escape
-TEMPLATES.globals |= {
-    "version": __version__,
-    # The URL of a file changes with it.
-    "static": {
-        name: f"/console/static/{name}?v={hashlib.sha256(content).hexdigest()[:12]}" for name, content in STATIC.items()
-    },
-}
+TEMPLATES.globals |= {"version": __version__, "static": URLS}
 
 
 class PageRequest(Request):
