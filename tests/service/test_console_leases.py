@@ -70,6 +70,13 @@ def console(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Console]:
 # --- pools --------------------------------------------------------------------------------------------------------
 
 
+def test_pool_of_an_unknown_layout_counts_no_numbers(console: Console) -> None:
+    acquire(console.store, "web-1", 40, "later", layout="of a later version")
+    page = console.read("pools/later")
+    assert "Numbers not known" in page
+    assert "Held now 1 Span" in page
+
+
 def test_pools_are_listed_with_their_share_in_use(console: Console) -> None:
     found = {each["pool"]: each for each in console.rows("pools")}
     assert found["sno"]["nodes"] == 65_536

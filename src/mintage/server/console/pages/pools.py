@@ -152,6 +152,7 @@ async def pool(request: PageRequest) -> Response:
         pool=found.pool,
         share=share_text(found.pool),
         size=found.size,
+        numbers=size_of(found.pool),
         now_ms=found.now_ms,
         map=drawn,
         states=STATES,
