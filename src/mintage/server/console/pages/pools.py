@@ -219,8 +219,7 @@ class NodeWindows(NamedTuple):
         """The time from which on all windows are known: nobody has had the number since the last grant."""
         pool, record = self.pool, self.record
         granted_ms = max(record.floor_ms, record.since_ms) if record else 0
-        begin_ms = history_begin(pool, self.now_ms)
-        known_ms = granted_ms if begin_ms is None else min(begin_ms, granted_ms)
+        known_ms = min(granted_ms, history_begin(pool, self.now_ms) or granted_ms)
         return max(known_ms, pool.floor_ms) if pool.history_lost else known_ms
 
 
