@@ -114,6 +114,10 @@ def test_hostile_name_is_text_on_a_page(hostile: str) -> None:
     assert len(html) < 20_000
 
 
+def test_words_in_backticks_are_code_and_the_rest_is_text() -> None:
+    assert text.prose("Wait `retry_after_ms` <b>`") == "Wait <code>retry_after_ms</code> &lt;b&gt;`"
+
+
 def test_text_that_a_spreadsheet_would_compute_is_defused() -> None:
     rows = [Row(name, -1) for name in ("=1+1", "+1", "-1", "@x", "\tx", "\rx", "＝1+1", "＋1", "－1", "＠x", "plain")]
     found = list(csv.reader(io.StringIO(bytes(table("", rows).file("csv").body).decode())))

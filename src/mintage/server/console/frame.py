@@ -55,7 +55,9 @@ TEMPLATES: Final = Environment(
     auto_reload=False,
     finalize=text.finalize,
 )
-TEMPLATES.filters |= {each.__name__: each for each in (text.moment, text.number, text.duration, text.setting)}
+TEMPLATES.filters |= {
+    each.__name__: each for each in (text.moment, text.number, text.duration, text.setting, text.prose)
+}
 TEMPLATES.filters["exact"] = escape
 TEMPLATES.globals |= {"version": __version__, "static": URLS}
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 import time
 import unicodedata
 from datetime import UTC, datetime
 from typing import Final
 
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from mintage.formats import times
 
@@ -28,6 +29,11 @@ def finalize(value: object) -> object:
     if value is None:
         return "–"
     return value if isinstance(value, (Markup, int, float)) else visible(str(value))
+
+
+def prose(text: str) -> Markup:
+    """Return a sentence as a template writes it: what it has in backticks is code."""
+    return Markup(re.sub("`([^`]+)`", r"<code>\1</code>", str(escape(visible(text)))))  # noqa: S704 - it is escaped
 
 
 def utc(value: datetime | int) -> datetime | None:
