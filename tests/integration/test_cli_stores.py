@@ -173,6 +173,7 @@ def test_new_prints_the_remedy_for_an_unusable_store(shell: Shell) -> None:
     done = shell.run("new", "sno", "--store", "sqlite:////nowhere/at/all/ids.db")
     assert (done.returncode, done.stdout) == (CATALOGUE["store.refused"].exit, "")
     assert re.fullmatch(r"mintage: [^\n]*unable to open[^\n]*\n  [A-Z][^\n]*\n", done.stderr)
+    assert "there is no directory /nowhere/at/all: create it" in done.stderr
 
 
 def test_new_warns_in_one_line_when_uniqueness_depends_on_a_lock(shell: Shell, tmp_path: Path) -> None:
@@ -530,7 +531,7 @@ def test_releasing_a_lease_revokes_it_at_the_end_of_its_window(shell: Shell) -> 
 def test_never_leased_node_number_cannot_be_released(shell: Shell) -> None:
     done = shell.run("leases", "release", "sno", "3")
     assert done.returncode == CATALOGUE["lease.unknown"].exit
-    assert "node 3 of pool 'sno' was never leased" in done.stderr
+    assert done.stderr == "mintage: node 3 of pool 'sno' was never leased\n  See 'mintage leases list'.\n"
 
 
 def test_stored_text_cannot_control_the_terminal(shell: Shell) -> None:
