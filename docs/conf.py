@@ -49,7 +49,7 @@ nitpick_ignore_regex = [
 ]
 
 myst_enable_extensions = ["colon_fence", "deflist"]
-myst_heading_anchors = 3
+myst_heading_anchors = 4
 
 autodoc_member_order = "groupwise"
 autodoc_typehints = "signature"

@@ -804,9 +804,7 @@ def revoke(record: NodeRecord | None, pool: str, node: int) -> NodeRecord:
     :raises LeaseError: ``lease.unknown``: the node number has no record.
     """
     if record is None:
-        raise LeaseError(
-            f"node {node} of pool {pool!r} was never leased: see mintage leases list", code="lease.unknown"
-        )
+        raise LeaseError(f"node {node} of pool {pool!r} was never leased", code="lease.unknown")
     return replace(record, token=None)
 
 

@@ -23,7 +23,7 @@ from mintage import __version__, sno, snowflake, ulid
 from mintage.cli import main
 from mintage.cli.stores import advice
 from mintage.errors import CATALOGUE, LeaseError
-from mintage.formats.catalogue import known_pool_layout
+from mintage.formats.catalogue import known_pool_layout, read_pool_layout
 from mintage.lease.registry import locks
 from mintage.protocol.url import StoreUrl
 from mintage.rules import MAX_INTEGER, MIN_SPAN_MS, SPAN_MS, Lease, NodeRecord, PoolRecord
@@ -173,6 +173,7 @@ def test_new_prints_the_remedy_for_an_unusable_store(shell: Shell) -> None:
     done = shell.run("new", "sno", "--store", "sqlite:////nowhere/at/all/ids.db")
     assert (done.returncode, done.stdout) == (CATALOGUE["store.refused"].exit, "")
     assert re.fullmatch(r"mintage: [^\n]*unable to open[^\n]*\n  [A-Z][^\n]*\n", done.stderr)
+    assert "there is no directory /nowhere/at/all: create it" in done.stderr
 
 
 def test_new_warns_in_one_line_when_uniqueness_depends_on_a_lock(shell: Shell, tmp_path: Path) -> None:
@@ -400,13 +401,25 @@ def test_pools_are_created_by_name_or_with_a_layout(shell: Shell) -> None:
     assert shell.facts("pools", "create", "sno")[0]["layout"] == "sno/1"
     assert shell.facts("pools", "create", "eu", "--layout", "twitter")[0]["layout"] == TWITTER
     assert [each["pool"] for each in shell.facts("pools", "list")] == ["eu", "sno"]
-    done = shell.run("pools", "create", "mine")
-    assert (done.returncode, done.stderr) == (
-        2,
-        "mintage: a new pool called 'mine' needs --layout, such as --layout sno\n",
-    )
     done = shell.run("pools", "create", "eu", "--layout", "sno")
     assert done.returncode == CATALOGUE["config.pool"].exit
+
+
+@pytest.mark.parametrize(
+    ("words", "fault"),
+    [(["uuid"], "a new pool called 'uuid' needs --layout"), (["eu", "--layout", "uuid"], "'uuid' is not a layout")],
+)
+def test_each_layout_that_a_refusal_names_makes_a_pool(shell: Shell, words: list[str], fault: str) -> None:
+    done = shell.run("pools", "create", *words)
+    assert (done.returncode, done.stderr.startswith(f"mintage: {fault}; use sno, ")) == (2, True)
+    names = done.stderr.partition("; use ")[2].partition(", sno/N")[0].split(", ")
+    assert {"uuid.v7", "twitter"} < set(names)
+    assert all(read_pool_layout(name) for name in names)
+
+
+def test_span_of_a_pool_that_exists_is_said_to_stay(shell: Shell) -> None:
+    for words, is_said in (([], False), (["--span-ms", "300000"], True), (["--span-ms", "30000"], False)):
+        assert ("--span-ms 300000 had no effect" in shell.output("pools", "create", "sno", *words)) == is_said
 
 
 def test_only_a_typed_statement_ends_the_quarantine_of_a_pool(shell: Shell) -> None:
@@ -530,7 +543,7 @@ def test_releasing_a_lease_revokes_it_at_the_end_of_its_window(shell: Shell) -> 
 def test_never_leased_node_number_cannot_be_released(shell: Shell) -> None:
     done = shell.run("leases", "release", "sno", "3")
     assert done.returncode == CATALOGUE["lease.unknown"].exit
-    assert "node 3 of pool 'sno' was never leased" in done.stderr
+    assert done.stderr == "mintage: node 3 of pool 'sno' was never leased\n  See 'mintage leases list'.\n"
 
 
 def test_stored_text_cannot_control_the_terminal(shell: Shell) -> None:

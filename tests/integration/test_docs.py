@@ -235,6 +235,16 @@ def test_rows_of_a_table_have_as_many_cells_as_its_head(page: Path) -> None:
         assert len(widths) == 1, rows[0]
 
 
+def test_page_of_stores_names_each_table_of_mysql_for_its_rights() -> None:
+    statements = (ROOT / "src/mintage/store/sql/dialects/mysql").glob("*.sql")
+    made = {
+        name for each in statements for name in re.findall(r"CREATE TABLE.* (mintage_\w+) ", each.read_text("utf-8"))
+    }
+    text = (ROOT / "docs/how-to/stores.md").read_text("utf-8")
+    listed = text.partition("grant the rights table by table")[2].partition(" the view")[0]
+    assert set(re.findall(r"`(mintage_\w+)`", listed)) == made
+
+
 @pytest.mark.parametrize("page", ["explanation/traps.md", "how-to/frames.md"])
 def test_each_cited_issue_is_in_the_name_of_a_test(page: str) -> None:
     text = (ROOT / "docs" / page).read_text(encoding="utf-8")

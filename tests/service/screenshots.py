@@ -1,7 +1,8 @@
 """Pictures of the console for the documentation: ``python -m tests.service.screenshots``.
 
-A service with the data of a small company runs on this machine, and Chromium draws each page of the navigation in the
-light and in the dark theme. The pictures differ from run to run, as their times do: commit them when pages changed.
+A service with the data of a small company runs on this machine, and Chromium draws the pages that the documentation
+shows, in the light and in the dark theme. The pictures differ from run to run, as their times do: commit them when
+pages changed.
 """
 
 from __future__ import annotations
@@ -38,11 +39,19 @@ NAMESPACES: Final = {
     "shipments": 200,
 }
 """The namespaces, and the integers of a request."""
-NODE: Final = 900
-"""A node number with several holders, one after the other."""
+NODE: Final = 99
+"""A node number with several holders, one after the other. Above, windows are longer than their holders ask for."""
 HOSTS: Final = ("web-1", "web-2", "web-3", "worker-a", "worker-b", "billing-1")
-MORE: Final = {"pool": "/console/pools/sno", "node": f"/console/pools/sno/{NODE}"}
-"""Pages beside those of the navigation: the names of their pictures, and their paths."""
+PAGES: Final = {
+    "health": "",
+    "ends": "ends",
+    "pool": "pools/sno",
+    "who": "who?id={example}",
+    "use": "use",
+    "events": "events",
+    "node": f"pools/sno/{NODE}",
+}
+"""The names of the pictures, and the paths of their pages."""
 SIZE: Final = {"width": 1180, "height": 740}
 QUALITY: Final = 82
 
@@ -74,7 +83,7 @@ def use(service: Running, seconds: float) -> None:
         client.put("/v1/sequences/coupons", json={"maximum": "100000"}, headers=shop)
         client.post("/v1/sequences/coupons:next?count=9000", headers=shop)
         lease_numbers(client, shop)
-        client.put("/v1/pools/archive", json={"layout": "sno/1"}, headers={**shop, "X-Trace-Id": "deploy-4711"})
+        client.put("/v1/pools/archive", json={"layout": "ulid"}, headers={**shop, "X-Trace-Id": "deploy-4711"})
         client.get("/v1/store", headers=billing)
         due_s = time.monotonic()
         end_s = due_s + seconds
@@ -87,12 +96,13 @@ def use(service: Running, seconds: float) -> None:
             client.post(f"/v1/sequences/{name}:next?count={chance.randint(1, NAMESPACES[name])}", headers=headers)
             client.post(f"/v1/ids/{chance.choice(['sno', 'snowflake'])}?count=3", headers=shop)
             time.sleep(0.02)
-        lease_in_turn(client, shop, "web-2", SPAN_MS)
         lease_numbers(client, shop)
+        while not lease_in_turn(client, shop, "web-2", SPAN_MS):
+            time.sleep(0.2)
 
 
-def lease_in_turn(client: httpx.Client, headers: dict[str, str], host: str, span_ms: int) -> None:
-    """Lease one node number for a while, as processes do that start and stop one after the other."""
+def lease_in_turn(client: httpx.Client, headers: dict[str, str], host: str, span_ms: int) -> bool:
+    """Lease one node number for a while, as processes do that start and stop one after the other; False: it is held."""
     body = {
         "nodes": {"first": NODE, "last": NODE},
         "layout": "sno/1",
@@ -100,23 +110,20 @@ def lease_in_turn(client: httpx.Client, headers: dict[str, str], host: str, span
         "now_ms": time.time_ns() // 1_000_000,
         "span_ms": span_ms,
     }
-    client.post("/v1/leases/sno", json=body, headers=headers)
+    return client.post("/v1/leases/sno", json=body, headers=headers).is_success
 
 
 def draw(browser: Browser, service: Running, example: str) -> None:
-    """Draw each page of the navigation, a pool and a node number in both themes."""
+    """Draw each page in both themes."""
     for theme in ("light", "dark"):
         context = browser.new_context(viewport=SIZE, color_scheme=theme)  # type: ignore[arg-type]
         page = context.new_page()
         page.goto(f"{service.url}/console/")
         page.get_by_label("Key").fill(KEYS["anna"])
         page.get_by_role("button", name="Sign in").click()
-        links = page.locator("nav[aria-label=Console] a").all()
-        paths = {each.inner_text().lower(): each.get_attribute("href") for each in links} | MORE
-        for name, path in paths.items():
-            query = f"?id={example}" if name == "who" else ""
+        for name, path in PAGES.items():
             tab = context.new_page()
-            answer = tab.goto(f"{service.url}{path}{query}")
+            answer = tab.goto(f"{service.url}/console/{path.format(example=example)}")
             assert answer is not None
             assert answer.ok, path
             found = context.new_cdp_session(tab).send("Page.captureScreenshot", {"format": "webp", "quality": QUALITY})

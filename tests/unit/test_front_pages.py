@@ -16,7 +16,7 @@ FRONT: Final = ("README.md", "docs/index.md", "docs/tutorial.md")
 PAGES: Final = ("README.md", *(str(page.relative_to(ROOT)) for page in (ROOT / "docs").rglob("*.md")))
 ROOTS: Final = ("README.md", "llms.txt", "ARCHITECTURE.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")
 """Files that are read in a checkout."""
-_LINK: Final = re.compile(r"\]\(([^)\s]+)\)")
+_LINK: Final = re.compile(r"\]\(([^)\s*]+)\)")
 _SOURCE: Final = re.compile(r'(?:src|srcset)="([^"]+)"')
 _EXTRAS: Final = re.compile(r"mintage\[([\w,-]+)\]")
 _HEADING: Final = re.compile(r"(?m)^#{1,6} +(.+?)$")
@@ -45,12 +45,12 @@ def anchors(page: Path) -> set[str]:
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
-@pytest.mark.parametrize("name", ROOTS)
+@pytest.mark.parametrize("name", sorted({*ROOTS, *PAGES}))
 def test_links_are_relative_and_lead_to_files_and_headings(name: str) -> None:
     links = [link for link in _LINK.findall(read(name)) if not link.startswith("https://")]
     for link in (*links, *_SOURCE.findall(read(name))):
         address, _, anchor = link.partition("#")
-        page = ROOT / address if address else ROOT / name
+        page = (ROOT / name).parent / address if address else ROOT / name
         assert page.is_file(), link
         assert not anchor or anchor in anchors(page), link
 

@@ -66,6 +66,14 @@ def test_each_picture_is_there_for_light_and_for_dark_pages() -> None:
     }
 
 
+def test_each_picture_is_on_a_page() -> None:
+    root = PICTURES.parents[1]
+    pages = [root / "README.md", *(page for page in (root / "docs").rglob("*.md") if "_build" not in page.parts)]
+    text = "\n".join(page.read_text("utf-8") for page in pages)
+    names = {file.stem.removesuffix("-light") for file in PICTURES.rglob("*-light.*")}
+    assert [name for name in names if not re.search(rf"{{picture}}.* {name}\b|pictures/(console/)?{name}-", text)] == []
+
+
 def test_themes_differ_in_colours_alone() -> None:
     one, other = (re.sub(r"#[0-9a-f]{6}", "#", themed(chart(PAIR, a_record([1], [2])), t)) for t in ("light", "dark"))
     assert one == other

@@ -11,9 +11,8 @@ from mintage.cli.command import UsageError, command, group, option, parse_durati
 from mintage.cli.screen import Span, ago, moment, open_screen, show_facts, show_records
 from mintage.cli.stores import SHOWN, in_pages, opened
 from mintage.formats import catalogue, times
-from mintage.formats.kinds import NAMES
 from mintage.lease.holder import Holder
-from mintage.rules import NodeRecord, PoolRecord, end_of_windows, history_begin
+from mintage.rules import SPAN_MS, NodeRecord, PoolRecord, end_of_windows, history_begin
 
 if TYPE_CHECKING:
     import argparse
@@ -28,11 +27,12 @@ def _wanted(args: argparse.Namespace, store: Store) -> str:
     layout = catalogue.read_pool_layout(args.pool if args.layout is None else args.layout)
     if layout is not None:
         return layout[0]
-    if args.layout is None:
-        raise UsageError(f"a new pool called {args.pool!a} needs --layout, such as --layout sno")
+    names = (each.name.replace(" ", ".") for each in catalogue.MINTED)
+    found = (*filter(catalogue.read_pool_layout, names), *catalogue.LAYOUTS)
+    fault = f"{args.layout!a} is not a layout" if args.layout else f"a new pool called {args.pool!a} needs --layout"
     raise UsageError(
-        f"{args.layout!a} is not a layout; use {', '.join((*NAMES, *catalogue.LAYOUTS))}, sno/N with a power of two N "
-        f"up to {MAX_SHARDS}, or 'snowflake time:41 node:10 sequence:12 @1735689600000 1ms'"
+        f"{fault}; use {', '.join(found)}, sno/N with a power of two N up to {MAX_SHARDS}, or "
+        "'snowflake time:41 node:10 sequence:12 @1735689600000 1ms'"
     )
 
 
@@ -172,6 +172,9 @@ def _create(args: argparse.Namespace) -> int:
             args.pool, layout=layout, never_used=args.never_used, history_ms=args.history, **terms
         )
         _show_pool(args, store, record, is_narrowed="nodes" in terms and "wider_from_ms" not in terms)
+        if args.span_ms not in {None, record.span_ms} and not args.json:
+            line = f"--span-ms {args.span_ms} had no effect: the span of a pool never changes, and is {SPAN_MS} or more"
+            open_screen(args.color).line((line, "attention"))
     return 0
 
 
@@ -268,7 +271,7 @@ def _show_pool(args: argparse.Namespace, store: Store, pool: PoolRecord, *, is_n
         "other numbers": (f"free for another store from {free_from} on", "attention") if free_from else None,
         "granted": f"{granted:,}",
         "held now": f"{held:,}",
-        "span": f"{_length(pool.span_ms)}, the longest so far",
+        "span": f"{_length(pool.span_ms)}, the longest that it grants",
         "floor": moment(pool.floor_ms) if pool.floor_ms else "none",
         "quarantine": quarantine,
         "history": "may be lost" if pool.history_lost else "complete",

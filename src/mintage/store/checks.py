@@ -49,8 +49,7 @@ def _revoke(pool: str, node: int) -> None:
     rules.check_int(node, "node")
     if not 0 <= node < rules.MAX_NODES:
         raise LeaseError(
-            f"a node number outside 0..{rules.MAX_NODES - 1} of pool {pool!r} was never leased; "
-            "see mintage leases list",
+            f"a node number outside 0..{rules.MAX_NODES - 1} of pool {pool!r} was never leased",
             code="lease.unknown",
         )
 
