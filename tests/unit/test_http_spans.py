@@ -236,3 +236,13 @@ def test_tracestate_in_several_headers_is_one_list(traces: Traces) -> None:
     context = traces.one().get_span_context()
     assert context
     assert dict(context.trace_state) == {"a": "1", "b": "2", "c": "3"}
+
+
+@pytest.mark.parametrize("more", ["", "z", "=", "\t" * 60_000])
+def test_long_tracestate_loses_its_last_entries(traces: Traces, more: str) -> None:
+    entries = [f"v{at}={'x' * 60}" for at in range(8)]  # 511 characters
+    state = ",".join([*entries, f"last=1{more}"])
+    logged("GET", "/nowhere", [("traceparent", PARENT), ("tracestate", state)])
+    context = traces.one().get_span_context()
+    assert context
+    assert [*context.trace_state] == [f"v{at}" for at in range(8)]
