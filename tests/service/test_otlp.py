@@ -149,6 +149,14 @@ def test_prometheus_and_opentelemetry_agree_on_all_counts(service: Serving, coll
     stop(service)
 
 
+def test_durations_have_the_buckets_of_the_conventions(service: Serving, collector: Collector) -> None:
+    reserve_once(service)
+    assert collector.bounds == {
+        "db.client.operation.duration": [0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10],
+        "http.server.request.duration": [0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10],
+    }
+
+
 def test_last_spans_and_counts_are_sent_at_the_end(service: Serving, collector: Collector) -> None:
     service.environment |= {"OTEL_BSP_SCHEDULE_DELAY": "600000", "OTEL_METRIC_EXPORT_INTERVAL": "600000"}
     service.start()
