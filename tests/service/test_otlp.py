@@ -135,6 +135,8 @@ def test_prometheus_and_opentelemetry_agree_on_all_counts(service: Serving, coll
         return collector.value("http.server.request.duration", http__route=route) == prometheus > 0
 
     until(lambda: duration("reserve"), "requests are timed alike")
+    versions = {dict(labels)["network.protocol.version"] for labels in collector.values("http.server.request.duration")}
+    assert versions == {"1.1"}
     for verb in ("reserve", "acquire"):
         until(
             lambda: (

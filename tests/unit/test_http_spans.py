@@ -111,7 +111,14 @@ def test_path_without_a_route_gives_no_name(traces: Traces) -> None:
 def test_method_of_no_standard_gives_no_name(traces: Traces) -> None:
     ask(("PURGE", "/v1/sequences"))
     assert traces.one().name == "HTTP /v1/sequences"
-    assert facts(traces.one())["http.request.method"] == "_OTHER"
+    found = facts(traces.one())
+    assert (found["http.request.method"], found["http.request.method_original"]) == ("_OTHER", "PURGE")
+
+
+def test_method_of_the_conventions_is_no_other(traces: Traces) -> None:
+    ask(("QUERY", "/v1/sequences"))
+    assert traces.one("QUERY /v1/sequences")
+    assert "http.request.method_original" not in facts(traces.one())
 
 
 def test_span_has_no_id_and_no_key(traces: Traces) -> None:
