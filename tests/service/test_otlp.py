@@ -16,10 +16,11 @@ from mintage.server.core.metrics import Metrics
 from mintage.server.core.otlp import UNITS
 from tests.helpers.outcomes import refusal
 from tests.helpers.traces import traced
-from tests.servers.server import PASSWORD, until
+from tests.servers.server import HOST, PASSWORD, until
 from tests.service.collector import Collector, Labels, Span
 from tests.service.load import read_answer
 from tests.service.serving import Serving
+from tests.service.wire import command, connect, exactly, head
 
 WORKERS = 2
 
@@ -182,6 +183,20 @@ def test_fast_path_and_ids_are_no_spans(service: Serving, collector: Collector) 
     # The first request of a connection asks Python for its rights, and the first of all for a segment.
     assert names["POST /alloc"] <= 2
     assert names["INCR"] == 0
+
+
+def test_commands_of_redis_are_in_no_trace_of_another_client(service: Serving, collector: Collector) -> None:
+    service.start()
+    requests = head("GET /v1/sequences/none", f"traceparent: 00-{'4b' * 16}-{'00f0' * 4}-01") * 50
+    commands = b"".join(command("INCR", f"redis{at}") for at in range(20))
+    with connect((HOST, service.port)) as http, connect((HOST, service.redis_port)) as redis:
+        http.sendall(requests)
+        redis.sendall(commands)
+        assert exactly(redis, 80) == b":1\r\n" * 20
+    stop(service)
+    verbs = [span for span in collector.spans if str(span.facts.get("mintage.namespace", "")).startswith("redis")]
+    assert len(verbs) >= 20
+    assert "4b" * 16 not in {span.trace for span in verbs}
 
 
 def test_collector_that_is_away_stops_nothing(service: Serving) -> None:
