@@ -126,9 +126,10 @@ def _traced(name: str, verb: Callable[..., Any]) -> Callable[..., Any]:
             subject = args[0] if args else kwargs.get(first)
             if isinstance(subject := getattr(subject, what, subject), str):
                 attributes[f"mintage.{what}"] = subject
-        target = attributes.get("db.namespace") or attributes.get("server.address", "")
-        if "db.namespace" not in attributes and "server.port" in attributes:
-            target = f"{target}:{attributes['server.port']}"
+        # The conventions leave the number of a database of Redis out of the name.
+        namespace = attributes.get("db.namespace") if attributes["db.system.name"] != "redis" else None
+        server = (str(attributes[each]) for each in ("server.address", "server.port") if each in attributes)
+        target = namespace or ":".join(server)
         is_internal = attributes["db.system.name"] == "memory"
         kind = found.trace.SpanKind.INTERNAL if is_internal else found.trace.SpanKind.CLIENT
         with found.span(f"{name} {target}".rstrip(), kind, attributes):
@@ -145,7 +146,7 @@ def describe_store(store: Any) -> dict[str, str | int]:
     scheme = getattr(url, "scheme", "") or "other"
     found: dict[str, str | int] = {"db.system.name": _SYSTEMS.get(scheme, scheme)}
     hosts: tuple[tuple[str, int | None], ...] = getattr(url, "hosts", ())
-    if hosts and url.path:
+    if (hosts or scheme in {"mysql", "mariadb", "postgresql"}) and url.path:
         found["db.namespace"] = url.path
     if len(hosts) == 1:
         host, port = hosts[0]

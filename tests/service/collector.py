@@ -36,6 +36,8 @@ class Collector:
 
     def __init__(self) -> None:
         self.spans: list[Span] = []
+        self.bounds: dict[str, list[float]] = {}
+        """The bounds of the buckets of each histogram, by metric."""
         self._points: dict[tuple[str, str, Labels], float] = {}
         """By instance, metric and labels, the last value; of a histogram the count."""
         collector = self
@@ -77,6 +79,8 @@ class Collector:
                 for metric in scope.metrics:
                     kind = metric.WhichOneof("data")
                     for point in getattr(metric, kind).data_points:
+                        if kind == "histogram":
+                            self.bounds[metric.name] = [*point.explicit_bounds]
                         value = point.count if kind == "histogram" else point.as_double or point.as_int
                         labels = frozenset(_facts(point.attributes).items())
                         self._points[instance, metric.name, labels] = value

@@ -493,6 +493,17 @@ def test_valid_trace_id_is_kept_by_lane_and_python(service: Running, request_: t
     assert len(set(made)) == 20
 
 
+def test_logged_ids_are_those_of_the_request_alone(slow: Running) -> None:
+    first = get("/first", f"traceparent: 00-{'4b' * 16}-{'00f0' * 4}-01", "X-Trace-Id: order-4711")
+    with connect(slow.http) as connection:
+        connection.sendall(first + get("/second") + b"GARBAGE\r\n\r\n")
+        answers = [read(connection) for _ in range(3)]
+    trace_ids = ["4b" * 16, *(each.headers["x-trace-id"] for each in answers[1:])]
+    lines = [each for each in slow.events() if each.get("trace_id") in trace_ids]
+    assert [each["trace_id"] for each in lines] == trace_ids
+    assert [each.get("request_id") for each in lines] == ["order-4711", None, None]
+
+
 # --- keys ---------------------------------------------------------------------------------------------------------
 
 

@@ -16,10 +16,11 @@ from mintage.server.core.metrics import Metrics
 from mintage.server.core.otlp import UNITS
 from tests.helpers.outcomes import refusal
 from tests.helpers.traces import traced
-from tests.servers.server import PASSWORD, until
+from tests.servers.server import HOST, PASSWORD, until
 from tests.service.collector import Collector, Labels, Span
 from tests.service.load import read_answer
 from tests.service.serving import Serving
+from tests.service.wire import command, connect, exactly, head
 
 WORKERS = 2
 
@@ -135,6 +136,8 @@ def test_prometheus_and_opentelemetry_agree_on_all_counts(service: Serving, coll
         return collector.value("http.server.request.duration", http__route=route) == prometheus > 0
 
     until(lambda: duration("reserve"), "requests are timed alike")
+    versions = {dict(labels)["network.protocol.version"] for labels in collector.values("http.server.request.duration")}
+    assert versions == {"1.1"}
     for verb in ("reserve", "acquire"):
         until(
             lambda: (
@@ -147,6 +150,14 @@ def test_prometheus_and_opentelemetry_agree_on_all_counts(service: Serving, coll
     assert collector.value("http.server.request.duration", error__type="field.range") >= WORKERS
     assert collector.value("mintage.store_up") == WORKERS
     stop(service)
+
+
+def test_durations_have_the_buckets_of_the_conventions(service: Serving, collector: Collector) -> None:
+    reserve_once(service)
+    assert collector.bounds == {
+        "db.client.operation.duration": [0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10],
+        "http.server.request.duration": [0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10],
+    }
 
 
 def test_last_spans_and_counts_are_sent_at_the_end(service: Serving, collector: Collector) -> None:
@@ -172,6 +183,20 @@ def test_fast_path_and_ids_are_no_spans(service: Serving, collector: Collector) 
     # The first request of a connection asks Python for its rights, and the first of all for a segment.
     assert names["POST /alloc"] <= 2
     assert names["INCR"] == 0
+
+
+def test_commands_of_redis_are_in_no_trace_of_another_client(service: Serving, collector: Collector) -> None:
+    service.start()
+    requests = head("GET /v1/sequences/none", f"traceparent: 00-{'4b' * 16}-{'00f0' * 4}-01") * 50
+    commands = b"".join(command("INCR", f"redis{at}") for at in range(20))
+    with connect((HOST, service.port)) as http, connect((HOST, service.redis_port)) as redis:
+        http.sendall(requests)
+        redis.sendall(commands)
+        assert exactly(redis, 80) == b":1\r\n" * 20
+    stop(service)
+    verbs = [span for span in collector.spans if str(span.facts.get("mintage.namespace", "")).startswith("redis")]
+    assert len(verbs) >= 20
+    assert "4b" * 16 not in {span.trace for span in verbs}
 
 
 def test_collector_that_is_away_stops_nothing(service: Serving) -> None:

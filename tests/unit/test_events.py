@@ -234,6 +234,14 @@ def test_messages_push_out_no_other_event(log: Any) -> None:
     assert events(Kept())[-1].kind == "store away"
 
 
+def test_collector_that_is_away_pushes_out_no_event(log: Any) -> None:
+    log.warning("store away", code="store.unavailable")
+    exporter = logging.getLogger("opentelemetry.exporter.otlp.proto.http.trace_exporter")
+    for _ in range(3 * MOST_RECORDS):
+        exporter.warning("Transient error %s encountered, retrying in 2s.", "connection refused " * 20)
+    assert [each.kind for each in events(Kept())] == ["store away"]
+
+
 def test_refusal_of_the_store_is_an_event_once_a_minute(log: Any) -> None:
     refusals = Refusals(iter((0.0, 1.0, 59.0, 60.0, 60.0)).__next__)
     lost, busy = LeaseError("node 7 is lost", code="lease.lost"), StoreError("later", code="store.unavailable")

@@ -443,6 +443,21 @@ def test_survey_reports_days_of_used_namespaces_and_all_layouts() -> None:
     assert gauge(service.metrics, "mintage_layout_days_left", scheme="locality") is None
 
 
+def test_retired_namespace_no_longer_ends_soon() -> None:
+    store = MemoryStore()
+    service = make(store)
+    store.create_namespace("used", maximum=1_000_000)
+    for at in range(2):
+        store.reserve("used", 1_000)
+        asyncio.run(service.probe.survey(1000.0 + 60 * at))
+    days = gauge(service.metrics, "mintage_namespace_days_left", namespace="used")
+    assert days is not None
+    assert days < 1
+    store.retire("used")
+    asyncio.run(service.probe.survey(1120.0))
+    assert gauge(service.metrics, "mintage_namespace_days_left", namespace="used") == math.inf
+
+
 # --- the profile --------------------------------------------------------------------------------------------------
 
 

@@ -111,7 +111,14 @@ def test_path_without_a_route_gives_no_name(traces: Traces) -> None:
 def test_method_of_no_standard_gives_no_name(traces: Traces) -> None:
     ask(("PURGE", "/v1/sequences"))
     assert traces.one().name == "HTTP /v1/sequences"
-    assert facts(traces.one())["http.request.method"] == "_OTHER"
+    found = facts(traces.one())
+    assert (found["http.request.method"], found["http.request.method_original"]) == ("_OTHER", "PURGE")
+
+
+def test_method_of_the_conventions_is_no_other(traces: Traces) -> None:
+    ask(("QUERY", "/v1/sequences"))
+    assert traces.one("QUERY /v1/sequences")
+    assert "http.request.method_original" not in facts(traces.one())
 
 
 def test_span_has_no_id_and_no_key(traces: Traces) -> None:
@@ -236,3 +243,13 @@ def test_tracestate_in_several_headers_is_one_list(traces: Traces) -> None:
     context = traces.one().get_span_context()
     assert context
     assert dict(context.trace_state) == {"a": "1", "b": "2", "c": "3"}
+
+
+@pytest.mark.parametrize("more", ["", "z", "=", "\t" * 60_000])
+def test_long_tracestate_loses_its_last_entries(traces: Traces, more: str) -> None:
+    entries = [f"v{at}={'x' * 60}" for at in range(8)]  # 511 characters
+    state = ",".join([*entries, f"last=1{more}"])
+    logged("GET", "/nowhere", [("traceparent", PARENT), ("tracestate", state)])
+    context = traces.one().get_span_context()
+    assert context
+    assert [*context.trace_state] == [f"v{at}" for at in range(8)]

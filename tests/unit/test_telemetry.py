@@ -149,7 +149,10 @@ def test_span_that_is_not_sampled_changes_nothing() -> None:
         ),
         ("mariadb://db/ids", {"db.system.name": "mariadb", "db.namespace": "ids", "server.address": "db"}),
         ("mysql://db1,db2/ids", {"db.system.name": "mysql", "db.namespace": "ids"}),
-        ("postgresql:///ids?host=/run/pg", {"db.system.name": "postgresql", "server.address": "/run/pg"}),
+        (
+            "postgresql:///ids?host=/run/pg",
+            {"db.system.name": "postgresql", "db.namespace": "ids", "server.address": "/run/pg"},
+        ),
         ("rediss://:secret@cache", {"db.system.name": "redis", "server.address": "cache"}),
         ("valkey://cache/3", {"db.system.name": "redis", "db.namespace": "3", "server.address": "cache"}),
         ("unix:///run/redis.sock", {"db.system.name": "redis", "server.address": "/run/redis.sock"}),
@@ -169,6 +172,23 @@ def test_attributes_of_a_store_name_its_server_and_no_secret(url: str, expected:
             self.url = url
 
     assert telemetry.describe_store(Named(StoreUrl.parse(url))) == expected
+
+
+@pytest.mark.parametrize(
+    ("url", "name"),
+    [
+        ("postgresql://db:5433/ids", "now_ms ids"),
+        ("postgresql:///ids?host=/run/pg", "now_ms ids"),
+        ("redis://cache:6380/3", "now_ms cache:6380"),
+        ("etcd://store", "now_ms store"),
+        ("sqlite:////var/ids.db", "now_ms"),
+    ],
+)
+def test_span_of_a_verb_is_named_as_the_conventions_say(traces: Traces, url: str, name: str) -> None:
+    store = MemoryStore()
+    store.url = StoreUrl.parse(url)
+    store.now_ms()
+    assert traces.one().name == name
 
 
 def test_no_id_is_a_span(traces: Traces, inline: Keeper) -> None:

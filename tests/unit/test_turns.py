@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextvars import Context, ContextVar
 from typing import TYPE_CHECKING
 
 import pytest
@@ -20,7 +21,7 @@ class Loop:
     def __init__(self) -> None:
         self.soon: list[Callable[[], None]] = []
 
-    def call_soon(self, callback: Callable[[], None]) -> None:
+    def call_soon(self, callback: Callable[[], None], *, context: Context) -> None:
         self.soon.append(callback)
 
     def turn(self) -> None:
@@ -111,3 +112,23 @@ def test_tasks_that_awaited_one_answer_resume_one_by_one() -> None:
         assert went == 10
 
     asyncio.run(main())
+
+
+def test_callback_that_waits_is_not_in_the_context_of_a_request() -> None:
+    trace: ContextVar[str] = ContextVar("trace", default="none")
+    seen: list[str] = []
+
+    async def wait_beside_a_request() -> None:
+        turns, done = Turns(), asyncio.Event()
+
+        def go_on() -> None:
+            seen.append(trace.get())
+            turns.later(go_on) if len(seen) < 3 else done.set()
+
+        trace.set("of a request")
+        turns.spend(TURN)
+        turns.later(go_on)
+        await done.wait()
+
+    asyncio.run(wait_beside_a_request())
+    assert seen == ["none"] * 3

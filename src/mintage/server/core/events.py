@@ -1,7 +1,7 @@
 """The events of a service: the records of its log that say what happened, kept in a journal for the console.
 
 Every warning and error is an event, and so are the records in :data:`KEPT`. Single refusals of requests are none: the
-metrics count them.
+metrics count them. Nor is what OpenTelemetry logs: a collector that is away would push out all other events.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ class EventHandler(logging.Handler):
         if isinstance(msg, dict) and "event" in msg:
             facts = msg
         kind = self._clean(facts["event"])
-        if record.levelno < logging.WARNING and kind not in KEPT:
+        if record.name.startswith("opentelemetry.") or (record.levelno < logging.WARNING and kind not in KEPT):
             return
         more: dict[str, str] = {}
         kept: dict[str, Any] = {

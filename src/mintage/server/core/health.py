@@ -198,8 +198,8 @@ class StoreProbe:
             self._gauges.usage.mark(each.name, each.high_water)
             # A retired namespace needs nobody's attention.
             days = math.inf if each.retired else days_left(each.maximum, pace)
-            # Unused namespaces get no series: a store may have many of them.
-            if days < math.inf:
+            # Unused namespaces get no series: a store may have many of them. A retired one may have had one.
+            if each.retired or days < math.inf:
                 self._gauges.namespace_days.labels(each.name).set(days)
 
     def _look(self) -> tuple[Description, float]:

@@ -161,7 +161,7 @@ class Metrics:
     def export(self) -> None:
         """Export all metrics by OpenTelemetry as well, if this process uses that."""
         if "opentelemetry.metrics" in sys.modules:
-            self._instruments = Instruments(self.registry, SECONDS)
+            self._instruments = Instruments(self.registry)
 
     def gather(
         self,

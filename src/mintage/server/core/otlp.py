@@ -27,6 +27,8 @@ STOP_S: Final = 1.0
 """The time in seconds that the last spans and metrics have to leave a worker that stops."""
 _ENDPOINT: Final = "OTEL_EXPORTER_OTLP_ENDPOINT"
 
+VERB_BOUNDS_S: Final = (0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1.0, 5.0, 10.0)
+REQUEST_BOUNDS_S: Final = (0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1.0, 2.5, 5.0, 7.5, 10.0)
 UNITS: Final = {
     "mintage_requests": "{request}",
     "mintage_integers": "{integer}",
@@ -142,12 +144,10 @@ class Instruments:
     """The metrics of a worker as instruments of OpenTelemetry.
 
     Counters and gauges read those of Prometheus whenever they are exported, so both agree. A histogram cannot be read:
-    the code that observes one for Prometheus records here as well.
-
-    :param seconds: the bounds of the histograms' buckets.
+    the code that observes one for Prometheus records here as well, in the buckets of the conventions.
     """
 
-    def __init__(self, registry: CollectorRegistry, seconds: Iterable[float]) -> None:
+    def __init__(self, registry: CollectorRegistry) -> None:
         from opentelemetry import metrics
 
         meter = metrics.get_meter("mintage", __version__, schema_url=telemetry.SCHEMA_URL)
@@ -159,14 +159,13 @@ class Instruments:
             sample = f"{family.name}_total" if is_counter else family.name
             name = family.name.replace("_", ".", 1).removesuffix("_seconds")
             create(name, [_reading(registry, sample)], unit, family.documentation)
-        bounds = list(seconds)
         self.verbs = meter.create_histogram(
             "db.client.operation.duration", "s", "Duration of the store's verbs",
-            explicit_bucket_boundaries_advisory=bounds,
+            explicit_bucket_boundaries_advisory=VERB_BOUNDS_S,
         )  # fmt: skip
         self.requests = meter.create_histogram(
             "http.server.request.duration", "s", "Duration of HTTP requests beyond the fast path",
-            explicit_bucket_boundaries_advisory=bounds,
+            explicit_bucket_boundaries_advisory=REQUEST_BOUNDS_S,
         )  # fmt: skip
 
 

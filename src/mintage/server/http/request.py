@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from contextvars import Context
 from typing import Final
 from urllib.parse import unquote
 
@@ -198,7 +199,8 @@ class Request:
             "server": self._address("sockname"),
         }
         self._service.turns.spend(REQUEST)
-        self._task = asyncio.get_running_loop().create_task(self._run())
+        # It may begin while the request before it ends, whose trace is not its own.
+        self._task = asyncio.get_running_loop().create_task(self._run(), context=Context())
 
     def _address(self, name: str) -> tuple[str, int] | None:
         # There is none if the client has disconnected.

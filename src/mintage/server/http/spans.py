@@ -17,8 +17,10 @@ if TYPE_CHECKING:
 
 UNTRACED: Final = frozenset({"/healthz", "/readyz", "/metrics"})
 """The paths whose requests come at all times, from programs, and are no spans."""
+MOST_STATE: Final = 512
+"""The length of a ``tracestate`` that W3C asks to keep. OpenTelemetry up to 1.44 parses 60 kB of blanks in 10 s."""
 _NO_SPAN: Final = nullcontext[None]()
-_METHODS: Final = frozenset({"CONNECT", "DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT", "TRACE"})
+_METHODS: Final = frozenset({"CONNECT", "DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT", "QUERY", "TRACE"})
 #: Version 00 ends after the flags; a later one may go on, and 255 is none.
 _TRACEPARENT: Final = re.compile(
     rb"(?:(00)|(?!00|ff)[0-9a-f]{2})-(?!0{32})([0-9a-f]{32})-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}(?(1)|(?:-.*)?)"
@@ -54,10 +56,14 @@ def _span(found: telemetry.Telemetry, scope: Scope) -> AbstractContextManager[Sp
     from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
     states = b",".join(value for name, value in scope["headers"] if name == b"tracestate")
+    if len(states) > MOST_STATE:
+        states = states[: MOST_STATE + 1].rpartition(b",")[0]
     given = {"traceparent": one_header(scope, b"traceparent"), "tracestate": states}
     carrier = {name: value.decode("latin-1") for name, value in given.items() if value}
     parent = TraceContextTextMapPropagator().extract(carrier)
-    attributes = _method(scope) | {"network.protocol.version": scope["http_version"]}
+    attributes = _common(scope)
+    if scope["method"] not in _METHODS:
+        attributes["http.request.method_original"] = scope["method"]
     for name, address in (("server", scope["server"]), ("client", scope["client"])):
         if address is not None:
             attributes[f"{name}.address"] = address[0]
@@ -66,10 +72,11 @@ def _span(found: telemetry.Telemetry, scope: Scope) -> AbstractContextManager[Sp
     return found.span(_name(scope, ""), found.trace.SpanKind.SERVER, attributes, parent)
 
 
-def _method(scope: Scope) -> dict[str, str | int]:
-    """Return the method in words of the conventions: clients must not be able to create series."""
-    method = scope["method"]
-    return {"http.request.method": method if method in _METHODS else "_OTHER", "url.scheme": scope["scheme"]}
+def _common(scope: Scope) -> dict[str, str | int]:
+    """Return the attributes of spans and of metrics alike. A client must not be able to create series by its method."""
+    method = scope["method"] if scope["method"] in _METHODS else "_OTHER"
+    version = scope["http_version"]
+    return {"http.request.method": method, "url.scheme": scope["scheme"], "network.protocol.version": version}
 
 
 def _name(scope: Scope, route: str) -> str:
@@ -96,4 +103,4 @@ def note_answer(span: Span | None, scope: Scope, route: str, status: int, facts:
             from opentelemetry.trace import StatusCode
 
             span.set_status(StatusCode.ERROR)
-    return _method(scope) | found
+    return _common(scope) | found

@@ -13,6 +13,7 @@ from __future__ import annotations
 from asyncio import get_running_loop
 from collections import deque
 from collections.abc import Callable, Sequence
+from contextvars import Context
 from typing import Final, TypeVar
 
 from mintage._core.lane import MAX_REPLY_BATCH
@@ -44,6 +45,8 @@ class Turns:
         """True if this turn has used up its budget: data that is read now must wait."""
         self._left = TURN
         self._waiting: deque[Callable[[], None]] = deque()
+        # The callbacks of all connections run in it, and none in the trace of the request that was counted first.
+        self._context = Context()
         # If nothing was counted in a turn, no callback is scheduled, and the loop can sleep.
         self._is_counting = False
 
@@ -92,7 +95,7 @@ class Turns:
     def _count(self) -> None:
         if not self._is_counting:
             self._is_counting = True
-            get_running_loop().call_soon(self._turn)
+            get_running_loop().call_soon(self._turn, context=self._context)
 
     def _turn(self) -> None:
         """Begin a turn: run the callbacks that wait, within a budget. Requests read in this turn have their own."""
@@ -106,4 +109,4 @@ class Turns:
             self._is_counting = self._left < TURN or bool(self._waiting)
             self._left, self.is_spent = TURN, False
             if self._is_counting:
-                get_running_loop().call_soon(self._turn)
+                get_running_loop().call_soon(self._turn, context=self._context)
