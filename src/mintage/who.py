@@ -200,6 +200,8 @@ def who_reserved(namespace: str, integer: int, store: str | Store | None = None)
         if record is None:
             sentence = f"The store has no namespace {namespace}."
             return IntegerFinding(**facts, state="unknown namespace", sentence=sentence)
+        server_id = opened.identify("namespace", namespace) or record.identity
+        record = rules.note_server_of_namespace(record, server_id)
         if why := _never(record, integer):
             return IntegerFinding(**facts, state="free", sentence=why)
         run = rules.run_of(record)
@@ -349,7 +351,10 @@ def _findings(store: Store, anatomies: list[anatomy.Anatomy], integer: int | Non
             left.pop(layout.format.name, None)
             has_pool = True
             facts: dict[str, Any] = {"format": layout.format.name, "text": text, "why": why}
-            yield _of_pool(store, pool, layout, number, facts, now_ms, is_registry=is_registry)
+            # Records do not say that a server took over until the next verb that writes.
+            server_id = store.identify("pool", pool.name) or pool.identity
+            noted = rules.note_server(pool, server_id, now_ms, store.clock_limit_ms)
+            yield _of_pool(store, noted, layout, number, facts, now_ms, is_registry=is_registry)
     leasable = {name: layout for name in left if (layout := _layout(name.replace("uuid ", "uuid.")))}
     for name, each in left.items():
         facts = {"format": name, "text": each.text, "time": each.time, "why": each.why}
