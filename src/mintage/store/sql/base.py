@@ -58,8 +58,6 @@ CONNECTIONS_ADVICE: Final = (
 
 FULL_MS: Final = 10_000
 """The longest time, in milliseconds, to leave a server without a free connection alone: its refusals cost it, too."""
-
-
 NO_RUNS_S: Final = 60
 """The time in seconds for which a process keeps no past runs after the server refused one."""
 
