@@ -430,6 +430,7 @@ class Forwarding(Store):
     list_pools = _forwarded("list_pools")
     list_leases = _forwarded("list_leases")
     list_grants = _forwarded("list_grants")
+    get_lease = _forwarded("get_lease")
     get_pool = _forwarded("get_pool")
     get_namespace = _forwarded("get_namespace")
     list_runs = _forwarded("list_runs")
