@@ -427,6 +427,17 @@ def test_old_runs_are_removed_a_few_at_a_time(server: Server, store: Database) -
         assert len(store.list_runs("n")) == count
 
 
+def test_runs_of_a_clock_that_was_ahead_protect_no_later_ones(server: Server, store: Database) -> None:
+    store.reserve("n", 1_000, holder="one")
+    year_ms = store.now_ms() + 365 * 86_400_000
+    ahead = ", ".join(f"('n', {first}, {first}, 'x', {year_ms}, {year_ms})" for first in range(100, 100 + PRUNED))
+    later = ", ".join(f"('n', {first}, {first}, 'x', 0, 0)" for first in range(200, 200 + PRUNED))
+    administer(server, f"INSERT INTO mintage_run VALUES {ahead}, {later}")
+    for name in ("two", "three", "four"):
+        store.reserve("n", 1, holder=name)
+    assert [run.holder for run in store.list_runs("n")] == ["three", "two", "one"]
+
+
 def test_long_history_is_removed_in_steps(server: Server, store: Database) -> None:
     for _ in range(2):
         store.release(acquire(store, nodes=range(1)), used_until_ms=store.now_ms() - 10)

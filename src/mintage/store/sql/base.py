@@ -54,8 +54,6 @@ CONNECTIONS_ADVICE: Final = (
     "the server has no connection left: add connections=close to the URL of every process, put PgBouncer or another "
     "pooler before the server, let processes use mintage serve, or allow more connections"
 )
-
-
 FULL_MS: Final = 10_000
 """The longest time, in milliseconds, to leave a server without a free connection alone: its refusals cost it, too."""
 NO_RUNS_S: Final = 60
