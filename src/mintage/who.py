@@ -200,6 +200,8 @@ def who_reserved(namespace: str, integer: int, store: str | Store | None = None)
         if record is None:
             sentence = f"The store has no namespace {namespace}."
             return IntegerFinding(**facts, state="unknown namespace", sentence=sentence)
+        server_id = opened.identify("namespace", namespace) or record.identity
+        record = rules.note_server_of_namespace(record, server_id)
         if why := _never(record, integer):
             return IntegerFinding(**facts, state="free", sentence=why)
         run = rules.run_of(record)
@@ -294,9 +296,10 @@ class _Layout:
         start_ms = (self.format.time_ns(number) or 0) // times.MS
         return start_ms, start_ms + self.unit_ms
 
-    def is_locked(self, node: int) -> bool:
-        """Return True if the registry of a machine leaves a node number to locks."""
-        return node in (locked_fragments(node) if self.text == "locality" else locked(self.nodes))
+    def is_locked(self, store: Store, node: int) -> bool:
+        """Return True if the store is the registry of a machine, and leaves a node number to locks."""
+        own = locked_fragments(node) if self.text == "locality" else locked(self.nodes)
+        return node in own and registry.is_registry(store)
 
     def numbers(self, anatomies: list[anatomy.Anatomy], integer: int | None) -> Iterator[tuple[int, str, str]]:
         """Yield the readings of a value as an ID of this layout: its bits, its text, and the reasons."""
@@ -339,7 +342,7 @@ def _integer(id: object) -> int | None:
 
 
 def _findings(store: Store, anatomies: list[anatomy.Anatomy], integer: int | None) -> Iterator[Finding]:
-    is_registry, now_ms = registry.is_registry(store), store.now_ms()
+    now_ms = store.now_ms()
     left = {each.name: each for each in anatomies}
     has_pool = False
     for pool in store.each_pool():
@@ -349,13 +352,16 @@ def _findings(store: Store, anatomies: list[anatomy.Anatomy], integer: int | Non
             left.pop(layout.format.name, None)
             has_pool = True
             facts: dict[str, Any] = {"format": layout.format.name, "text": text, "why": why}
-            yield _of_pool(store, pool, layout, number, facts, now_ms, is_registry=is_registry)
+            # Records do not say that a server took over until the next verb that writes.
+            server_id = store.identify("pool", pool.name) or pool.identity
+            noted = rules.note_server(pool, server_id, now_ms, store.clock_limit_ms)
+            yield _of_pool(store, noted, layout, number, facts, now_ms)
     leasable = {name: layout for name in left if (layout := _layout(name.replace("uuid ", "uuid.")))}
     for name, each in left.items():
         facts = {"format": name, "text": each.text, "time": each.time, "why": each.why}
         if name in leasable:
             node = leasable[name].node(each.int)
-            if is_registry and node is not None and leasable[name].is_locked(node):
+            if node is not None and leasable[name].is_locked(store, node):
                 yield Finding(**facts, state="forgotten", sentence=_LOCKED.format(node), node=node)
             else:
                 sentence = f"The store has no pool for {name}, so no process minted it under a lease of this store."
@@ -366,14 +372,7 @@ def _findings(store: Store, anatomies: list[anatomy.Anatomy], integer: int | Non
 
 
 def _of_pool(
-    store: Store,
-    pool: PoolRecord,
-    layout: _Layout,
-    number: int,
-    reading: dict[str, Any],
-    now_ms: int,
-    *,
-    is_registry: bool,
+    store: Store, pool: PoolRecord, layout: _Layout, number: int, reading: dict[str, Any], now_ms: int
 ) -> Finding:
     """Return who had the node number of an ID in a pool."""
     node = layout.node(number)
@@ -383,7 +382,7 @@ def _of_pool(
     if node is None:
         sentence = f"The node of this {layout.format.name} is the address of a network card, and not from a lease."
         return Finding(**facts, state="no lease", sentence=sentence)
-    if is_registry and layout.is_locked(node):
+    if layout.is_locked(store, node):
         return Finding(**facts, state="forgotten", sentence=_LOCKED.format(node))
     start_ms, end_ms = layout.tick(number)
     # The record first: what a grant in between overwrites is in the history then.

@@ -9,14 +9,15 @@ import threading
 import traceback
 from base64 import b64encode
 from contextlib import ExitStack, suppress
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from mintage import sno
 from mintage.errors import StoreError
-from mintage.rules import GAP, NamespaceRecord, NodeRecord, PoolRecord
-from mintage.store import Store, new_token, open_store
+from mintage.rules import GAP, MAX_NODES, NamespaceRecord, NodeRecord, PoolRecord
+from mintage.store import Forwarding, Store, new_token, open_store
 from mintage.store import kubernetes as kubernetes_store
 from mintage.store.kubernetes import (
     ANCHOR,
@@ -431,11 +432,16 @@ def test_extension_costs_five_requests(kubernetes: Kubernetes) -> None:
 def test_record_of_one_number_is_read_without_a_list(kubernetes: Kubernetes) -> None:
     asked: list[str] = []
     with between(kubernetes, lambda method, path: asked.append(path)) as url, open_store(url) as store:
-        nodes = [acquire(store, nodes=range(node, node + 1)).node for node in (0, 1, 3)]
+        for node in (0, 1, 3):
+            acquire(store, nodes=range(node, node + 1))
         asked.clear()
-        assert [store.get_lease("p", node) is not None for node in nodes] == [True] * 3
+        for client in (store, Forwarding(store)):
+            assert [client.get_lease("p", node) is not None for node in (0, 1, 2, 3)] == [True, True, False, True]
+        for wrong in (-1, MAX_NODES):
+            assert code_of(partial(store.get_lease, "p", wrong)) == "field.range"
+        assert code_of(lambda: store.get_lease("p/q", 0)) == "config.name"
+        assert [each.node for each in store.list_leases("p", 0, 1)] == [1]
         assert not any("labelSelector" in path for path in asked)
-        assert store.get_lease("p", 2) is None
         assert [each.node for each in store.list_leases("p", 1, 1)] == [3]
 
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from redis import Redis as Client
 from redis import ResponseError
 
-from mintage import rules
+from mintage import rules, ulid
 from mintage.errors import ConfigError, GenerationError, LeaseError, MintError, StoreError
 from mintage.protocol.records import KEYS, columns
 from mintage.protocol.url import StoreUrl
@@ -33,6 +33,8 @@ from mintage.rules import (
 from mintage.store import Store, new_token, open_store
 from mintage.store.memory import MemoryStore
 from mintage.store.redis import RedisStore
+from mintage.testing import ManualClock
+from mintage.who import who
 from tests.helpers import stores
 from tests.helpers.outcomes import eventually, refusal
 from tests.helpers.redis_replicas import follow, forgetting
@@ -242,6 +244,22 @@ def test_restart_keeps_a_lease_up_to_what_could_have_been_granted(store: Store, 
     claiming = replace(extended, until_ms=now + 10**9)
     until_ms = store.extend(claiming, now_ms=now - 600_000, next_token=new_token()).until_ms
     assert earliest + span_ms <= until_ms <= earliest + span_ms + store.now_ms() - now
+
+
+def test_id_of_a_forgotten_grant_is_not_called_foreign(store: Store, redis: Redis) -> None:
+    store.create_pool("ulid", layout="ulid", never_used=True)
+    lease = partial(store.acquire, "ulid", nodes=range(1), layout="ulid", holder="me", span_ms=SPAN_MS)
+    now = store.now_ms()
+    store.release(lease(now_ms=now), used_until_ms=now)
+    with Client.from_url(redis.url) as client:
+        known = client.dump("mintage:{pool:ulid}")
+        lease(now_ms=now)
+        client.restore("mintage:{pool:ulid}", 0, known, replace=True)
+    redis.kill()
+    redis.start()
+    one = ulid.Generator(0, clock=ManualClock((now + 1) * 10**6)).new()
+    [found] = who(one, store)
+    assert (found.state, "changed or lost data" in found.sentence) == ("forgotten", True)
 
 
 def test_namespace_skips_possibly_forgotten_integers_after_a_restart(store: Store, redis: Redis) -> None:

@@ -17,7 +17,7 @@ from mintage.formats.catalogue import LAYOUTS, write_layout
 from mintage.formats.kinds import KINDS
 from mintage.lease import Holder, registry
 from mintage.process.holder import holder
-from mintage.rules import HISTORY_MS
+from mintage.rules import HISTORY_MS, NodeRecord
 from mintage.store import Forwarding, open_store
 from mintage.store.copying import copy_pools
 from mintage.store.memory import MemoryStore
@@ -305,9 +305,23 @@ def test_answer_from_before_a_loss_of_data_says_so(store: MemoryStore, clock: Ma
     one = minted(clock)
     assert "lost data" not in answer(one, store).sentence
     store._records.identity = "another server"
-    store.create_pool("ulid", layout="ulid")
     found = answer(one, store)
     assert (found.state, "if a release was forgotten" in found.sentence) == ("held", True)
+    store.create_pool("ulid", layout="ulid")
+    assert answer(one, store) == found
+
+
+def test_grant_that_a_new_server_forgot_is_forgotten_at_once(store: MemoryStore, clock: ManualClock) -> None:
+    first = lease(store, pid=1)
+    store.release(first, used_until_ms=NOW_MS)
+    known = dict(store._records.tables[NodeRecord])
+    lease(store, pid=2)
+    store._records.tables[NodeRecord] = known
+    store._records.identity = "another server"
+    assert answer(minted(clock), store).state == "forgotten"
+    assert answer(minted(clock, node=1), store).state == "forgotten"
+    [record] = store.list_pools()
+    assert record.identity == "memory"
 
 
 def test_store_that_lost_grants_says_so(store: MemoryStore, clock: ManualClock) -> None:
@@ -532,6 +546,18 @@ def test_namespace_without_reservations_names_no_last_one() -> None:
     assert who_reserved("n", 105, store).sentence.endswith("Its next reservation begins above 98.")
     store.retire("n")
     assert who_reserved("n", 105, store).sentence.endswith("or took it back. It is retired.")
+
+
+def test_integers_that_a_new_server_may_have_forgotten_are_skipped() -> None:
+    store = MemoryStore()
+    store.reserve("n", 10, holder="one")
+    store._records.identity = "another server"
+    for _ in range(2):
+        assert who_reserved("n", 10, store).state == "held"
+        assert "its server changed" in who_reserved("n", 11, store).sentence
+        assert "its server changed" in who_reserved("n", 110, store).sentence
+        store.raise_floor("n", 0)  # which notes the server
+    assert who_reserved("n", 111, store).sentence.endswith("Its next reservation begins above 110.")
 
 
 def test_holders_from_before_a_namespace_was_lost_are_named() -> None:

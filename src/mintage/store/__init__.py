@@ -345,6 +345,10 @@ class Store(ABC):
         for name in [each.name for each in self.each_pool()] if pool is None else [pool]:
             yield from _each(partial(self.list_leases, name), -1, "node")
 
+    def identify(self, kind: str, name: str) -> str:  # noqa: ARG002
+        """Return the id of the server that has a ``pool`` or ``namespace``; empty if this client does not know it."""
+        return ""
+
     @abstractmethod
     def describe(self) -> Description:
         """Return the description of the store, with the settings that weaken its promise."""
@@ -426,11 +430,13 @@ class Forwarding(Store):
     list_pools = _forwarded("list_pools")
     list_leases = _forwarded("list_leases")
     list_grants = _forwarded("list_grants")
+    get_lease = _forwarded("get_lease")
     get_pool = _forwarded("get_pool")
     get_namespace = _forwarded("get_namespace")
     list_runs = _forwarded("list_runs")
     list_namespaces = _forwarded("list_namespaces")
     count_namespaces = _forwarded("count_namespaces")
+    identify = _forwarded("identify")
     describe = _forwarded("describe")
     now_ms = _forwarded("now_ms")
 

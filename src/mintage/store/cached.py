@@ -199,10 +199,10 @@ class CachedStore(Forwarding):
 
     def _identify_database(self) -> str:
         """Return the id of this database. Databases that share a cache must not share blocks."""
-        identity, is_new = self.inner.identify()
-        if is_new:
+        identity = self.inner.identify()
+        if not identity:
             self.inner.prepare()  # only tables give it its own id
-            identity, _ = self.inner.identify()
+            identity = self.inner.identify()
         host = host_name() if self.inner.promise == "host" else ""
         self._database_id = " ".join([identity, host, self.url.path])
         return self._database_id

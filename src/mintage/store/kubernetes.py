@@ -129,6 +129,12 @@ class KubernetesStore(Ledger):
     def _look(self) -> Iterator[Objects]:
         yield Objects(self._connection.get(), only_reads=True)
 
+    def get_lease(self, pool: str, node: int) -> NodeRecord | None:
+        # A list would have all objects of the pool if this one is missing.
+        rules.check_name(pool, "pool")
+        rules.check_int(node, "node", 0, rules.MAX_NODES - 1)
+        return self._read(lambda t: t.get_unlocked(NodeRecord, pool, node))
+
     def describe(self) -> Description:
         version = self._connection.get().version()
         server, is_new, is_to_be_deleted = self._read(

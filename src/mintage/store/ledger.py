@@ -185,9 +185,9 @@ class Ledger(Store):
         """Create the tables, or the file, if they are missing, as any verb does that writes."""
         self._run(lambda _: None)
 
-    def identify(self) -> tuple[str, bool]:
-        """Return the id of the server, and True if there are no tables yet."""
-        return self._read(lambda t: (t.server().identity, t.is_new))
+    def identify(self, kind: str = "", name: str = "") -> str:  # noqa: ARG002
+        """Return the id of the server; empty if there are no tables yet."""
+        return self._read(lambda t: "" if t.is_new else t.server().identity)
 
     def acquire(
         self,

@@ -652,8 +652,11 @@ class RedisStore(Store):
 
     # --- the server -----------------------------------------------------------------------------------------------
 
-    def _server(self) -> dict[str, Any]:
-        return self._scripts.run("describe", [self._scripts.key("server", "")], volatile=self._volatile)
+    def _server(self, kind: str = "server", name: str = "") -> dict[str, Any]:
+        return self._scripts.run("describe", [self._scripts.key(kind, name)], volatile=self._volatile)
+
+    def identify(self, kind: str, name: str) -> str:
+        return str(self._server(kind, name)["identity"])
 
     def describe(self) -> Description:
         seen = self._server()

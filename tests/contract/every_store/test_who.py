@@ -23,6 +23,7 @@ def holders(store: Store, node: int, *times_ms: int) -> list[tuple[str, str | No
     """Return state and holder for IDs of a node number at some times."""
     minted = [ulid.Generator(node, clock=ManualClock(ms * 10**6)).new() for ms in times_ms]
     found = [who(each, store)[0] for each in minted]
+    assert not any("lost data" in each.sentence for each in found)
     return [(each.state, each.holder.text if each.holder else None) for each in found]
 
 

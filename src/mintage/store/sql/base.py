@@ -54,10 +54,10 @@ CONNECTIONS_ADVICE: Final = (
     "the server has no connection left: add connections=close to the URL of every process, put PgBouncer or another "
     "pooler before the server, let processes use mintage serve, or allow more connections"
 )
-
-
 FULL_MS: Final = 10_000
 """The longest time, in milliseconds, to leave a server without a free connection alone: its refusals cost it, too."""
+NO_RUNS_S: Final = 60
+"""The time in seconds for which a process keeps no past runs after the server refused one."""
 
 
 class MissingTableError(Exception):
@@ -88,8 +88,8 @@ class Database(Ledger):
     """The code of a migration step that was done before, in databases whose schema statements commit at once."""
     unseen: ClassVar[str] = ""
     """The code of the refusal to create a view, in databases that have a right for views alone."""
-    keeps_runs = True
-    """False after the server refused a past run: reservations go on without their history."""
+    no_runs_until_s = 0.0
+    """The end of a pause after the server refused a past run: reservations go on without their history."""
     schema: str = ""
     """The prefix of a table's name; empty in a database without schemas, and before the schema is found."""
 
@@ -266,7 +266,7 @@ class Database(Ledger):
             except StoreError:
                 if not isinstance(missing, MissingRunsError):
                     raise
-                self.keeps_runs = False
+                self.no_runs_until_s = monotonic_s() + NO_RUNS_S
             raise ConflictError from None
 
     @contextmanager
@@ -424,8 +424,6 @@ class Database(Ledger):
             if error.code != "store.refused":
                 raise
             yield f"the table of past {kind}s cannot be used: {error}"
-        else:
-            self.keeps_runs = self.keeps_runs or kind == "run"
 
     def _warnings(self, t: Records) -> Iterator[str]:
         if t.is_old:
@@ -518,7 +516,7 @@ class Records(RowRecords):
         """Write a past grant or run; if the server refuses a run, the verb starts again without it."""
         if isinstance(record, GrantRecord):
             super().keep(record, ended_ms)
-        elif self._store.keeps_runs:
+        elif monotonic_s() >= self._store.no_runs_until_s:
             try:
                 super().keep(record, ended_ms)
             except self._store.driver_error as error:
@@ -527,7 +525,7 @@ class Records(RowRecords):
                     raise MissingRunsError from error
                 if kind is not StoreError:
                     raise
-                self._store.keeps_runs = False
+                self._store.no_runs_until_s = monotonic_s() + NO_RUNS_S
                 raise ConflictError from error
 
     def oldest(self, pool: str, nodes: range) -> NodeRecord | None:

@@ -8,10 +8,10 @@ and one with ``{past}`` for those of :data:`PAST`. Each has the ``{columns}``, `
 ``{is_key}`` and ``{is_after}`` of its kind. One of a past record has the field ``{group}`` of its pool or namespace,
 the condition ``{is_place}`` on all fields of the key but the ``{last}`` one, and the field ``{age}``, which is lowest
 in the oldest record. ``{record}`` stands for the fields of a record to read, ``{node}`` for those of a node number,
-``{schema}`` for the prefix of a table that has its own schema, ``{prune}`` for the statement of that name. The
-statement ``identity``, if there is one, is the expression for the field of that name. The numbered files are the
-migrations of the schema: each upgrades it from the version before. Their statements end with a semicolon at the end of
-a line.
+``{schema}`` for the prefix of a table that has its own schema, ``{ahead}`` for the end of a run in the future,
+``{prune}`` for the statement of that name. The statement ``identity``, if there is one, is the expression for the field
+of that name. The numbered files are the migrations of the schema: each upgrades it from the version before. Their
+statements end with a semicolon at the end of a line.
 """
 
 from __future__ import annotations
@@ -111,6 +111,8 @@ def _filled(sql: str, word: str, kind: type[Record], identity: str, lacks: froze
         .replace("{group}", key[0])
         .replace("{last}", key[-1])
         .replace("{age}", "until_ms" if kind is GrantRecord else key[-1])
+        # A run of a week ahead is by a clock that was wrong: it would protect all later ones.
+        .replace("{ahead}", "" if kind is GrantRecord else " OR until_ms > :ended_ms + 1209600000")
     )
 
 

@@ -46,4 +46,4 @@ DELETE FROM {schema}mintage_{past} WHERE {group} = :{group} AND {age} <= (
   SELECT MAX({age}) FROM (
     SELECT {age} FROM {schema}mintage_{past} WHERE {group} = :{group} ORDER BY {age} LIMIT :most
   ) AS oldest
-) AND until_ms < :ended_ms;
+) AND (until_ms < :ended_ms{ahead});

@@ -213,4 +213,4 @@ INSERT INTO mintage_{past} ({columns}) VALUES ({values}) ON DUPLICATE KEY UPDATE
 -- MariaDB does not search an index by a bound from a subquery: it would read all rows of the group.
 DELETE old FROM (
   SELECT {key} FROM mintage_{past} WHERE {group} = :{group} ORDER BY {age} LIMIT :most
-) AS oldest JOIN mintage_{past} AS old USING ({key}) WHERE old.until_ms < :ended_ms;
+) AS oldest JOIN mintage_{past} AS old USING ({key}) WHERE old.until_ms < :ended_ms{ahead};
