@@ -25,6 +25,7 @@ import pytest
 import mintage
 from mintage import locality, sno, snowflake, typeid, uuid
 from mintage.cli import COMMANDS, load, main
+from mintage.cli.screen import ago
 from mintage.formats.kinds import KINDS, NAMES
 from mintage.store import open_store
 
@@ -339,21 +340,26 @@ def test_inspect_prints_the_canonical_text() -> None:
 
 
 @pytest.mark.parametrize(
-    ("offset", "expected"),
+    ("age", "expected"),
     [
-        (timedelta(seconds=-1.5), "1 second ago"),
-        (timedelta(seconds=-59), "59 seconds ago"),
-        (timedelta(hours=-5, minutes=-1), "5 hours ago"),
-        (timedelta(days=-3, hours=-1), "3 days ago"),
-        (timedelta(days=-70), "2 months ago"),
-        (timedelta(days=-800), "2 years ago"),
-        (timedelta(days=5 * 365.2425, hours=1), "in 5 years"),
-        (timedelta(minutes=2, seconds=30), "in 2 minutes"),
+        (timedelta(seconds=0.5), "just now"),
+        (timedelta(seconds=1.5), "1 second ago"),
+        (timedelta(seconds=59), "59 seconds ago"),
+        (timedelta(hours=5), "5 hours ago"),
+        (timedelta(days=3), "3 days ago"),
+        (timedelta(days=70), "2 months ago"),
+        (timedelta(days=800), "2 years ago"),
+        (timedelta(days=-5 * 365.2425), "in 5 years"),
+        (timedelta(minutes=-2.5), "in 2 minutes"),
     ],
 )
-def test_inspect_prints_the_age_of_an_id(offset: timedelta, expected: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["inspect", str(sno.min_at(datetime.now(UTC) + offset))]) == 0
-    assert f"UTC, {expected}  " in capsys.readouterr().out
+def test_age_is_told_in_the_largest_unit_that_fits(age: timedelta, expected: str) -> None:
+    assert ago(age.total_seconds()) == expected
+
+
+def test_inspect_prints_the_age_of_an_id(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["inspect", str(sno.min_at(datetime.now(UTC) - timedelta(hours=5, minutes=1)))]) == 0
+    assert "UTC, 5 hours ago  " in capsys.readouterr().out
 
 
 def test_inspect_prints_json_of_the_library_result() -> None:
