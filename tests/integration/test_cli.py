@@ -94,7 +94,7 @@ def on_terminal(*args: str, env: dict[str, str] | None = None, python: list[str]
     )
     os.close(theirs)
     shown = _read_terminal(ours)
-    assert process.wait(30) == 0
+    assert process.wait(60) == 0
     return shown
 
 
@@ -385,7 +385,7 @@ def test_inspect_answers_each_line_before_it_reads_the_next() -> None:
         process.stdin.flush()
         assert json.loads(process.stdout.readline())["input"] == text
     process.stdin.close()
-    assert process.wait(30) == 0
+    assert process.wait(60) == 0
     process.stdout.close()
 
 
@@ -503,7 +503,7 @@ def progress_of(*args: str, python: list[str] | None = None) -> str:
     )
     os.close(theirs)
     shown = _read_terminal(ours)
-    assert process.wait(30) == 0
+    assert process.wait(60) == 0
     return shown
 
 
@@ -702,7 +702,7 @@ def test_closed_pipe_ends_the_command_silently(args: list[str], unbuffered: str)
     assert process.stderr
     assert process.stderr.read() == b""
     process.stderr.close()
-    assert process.wait(30) == 141
+    assert process.wait(60) == 141
 
 
 @pytest.mark.parametrize("args", [["new", "sno"], ["inspect", SNO], ["schemes"], ["schemes", "--json"]], ids=" ".join)
@@ -713,7 +713,7 @@ def test_unread_pipe_ends_the_command_silently(args: list[str]) -> None:
     assert process.stderr
     assert process.stderr.read() == b""
     process.stderr.close()
-    assert process.wait(30) == 141
+    assert process.wait(60) == 141
 
 
 @pytest.mark.skipif(os.name != "posix", reason="sends the signal of Ctrl-C")
@@ -737,7 +737,7 @@ def test_ctrl_c_ends_the_command_silently_on_an_unread_pipe(args: list[str]) -> 
             time.sleep(0.01)
             fcntl.ioctl(process.stdout.fileno(), termios.FIONREAD, unread)
         process.send_signal(signal.SIGINT)
-        assert process.wait(30) == 130
+        assert process.wait(60) == 130
         assert process.stderr.read() == b""
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-import httpx
 import pytest
 
 from mintage.store import open_store
+from tests.helpers import web
 from tests.helpers.browser import chromium, opened, violations
 from tests.servers.postgresql import PostgreSQL
 from tests.servers.redis import Redis
@@ -37,7 +37,7 @@ def busy(servers: Servers, tmp_path_factory: pytest.TempPathFactory) -> Iterator
     database, cache = servers.get(PostgreSQL), servers.get(Redis)
     url = f"{database.url}?cache={cache.url}"
     toml = f"auto_create = true\n{key_toml('ops', KEY, {'*': ['admin']})}"
-    with open_store(database.url) as store:
+    with open_store(f"{database.url}?timeout_ms=60000") as store:
         for at in range(999):
             store.create_namespace(f"tenant.{at:03}", start=1 + at)
         store.create_namespace("coupons", maximum=99)
@@ -61,7 +61,7 @@ def test_what_runs_out_is_found_by_clicks(browser: Browser, busy: Running) -> No
 def test_who_uses_most_is_found_by_clicks(browser: Browser, busy: Running) -> None:
     for _ in range(20):  # each connection may reach another worker
         url = f"{busy.url}/v1/sequences/tenant.500:next"
-        assert httpx.post(url, params={"count": 50}, headers=HEADERS, timeout=60).is_success
+        assert web.post(url, params={"count": 50}, headers=HEADERS).is_success
     with opened(browser, extra_http_headers=HEADERS) as page:
         page.goto(f"{busy.url}/console/")
         page.get_by_role("link", name="Use", exact=True).click()
