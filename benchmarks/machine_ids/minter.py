@@ -27,7 +27,8 @@ def generator(kind: str) -> snowflake.Generator:
     """Return the generator of this process, which lives until its end."""
     if kind == "number":
         return snowflake.Generator(1)
-    return snowflake.Generator(store=f"sqlite:///{os.environ['MINTAGE_HOME']}/store.db")
+    # A busy machine is no reason to refuse.
+    return snowflake.Generator(store=f"sqlite:///{os.environ['MINTAGE_HOME']}/store.db", max_wait_ms=10_000)
 
 
 def pause(seconds: float) -> None:

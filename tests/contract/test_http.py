@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from tests.servers.mintage import Http
 
 SPAN_MS = 10_000
-PATIENCE_MS = 30_000
+PATIENCE_MS = 60_000
 """The longest wait for a service that comes back."""
 
 

@@ -431,7 +431,7 @@ def test_answer_to_another_request_is_refused(store: RedisStore) -> None:
 
 def test_server_that_does_not_answer_is_unavailable(redis: Redis) -> None:
     with Proxy(redis) as proxy, open_store(proxy.url + "?timeout_ms=50") as store:
-        store.reserve("n", 1)
+        eventually(lambda: store.reserve("n", 1))
         proxy.blackhole()
         assert refusal(lambda: store.reserve("n", 1)).code == "store.unavailable"
         proxy.heal()

@@ -314,9 +314,9 @@ def test_more_threads_than_connections_take_turns(store: Database) -> None:
 
 
 def test_threads_without_a_free_connection_get_an_error(server: Server) -> None:
-    with open_store(f"{server.url}?timeout_ms=300") as store, ExitStack() as busy:
+    with open_store(f"{server.url}?timeout_ms=2000") as store, ExitStack() as busy:
         assert isinstance(store, Database)
-        store.prepare()
+        eventually(store.prepare)
         for _ in range(CONNECTIONS):
             busy.enter_context(store._connections.get().begin())
         assert "busy" in refusal_text(store.now_ms, "store.unavailable")

@@ -134,7 +134,7 @@ class Example:
             finally:
                 process.send_signal(signal.SIGTERM)
                 try:
-                    process.wait(30)
+                    process.wait(60)
                 except subprocess.TimeoutExpired:
                     process.kill()
                     process.wait()

@@ -198,7 +198,7 @@ def test_ten_thousand_rows_of_two_workers_have_unique_ids(shop: Shop, service: h
     assert len(found["partitions"]) == 2
     assert sno.ID.parse(found["orders"][0]).time <= ulid.ID.parse(max(found["events"])).time
 
-    with httpx.Client(base_url=service.base_url, trust_env=False) as http:
+    with httpx.Client(base_url=service.base_url, timeout=60, trust_env=False) as http:
         one = found["orders"][-1]
         order = http.get(f"/api/orders/{one}/").json()
         assert order["id"] == one

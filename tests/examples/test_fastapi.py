@@ -13,6 +13,7 @@ import pytest
 
 from mintage import sno
 from tests.examples.readme import Example, json_values
+from tests.helpers import web
 from tests.servers.server import HOST, free_port, until
 
 if TYPE_CHECKING:
@@ -78,7 +79,7 @@ async def post_all(url: str, path: str, body: bytes) -> list[dict[str, Any]]:
 
 
 def test_two_workers_insert_ten_thousand_orders_with_unique_ids(url: str, postgresql: PostgreSQL) -> None:
-    with httpx.Client(base_url=url) as client:
+    with httpx.Client(base_url=url, timeout=60) as client:
         customer = client.post("/customers", json={"name": "Ada"}).raise_for_status().json()
         # Text in JSON, as JavaScript would round the number; and an integer of its layout.
         assert re.fullmatch("[0-9]{18,19}", customer["id"])
@@ -123,7 +124,7 @@ def test_commands_of_the_readme_are_answered_as_it_says(shop: Shop) -> None:
     assert found == made
     assert listed == [made]
     assert refused["detail"][0]["type"] == "parse.length"
-    assert httpx.get(f"{shop.url}/orders/{order}", trust_env=False).status_code == 404
+    assert web.get(f"{shop.url}/orders/{order}", trust_env=False).status_code == 404
 
 
 def test_temporary_failure_to_mint_is_answered_503(tmp_path: Path) -> None:
@@ -137,7 +138,7 @@ def test_temporary_failure_to_mint_is_answered_503(tmp_path: Path) -> None:
 
 
 def test_bad_id_is_refused_with_the_code_of_mintage(url: str) -> None:
-    with httpx.Client(base_url=url) as client:
+    with httpx.Client(base_url=url, timeout=60) as client:
         for path, code in (
             ("/orders/short", "parse.length"),
             ("/orders/0000000000000000", "parse.character"),

@@ -118,7 +118,7 @@ def test_next_records_integers_before_it_prints_them(shell: Shell) -> None:
     assert process.stderr
     assert process.stderr.read() == b""
     process.stderr.close()
-    assert process.wait(30) == 141
+    assert process.wait(60) == 141
     assert int(shell.output("next", "orders")) > last
 
 

@@ -79,7 +79,7 @@ def service(newcomer: Newcomer) -> Iterator[tuple[str, int]]:
         until(is_ready, "the service is ready")
         yield f"http://{HOST}:{http}", redis
         process.send_signal(signal.SIGINT)
-        assert process.wait(30) == 0, log.read_text("utf-8")
+        assert process.wait(60) == 0, log.read_text("utf-8")
     finally:
         process.kill()
         process.wait()

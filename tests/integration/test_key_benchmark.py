@@ -53,7 +53,8 @@ def check(run: Run) -> None:
         assert (result.rows, len(result.parts)) == (run.rows, 2)
         assert result.log_bytes > 100
         assert result.table_bytes > 100 * result.rows
-        assert result.range.rows > 0
+        # A range is a second of a part, and a busy machine may insert nothing in one second of many.
+        assert result.range.rows > 0 or max(part.seconds for part in result.parts) > 1
     assert {result.key for result in run.results if result.time_index_bytes} == {"auto-increment"}
 
 

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).parents[2]
 DURABLE = ["mariadb", "mysql", "postgresql", "redis", "redis_sentinel", "redis_cluster", "valkey", "etcd"]
-BOUND_S = 20
+BOUND_S = 60
 """Seconds after which a socket counts as stuck; never waited for otherwise."""
 
 

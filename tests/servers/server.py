@@ -25,7 +25,7 @@ HOST = "127.0.0.1"
 PASSWORD = "p@ss:w/rd?#[1%]&+="  # reserved characters of URLs, so that a client that does not decode them is refused
 
 START_S = 60
-STOP_S = 30
+STOP_S = 60
 ANSWER_S = 2
 ATTEMPTS = 3
 

@@ -18,14 +18,12 @@ from typing import TYPE_CHECKING, BinaryIO, Final, NamedTuple, Self
 import numpy as np
 
 from tests.servers.server import HOST, until
-from tests.service.wire import command
+from tests.service.wire import PATIENCE_S, command
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
     from types import TracebackType
 
-PATIENCE_S: Final = 15
-"""The timeout of an answer."""
 FALLBACK_FLOOR: Final = 2**62
 
 

@@ -128,7 +128,7 @@ class Serving(Daemon):
 
     def until_metric(self, name: str, value: float, **labels: str) -> None:
         """Wait until a metric has that value; counts are collected once a second."""
-        until(lambda: self.metric(name, **labels) == value, f"{name} {labels} is {value}", seconds=10)
+        until(lambda: self.metric(name, **labels) == value, f"{name} {labels} is {value}")
 
     def workers(self) -> list[int]:
         """Return the worker processes that live, if there are several; one that has ended has no command line."""

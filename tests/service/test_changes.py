@@ -8,6 +8,7 @@ import httpx
 
 from mintage import Sequence, snowflake
 from mintage.server.config.keys import new_key
+from tests.helpers import web
 from tests.service.running import key_toml, running
 
 if TYPE_CHECKING:
@@ -25,7 +26,9 @@ CHANGES: list[tuple[str, str, Any, dict[str, Any]]] = [
 def test_each_change_is_logged_with_key_and_address(tmp_path: Path) -> None:
     key = new_key()
     with running(tmp_path / "service", toml=key_toml("ops", key, {"*": ["admin"]})) as service:
-        with httpx.Client(base_url=service.url, headers={"Authorization": f"Bearer {key}", "X-Trace-Id": "t"}) as ops:
+        with httpx.Client(
+            base_url=service.url, timeout=60, headers={"Authorization": f"Bearer {key}", "X-Trace-Id": "t"}
+        ) as ops:
             for method, path, body, _ in CHANGES:
                 assert ops.request(method, path, json=body).is_success
             with snowflake.Generator(store=f"http://:{key}@{service.url[7:]}") as generator:
@@ -44,9 +47,9 @@ def test_each_change_is_logged_with_key_and_address(tmp_path: Path) -> None:
 
 def test_only_changes_are_logged_as_such(tmp_path: Path) -> None:
     with running(tmp_path / "service") as service:
-        assert httpx.put(f"{service.url}{NAMESPACE}").is_success
-        assert not httpx.put(f"{service.url}{NAMESPACE}", json={"start": "7"}).is_success
-        assert not httpx.delete(f"{service.url}/v1/leases/sno/0").is_success
+        assert web.put(f"{service.url}{NAMESPACE}").is_success
+        assert not web.put(f"{service.url}{NAMESPACE}", json={"start": "7"}).is_success
+        assert not web.delete(f"{service.url}/v1/leases/sno/0").is_success
         for method, path in [("GET", NAMESPACE), ("POST", f"{NAMESPACE}:next"), ("POST", "/v1/ids/sno")]:
             assert httpx.request(method, f"{service.url}{path}").is_success
         with Sequence("orders", store=service.url) as orders, snowflake.Generator(store=service.url) as generator:

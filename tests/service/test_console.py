@@ -26,9 +26,11 @@ from mintage.server.config.keys import Caller, new_key
 from mintage.server.console.pages import health
 from mintage.server.console.shared import MOST_READINGS, MOST_RECORDS, Reads
 from mintage.server.http.app import create_app
+from tests.helpers import web
 from tests.helpers.clocks import StandingClock
 from tests.service.here import here, run
 from tests.service.running import Running, certificate, key_toml, running
+from tests.service.wire import PATIENCE_S
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -58,7 +60,7 @@ def with_keys(home: Path, *options: str) -> Iterator[Running]:
 
 def browser(service: Running, **how: Any) -> httpx.Client:
     """Return a client with the cookies of a browser."""
-    return httpx.Client(base_url=service.url, headers={"Accept": "text/html"}, **how)
+    return httpx.Client(base_url=service.url, timeout=60, headers={"Accept": "text/html"}, **how)
 
 
 def token_in(answer: httpx.Response) -> str:
@@ -121,14 +123,14 @@ def test_assets_are_those_that_the_list_names() -> None:
 
 def test_method_that_a_page_does_not_have_is_told_the_others(service: Running) -> None:
     for path, allowed in (("", {"GET"}), ("sign-in", {"GET", "POST"}), ("pools/a/1/revoke", {"GET", "POST"})):
-        answer = httpx.put(f"{service.url}/console/{path}")
+        answer = web.put(f"{service.url}/console/{path}")
         assert answer.status_code == 405
         assert set(answer.headers["allow"].split(", ")) - {"HEAD", "OPTIONS"} == allowed
     assert "OPTIONS" not in answer.headers["allow"]
 
 
 def test_root_answers_other_clients_as_without_the_console(service: Running) -> None:
-    with httpx.Client(base_url=service.url) as client:
+    with httpx.Client(base_url=service.url, timeout=60) as client:
         assert client.get("/").status_code == 200
         assert client.get("/", headers={"Accept": "text/html"}).headers["location"] == "/console/"
 
@@ -188,7 +190,7 @@ def test_cookie_over_tls_is_secure(tmp_path: Path) -> None:
     cert, key = certificate(tmp_path, "console")
     with with_keys(tmp_path / "tls", "--tls-cert", cert, "--tls-key", key) as service:
         url = service.url.replace("http:", "https:")
-        with httpx.Client(base_url=url, verify=ssl.create_default_context(cafile=cert)) as client:
+        with httpx.Client(base_url=url, timeout=60, verify=ssl.create_default_context(cafile=cert)) as client:
             assert "; Secure" in sign_in(client, OPS).headers["set-cookie"]
             assert client.get("/console/").status_code == 200
 
@@ -288,7 +290,7 @@ def test_altered_cookie_is_no_session(keyed: Running) -> None:
             "\xff.\xff",
         ):
             headers = [(b"Cookie", f"{name}={forged}".encode("latin-1"))]
-            assert httpx.get(f"{keyed.url}/console/", headers=headers).status_code == 303
+            assert web.get(f"{keyed.url}/console/", headers=headers).status_code == 303
 
 
 def test_token_of_a_form_is_no_signature_of_a_cookie(keyed: Running) -> None:
@@ -300,7 +302,7 @@ def test_token_of_a_form_is_no_signature_of_a_cookie(keyed: Running) -> None:
     session_id = urlsafe_b64decode(value.partition(".")[0] + "==").decode().split(" ")[0]
     for text in (f"token {session_id}", session_id, f"{session_id} 1 ops"):
         cookie = f"{name}={urlsafe_b64encode(text.encode()).decode().rstrip('=')}.{token}"
-        assert httpx.get(f"{keyed.url}/console/", headers={"Cookie": cookie}).status_code == 303
+        assert web.get(f"{keyed.url}/console/", headers={"Cookie": cookie}).status_code == 303
 
 
 def test_client_that_leaves_within_a_form_is_no_fault(tmp_path: Path) -> None:
@@ -311,16 +313,16 @@ def test_client_that_leaves_within_a_form_is_no_fault(tmp_path: Path) -> None:
         headers = {"Authorization": f"Bearer {OPS}"}
         codes: set[str] = set()
         while not codes:
-            answer = httpx.get(f"{service.url}/console/events?format=json&table=refusals", headers=headers)
+            answer = web.get(f"{service.url}/console/events?format=json&table=refusals", headers=headers)
             codes = {each["code"] for each in answer.json()}
         assert codes == {"request.malformed"}
 
 
 def test_key_in_a_header_reads_without_a_session(keyed: Running) -> None:
     headers = {"Authorization": f"Bearer {OPS}"}
-    answer = httpx.get(f"{keyed.url}/console/?format=json", headers=headers)
+    answer = web.get(f"{keyed.url}/console/?format=json", headers=headers)
     assert [list(each) for each in answer.json()] == [["pid", "started"]]
-    answer = httpx.get(f"{keyed.url}/console/?format=json")
+    answer = web.get(f"{keyed.url}/console/?format=json")
     assert (answer.status_code, answer.json()["code"]) == (401, "request.key")
 
 
@@ -368,7 +370,7 @@ def test_without_keys_pages_of_other_sites_get_nothing(tmp_path: Path, options: 
 
 def test_without_keys_a_link_of_another_site_opens_a_page(service: Running) -> None:
     headers = {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "document"}
-    assert httpx.get(f"{service.url}/console/", headers=headers).status_code == 200
+    assert web.get(f"{service.url}/console/", headers=headers).status_code == 200
 
 
 def test_sign_in_without_the_cookie_of_a_key_leaves_its_session(keyed: Running) -> None:
@@ -385,7 +387,7 @@ def test_link_from_another_site_finds_the_session(keyed: Running) -> None:
     with browser(keyed) as client:
         sign_in(client, OPS)
         # The browser keeps the cookie back from the first request.
-        answer = httpx.get(f"{keyed.url}/console/", headers={"Sec-Fetch-Site": "cross-site"})
+        answer = web.get(f"{keyed.url}/console/", headers={"Sec-Fetch-Site": "cross-site"})
         assert (answer.status_code, 'http-equiv="refresh"' in answer.text) == (200, True)
         assert client.get("/console/", headers={"Sec-Fetch-Site": "same-origin"}).status_code == 200
 
@@ -414,7 +416,7 @@ def test_link_from_another_site_finds_the_session(keyed: Running) -> None:
     ],
 )
 def test_malformed_parameter_is_one_clear_error(service: Running, query: str) -> None:
-    answer = httpx.get(f"{service.url}/console/?{query}")
+    answer = web.get(f"{service.url}/console/?{query}")
     assert answer.status_code == 400
     assert "request.malformed" in answer.text
     assert "<script>=" not in answer.text
@@ -429,19 +431,19 @@ def test_malformed_parameter_is_one_clear_error(service: Running, query: str) ->
     ],
 )
 def test_file_that_a_page_does_not_have_is_an_error(service: Running, path: str, code: str) -> None:
-    answer = httpx.get(f"{service.url}/console{path}")
+    answer = web.get(f"{service.url}/console{path}")
     assert (answer.status_code, answer.json()["code"]) == (400, code)
 
 
 def test_fields_of_an_id_are_a_file_without_the_right_to_its_holder(keyed: Running) -> None:
     headers = {"Authorization": f"Bearer {USER}"}
     url = f"{keyed.url}/console/who?id=01ARZ3NDEKTSV4RRFFQ69G5FAV&format=json"
-    assert httpx.get(url, headers=headers).status_code == 403
-    assert httpx.get(f"{url}&table=fields1", headers=headers).json()[0]["field"] == "time"
+    assert web.get(url, headers=headers).status_code == 403
+    assert web.get(f"{url}&table=fields1", headers=headers).json()[0]["field"] == "time"
 
 
 def test_error_of_a_page_that_is_asked_for_by_name_is_a_page(service: Running) -> None:
-    answer = httpx.get(f"{service.url}/console/events?format=html&since=x")
+    answer = web.get(f"{service.url}/console/events?format=html&since=x")
     assert (answer.status_code, code_of(answer)) == (400, "request.malformed")
 
 
@@ -458,18 +460,18 @@ def test_error_of_a_page_that_is_asked_for_by_name_is_a_page(service: Running) -
     ],
 )
 def test_hostile_path_is_text_on_its_page(service: Running, path: str) -> None:
-    answer = httpx.get(f"{service.url}/console/static/{path}", headers={"X-Trace-Id": "<script>"})
+    answer = web.get(f"{service.url}/console/static/{path}", headers={"X-Trace-Id": "<script>"})
     assert answer.status_code == 404
     assert ("request.path" in answer.text, "<script>" in answer.text) == (True, False)
     assert not set("\u202e\x00\r") & set(answer.text)
 
 
 def test_table_is_sorted_and_searched_by_the_url(service: Running) -> None:
-    answer = httpx.get(f"{service.url}/console/?workers.sort=-pid&workers.q=<b>%E2%80%AE")
+    answer = web.get(f"{service.url}/console/?workers.sort=-pid&workers.q=<b>%E2%80%AE")
     assert answer.status_code == 200
     assert 'aria-sort="descending"' in answer.text
     assert "<b>" not in answer.text
-    rows = list(csv.reader(io.StringIO(httpx.get(f"{service.url}/console/?format=csv").text)))
+    rows = list(csv.reader(io.StringIO(web.get(f"{service.url}/console/?format=csv").text)))
     assert rows[0] == ["pid", "started"]
 
 
@@ -489,27 +491,27 @@ def test_browser_keeps_a_file_under_its_own_url_only(service: Running) -> None:
 def test_change_is_an_event_with_its_key_and_trace_id(keyed: Running) -> None:
     headers = {"Authorization": f"Bearer {OPS}"}
     body = {"layout": "sno/1"}
-    httpx.put(f"{keyed.url}/v1/pools/changed", json=body, headers={**headers, "X-Trace-Id": "incident-7"})
-    answer = httpx.get(f"{keyed.url}/console/events?format=json&trace=incident-7", headers=headers)
+    web.put(f"{keyed.url}/v1/pools/changed", json=body, headers={**headers, "X-Trace-Id": "incident-7"})
+    answer = web.get(f"{keyed.url}/console/events?format=json&trace=incident-7", headers=headers)
     (event,) = answer.json()
     assert (event["kind"], event["actor"], event["trace_id"]) == ("changed", "ops", "incident-7")
     assert "/v1/pools/changed" in event["text"]
-    page = httpx.get(f"{keyed.url}/console/events?trace=incident-7", headers=headers).text
+    page = web.get(f"{keyed.url}/console/events?trace=incident-7", headers=headers).text
     assert '<a href="/console/events?trace=incident-7">' in page
 
 
 def test_refusal_of_a_lease_is_an_event_with_the_trace_id(keyed: Running) -> None:
     headers = {"Authorization": f"Bearer {OPS}", "Lease-Token": "none", "X-Trace-Id": "lost-1"}
-    httpx.delete(f"{keyed.url}/v1/leases/sno/7?used_until_ms=0", headers=headers)
-    answer = httpx.get(f"{keyed.url}/console/events?format=json&kind=lease+lost", headers=headers)
+    web.delete(f"{keyed.url}/v1/leases/sno/7?used_until_ms=0", headers=headers)
+    answer = web.get(f"{keyed.url}/console/events?format=json&kind=lease+lost", headers=headers)
     assert [each["trace_id"] for each in answer.json()] == ["lost-1"]
 
 
 def test_refusals_are_counted_by_code(tmp_path: Path) -> None:
     with running(tmp_path) as service:
         for _ in range(3):
-            httpx.get(f"{service.url}/v1/nothing")
-        answer = httpx.get(f"{service.url}/console/events?format=json&table=refusals")
+            web.get(f"{service.url}/v1/nothing")
+        answer = web.get(f"{service.url}/console/events?format=json&table=refusals")
         assert [(each["code"], each["count"]) for each in answer.json()] == [("request.path", 3)]
 
 
@@ -521,19 +523,19 @@ def test_key_without_the_metrics_sees_nothing_of_other_keys(tmp_path: Path) -> N
 
         def read(name: str, query: str) -> list[dict[str, Any]]:
             headers = {"Authorization": f"Bearer {keys[name]}"}
-            found: list[dict[str, Any]] = httpx.get(
+            found: list[dict[str, Any]] = web.get(
                 f"{service.url}/console/events?format=json&{query}", headers=headers
             ).json()
             return found
 
         sign_in(client, keys["ops"])
-        httpx.put(f"{service.url}/v1/sequences/orders", headers={"Authorization": f"Bearer {keys['ops']}"})
+        web.put(f"{service.url}/v1/sequences/orders", headers={"Authorization": f"Bearer {keys['ops']}"})
         assert {each["actor"] for each in read("watcher", "kind=changed")} == {"ops"}
         assert {each["kind"] for each in read("watcher", "actor=ops")} == {"changed", "signed in"}
         assert read("reader", "actor=ops") == read("reader", "kind=signed+in") == []
         (changed,) = read("reader", "kind=changed")
         assert (changed["actor"], changed["text"]) == (None, "method: PUT, path: /v1/sequences/orders")
-        answer = httpx.get(
+        answer = web.get(
             f"{service.url}/console/events?format=json&table=refusals",
             headers={"Authorization": f"Bearer {keys['reader']}"},
         )
@@ -542,12 +544,12 @@ def test_key_without_the_metrics_sees_nothing_of_other_keys(tmp_path: Path) -> N
 
 @pytest.mark.parametrize("query", ["since=yesterday", "until=9999-99-99", "kind=a&kind=b"])
 def test_malformed_filter_of_events_is_refused(service: Running, query: str) -> None:
-    assert httpx.get(f"{service.url}/console/events?{query}").status_code == 400
+    assert web.get(f"{service.url}/console/events?{query}").status_code == 400
 
 
 def test_events_are_filtered_by_time(service: Running) -> None:
     for query, is_empty in (("since=2020-01-01T00:00", False), ("since=2999-01-01T00:00Z", True)):
-        answer = httpx.get(f"{service.url}/console/events?format=json&{query}")
+        answer = web.get(f"{service.url}/console/events?format=json&{query}")
         assert (answer.json() == []) == is_empty
 
 
@@ -618,7 +620,7 @@ def test_lost_store_leaves_what_was_read_with_its_age() -> None:
 
 def test_read_of_the_console_may_last_longer_than_a_request() -> None:
     def read_slowly() -> str:
-        assert is_late.wait(10)
+        assert is_late.wait(PATIENCE_S)
         return "read"
 
     async def main() -> None:
@@ -626,7 +628,7 @@ def test_read_of_the_console_may_last_longer_than_a_request() -> None:
             reading = asyncio.ensure_future(Reads(at.service).read(read_slowly))
             for _ in range(2):  # the second one begins after the read
                 with pytest.raises(StoreError, match="max_wait_ms"):
-                    await at.service.ask(Caller.anybody(), "describe", "", is_late.wait, 10)
+                    await at.service.ask(Caller.anybody(), "describe", "", is_late.wait, PATIENCE_S)
             is_late.set()
             assert await reading == ("read", None)
 
@@ -636,7 +638,7 @@ def test_read_of_the_console_may_last_longer_than_a_request() -> None:
 
 def test_answer_that_was_forgotten_under_way_reaches_all_who_wait() -> None:
     def read_slowly() -> str:
-        assert may_end.wait(10)
+        assert may_end.wait(PATIENCE_S)
         return "read"
 
     async def main() -> None:
@@ -714,13 +716,13 @@ def echo(value: int) -> int:
 @pytest.mark.parametrize("word", ["anything", "retire"])
 def test_address_of_a_page_after_an_action_reads_no_more(service: Running, word: str) -> None:
     def reads() -> int:
-        text = httpx.get(f"{service.url}/metrics").text
+        text = web.get(f"{service.url}/metrics").text
         found = re.search(r'mintage_store_seconds_count\{verb="list_pools"\} (\d+)', text)
         return int(found[1]) if found else 0
 
     before = reads()
     for _ in range(20):
-        assert httpx.get(f"{service.url}/console/pools?done={word}").status_code == 200
+        assert web.get(f"{service.url}/console/pools?done={word}").status_code == 200
     assert reads() - before < 20
 
 

@@ -7,13 +7,15 @@ import re
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import httpx
 import pytest
 
+from tests.helpers import web
 from tests.service.running import Running, running
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    import httpx
 
 HOSTILE = "<script>alert(1)</script>\u202e&\"'"
 
@@ -22,7 +24,7 @@ class Advisor(NamedTuple):
     service: Running
 
     def get(self, **query: Any) -> httpx.Response:
-        return httpx.get(f"{self.service.url}/console/choose", params=query)
+        return web.get(f"{self.service.url}/console/choose", params=query)
 
     def read(self, **query: Any) -> str:
         """Return the text of the page, without its tags, in one line."""

@@ -15,6 +15,7 @@ from mintage import snowflake, ulid
 from mintage.rules import MAX_NODES
 from mintage.server.config.keys import new_key
 from mintage.store import Store, open_store
+from tests.helpers import web
 from tests.service.running import Running, key_toml, running
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ class Console(NamedTuple):
     store: Store
 
     def get(self, path: str, **query: Any) -> httpx.Response:
-        return httpx.get(f"{self.service.url}/console/{path}", params=query or None)
+        return web.get(f"{self.service.url}/console/{path}", params=query or None)
 
     def read(self, path: str, **query: Any) -> str:
         """Return the text of a page, without its tags, in one line."""
@@ -118,7 +119,7 @@ def test_each_cell_of_the_map_leads_closer(console: Console) -> None:
     assert len(links) == 1024
     address, title = links[300 // 64]
     assert title == "256 to 319: 1 revoked, 63 free"
-    closer = httpx.get(console.service.url + html.unescape(address)).text
+    closer = web.get(console.service.url + html.unescape(address)).text
     assert '<a href="/console/pools/sno/300"><title>300: revoked</title>' in closer
     assert "Numbers 256 to 319" in " ".join(closer.split())
 
@@ -219,7 +220,7 @@ def test_id_leads_to_the_process_that_minted_it(console: Console) -> None:
         assert re.search(r"held : .*process \d+ on \S+, started .* node 0 of pool ulid", text)
         [link] = {html.unescape(each) for each in re.findall(r'href="(/console/pools/ulid/0\?at=\d+)"', page.text)}
         assert link.endswith(f"at={minted.timestamp_ms}")
-        assert "the ID " in httpx.get(console.service.url + link).text
+        assert "the ID " in web.get(console.service.url + link).text
 
 
 def test_id_from_before_1970_leads_to_its_node_number(console: Console) -> None:
@@ -227,7 +228,7 @@ def test_id_from_before_1970_leads_to_its_node_number(console: Console) -> None:
     console.store.create_pool("old", layout=layout)
     page = console.get("who", id=str(5 << 22))
     links = set(re.findall(r'href="(/console/pools/old/[^"]*)"', page.text))
-    assert [httpx.get(console.service.url + each).status_code for each in links] == [200]
+    assert [web.get(console.service.url + each).status_code for each in links] == [200]
 
 
 def test_each_reading_has_its_bits_and_the_reason(console: Console) -> None:
@@ -280,7 +281,7 @@ def test_key_reads_the_pools_of_its_rights_only(tmp_path_factory: pytest.TempPat
     toml = key_toml("sno", key, {"sno": ["describe"]})
     with open_store(f"sqlite:///{home}/ids.db") as store, running(home, toml=toml) as service:
         acquire(store, "web-1", 1)
-        with httpx.Client(base_url=service.url, headers={"Authorization": f"Bearer {key}"}) as client:
+        with httpx.Client(base_url=service.url, timeout=60, headers={"Authorization": f"Bearer {key}"}) as client:
             for path, status in {
                 "pools/sno": 200,
                 "pools/sno/1": 200,

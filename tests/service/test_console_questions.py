@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-import httpx
 import pytest
 
 from mintage import sno
 from mintage.store import open_store
+from tests.helpers import web
 from tests.helpers.browser import chromium, opened
 from tests.servers.postgresql import PostgreSQL
 from tests.servers.proxy import Proxy
@@ -89,7 +89,7 @@ def ask_what_to_choose(page: Page) -> None:
 
 def test_seven_questions_outlive_the_loss_of_the_store(browser: Browser, servers: Servers, tmp_path: Path) -> None:
     database, cache = servers.get(PostgreSQL), servers.get(Redis)
-    with open_store(database.url) as store:
+    with open_store(f"{database.url}?timeout_ms=60000") as store:
         for at in range(999):
             store.create_namespace(f"tenant.{at:03}", start=1 + at)
         store.create_namespace("coupons", maximum=99)
@@ -105,7 +105,7 @@ def test_seven_questions_outlive_the_loss_of_the_store(browser: Browser, servers
         opened(browser) as page,
     ):
         for _ in range(4):  # each connection may reach another worker
-            httpx.post(f"{service.url}/v1/sequences/tenant.500:next", params={"count": 50}).raise_for_status()
+            web.post(f"{service.url}/v1/sequences/tenant.500:next", params={"count": 50}).raise_for_status()
 
         def ask_all(event: str) -> None:
             page.get_by_text("The service is well").wait_for()
@@ -121,7 +121,7 @@ def test_seven_questions_outlive_the_loss_of_the_store(browser: Browser, servers
         visit(page, "Health")
         proxy.refuse()
         page.get_by_text("degraded since").wait_for()
-        assert page.get_by_text("What to do").is_visible()
+        page.get_by_text("What to do").wait_for()
         visit(page, "Pools")
         page.get_by_text("The store does not answer.").wait_for()
         page.get_by_role("link", name="sno", exact=True).wait_for()

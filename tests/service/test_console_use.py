@@ -18,6 +18,7 @@ from mintage.server.config.keys import new_key
 from mintage.server.http.app import create_app
 from mintage.store import open_store
 from mintage.store.memory import MemoryStore
+from tests.helpers import web
 from tests.helpers.forms import Page, Visitor
 from tests.helpers.stores import acquire
 from tests.servers.server import until
@@ -63,7 +64,7 @@ class World:
         """Take integers of a namespace, which creates it."""
         headers = {"Authorization": f"Bearer {KEYS[key]}"}
         url = f"{self.service.url}/v1/sequences/{namespace}:next"
-        assert httpx.post(url, params={"count": n}, headers=headers, timeout=60).is_success
+        assert web.post(url, params={"count": n}, headers=headers).is_success
 
     def changes(self) -> list[dict[str, Any]]:
         """Return the changes in the log, without their times."""
@@ -81,7 +82,7 @@ def world(
     if request.param == "postgresql":
         from tests.servers.postgresql import PostgreSQL
 
-        url = servers.get(PostgreSQL).url
+        url = f"{servers.get(PostgreSQL).url}?timeout_ms=60000"
     toml = "auto_create = true\n" + "".join(key_toml(name, KEYS[name], RIGHTS[name]) for name in KEYS)
     with ExitStack() as stack:
         service = stack.enter_context(running(home, toml=toml, store=url))
@@ -132,7 +133,7 @@ def test_use_names_namespaces_and_keys(world: World) -> None:
     for _ in range(3):
         world.take("used.orders", 7)
     world.take("orders", 5, "nobody")
-    until(lambda: "used.orders" in world.get("/use").text, "the use is counted", seconds=10)
+    until(lambda: "used.orders" in world.get("/use").text, "the use is counted")
     [row] = csv.DictReader(
         io.StringIO(world.get("/use", **{"format": "csv", "table": "namespaces", "namespaces.q": "used.orders"}).html)
     )
@@ -183,18 +184,18 @@ def test_counts_outlive_the_workers_that_counted(tmp_path: Path) -> None:
     def counted() -> set[int]:
         """Return what the console says, asked often enough to reach both workers."""
         url = f"{service.url}/console/use?format=json&table=namespaces"
-        return {each["integers_hour"] for _ in range(8) for each in httpx.get(url, timeout=60).json()}
+        return {each["integers_hour"] for _ in range(8) for each in web.get(url).json()}
 
     try:
         service.start()
         for _ in range(20):
             url = f"{service.url}/v1/sequences/orders:next"
-            assert httpx.post(url, params={"count": 5}, timeout=60).is_success
-        until(lambda: counted() == {100}, "all workers have counted", seconds=10)
+            assert web.post(url, params={"count": 5}).is_success
+        until(lambda: counted() == {100}, "all workers have counted")
         before = set(service.workers())
         for pid in before:
             os.kill(pid, signal.SIGKILL)
-        until(lambda: len(set(service.workers()) - before) == 2, "the workers are replaced", seconds=60)
+        until(lambda: len(set(service.workers()) - before) == 2, "the workers are replaced")
         assert counted() == {100}
     finally:
         service.kill()

@@ -14,10 +14,10 @@ from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-import httpx
 import pytest
 
 from mintage.server.config.keys import new_key
+from tests.helpers import web
 from tests.service.running import Running, certificate, key_toml, locked, running
 from tests.service.wire import connect, exactly, head, say, until_closed
 
@@ -61,7 +61,7 @@ def keyed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Keys]:
 
 
 def reserve(service: Running, name: str, count: int) -> range:
-    answer = httpx.post(f"{service.url}/v1/sequences/{name}:reserve?count={count}", timeout=30).json()
+    answer = web.post(f"{service.url}/v1/sequences/{name}:reserve?count={count}", timeout=30).json()
     found = range(int(answer["first"]), int(answer["last"]) + 1)
     assert len(found) == count
     return found
@@ -174,7 +174,7 @@ def curl(*arguments: str) -> Answer:
 
 def timed(service: Running, operation: str) -> float:
     """Return the number of requests answered outside the lane, which records no times."""
-    text = httpx.get(f"{service.url}/metrics").text
+    text = web.get(f"{service.url}/metrics").text
     name = f'mintage_request_seconds_count{{interface="http",operation="{operation}"}}'
     return sum(float(line.rpartition(" ")[2]) for line in text.splitlines() if line.startswith(name))
 

@@ -16,9 +16,9 @@ import pytest
 
 from tests.servers import Etcd, MariaDB, PostgreSQL, Proxy, Redis
 from tests.servers.server import until
-from tests.service.load import FALLBACK_FLOOR, PATIENCE_S, line, post, read_answer, repeated
+from tests.service.load import FALLBACK_FLOOR, line, post, read_answer, repeated
 from tests.service.serving import Serving
-from tests.service.wire import command
+from tests.service.wire import PATIENCE_S, command
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -257,7 +257,7 @@ def test_worker_is_replaced_while_no_log_line_can_be_written(service: Serving) -
     service.start()
     killed = service.workers()[0]
     os.kill(killed, signal.SIGKILL)
-    until(lambda: len(set(service.workers()) - {killed}) == WORKERS, "there are as many as before", seconds=20)
+    until(lambda: len(set(service.workers()) - {killed}) == WORKERS, "there are as many as before")
     service.signal(signal.SIGTERM)
     assert service.wait() == 0
 
@@ -423,6 +423,6 @@ def test_dead_workers_are_noticed_if_sigchld_was_ignored(service: Serving) -> No
     service.start()
     killed = service.workers()[0]
     os.kill(killed, signal.SIGKILL)
-    until(lambda: len(set(service.workers()) - {killed}) == WORKERS, "there are as many as before", seconds=20)
+    until(lambda: len(set(service.workers()) - {killed}) == WORKERS, "there are as many as before")
     service.signal(signal.SIGTERM)
-    assert service.wait(10) == 0
+    assert service.wait() == 0

@@ -6,7 +6,7 @@ import socket
 from contextlib import suppress
 from typing import Final
 
-PATIENCE_S: Final = 30
+PATIENCE_S: Final = 60
 """The timeout of a test for an expected answer."""
 Address = tuple[str, int]
 

@@ -491,7 +491,7 @@ def test_functions_return_instances_of_the_standard_class(name: str) -> None:
 def test_uuid7_never_goes_back_and_shares_its_order_with_new() -> None:
     ids = [uuid.ID.from_uuid(uuid.uuid7()) if random.random() < 0.5 else uuid.new() for _ in range(5000)]
     assert ids == sorted(set(ids))
-    assert abs(ids[-1].time - datetime.now(UTC)) < timedelta(seconds=5)
+    assert abs(ids[-1].time - datetime.now(UTC)) < timedelta(minutes=1)
 
 
 def test_uuid1_and_uuid6_take_a_node_and_a_clock_sequence() -> None:

@@ -449,7 +449,8 @@ def proxy_is_past(proxy: Proxy, reply: int) -> Callable[[], bool]:
 
 def store_frozen(server: Server, directory: Path) -> Row:
     """Freeze a store: buffers are served, then callers are asked to retry, and the store is found again."""
-    with Crew(directory, url_of(server, directory), schemes=["snowflake", "sequence"], span_ms=2000, step=2000) as crew:
+    # Few integers are held: once the lease has ended, each turn takes 50 of them and waits a second for the lease.
+    with Crew(directory, url_of(server, directory), schemes=["snowflake", "sequence"], span_ms=2000, step=500) as crew:
         [worker] = crew.start_minting(1)
         worker.wait_for_more()
         server.pause()
