@@ -198,6 +198,22 @@ def test_killed_worker_is_replaced_and_counted(serving: Serving) -> None:
     assert (event["pid"], event["exit"]) == (killed, -signal.SIGKILL)
 
 
+def test_worker_killed_often_leaves_no_files_and_lowers_no_count(serving: Serving) -> None:
+    [directory] = serving.directory.glob("mintage-metrics-*")
+    with serving.redis() as redis:
+        assert redis.redis("INCR", "orders").startswith(":")
+    serving.until_metric("mintage_integers_total", 1)
+    kinds = {"counter_*.db": WORKERS + 1, "histogram_*.db": WORKERS, "gauge_livesum_*.db": WORKERS}
+    for times in range(1, 4):
+        killed = serving.workers()[0]
+        os.kill(killed, signal.SIGKILL)
+        serving.until_metric("mintage_workers_replaced_total", times)
+        until(lambda k=killed: len(set(serving.workers()) - {k}) == WORKERS, "there are as many as before")  # type: ignore[misc]
+        until(lambda: serving.metric("mintage_store_up") == 1, "all of them serve")
+        assert serving.metric("mintage_integers_total") == 1
+    assert {kind: len(list(directory.glob(kind))) for kind in kinds} == kinds
+
+
 def be_impatient(service: Serving) -> None:
     """Let the service replace a silent worker soon, but only once all have started, which may take long."""
     watch = "lambda self: (setattr(supervisor, '_SILENCE_S', 4.0), watch(self))[1]"

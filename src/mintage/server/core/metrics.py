@@ -1,7 +1,8 @@
 """The metrics of the service, for Prometheus; and a store that times and counts its verbs.
 
 With several workers, each counts in its own files under ``PROMETHEUS_MULTIPROC_DIR``, and the worker that is scraped
-adds them all up. Set that variable before you import this module.
+adds them all up. The successor of a worker continues its files, so a service that replaces many has no more of them.
+Set that variable before you import this module.
 """
 
 from __future__ import annotations
@@ -11,10 +12,11 @@ import sys
 import time
 from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
+from multiprocessing.process import current_process
 from pathlib import Path
 from typing import Any, Final
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Metric, disable_created_metrics
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Metric, disable_created_metrics, values
 from prometheus_client.registry import Collector
 
 from mintage import Sequence, __version__
@@ -37,6 +39,9 @@ SECONDS: Final = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.
 
 # The creation times of series tell nothing here, and would double the page.
 disable_created_metrics()  # type: ignore[no-untyped-call]
+if "PROMETHEUS_MULTIPROC_DIR" in os.environ:
+    # Files bear the name of the process instead of its number, and a successor has the name of its predecessor.
+    values.ValueClass = values.MultiProcessValue(lambda: current_process().name)  # type: ignore[no-untyped-call]
 
 
 # It has 19 attributes: one a metric.
@@ -161,7 +166,10 @@ class Metrics:
     def export(self) -> None:
         """Export all metrics by OpenTelemetry as well, if this process uses that."""
         if "opentelemetry.metrics" in sys.modules:
-            self._instruments = Instruments(self.registry, SECONDS)
+            directory = os.environ.get("PROMETHEUS_MULTIPROC_DIR")
+            # What a predecessor counted was exported as its own.
+            before = _Files(directory, f"counter_{current_process().name}.db").collect() if directory else ()
+            self._instruments = Instruments(self.registry, SECONDS, before)
 
     def gather(
         self,
@@ -227,17 +235,17 @@ class Metrics:
 
 
 class _Files(Collector):
-    """A collector of the metrics in the files of all workers."""
+    """A collector of the metrics in the files of all workers, or in those that match a pattern."""
 
-    def __init__(self, directory: str) -> None:
-        self._directory = Path(directory)
+    def __init__(self, directory: str, pattern: str = "*.db") -> None:
+        self._directory, self._pattern = Path(directory), pattern
 
     def collect(self) -> Iterable[Metric]:
         """Return the sums over all files."""
         from prometheus_client.multiprocess import MultiProcessCollector
 
         files = []
-        for each in self._directory.glob("*.db"):
+        for each in self._directory.glob(self._pattern):
             # A worker that starts has created an empty file, and one that has ended has no gauges any more.
             with suppress(FileNotFoundError):
                 if each.stat().st_size:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 import structlog
@@ -21,7 +21,8 @@ from mintage.installation import install_line
 if TYPE_CHECKING:
     from opentelemetry.metrics import CallbackOptions, Observation
     from opentelemetry.sdk.resources import Resource
-    from prometheus_client import CollectorRegistry
+    from prometheus_client import CollectorRegistry, Metric
+    from prometheus_client.samples import Sample
 
 STOP_S: Final = 1.0
 """The time in seconds that the last spans and metrics have to leave a worker that stops."""
@@ -145,11 +146,13 @@ class Instruments:
     the code that observes one for Prometheus records here as well.
 
     :param seconds: the bounds of the histograms' buckets.
+    :param before: what the counters had at the start of this worker, which is not exported.
     """
 
-    def __init__(self, registry: CollectorRegistry, seconds: Iterable[float]) -> None:
+    def __init__(self, registry: CollectorRegistry, seconds: Iterable[float], before: Iterable[Metric] = ()) -> None:
         from opentelemetry import metrics
 
+        start = {_series(each): each.value for family in before for each in family.samples}
         meter = metrics.get_meter("mintage", __version__, schema_url=telemetry.SCHEMA_URL)
         for family in registry.collect():
             if (unit := UNITS.get(family.name)) is None:
@@ -158,7 +161,7 @@ class Instruments:
             create = meter.create_observable_counter if is_counter else meter.create_observable_gauge
             sample = f"{family.name}_total" if is_counter else family.name
             name = family.name.replace("_", ".", 1).removesuffix("_seconds")
-            create(name, [_reading(registry, sample)], unit, family.documentation)
+            create(name, [_reading(registry, sample, start)], unit, family.documentation)
         bounds = list(seconds)
         self.verbs = meter.create_histogram(
             "db.client.operation.duration", "s", "Duration of the store's verbs",
@@ -170,15 +173,21 @@ class Instruments:
         )  # fmt: skip
 
 
-def _reading(registry: CollectorRegistry, sample: str) -> Callable[[CallbackOptions], Iterable[Observation]]:
+def _reading(
+    registry: CollectorRegistry, sample: str, start: Mapping[object, float]
+) -> Callable[[CallbackOptions], Iterable[Observation]]:
     from opentelemetry.metrics import Observation
 
     def read(_: CallbackOptions) -> Iterable[Observation]:
         for family in registry.restricted_registry([sample]).collect():
             for each in family.samples:
-                yield Observation(each.value, _attributes(each.labels))
+                yield Observation(each.value - start.get(_series(each), 0.0), _attributes(each.labels))
 
     return read
+
+
+def _series(sample: Sample) -> object:
+    return sample.name, frozenset(sample.labels.items())
 
 
 def _attributes(labels: dict[str, str]) -> dict[str, str]:
