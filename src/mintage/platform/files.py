@@ -60,6 +60,20 @@ def write_at_start(file: int, content: bytes) -> None:
         os.pwrite(file, content, 0)
 
 
+def fill(file: int, size: int) -> None:
+    """Give an open file its whole size, to map it: at a hole, the system ends a process that writes on a full disk.
+
+    :raises OSError: there is no room; the file is empty then.
+    """
+    at = os.lseek(file, 0, os.SEEK_END)
+    try:
+        while at < size:
+            at += os.write(file, bytes(size - at))
+    except OSError:
+        os.ftruncate(file, 0)
+        raise
+
+
 def attributes(path: str, prefix: str) -> dict[str, bytes]:
     """Return the attributes of a file whose names begin with ``prefix`` (Linux only).
 

@@ -12,6 +12,7 @@ import sys
 import time
 from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
+from io import FileIO
 from multiprocessing.process import current_process
 from pathlib import Path
 from typing import Any, Final
@@ -23,6 +24,7 @@ from mintage import Sequence, __version__
 from mintage._core.lane import Lane
 from mintage.errors import CATALOGUE, MintError
 from mintage.formats.kinds import NAMES
+from mintage.platform import files
 from mintage.server.core.events import Refusals
 from mintage.server.core.otlp import Instruments
 from mintage.server.core.usage import Usage
@@ -35,6 +37,10 @@ OPERATIONS: Final = frozenset(
     {*HOT, "reserve", "give_back", "mint", "describe", "create", "lease", "inspect", "get", "console", "other"}
 )
 """The operations of requests. Any other request counts as ``other``, so that clients cannot create series."""
+_KINDS: Final = ("counter", "histogram", *(f"gauge_live{mode}" for mode in ("max", "min", "mostrecent", "sum")))
+"""The beginnings of the names of a worker's files."""
+_FILE_BYTES: Final = 1 << 16
+"""The size that the client of Prometheus gives a file at first; it doubles the size of a full one."""
 SECONDS: Final = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 
 # The creation times of series tell nothing here, and would double the page.
@@ -244,14 +250,32 @@ class _Files(Collector):
         """Return the sums over all files."""
         from prometheus_client.multiprocess import MultiProcessCollector
 
-        files = []
+        found = []
         for each in self._directory.glob(self._pattern):
             # A worker that starts has created an empty file, and one that has ended has no gauges any more.
             with suppress(FileNotFoundError):
                 if each.stat().st_size:
-                    files.append(str(each))
-        merged: Iterable[Metric] = MultiProcessCollector.merge(files)  # type: ignore[no-untyped-call]
+                    found.append(str(each))
+        merged: Iterable[Metric] = MultiProcessCollector.merge(found)  # type: ignore[no-untyped-call]
         return merged
+
+
+def reserve_files(process: str) -> None:
+    """Create the files in which the process of this name will count, unless they exist.
+
+    :raises OSError: there is no room for them.
+    """
+    directory = os.environ["PROMETHEUS_MULTIPROC_DIR"]
+    try:
+        for kind in _KINDS:
+            with FileIO(files.open_or_create(os.path.join(directory, f"{kind}_{process}.db"), 0o600), "r+") as file:
+                files.fill(file.fileno(), _FILE_BYTES)
+    except OSError as error:
+        raise OSError(
+            error.errno,
+            f"{directory} cannot take the metrics of the workers: {error.strerror}: free 4 MB for each worker, "
+            "or name another directory with TMPDIR",
+        ) from error
 
 
 def workers_replaced(registry: CollectorRegistry | None = None) -> Counter:

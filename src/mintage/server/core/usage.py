@@ -213,21 +213,10 @@ def _own_file(directory: str) -> mmap.mmap:
         file = FileIO(files.open_or_create(_path(directory, at), 0o600), "r+")
         with file, suppress(BlockingIOError):
             files.lock(file.fileno())
-            _fill(file.fileno())
+            files.fill(file.fileno(), _BYTES)
             # The map keeps a descriptor of its own, and with it the lock.
             return mmap.mmap(file.fileno(), _BYTES)
     raise AssertionError
-
-
-def _fill(file: int) -> None:
-    """Give a file its whole size. At a hole, the system ends the process that counts in it while the disk is full."""
-    size = os.lseek(file, 0, os.SEEK_END)
-    try:
-        while size < _BYTES:
-            size += os.write(file, bytes(_BYTES - size))
-    except OSError:
-        os.ftruncate(file, 0)
-        raise
 
 
 def _slots(content: mmap.mmap, used: int, beginning: str = "") -> Iterator[tuple[int, str]]:

@@ -21,6 +21,7 @@ from contextlib import suppress
 from functools import partial
 from multiprocessing import connection, get_context, resource_tracker
 from multiprocessing.connection import Connection as Pipe
+from multiprocessing.process import current_process
 from typing import Any, Final
 
 import structlog
@@ -146,14 +147,21 @@ class Supervisor:
         """Start the worker with this index.
 
         A forked one must close what the parent alone may have, to see the end of the parent.
+
+        :raises OSError: there is no room for its metrics, or for one more process.
         """
         # No worker is forked while output cannot be written,
         drop_unwritten_output()
         # and none starts without its directory, which a cleaner of temporary files may have removed.
         os.makedirs(os.environ[DIRECTORY], 0o700, exist_ok=True)
+        from mintage.server.core.metrics import reserve_files
+
+        name = f"worker-{at}"
+        for each in (current_process().name, name):
+            reserve_files(each)
         pipes = [worker.pipe for worker in self._workers if not worker.pipe.closed]
         shares = self._shares.of(at) if self._shares else None
-        return _Worker(f"worker-{at}", self._settings, self._listeners, (*pipes, self._wake, self._waker), shares)
+        return _Worker(name, self._settings, self._listeners, (*pipes, self._wake, self._waker), shares)
 
     def _start(self) -> int:
         """Start the workers. Return the exit code of one that cannot serve; 0 once all serve, or at a signal."""
