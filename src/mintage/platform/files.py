@@ -60,18 +60,18 @@ def write_at_start(file: int, content: bytes) -> None:
         os.pwrite(file, content, 0)
 
 
-def fill(file: int, size: int) -> None:
-    """Give an open file its whole size, to map it: at a hole, the system ends a process that writes on a full disk.
+def create_full(path: str, size: int) -> None:
+    """Create a file of this size to map, unless it exists. On a full disk, a process that writes to a hole is ended.
 
     :raises OSError: there is no room; the file is empty then.
     """
-    at = os.lseek(file, 0, os.SEEK_END)
-    try:
-        while at < size:
-            at += os.write(file, bytes(size - at))
-    except OSError:
-        os.ftruncate(file, 0)
-        raise
+    with open(open_or_create(path, 0o600), "ab", buffering=0) as file:
+        try:
+            while file.tell() < size:
+                file.write(bytes(size - file.tell()))
+        except OSError:
+            file.truncate(0)
+            raise
 
 
 def attributes(path: str, prefix: str) -> dict[str, bytes]:

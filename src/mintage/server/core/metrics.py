@@ -12,7 +12,6 @@ import sys
 import time
 from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
-from io import FileIO
 from multiprocessing.process import current_process
 from pathlib import Path
 from typing import Any, Final
@@ -37,10 +36,8 @@ OPERATIONS: Final = frozenset(
     {*HOT, "reserve", "give_back", "mint", "describe", "create", "lease", "inspect", "get", "console", "other"}
 )
 """The operations of requests. Any other request counts as ``other``, so that clients cannot create series."""
-_KINDS: Final = ("counter", "histogram", *(f"gauge_live{mode}" for mode in ("max", "min", "mostrecent", "sum")))
+_KINDS: Final = ("counter", "histogram", "gauge_livemax", "gauge_livemin", "gauge_livemostrecent", "gauge_livesum")
 """The beginnings of the names of a worker's files."""
-_FILE_BYTES: Final = 1 << 16
-"""The size that the client of Prometheus gives a file at first; it doubles the size of a full one."""
 SECONDS: Final = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 
 # The creation times of series tell nothing here, and would double the page.
@@ -62,8 +59,9 @@ class Metrics:
 
     def __init__(self, *, has_keys: bool = False) -> None:
         self.registry = registry = CollectorRegistry()
+        directory = os.environ.get("PROMETHEUS_MULTIPROC_DIR")
         try:
-            self.usage = Usage(os.environ.get("PROMETHEUS_MULTIPROC_DIR"))
+            self.usage = Usage(Path(directory, f"usage-{current_process().name}") if directory else None)
         except OSError:
             # On a full disk, this worker counts for itself: nobody should lose the service for the counts.
             self.usage = Usage()
@@ -261,15 +259,14 @@ class _Files(Collector):
 
 
 def reserve_files(process: str) -> None:
-    """Create the files in which the process of this name will count, unless they exist.
+    """Create the files in which the process of this name will count, with the room that each has at first.
 
     :raises OSError: there is no room for them.
     """
     directory = os.environ["PROMETHEUS_MULTIPROC_DIR"]
     try:
         for kind in _KINDS:
-            with FileIO(files.open_or_create(os.path.join(directory, f"{kind}_{process}.db"), 0o600), "r+") as file:
-                files.fill(file.fileno(), _FILE_BYTES)
+            files.create_full(os.path.join(directory, f"{kind}_{process}.db"), 1 << 16)
     except OSError as error:
         raise OSError(
             error.errno,

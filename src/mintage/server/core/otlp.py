@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import structlog
@@ -161,7 +162,7 @@ class Instruments:
             create = meter.create_observable_counter if is_counter else meter.create_observable_gauge
             sample = f"{family.name}_total" if is_counter else family.name
             name = family.name.replace("_", ".", 1).removesuffix("_seconds")
-            create(name, [_reading(registry, sample, start)], unit, family.documentation)
+            create(name, [partial(_read, registry, sample, start)], unit, family.documentation)
         bounds = list(seconds)
         self.verbs = meter.create_histogram(
             "db.client.operation.duration", "s", "Duration of the store's verbs",
@@ -173,17 +174,14 @@ class Instruments:
         )  # fmt: skip
 
 
-def _reading(
-    registry: CollectorRegistry, sample: str, start: Mapping[object, float]
-) -> Callable[[CallbackOptions], Iterable[Observation]]:
+def _read(
+    registry: CollectorRegistry, name: str, start: Mapping[object, float], _: CallbackOptions
+) -> Iterable[Observation]:
     from opentelemetry.metrics import Observation
 
-    def read(_: CallbackOptions) -> Iterable[Observation]:
-        for family in registry.restricted_registry([sample]).collect():
-            for each in family.samples:
-                yield Observation(each.value - start.get(_series(each), 0.0), _attributes(each.labels))
-
-    return read
+    for family in registry.restricted_registry([name]).collect():
+        for each in family.samples:
+            yield Observation(each.value - start.get(_series(each), 0.0), _attributes(each.labels))
 
 
 def _series(sample: Sample) -> object:
