@@ -116,6 +116,12 @@ def test_field_equals_its_migration(row):
         assert again.db_type(connection) == field.db_type(connection)
 
 
+def test_length_of_a_form_field_is_that_of_the_text():
+    for field in (ours.SnoField(), ours.SnowflakeField()):
+        value = field.mint()
+        assert field.formfield(max_length=40, min_length=1).clean(str(value)) == value
+
+
 def test_migration_states_the_storage_form():
     """A later change of the default form must not change the meaning of an old migration."""
     for name, field in ours.FIELDS.items():
