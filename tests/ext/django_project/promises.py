@@ -116,6 +116,15 @@ def test_field_equals_its_migration(row):
         assert again.db_type(connection) == field.db_type(connection)
 
 
+def test_migration_can_have_an_id_as_a_default():
+    ids = [KINDS[name].new() for name in ("sno", "ulid", "uuid", "objectid")] + [typeid.new("user")]
+    for value in ids:
+        text, imports = MigrationWriter.serialize(models.ForeignKey(User, models.CASCADE, default=value))
+        names = {}
+        exec("\n".join(imports), names)
+        assert eval(text, names).default == value
+
+
 def test_length_of_a_form_field_is_that_of_the_text():
     for field in (ours.SnoField(), ours.SnowflakeField()):
         value = field.mint()
