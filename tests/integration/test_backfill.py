@@ -259,6 +259,10 @@ def test_missing_unique_index_is_reported_with_its_statement(url: str, engine: s
         "postgresql+asyncpg://me:geheim@127.0.0.1:1/x",
         "mysql://me:geheim@127.0.0.1:1/x?frob=1",
         "mysql://me:geheim@127.0.0.1:1/x?connect_timeout=soon",
+        "mysql://me:geheim@127.0.0.1:1/x?charset=abc",
+        "mysql://me:geheim@127.0.0.1:1/x?SET%20x=1",
+        "mysql://me:geheim@127.0.0.1:1/x?ssl_ca=/nowhere",
+        "mssql+pyodbc://me:geheim@127.0.0.1:1/x",
         "postgresql://me:geheim\udcff@127.0.0.1:1/x",
     ],
 )
@@ -269,10 +273,12 @@ def test_invalid_database_is_reported_in_one_line(wrong: str) -> None:
     assert err.count("\n") == 1
     assert "Traceback" not in err
     assert "geheim" not in err
+    assert err != "mintage: No such file or directory\n"
 
 
-def test_mistyped_file_is_not_created(tmp_path: Path) -> None:
-    code, _, err = finished(f"sqlite:///{tmp_path}/typo.db", *SNOWFLAKE)
+@pytest.mark.parametrize("scheme", ["sqlite", "sqlite+pysqlite"])
+def test_mistyped_file_is_not_created(tmp_path: Path, scheme: str) -> None:
+    code, _, err = finished(f"{scheme}:///{tmp_path}/typo.db", *SNOWFLAKE)
     assert (code, err) == (74, f"mintage: {tmp_path}/typo.db: No such file or directory\n")
     assert not list(tmp_path.iterdir())
     assert finished(f"sqlite:///file:{tmp_path}/typo.db?mode=ro&uri=true", *SNOWFLAKE)[0] == 69

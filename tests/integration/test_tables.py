@@ -295,8 +295,8 @@ def test_every_scheme_that_takes_a_node_number_can_be_backfilled() -> None:
     assert not {"nanoid", "cuid", "cuid2"} & set(DATED_SCHEMES)
 
 
-def test_a_database_that_fails_is_a_store_error() -> None:
-    with pytest.raises(StoreError, match="the database: "), connect("sqlite:////nowhere/at/all.db"):
+def test_a_database_that_fails_is_a_store_error(tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match="the database: "), connect(f"sqlite:///{tmp_path}"):
         pass
     with pytest.raises(InputError, match="the URL does not name a database"), connect("nothing"):
         pass
