@@ -90,6 +90,16 @@ def lease(
     )
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="a directory in use cannot be removed")
+def test_removed_working_directory_is_named(tmp_path: Path) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    command = ["sh", "-c", 'rmdir "$PWD" && exec "$@"', "sh", *MINTAGE, "next", "orders", "--store", "sqlite:ids.db"]
+    done = subprocess.run(command, capture_output=True, cwd=gone, env=CLEAN, timeout=60, check=False, encoding="utf-8")
+    assert done.returncode == 74
+    assert done.stderr.endswith("mintage: ids.db: the working directory was removed: change to another one\n")
+
+
 # --- next, reserve ----------------------------------------------------------------------------------------------------
 
 

@@ -276,7 +276,10 @@ def absolute(path: str) -> str:
     '/var/lib/ids.db'
     """
     if not os.path.isabs(path):
-        path = os.path.join(os.getcwd(), path)
+        try:
+            path = os.path.join(os.getcwd(), path)
+        except FileNotFoundError as error:
+            raise OSError(error.errno, f"{path}: the working directory was removed: change to another one") from None
     if sys.platform == "win32":
         return os.path.normpath(path)
     return "/" + "/".join(part for part in path.split("/") if part not in {"", "."})
