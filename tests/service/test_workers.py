@@ -382,9 +382,7 @@ def test_workers_without_room_for_their_metrics_do_not_start(service: Serving) -
         service.start()
     assert service.wait() == 74
     text = service.log.read_text(encoding="utf-8")
-    assert re.search(
-        r"^mintage: .*/mintage-metrics-\S+ cannot take the metrics of the workers: .*TMPDIR$", text, re.MULTILINE
-    )
+    assert re.search(r"^mintage: .*/mintage-metrics-\S+ has no room for metrics: .*TMPDIR$", text, re.MULTILINE)
     assert "worker died" not in text
     assert not list(service.directory.glob("mintage-metrics-*"))
 

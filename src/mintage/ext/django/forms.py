@@ -13,8 +13,6 @@ from mintage.formats.kinds import Kind
 
 __all__ = ["IDField"]
 
-_LENGTHS = (MaxLengthValidator, MinLengthValidator)
-
 
 class IDField(forms.CharField):  # type: ignore[misc]
     """A field for the text of an ID. Its value is the ID, or ``None`` if it is empty.
@@ -37,7 +35,8 @@ class IDField(forms.CharField):  # type: ignore[misc]
         self.kind = kind
         super().__init__(**{"empty_value": None, **kwargs})
         # The kind knows the length of a text; an ID has none.
-        self.validators = [each for each in self.validators if not isinstance(each, _LENGTHS)]
+        lengths = MaxLengthValidator, MinLengthValidator
+        self.validators: list[Any] = [each for each in self.validators if not isinstance(each, lengths)]
 
     def to_python(self, value: Any) -> Any:
         """Return the ID of a text.

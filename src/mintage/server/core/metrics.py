@@ -12,6 +12,7 @@ import sys
 import time
 from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
+from itertools import product
 from multiprocessing.process import current_process
 from pathlib import Path
 from typing import Any, Final
@@ -59,7 +60,7 @@ class Metrics:
 
     def __init__(self, *, has_keys: bool = False) -> None:
         self.registry = registry = CollectorRegistry()
-        directory = os.environ.get("PROMETHEUS_MULTIPROC_DIR")
+        self._directory = directory = os.environ.get("PROMETHEUS_MULTIPROC_DIR")
         try:
             self.usage = Usage(Path(directory, f"usage-{current_process().name}") if directory else None)
         except OSError:
@@ -170,9 +171,9 @@ class Metrics:
     def export(self) -> None:
         """Export all metrics by OpenTelemetry as well, if this process uses that."""
         if "opentelemetry.metrics" in sys.modules:
-            directory = os.environ.get("PROMETHEUS_MULTIPROC_DIR")
             # What a predecessor counted was exported as its own.
-            before = _Files(directory, f"counter_{current_process().name}.db").collect() if directory else ()
+            own = f"counter_{current_process().name}.db"
+            before = _Files(self._directory, own).collect() if self._directory else ()
             self._instruments = Instruments(self.registry, SECONDS, before)
 
     def gather(
@@ -234,8 +235,7 @@ class Metrics:
 
     def _of_all_workers(self) -> Collector:
         """Return a collector of the metrics of all workers."""
-        directory = os.environ.get("PROMETHEUS_MULTIPROC_DIR")
-        return self.registry if directory is None else _Files(directory)
+        return self.registry if self._directory is None else _Files(self._directory)
 
 
 class _Files(Collector):
@@ -258,21 +258,15 @@ class _Files(Collector):
         return merged
 
 
-def reserve_files(process: str) -> None:
-    """Create the files in which the process of this name will count, with the room that each has at first.
-
-    :raises OSError: there is no room for them.
-    """
+def reserve_files(*processes: str) -> None:
+    """Create the files in which processes will count, with their first room; raise OSError if there is none."""
     directory = os.environ["PROMETHEUS_MULTIPROC_DIR"]
     try:
-        for kind in _KINDS:
+        for kind, process in product(_KINDS, processes):
             files.create_full(os.path.join(directory, f"{kind}_{process}.db"), 1 << 16)
     except OSError as error:
-        raise OSError(
-            error.errno,
-            f"{directory} cannot take the metrics of the workers: {error.strerror}: free 4 MB for each worker, "
-            "or name another directory with TMPDIR",
-        ) from error
+        reason = f"{directory} has no room for metrics: {error.strerror}: free 4 MB for each worker, or set TMPDIR"
+        raise OSError(error.errno, reason) from error
 
 
 def workers_replaced(registry: CollectorRegistry | None = None) -> Counter:

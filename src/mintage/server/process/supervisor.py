@@ -147,8 +147,6 @@ class Supervisor:
         """Start the worker with this index.
 
         A forked one must close what the parent alone may have, to see the end of the parent.
-
-        :raises OSError: there is no room for its metrics, or for one more process.
         """
         # No worker is forked while output cannot be written,
         drop_unwritten_output()
@@ -157,8 +155,7 @@ class Supervisor:
         from mintage.server.core.metrics import reserve_files
 
         name = f"worker-{at}"
-        for each in (current_process().name, name):
-            reserve_files(each)
+        reserve_files(current_process().name, name)
         pipes = [worker.pipe for worker in self._workers if not worker.pipe.closed]
         shares = self._shares.of(at) if self._shares else None
         return _Worker(name, self._settings, self._listeners, (*pipes, self._wake, self._waker), shares)
