@@ -174,6 +174,10 @@ class PoolRecord:
         """The node numbers that it may grant."""
         return range(self.first_node, self.last_node + 1)
 
+    def share_of(self, count: int) -> range:
+        """Return the node numbers that it may grant of the first ``count``."""
+        return range(count)[self.first_node : self.last_node + 1]
+
 
 @dataclass(frozen=True, slots=True)
 class NodeRecord:

@@ -102,3 +102,9 @@ def test_kind_tells_if_its_generator_leases_by_default(kind: Kind, tmp_path: Pat
     script = f"from mintage import {kind.name}; {kind.name}.new()"
     subprocess.run([sys.executable, "-c", script], env={**os.environ, "MINTAGE_HOME": str(tmp_path)}, check=True)
     assert any(tmp_path.iterdir()) == kind.leases
+
+
+@pytest.mark.parametrize("layout", [snowflake.DEFAULT, snowflake.JS_SAFE])
+def test_text_of_too_many_digits_is_refused_with_the_limit(layout: snowflake.Layout) -> None:
+    with pytest.raises(ParseError, match=rf"is no snowflake: digits of 0\.\.{2**layout.bits - 1}$"):
+        snowflakes(layout).read("9" * 20)

@@ -25,6 +25,7 @@ from mintage.formats.kinds import KINDS
 from mintage.tables.backfill import Table
 from mintage.tables.sources import connect
 from tests.helpers.databases import DATABASES, engine_of
+from tests.servers.server import until
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -258,6 +259,10 @@ def test_missing_unique_index_is_reported_with_its_statement(url: str, engine: s
         "postgresql+asyncpg://me:geheim@127.0.0.1:1/x",
         "mysql://me:geheim@127.0.0.1:1/x?frob=1",
         "mysql://me:geheim@127.0.0.1:1/x?connect_timeout=soon",
+        "mysql://me:geheim@127.0.0.1:1/x?charset=abc",
+        "mysql://me:geheim@127.0.0.1:1/x?SET%20x=1",
+        "mysql://me:geheim@127.0.0.1:1/x?ssl_ca=/nowhere",
+        "mssql+pyodbc://me:geheim@127.0.0.1:1/x",
         "postgresql://me:geheim\udcff@127.0.0.1:1/x",
     ],
 )
@@ -268,10 +273,12 @@ def test_invalid_database_is_reported_in_one_line(wrong: str) -> None:
     assert err.count("\n") == 1
     assert "Traceback" not in err
     assert "geheim" not in err
+    assert err != "mintage: No such file or directory\n"
 
 
-def test_mistyped_file_is_not_created(tmp_path: Path) -> None:
-    code, _, err = finished(f"sqlite:///{tmp_path}/typo.db", *SNOWFLAKE)
+@pytest.mark.parametrize("scheme", ["sqlite", "sqlite+pysqlite"])
+def test_mistyped_file_is_not_created(tmp_path: Path, scheme: str) -> None:
+    code, _, err = finished(f"{scheme}:///{tmp_path}/typo.db", *SNOWFLAKE)
     assert (code, err) == (74, f"mintage: {tmp_path}/typo.db: No such file or directory\n")
     assert not list(tmp_path.iterdir())
     assert finished(f"sqlite:///file:{tmp_path}/typo.db?mode=ro&uri=true", *SNOWFLAKE)[0] == 69
@@ -589,6 +596,36 @@ def test_rows_that_come_before_the_last_key_are_filled(url: str, engine: sa.Engi
         )
     assert finished(url, *SNOWFLAKE, "--batch", "2")[1].endswith("done: 4 rows have an ID now\n")
     assert None not in ids_of(engine)
+
+
+@pytest.mark.parametrize("engine", [each for each in DATABASES if each != "sqlite"], indirect=True)
+@pytest.mark.parametrize("mode", ["snowflake", "sequence"])
+def test_run_goes_on_after_a_deadlock(url: str, engine: sa.Engine, mode: str, tmp_path: Path) -> None:
+    table = make_table(engine, sa.BigInteger(), [BEGIN + timedelta(seconds=n) for n in range(1000)])
+    options = SNOWFLAKE if mode == "snowflake" else ("--sequence", "bills", "--store", f"sqlite:{tmp_path}/ids.db")
+    lock = sa.update(table).values(made=BEGIN.replace(tzinfo=None))
+    waits = "SELECT COUNT(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
+    if engine.dialect.name != "postgresql":
+        waits = "SELECT variable_value FROM information_schema.global_status WHERE variable_name LIKE '%_current_waits'"
+    with engine.connect() as other:
+        # InnoDB undoes the smaller transaction, and PostgreSQL the one that has waited for a second.
+        other.execute(lock.where(table.c.number >= 500))
+        process = started(url, *options)
+
+        def is_waiting() -> bool:
+            with engine.connect() as observer:
+                return int(observer.scalar(sa.text(waits))) > 0
+
+        until(is_waiting, "the run waits for the rows of the other transaction")
+        other.execute(lock.where(table.c.number < 500))
+        other.commit()
+    out, err = process.communicate(timeout=120)
+    assert (process.returncode, err) == (0, "")
+    assert out.endswith("done: 1,000 rows have an ID now\n")
+    ids = ids_of(engine)
+    assert len(set(ids) - {None}) == 1000
+    if mode == "sequence":
+        assert sorted(ids) == list(range(1, 1001))
 
 
 @on_sqlite

@@ -90,6 +90,16 @@ def lease(
     )
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="a directory in use cannot be removed")
+def test_removed_working_directory_is_named(tmp_path: Path) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    command = ["sh", "-c", 'rmdir "$PWD" && exec "$@"', "sh", *MINTAGE, "next", "orders", "--store", "sqlite:ids.db"]
+    done = subprocess.run(command, capture_output=True, cwd=gone, env=CLEAN, timeout=60, check=False, encoding="utf-8")
+    assert done.returncode == 74
+    assert done.stderr.endswith("mintage: ids.db: the working directory was removed: change to another one\n")
+
+
 # --- next, reserve ----------------------------------------------------------------------------------------------------
 
 
@@ -343,7 +353,8 @@ def test_share_of_a_pool_is_set_and_shown(shell: Shell) -> None:
     assert "another store" not in shown
     assert "5-32767 of 65,536" in shell.output("pools", "list")
     found = shell.findings()["pools", "sno"]
-    assert "1 of 32,763 node numbers, its share 5-32767, held" in found["text"]
+    # The number outside the share takes none of the share's.
+    assert "0 of 32,763 node numbers, its share 5-32767, held" in found["text"]
     assert "; 0 outside the share, whose last window ends in " in found["text"]
     assert (found["facts"]["share"], found["facts"]["next_here"]) == ("5-32767", "5")
     (unused,) = shell.facts("pools", "create", "fresh", "--layout", "sno", "--nodes", "0-9")
@@ -725,6 +736,18 @@ def test_doctor_reports_an_exhausted_pool(shell: Shell) -> None:
     assert finding["level"] == "attention"
     assert "all 2 node numbers of pool 'two' (0..1) are leased" in finding["text"]
     assert finding["todo"]
+
+
+def test_numbers_held_outside_a_share_do_not_use_it_up(shell: Shell) -> None:
+    with open_store(shell.url) as store:
+        for _ in range(6):
+            lease(store, span_ms=30_000)
+    shell.facts("pools", "create", "sno", "--nodes", "6-11")
+    finding = shell.findings()["pools", "sno"]
+    assert finding["text"].startswith(
+        "0 of 6 node numbers, its share 6-11, held; this host holds 0, 1, 2, 3, 4 and 1 more"
+    )
+    assert finding["level"] == "ok"
 
 
 def test_doctor_reports_a_namespace_that_runs_out(shell: Shell) -> None:

@@ -101,6 +101,7 @@ def test_verify_reads_every_kind_of_source(tmp_path: Path) -> None:
     text.write_text("\n".join(ids))
     csv.write_text("\n".join(["number,id", *(f"{n},{each}" for n, each in enumerate(ids))]))
     pq.write_table(pa.table({"id": ids}), parquet)
+    database.touch()
     with connect(f"sqlite:///{database}") as connection, connection.begin():
         connection.execute(sa.text("CREATE TABLE t (n INTEGER PRIMARY KEY, id TEXT)"))
         connection.execute(sa.text("INSERT INTO t (id) VALUES (:id)"), [{"id": each} for each in ids])
@@ -131,6 +132,7 @@ def test_a_source_knows_its_size_if_its_stream_does(tmp_path: Path) -> None:
 
 def test_a_count_of_the_rows_is_asked_for(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path / 'a.db'}"
+    (tmp_path / "a.db").touch()
     with connect(url) as connection, connection.begin():
         connection.execute(sa.text("CREATE TABLE t (id TEXT)"))
         connection.execute(sa.text("INSERT INTO t VALUES ('1'), ('2')"))
@@ -295,8 +297,8 @@ def test_every_scheme_that_takes_a_node_number_can_be_backfilled() -> None:
     assert not {"nanoid", "cuid", "cuid2"} & set(DATED_SCHEMES)
 
 
-def test_a_database_that_fails_is_a_store_error() -> None:
-    with pytest.raises(StoreError, match="the database: "), connect("sqlite:////nowhere/at/all.db"):
+def test_a_database_that_fails_is_a_store_error(tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match="the database: "), connect(f"sqlite:///{tmp_path}"):
         pass
     with pytest.raises(InputError, match="the URL does not name a database"), connect("nothing"):
         pass

@@ -127,6 +127,8 @@ def test_method_that_a_page_does_not_have_is_told_the_others(service: Running) -
         assert answer.status_code == 405
         assert set(answer.headers["allow"].split(", ")) - {"HEAD", "OPTIONS"} == allowed
     assert "OPTIONS" not in answer.headers["allow"]
+    assert httpx.post(f"{service.url}/console").status_code == 405
+    assert httpx.options(f"{service.url}/console").headers["allow"] == "GET, HEAD, OPTIONS"
 
 
 def test_root_answers_other_clients_as_without_the_console(service: Running) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import signal
 from collections import Counter
+from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 import pytest
@@ -158,6 +160,24 @@ def test_durations_have_the_buckets_of_the_conventions(service: Serving, collect
         "db.client.operation.duration": [0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10],
         "http.server.request.duration": [0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10],
     }
+
+
+def test_counts_of_a_killed_worker_are_not_sent_by_its_successor(service: Serving, collector: Collector) -> None:
+    service.settings["workers"] = WORKERS
+    service.start()
+    for times in range(1, 3):
+        until(lambda t=times: len(collector.instances()) == WORKERS * t, "each worker has sent metrics")  # type: ignore[misc]
+        with ExitStack() as stack:  # connections to both workers
+            for each in [stack.enter_context(service.redis()) for _ in range(8)]:
+                assert each.redis("INCR", "orders").startswith(":")
+        until(lambda t=times: collector.value("mintage.integers") == 8 * t, "it is sent once")  # type: ignore[misc]
+        for worker in service.workers():
+            os.kill(worker, signal.SIGKILL)
+        service.until_metric("mintage_workers_replaced_total", WORKERS * times)
+    until(lambda: len(collector.instances()) == WORKERS * 3, "the last successors have sent metrics")
+    assert collector.value("mintage.integers") == 16
+    service.until_metric("mintage_integers_total", 16)
+    stop(service)
 
 
 def test_last_spans_and_counts_are_sent_at_the_end(service: Serving, collector: Collector) -> None:

@@ -198,6 +198,22 @@ def test_killed_worker_is_replaced_and_counted(serving: Serving) -> None:
     assert (event["pid"], event["exit"]) == (killed, -signal.SIGKILL)
 
 
+def test_worker_killed_often_leaves_no_files_and_lowers_no_count(serving: Serving) -> None:
+    [directory] = serving.directory.glob("mintage-metrics-*")
+    with serving.redis() as redis:
+        assert redis.redis("INCR", "orders").startswith(":")
+    serving.until_metric("mintage_integers_total", 1)
+    before = {each.name for each in directory.iterdir()}
+    for times in range(1, 4):
+        killed = serving.workers()[0]
+        os.kill(killed, signal.SIGKILL)
+        serving.until_metric("mintage_workers_replaced_total", times)
+        until(lambda k=killed: len(set(serving.workers()) - {k}) == WORKERS, "there are as many as before")  # type: ignore[misc]
+        until(lambda: serving.metric("mintage_store_up") == 1, "all of them serve")
+        assert serving.metric("mintage_integers_total") == 1
+    assert {each.name for each in directory.iterdir()} == before
+
+
 def be_impatient(service: Serving) -> None:
     """Let the service replace a silent worker soon, but only once all have started, which may take long."""
     watch = "lambda self: (setattr(supervisor, '_SILENCE_S', 4.0), watch(self))[1]"
@@ -237,7 +253,11 @@ def test_worker_is_replaced_after_a_cleaner_removed_its_metrics(serving: Serving
     [directory] = serving.directory.glob("mintage-metrics-*")
     # A process opens its files when it first counts, and the parent counts as well.
     kinds = {"counter_*.db": WORKERS + 1, "gauge_livesum_*.db": WORKERS}
-    until(lambda: all(len(list(directory.glob(kind))) == n for kind, n in kinds.items()), "all files are open")
+
+    def all_are_open() -> bool:
+        return all(sum(any(each.read_bytes()) for each in directory.glob(kind)) == n for kind, n in kinds.items())
+
+    until(all_are_open, "all files are open")
     shutil.rmtree(directory)
     killed = serving.workers()[0]
     os.kill(killed, signal.SIGKILL)
@@ -330,6 +350,16 @@ def test_worker_that_is_killed_while_it_stops_is_logged(service: Serving) -> Non
     assert (event["pid"], event["exit"]) == (killed, -signal.SIGKILL)
 
 
+def test_metrics_of_workers_have_their_room_from_the_start(serving: Serving) -> None:
+    with serving.redis() as redis:
+        assert redis.redis("INCR", "orders").startswith(":")
+    serving.until_metric("mintage_integers_total", 1)
+    [directory] = serving.directory.glob("mintage-metrics-*")
+    found = [each.stat() for each in directory.glob("*.db")]
+    assert len(found) == 6 * (WORKERS + 1)
+    assert all(each.st_blocks * 512 >= each.st_size for each in found)
+
+
 # --- failed starts ------------------------------------------------------------------------------------------------
 
 
@@ -343,6 +373,18 @@ def test_workers_that_cannot_serve_end_the_service_with_a_reason(service: Servin
     text = service.log.read_text(encoding="utf-8")
     assert '"event": "cannot serve", "code": "store.refused", "error": "the disk is full"' in text
     assert '"event": "serving"' not in text
+
+
+def test_workers_without_room_for_their_metrics_do_not_start(service: Serving) -> None:
+    service.settings["store"] = f"sqlite:///{service.directory}/ids.db"
+    service.patch("import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (60_000, 60_000))")
+    with pytest.raises(ServerError):
+        service.start()
+    assert service.wait() == 74
+    text = service.log.read_text(encoding="utf-8")
+    assert re.search(r"^mintage: .*/mintage-metrics-\S+ has no room for metrics: .*TMPDIR$", text, re.MULTILINE)
+    assert "worker died" not in text
+    assert not list(service.directory.glob("mintage-metrics-*"))
 
 
 def test_workers_that_die_at_startup_end_the_service(service: Serving) -> None:

@@ -249,10 +249,12 @@ def test_metered_store_works_for_generators_and_sequences() -> None:
 
 WORKER = """
 import sys
+from multiprocessing import current_process
 from types import SimpleNamespace
 from mintage.server.core.metrics import Metrics
+current_process().name = sys.argv[1]
 metrics = Metrics()
-held, up, days = (int(word) for word in sys.argv[1:])
+held, up, days = (int(word) for word in sys.argv[2:])
 metrics.request("http", "reserve", "ok", 0.1)
 metrics.gather(
     lane=SimpleNamespace(counts=lambda: [("orders", "", "incr", 10, 10)]),
@@ -269,7 +271,7 @@ SUPERVISOR = """
 import sys
 from prometheus_client.multiprocess import mark_process_dead
 from mintage.server.core.metrics import workers_replaced
-mark_process_dead(int(sys.argv[1]))
+mark_process_dead(sys.argv[1])
 workers_replaced().inc()
 """
 SCRAPE = """
@@ -279,25 +281,18 @@ sys.stdout.buffer.write(Metrics().render()[0])
 """
 
 
-def run(directory: Path, program: str, *words: object) -> tuple[int, str]:
-    """Run a program as a process of the service; return its pid and its output."""
+def run(directory: Path, program: str, *words: object) -> str:
+    """Run a program as a process of the service, and return its output."""
     environment = {**os.environ, "PROMETHEUS_MULTIPROC_DIR": str(directory), "PYTHONPATH": INSTALLED}
-    with subprocess.Popen(
-        [sys.executable, "-W", "error", "-c", program, *map(str, words)],
-        env=environment,
-        stdout=subprocess.PIPE,
-        text=True,
-    ) as process:
-        printed, _ = process.communicate(timeout=60)
-    assert process.returncode == 0
-    return process.pid, printed
+    command = [sys.executable, "-W", "error", "-c", program, *map(str, words)]
+    return subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True, timeout=60, check=True).stdout
 
 
 def test_counters_of_workers_add_up_and_gauges_of_dead_ones_vanish(tmp_path: Path) -> None:
-    first, _ = run(tmp_path, WORKER, 1000, 1, 50)
-    run(tmp_path, WORKER, 500, 1, 40)
+    run(tmp_path, WORKER, "first", 1000, 1, 50)
+    run(tmp_path, WORKER, "second", 500, 1, 40)
     # The process that merges is a third one, which has not looked at the store.
-    merged = read(run(tmp_path, SCRAPE)[1])
+    merged = read(run(tmp_path, SCRAPE))
     assert merged['mintage_requests_total{code="ok",interface="http",operation="reserve"}'] == 2
     assert merged['mintage_requests_total{code="ok",interface="redis",operation="incr"}'] == 20
     assert merged['mintage_request_seconds_count{interface="http",operation="reserve"}'] == 2
@@ -312,19 +307,19 @@ def test_counters_of_workers_add_up_and_gauges_of_dead_ones_vanish(tmp_path: Pat
     assert merged["mintage_workers_replaced_total"] == 0
     assert not any("pid=" in name for name in merged)
 
-    run(tmp_path, SUPERVISOR, first)
-    merged = read(run(tmp_path, SCRAPE)[1])
+    run(tmp_path, SUPERVISOR, "first")
+    merged = read(run(tmp_path, SCRAPE))
     assert merged['mintage_buffered_integers{namespace="orders"}'] == 500
     assert merged['mintage_integers_total{namespace="orders"}'] == 20
     assert merged["mintage_workers_replaced_total"] == 1
 
 
 def test_files_of_workers_that_start_or_end_meanwhile_are_left_out(tmp_path: Path) -> None:
-    run(tmp_path, WORKER, 1000, 1, 50)
+    run(tmp_path, WORKER, "worker", 1000, 1, 50)
     # A worker that is killed at its start leaves an empty file.
     (tmp_path / "counter_1.db").touch()
     (tmp_path / "gauge_livesum_1.db").symlink_to(tmp_path / "removed")
-    merged = read(run(tmp_path, SCRAPE)[1])
+    merged = read(run(tmp_path, SCRAPE))
     assert merged['mintage_integers_total{namespace="orders"}'] == 10
 
 

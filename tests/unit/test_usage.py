@@ -92,7 +92,7 @@ def test_metrics_count_use() -> None:
 
 
 def test_any_worker_reads_the_counts_of_all(tmp_path: Path, clock: StandingClock) -> None:
-    workers = [Usage(str(tmp_path), clock) for _ in range(3)]
+    workers = [Usage(tmp_path / f"usage-{n}", clock) for n in range(3)]
     for n, worker in enumerate(workers, 1):
         worker.add("integers", "orders", n)
     assert {sum(orders(worker).hour) for worker in workers} == {6}
@@ -101,35 +101,36 @@ def test_any_worker_reads_the_counts_of_all(tmp_path: Path, clock: StandingClock
 
 def test_successor_continues_the_file_of_a_killed_worker(tmp_path: Path) -> None:
     program = (
-        "import sys, os, signal; from mintage.server.core.usage import Usage; "
-        f"usage = Usage(sys.argv[1], lambda: {NOON_S}); usage.add('integers', 'orders', 7); "
+        "import sys, os, signal; from pathlib import Path; from mintage.server.core.usage import Usage; "
+        f"usage = Usage(Path(sys.argv[1], 'usage-0'), lambda: {NOON_S}); usage.add('integers', 'orders', 7); "
         "os.kill(os.getpid(), signal.SIGKILL)"
     )
     environment = {**os.environ, "PYTHONPATH": INSTALLED}
     for _ in range(2):
         done = subprocess.run([sys.executable, "-c", program, str(tmp_path)], env=environment, check=False)
         assert done.returncode == -signal.SIGKILL
-    successor = Usage(str(tmp_path), StandingClock(NOON_S))
+    successor = Usage(tmp_path / "usage-0", StandingClock(NOON_S))
     successor.add("integers", "orders", 1)
     assert sum(orders(successor).hour) == 15
     assert len(list(tmp_path.iterdir())) == 1
 
 
 def test_file_that_is_being_created_is_left_out(tmp_path: Path, clock: StandingClock) -> None:
-    counts = Usage(str(tmp_path), clock)
+    counts = Usage(tmp_path / "usage-0", clock)
     counts.add("integers", "orders", 1)
     (tmp_path / "usage-1").touch()
     assert sum(orders(counts).hour) == 1
 
 
 def test_file_has_all_its_room_before_the_first_count(tmp_path: Path, clock: StandingClock) -> None:
-    Usage(str(tmp_path), clock)
+    Usage(tmp_path / "usage-0", clock)
     found = (tmp_path / "usage-0").stat()
     assert found.st_blocks * 512 >= found.st_size == usage._BYTES
 
 
 FULL = """
 import os, resource, signal, sys
+from pathlib import Path
 from mintage.server.core.metrics import Metrics
 from mintage.server.core.usage import Usage
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
@@ -137,9 +138,10 @@ usual = resource.getrlimit(resource.RLIMIT_FSIZE)
 resource.setrlimit(resource.RLIMIT_FSIZE, (1_500_000, usual[1]))
 metrics = Metrics()
 metrics.integers("orders", 5)
-assert os.path.getsize(sys.argv[1] + "/usage-0") == 0
+[file] = Path(sys.argv[1]).glob("usage-*")
+assert file.stat().st_size == 0
 resource.setrlimit(resource.RLIMIT_FSIZE, usual)
-successor = Usage(sys.argv[1])
+successor = Usage(file)
 successor.add("integers", "orders", 7)
 print([sum(each.read("integers")["orders", ""].hour) for each in (metrics.usage, successor)])
 """
@@ -181,13 +183,13 @@ def test_room_is_found_again_by_a_successor(
     tmp_path: Path, clock: StandingClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(usage, "SLOTS", 10)
-    first = Usage(str(tmp_path), clock)
+    first = Usage(tmp_path / "usage-0", clock)
     for at in range(8):
         first.add("integers", f"old{at}", 1)
     clock.now_s += 86_400 + 3_600
     first.add("integers", "new", 1)
     del first
-    second = Usage(str(tmp_path), clock)
+    second = Usage(tmp_path / "usage-0", clock)
     for at in range(7):
         second.add("integers", f"newer{at}", 1)
     assert {name for name, _ in second.read("integers")} == {"new", *(f"newer{at}" for at in range(7))}
@@ -222,7 +224,7 @@ def test_rate_is_that_since_the_first_mark_of_the_last_hour(counts: Usage, clock
 
 
 def test_first_mark_of_any_worker_counts(tmp_path: Path, clock: StandingClock) -> None:
-    first, second = Usage(str(tmp_path), clock), Usage(str(tmp_path), clock)
+    first, second = Usage(tmp_path / "usage-0", clock), Usage(tmp_path / "usage-0", clock)
     first.mark("orders", 100)
     clock.now_s += 120
     second.mark("orders", 220)

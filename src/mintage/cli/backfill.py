@@ -15,7 +15,7 @@ from mintage.cli.stores import STORE, leasing, opened
 from mintage.formats.kinds import listed
 from mintage.tables.backfill import DATED_SCHEMES, NODE_SCHEMES, TIME_UNITS, Dated, Filled, SequenceIntegers, Table
 from mintage.tables.backfill import backfill as fill
-from mintage.tables.sources import check_exists, connect
+from mintage.tables.sources import connect
 
 if TYPE_CHECKING:
     import argparse
@@ -70,7 +70,6 @@ def backfill(args: argparse.Namespace) -> int:
     With --sequence, rows get the integers of one reservation, the earliest row the first. The store records them as
     spent before any is written, so no integer is given twice, and a run that is stopped leaves a gap.
     """
-    check_exists(args.url)
     with connect(args.url) as connection, ExitStack() as stack:
         table = Table(
             connection,

@@ -198,14 +198,15 @@ def _pool(moment: Moment, pool: PoolRecord, nodes: Sequence[NodeRecord]) -> Find
         text = f"its layout {pool.layout!r} is unknown to this version"
         return Finding("pools", pool.name, text, "attention", "Upgrade mintage.", facts)
     size = layout.nodes if layout.text == "locality" else moment.blocks(layout.nodes)[-1].stop
-    count = len(range(pool.first_node, min(pool.last_node + 1, size)))
+    granted = pool.share_of(size)
+    count, taken = len(granted), sum(each.node in granted for each in held)
     own = "" if share is None else f", its share {share},"
-    text = f"{len(held):,} of {count:,} node numbers{own} held; this host holds {_few(here)}"
+    text = f"{taken:,} of {count:,} node numbers{own} held; this host holds {_few(here)}"
     if outside := [each for each in held if each.node not in pool.share]:
         last_ms = max(each.until_ms for each in outside)
         ends = ago((moment.store_now_ms - last_ms) / 1000)
         text += f"; {_few([each.node for each in outside])} outside the share, whose last window ends {ends}"
-    todo = "Stop holders, or use a layout with more nodes." if len(held) * 10 > count * SHORT_OF else ""
+    todo = "Stop holders, or use a layout with more nodes." if taken * 10 > count * SHORT_OF else ""
     try:
         node = _next(moment, pool, nodes, layout.nodes)
     except (ConfigError, LeaseError) as refusal:

@@ -251,7 +251,7 @@ class Kind:
     def _read_integer(self, value: object) -> int:
         if isinstance(value, str):
             if not (value.isascii() and value.isdigit() and len(value) <= len(str(self.max))):
-                message = f"{value[:40]!a} is no {self.name}: digits of an integer{lost_digits(value)}"
+                message = f"{value[:40]!a} is no {self.name}: digits of 0..{self.max}{lost_digits(value)}"
                 raise ParseError(message, code="parse.unknown")
             value = int(value)
         number = integer_of(value)

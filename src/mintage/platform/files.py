@@ -60,6 +60,20 @@ def write_at_start(file: int, content: bytes) -> None:
         os.pwrite(file, content, 0)
 
 
+def create_full(path: str, size: int) -> None:
+    """Create a file of this size to map, unless it exists. On a full disk, a process that writes to a hole is ended.
+
+    :raises OSError: there is no room; the file is empty then.
+    """
+    with open(open_or_create(path, 0o600), "ab", buffering=0) as file:
+        try:
+            while file.tell() < size:
+                file.write(bytes(size - file.tell()))
+        except OSError:
+            file.truncate(0)
+            raise
+
+
 def attributes(path: str, prefix: str) -> dict[str, bytes]:
     """Return the attributes of a file whose names begin with ``prefix`` (Linux only).
 
@@ -262,7 +276,10 @@ def absolute(path: str) -> str:
     '/var/lib/ids.db'
     """
     if not os.path.isabs(path):
-        path = os.path.join(os.getcwd(), path)
+        try:
+            path = os.path.join(os.getcwd(), path)
+        except FileNotFoundError as error:
+            raise OSError(error.errno, f"{path}: the working directory was removed: change to another one") from None
     if sys.platform == "win32":
         return os.path.normpath(path)
     return "/" + "/".join(part for part in path.split("/") if part not in {"", "."})

@@ -20,18 +20,21 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from datetime import UTC, date, datetime, time
 from decimal import Decimal
 from fractions import Fraction
+from functools import partial
 from itertools import chain, islice
 from math import inf, isfinite
+from time import sleep
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
 
 from mintage.errors import ConfigError, FieldError, LeaseError, StoreError
 from mintage.formats.kinds import KINDS, Kind, listed
 from mintage.formats.times import unix_ns
+from mintage.process import jitter
 from mintage.tables import InputError
 from mintage.tables.columns import Target, ignores_case
 from mintage.tables.display import shorten
@@ -55,6 +58,8 @@ _QUERY_VALUES: Final = 1000
 """Values in one query; SQLite takes 32,766."""
 _MAX_TICKS: Final = 100_000
 """Ticks whose next number is kept in memory. For any other tick, the table is asked again."""
+_DEADLOCKS: Final = {1213, "40P01", "40001"}
+"""The codes with which a database undoes a transaction that stands in the way of another."""
 
 
 # --- the table ----------------------------------------------------------------------------------------------------
@@ -225,6 +230,17 @@ class Table:
         if after is not None:
             todo = todo.where(self.key > after)
         return [(key, value) for key, value in self.connection.execute(todo.with_for_update())]
+
+    def transact(self, work: Callable[[], Any]) -> Any:
+        """Return what ``work`` does in a transaction; call it again if the database undoes all of it for a deadlock."""
+        while True:
+            try:
+                with self.connection.begin():
+                    return work()
+            except self._sa.exc.DBAPIError as error:
+                if _DEADLOCKS.isdisjoint([getattr(error.orig, "sqlstate", None), *getattr(error.orig, "args", ())[:1]]):
+                    raise
+            sleep(jitter.uniform(0, 0.1))
 
     def keys_by_time(self) -> Iterator[Any]:
         """Return the keys of all rows without an ID, the earliest first."""
@@ -415,14 +431,16 @@ class Dated:
 
     def _pass(self, size: int) -> Iterator[int]:
         after = None
-        while True:
-            with self.table.connection.begin():
-                if rows := self.table.batch(after, size):
-                    self.table.write(self._ids(rows))
-            if not rows:
-                return
+        while rows := self.table.transact(partial(self._write, after, size, self.late)):
             after = rows[-1][0]
             yield len(rows)
+
+    def _write(self, after: Any, size: int, late: int) -> list[tuple[Any, Any]]:
+        """Write the IDs of a batch. One that was undone before leaves its numbers unused."""
+        if rows := self.table.batch(after, size):
+            self.late = late
+            self.table.write(self._ids(rows))
+        return rows
 
     def _ids(self, rows: list[tuple[Any, Any]]) -> list[tuple[Any, Any]]:
         """Return the key and the ID of each row: the next number of its tick, or of a tick after it that has one."""
@@ -540,18 +558,21 @@ class SequenceIntegers:
                     total += len(keys)
             if not total:
                 return
-            numbers = iter(self._reserve(total))
-            self.unused = total
+            numbers = self._reserve(total)
             order.seek(0)
             for _ in range(0, total, size):
                 keys = pickle.load(order)  # noqa: S301 - no other process can write to this file
-                with connection.begin():
-                    left = self.table.without_id(keys)
-                    pairs = zip((key for key in keys if key in left), numbers, strict=False)
-                    if rows := [(key, self._writer(number)) for key, number in pairs]:
-                        self.table.write(rows)
-                self.unused -= len(rows)
-                yield len(rows)
+                done = self.table.transact(partial(self._write, keys, numbers))
+                numbers = numbers[done:]
+                self.unused = len(numbers)
+                yield done
+
+    def _write(self, keys: Sequence[Any], numbers: range) -> int:
+        left = self.table.without_id(keys)
+        pairs = zip((key for key in keys if key in left), numbers, strict=False)
+        if rows := [(key, self._writer(number)) for key, number in pairs]:
+            self.table.write(rows)
+        return len(rows)
 
     def _reserve(self, count: int) -> range:
         """Reserve consecutive integers that no row has."""

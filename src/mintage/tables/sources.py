@@ -257,6 +257,7 @@ def connect(url: str) -> Iterator[Any]:
     'sqlite'
 
     :param url: ``sqlite:///FILE``, ``postgresql://…``, ``mysql://…`` or ``mariadb://…``.
+    :raises OSError: the file of SQLite does not exist.
     :raises InputError: the URL does not name a database.
     :raises ConfigError: ``config.driver``: SQLAlchemy or the driver of the database is not installed.
     :raises StoreError: ``store.refused`` or ``store.unavailable``, also within the context: the database answers with
@@ -271,10 +272,15 @@ def connect(url: str) -> Iterator[Any]:
         driver = _DRIVERS[parsed.get_backend_name()]
         if "+" not in parsed.drivername or parsed.get_dialect().is_async:
             parsed = parsed.set(drivername=driver)
+        file = parsed.database if driver == "sqlite" else None
+        # SQLite would create an empty file.
+        if file and file != ":memory:" and not file.startswith("file:") and not os.path.exists(file):
+            raise OSError(f"{file[:200]}: No such file or directory")
         engine = sa.create_engine(parsed, hide_parameters=True)
     except (sa.exc.ArgumentError, sa.exc.NoSuchModuleError, KeyError):
         raise InputError(
-            "the URL does not name a database; use sqlite:///FILE, postgresql://…, mysql://… or mariadb://…"
+            "the URL does not name a database that is read here: use sqlite:///FILE, postgresql://…, mysql://… or "
+            "mariadb://…"
         ) from None
     except ValueError:  # whose message may have a part of the password
         raise InputError(
@@ -298,7 +304,7 @@ def connect(url: str) -> Iterator[Any]:
 def _connection(engine: Any) -> Any:
     try:
         return engine.connect()
-    except (TypeError, ValueError) as error:
+    except (AttributeError, OSError, TypeError, ValueError) as error:
         raise InputError(f"the driver of the database does not take the URL: {error!s:.200}") from None
 
 
@@ -343,7 +349,6 @@ def open_table(
     :raises ConfigError: ``config.driver``: SQLAlchemy or the driver of the database is not installed.
     :raises StoreError: the database answers with an error, also while the batches are read.
     """
-    check_exists(url)
     with connect(url) as connection:
         import sqlalchemy as sa
 
@@ -385,11 +390,3 @@ def find_column(table: Any, name: str) -> Any:
             f"table {table.name!a:.80} has no column {name!a:.80}: it has {', '.join(table.c.keys()):.200}"
         )
     return table.c[name]
-
-
-def check_exists(url: str) -> None:
-    """Raise if a URL names a file of SQLite that does not exist; SQLite would create an empty one."""
-    if url.startswith("sqlite:///"):
-        name = url.removeprefix("sqlite:///").partition("?")[0]
-        if name not in ("", ":memory:") and not name.startswith("file:") and not os.path.exists(name):
-            raise OSError(f"{name[:200]}: No such file or directory")

@@ -116,6 +116,21 @@ def test_field_equals_its_migration(row):
         assert again.db_type(connection) == field.db_type(connection)
 
 
+def test_migration_can_have_an_id_as_a_default():
+    ids = [KINDS[name].new() for name in ("sno", "ulid", "uuid", "objectid")] + [typeid.new("user")]
+    for value in ids:
+        text, imports = MigrationWriter.serialize(models.ForeignKey(User, models.CASCADE, default=value))
+        names = {}
+        exec("\n".join(imports), names)
+        assert eval(text, names).default == value
+
+
+def test_length_of_a_form_field_is_that_of_the_text():
+    for field in (ours.SnoField(), ours.SnowflakeField()):
+        value = field.mint()
+        assert field.formfield(max_length=40, min_length=1).clean(str(value)) == value
+
+
 def test_migration_states_the_storage_form():
     """A later change of the default form must not change the meaning of an old migration."""
     for name, field in ours.FIELDS.items():

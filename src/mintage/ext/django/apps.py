@@ -9,19 +9,21 @@ from typing import Any
 from django.apps import AppConfig, apps
 from django.conf import settings
 from django.db.backends.signals import connection_created
+from django.db.migrations.serializer import BaseSerializer
+from django.db.migrations.writer import MigrationWriter
 
 from mintage.ext._drivers import accept_ids
 from mintage.ext.django.checks import STORE
 from mintage.ext.django.fields import IDField
 from mintage.ext.django.urls import register_converters
-from mintage.formats.storage import declared
+from mintage.formats.storage import CLASSES, declared
 from mintage.lease.request import choose_store
 
 __all__ = ["MintageConfig"]
 
 
 class MintageConfig(AppConfig):  # type: ignore[misc]
-    """The app. It registers IDs with the driver of each connection, with URLs, and with packages that are installed.
+    """The app. It registers IDs with each connection's driver, URLs, migrations, and packages that are installed.
 
     The packages are Django REST framework, drf-spectacular and django-filter. A driver then accepts IDs in
     ``cursor.execute()``, ``raw()`` and other statements, each in the form of the models' columns. It refuses the IDs of
@@ -54,6 +56,7 @@ class MintageConfig(AppConfig):  # type: ignore[misc]
         # This raises an error of the URL now, and imports the driver before the first ID. It does not connect.
         choose_store(None)
         register_converters()
+        MigrationWriter.register_serializer(tuple(CLASSES), _IDSerializer)
         if apps.is_installed("rest_framework"):
             from mintage.ext.django import rest
 
@@ -63,6 +66,14 @@ class MintageConfig(AppConfig):  # type: ignore[misc]
 
             filters.register()
         connection_created.connect(_accept_values, dispatch_uid="mintage")
+
+
+class _IDSerializer(BaseSerializer):  # type: ignore[misc]
+    """The text of an ID in a migration."""
+
+    def serialize(self) -> tuple[str, set[str]]:
+        module = type(self.value).__module__
+        return f"{module}.ID.parse({str(self.value)!r})", {f"import {module}"}
 
 
 def _accept_values(connection: Any, **_: object) -> None:

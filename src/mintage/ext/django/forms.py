@@ -6,6 +6,7 @@ from typing import Any
 
 from django import forms
 from django.core.exceptions import ValidationError
+from django.core.validators import MaxLengthValidator, MinLengthValidator
 
 from mintage.errors import MintError
 from mintage.formats.kinds import Kind
@@ -33,6 +34,9 @@ class IDField(forms.CharField):  # type: ignore[misc]
     def __init__(self, *, kind: Kind, **kwargs: Any) -> None:
         self.kind = kind
         super().__init__(**{"empty_value": None, **kwargs})
+        # The kind knows the length of a text; an ID has none.
+        lengths = MaxLengthValidator, MinLengthValidator
+        self.validators: list[Any] = [each for each in self.validators if not isinstance(each, lengths)]
 
     def to_python(self, value: Any) -> Any:
         """Return the ID of a text.

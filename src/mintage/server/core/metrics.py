@@ -1,7 +1,8 @@
 """The metrics of the service, for Prometheus; and a store that times and counts its verbs.
 
 With several workers, each counts in its own files under ``PROMETHEUS_MULTIPROC_DIR``, and the worker that is scraped
-adds them all up. Set that variable before you import this module.
+adds them all up. The successor of a worker continues its files, so a service that replaces many has no more of them.
+Set that variable before you import this module.
 """
 
 from __future__ import annotations
@@ -11,16 +12,19 @@ import sys
 import time
 from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
+from itertools import product
+from multiprocessing.process import current_process
 from pathlib import Path
 from typing import Any, Final
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Metric, disable_created_metrics
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Metric, disable_created_metrics, values
 from prometheus_client.registry import Collector
 
 from mintage import Sequence, __version__
 from mintage._core.lane import Lane
 from mintage.errors import CATALOGUE, MintError
 from mintage.formats.kinds import NAMES
+from mintage.platform import files
 from mintage.server.core.events import Refusals
 from mintage.server.core.otlp import Instruments
 from mintage.server.core.usage import Usage
@@ -33,10 +37,15 @@ OPERATIONS: Final = frozenset(
     {*HOT, "reserve", "give_back", "mint", "describe", "create", "lease", "inspect", "get", "console", "other"}
 )
 """The operations of requests. Any other request counts as ``other``, so that clients cannot create series."""
+_KINDS: Final = ("counter", "histogram", "gauge_livemax", "gauge_livemin", "gauge_livemostrecent", "gauge_livesum")
+"""The beginnings of the names of a worker's files."""
 SECONDS: Final = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 
 # The creation times of series tell nothing here, and would double the page.
 disable_created_metrics()  # type: ignore[no-untyped-call]
+if "PROMETHEUS_MULTIPROC_DIR" in os.environ:
+    # Files bear the name of the process instead of its number, and a successor has the name of its predecessor.
+    values.ValueClass = values.MultiProcessValue(lambda: current_process().name)  # type: ignore[no-untyped-call]
 
 
 # It has 19 attributes: one a metric.
@@ -51,8 +60,9 @@ class Metrics:
 
     def __init__(self, *, has_keys: bool = False) -> None:
         self.registry = registry = CollectorRegistry()
+        self._directory = directory = os.environ.get("PROMETHEUS_MULTIPROC_DIR")
         try:
-            self.usage = Usage(os.environ.get("PROMETHEUS_MULTIPROC_DIR"))
+            self.usage = Usage(Path(directory, f"usage-{current_process().name}") if directory else None)
         except OSError:
             # On a full disk, this worker counts for itself: nobody should lose the service for the counts.
             self.usage = Usage()
@@ -161,7 +171,10 @@ class Metrics:
     def export(self) -> None:
         """Export all metrics by OpenTelemetry as well, if this process uses that."""
         if "opentelemetry.metrics" in sys.modules:
-            self._instruments = Instruments(self.registry)
+            # What a predecessor counted was exported as its own.
+            own = f"counter_{current_process().name}.db"
+            before = _Files(self._directory, own).collect() if self._directory else ()
+            self._instruments = Instruments(self.registry, before)
 
     def gather(
         self,
@@ -222,28 +235,38 @@ class Metrics:
 
     def _of_all_workers(self) -> Collector:
         """Return a collector of the metrics of all workers."""
-        directory = os.environ.get("PROMETHEUS_MULTIPROC_DIR")
-        return self.registry if directory is None else _Files(directory)
+        return self.registry if self._directory is None else _Files(self._directory)
 
 
 class _Files(Collector):
-    """A collector of the metrics in the files of all workers."""
+    """A collector of the metrics in the files of all workers, or in those that match a pattern."""
 
-    def __init__(self, directory: str) -> None:
-        self._directory = Path(directory)
+    def __init__(self, directory: str, pattern: str = "*.db") -> None:
+        self._directory, self._pattern = Path(directory), pattern
 
     def collect(self) -> Iterable[Metric]:
         """Return the sums over all files."""
         from prometheus_client.multiprocess import MultiProcessCollector
 
-        files = []
-        for each in self._directory.glob("*.db"):
+        found = []
+        for each in self._directory.glob(self._pattern):
             # A worker that starts has created an empty file, and one that has ended has no gauges any more.
             with suppress(FileNotFoundError):
                 if each.stat().st_size:
-                    files.append(str(each))
-        merged: Iterable[Metric] = MultiProcessCollector.merge(files)  # type: ignore[no-untyped-call]
+                    found.append(str(each))
+        merged: Iterable[Metric] = MultiProcessCollector.merge(found)  # type: ignore[no-untyped-call]
         return merged
+
+
+def reserve_files(*processes: str) -> None:
+    """Create the files in which processes will count, with their first room; raise OSError if there is none."""
+    directory = os.environ["PROMETHEUS_MULTIPROC_DIR"]
+    try:
+        for kind, process in product(_KINDS, processes):
+            files.create_full(os.path.join(directory, f"{kind}_{process}.db"), 1 << 16)
+    except OSError as error:
+        reason = f"{directory} has no room for metrics: {error.strerror}: free 4 MB for each worker, or set TMPDIR"
+        raise OSError(error.errno, reason) from error
 
 
 def workers_replaced(registry: CollectorRegistry | None = None) -> Counter:

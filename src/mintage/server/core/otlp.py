@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import structlog
@@ -21,7 +22,8 @@ from mintage.installation import install_line
 if TYPE_CHECKING:
     from opentelemetry.metrics import CallbackOptions, Observation
     from opentelemetry.sdk.resources import Resource
-    from prometheus_client import CollectorRegistry
+    from prometheus_client import CollectorRegistry, Metric
+    from prometheus_client.samples import Sample
 
 STOP_S: Final = 1.0
 """The time in seconds that the last spans and metrics have to leave a worker that stops."""
@@ -145,11 +147,14 @@ class Instruments:
 
     Counters and gauges read those of Prometheus whenever they are exported, so both agree. A histogram cannot be read:
     the code that observes one for Prometheus records here as well, in the buckets of the conventions.
+
+    :param before: what the counters had at the start of this worker, which is not exported.
     """
 
-    def __init__(self, registry: CollectorRegistry) -> None:
+    def __init__(self, registry: CollectorRegistry, before: Iterable[Metric] = ()) -> None:
         from opentelemetry import metrics
 
+        start = {_series(each): each.value for family in before for each in family.samples}
         meter = metrics.get_meter("mintage", __version__, schema_url=telemetry.SCHEMA_URL)
         for family in registry.collect():
             if (unit := UNITS.get(family.name)) is None:
@@ -158,7 +163,7 @@ class Instruments:
             create = meter.create_observable_counter if is_counter else meter.create_observable_gauge
             sample = f"{family.name}_total" if is_counter else family.name
             name = family.name.replace("_", ".", 1).removesuffix("_seconds")
-            create(name, [_reading(registry, sample)], unit, family.documentation)
+            create(name, [partial(_read, registry, sample, start)], unit, family.documentation)
         self.verbs = meter.create_histogram(
             "db.client.operation.duration", "s", "Duration of the store's verbs",
             explicit_bucket_boundaries_advisory=VERB_BOUNDS_S,
@@ -169,15 +174,18 @@ class Instruments:
         )  # fmt: skip
 
 
-def _reading(registry: CollectorRegistry, sample: str) -> Callable[[CallbackOptions], Iterable[Observation]]:
+def _read(
+    registry: CollectorRegistry, name: str, start: Mapping[object, float], _: CallbackOptions
+) -> Iterable[Observation]:
     from opentelemetry.metrics import Observation
 
-    def read(_: CallbackOptions) -> Iterable[Observation]:
-        for family in registry.restricted_registry([sample]).collect():
-            for each in family.samples:
-                yield Observation(each.value, _attributes(each.labels))
+    for family in registry.restricted_registry([name]).collect():
+        for each in family.samples:
+            yield Observation(each.value - start.get(_series(each), 0.0), _attributes(each.labels))
 
-    return read
+
+def _series(sample: Sample) -> object:
+    return sample.name, frozenset(sample.labels.items())
 
 
 def _attributes(labels: dict[str, str]) -> dict[str, str]:

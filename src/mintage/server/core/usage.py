@@ -9,13 +9,11 @@ the file has its 3 MB from the start, of which only the used part is in memory.
 from __future__ import annotations
 
 import mmap
-import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from io import FileIO
-from itertools import count
 from operator import add
+from pathlib import Path
 from struct import Struct
 from typing import Final, Literal, NamedTuple
 
@@ -71,15 +69,15 @@ class Usage:
 
     Call :meth:`add` and :meth:`mark` from one thread.
 
-    :param directory: the directory that the workers share; ``None``: there is one worker.
+    :param file: ``usage-`` and the name of the worker, in the directory that all share; ``None``: there is one worker.
     :param clock: the function that returns the time, in seconds since the Unix epoch.
-    :raises OSError: the directory allows no file of this size.
+    :raises OSError: the file cannot have its size, as on a full disk.
     """
 
-    def __init__(self, directory: str | None = None, clock: Callable[[], float] = time.time) -> None:
-        self._directory = directory
+    def __init__(self, file: Path | None = None, clock: Callable[[], float] = time.time) -> None:
+        self._file = file
         self._clock = clock
-        self._memory = mmap.mmap(-1, _BYTES) if directory is None else _own_file(directory)
+        self._memory = mmap.mmap(-1, _BYTES) if file is None else _map(file)
         self._words = memoryview(self._memory).cast("q")
         slots = [*_slots(self._memory, self._words[0])]
         self._slots = {title: at for at, title in slots if title}
@@ -187,47 +185,23 @@ class Usage:
                 yield (name, key), _points(_ROW.unpack_from(content, (at + _WORDS) * 8), now_s)
 
     def _contents(self) -> Iterator[mmap.mmap]:
-        if self._directory is None:
+        if self._file is None:
             yield self._memory
             return
-        for at in count():
-            try:
-                file = FileIO(files.open_existing(_path(self._directory, at)), "r+")
-            except OSError:
-                return
+        for each in self._file.parent.glob("usage-*"):
             # A worker may be creating its file.
-            with file, suppress(ValueError), mmap.mmap(file.fileno(), _BYTES, access=mmap.ACCESS_READ) as content:
+            with (
+                each.open("rb") as file,
+                suppress(ValueError),
+                mmap.mmap(file.fileno(), _BYTES, access=mmap.ACCESS_READ) as content,
+            ):
                 yield content
 
 
-def _path(directory: str, at: int) -> str:
-    return os.path.join(directory, f"usage-{at}")
-
-
-def _own_file(directory: str) -> mmap.mmap:
-    """Map the first file that no other process has; the lock ends with this process.
-
-    :raises OSError: the file cannot be written whole, as on a full disk.
-    """
-    for at in count():
-        file = FileIO(files.open_or_create(_path(directory, at), 0o600), "r+")
-        with file, suppress(BlockingIOError):
-            files.lock(file.fileno())
-            _fill(file.fileno())
-            # The map keeps a descriptor of its own, and with it the lock.
-            return mmap.mmap(file.fileno(), _BYTES)
-    raise AssertionError
-
-
-def _fill(file: int) -> None:
-    """Give a file its whole size. At a hole, the system ends the process that counts in it while the disk is full."""
-    size = os.lseek(file, 0, os.SEEK_END)
-    try:
-        while size < _BYTES:
-            size += os.write(file, bytes(_BYTES - size))
-    except OSError:
-        os.ftruncate(file, 0)
-        raise
+def _map(path: Path) -> mmap.mmap:
+    files.create_full(str(path), _BYTES)
+    with path.open("r+b") as file:
+        return mmap.mmap(file.fileno(), _BYTES)
 
 
 def _slots(content: mmap.mmap, used: int, beginning: str = "") -> Iterator[tuple[int, str]]:

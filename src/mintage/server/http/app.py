@@ -68,7 +68,7 @@ async def _refuse(request: Request, error: Exception) -> Response:
 async def _refuse_path(request: Request, _: Exception) -> Response:
     """Return the answer to a request of which no route has the path and the method."""
     path, method = request.scope["path"], request.method
-    known = methods_of(ROUTES, path)
+    known = methods_of((each for each in request.app.routes if isinstance(each, Route)), path)
     if method == "OPTIONS" and (known or path == "*"):
         return Response(status_code=204, headers={"Allow": allow(known)})
     if known:

@@ -21,6 +21,7 @@ from contextlib import suppress
 from functools import partial
 from multiprocessing import connection, get_context, resource_tracker
 from multiprocessing.connection import Connection as Pipe
+from multiprocessing.process import current_process
 from typing import Any, Final
 
 import structlog
@@ -48,6 +49,7 @@ class _Worker:
 
     def __init__(
         self,
+        name: str,
         settings: Settings,
         listeners: Mapping[str, socket.socket],
         inherited: Sequence[Pipe | socket.socket],
@@ -57,7 +59,7 @@ class _Worker:
         is_forked = can_fork()
         context: Any = get_context("fork" if is_forked else "spawn")
         ours = (self.pipe, *inherited) if is_forked else ()
-        self.process = context.Process(target=run_worker, args=(settings, listeners, theirs, ours, shares))
+        self.process = context.Process(None, run_worker, name, (settings, listeners, theirs, ours, shares))
         # A worker has the parent's handlers, or the default ones, until it sets its own: signals wait for that.
         before = signal.pthread_sigmask(signal.SIG_BLOCK, HANDLED)
         try:
@@ -150,9 +152,13 @@ class Supervisor:
         drop_unwritten_output()
         # and none starts without its directory, which a cleaner of temporary files may have removed.
         os.makedirs(os.environ[DIRECTORY], 0o700, exist_ok=True)
+        from mintage.server.core.metrics import reserve_files
+
+        name = f"worker-{at}"
+        reserve_files(current_process().name, name)
         pipes = [worker.pipe for worker in self._workers if not worker.pipe.closed]
         shares = self._shares.of(at) if self._shares else None
-        return _Worker(self._settings, self._listeners, (*pipes, self._wake, self._waker), shares)
+        return _Worker(name, self._settings, self._listeners, (*pipes, self._wake, self._waker), shares)
 
     def _start(self) -> int:
         """Start the workers. Return the exit code of one that cannot serve; 0 once all serve, or at a signal."""
@@ -182,8 +188,8 @@ class Supervisor:
                 if self._signals or worker.is_responsive():
                     continue
                 self._reap(worker)
-                # Its gauges vanish, its counters stay.
-                mark_process_dead(worker.process.pid)  # type: ignore[no-untyped-call]
+                # Its gauges vanish; its successor, of the same name, goes on with its counters.
+                mark_process_dead(worker.process.name)  # type: ignore[no-untyped-call]
                 if time.monotonic() - worker.started_s < _STARTUP_GRACE_S:
                     self._wait([])
                 if self._signals:

@@ -152,7 +152,7 @@ def pool_ends(pools: Iterable[PoolRecord], numbers: Mapping[str, Numbers]) -> li
     found = []
     for each in pools:
         _, nodes, ends = catalogue.known_pool_layout(each.layout) or (each.layout, None, None)
-        granted = None if nodes is None else len(range(nodes)[each.first_node : each.last_node + 1])
+        granted = None if nodes is None else len(each.share_of(nodes))
         found.append(PoolEnd(each, numbers.get(each.name), granted, ends))
     return sorted(found, key=lambda each: (-(each.share or 0), each.record.name))
 
