@@ -352,10 +352,7 @@ def _findings(store: Store, anatomies: list[anatomy.Anatomy], integer: int | Non
             left.pop(layout.format.name, None)
             has_pool = True
             facts: dict[str, Any] = {"format": layout.format.name, "text": text, "why": why}
-            # Records do not say that a server took over until the next verb that writes.
-            server_id = store.identify("pool", pool.name) or pool.identity
-            noted = rules.note_server(pool, server_id, now_ms, store.clock_limit_ms)
-            yield _of_pool(store, noted, layout, number, facts, now_ms)
+            yield _of_pool(store, pool, layout, number, facts, now_ms)
     leasable = {name: layout for name in left if (layout := _layout(name.replace("uuid ", "uuid.")))}
     for name, each in left.items():
         facts = {"format": name, "text": each.text, "time": each.time, "why": each.why}
@@ -390,6 +387,9 @@ def _of_pool(
     found: NodeRecord | GrantRecord | None = last
     if last is not None and last.floor_ms > start_ms:
         found = next(iter(store.list_grants(pool.name, node, start_ms, 1)), None) if start_ms >= 0 else None
+    # Records do not say that a server took over until the next verb that writes. Ask after all that were read.
+    server_id = store.identify("pool", pool.name) or pool.identity
+    pool = rules.note_server(pool, server_id, now_ms, store.clock_limit_ms)
     if found is None or end_ms > found.until_ms:
         state, sentence = _unheld(pool, node, last, found, start_ms)
         return Finding(**facts, state=state, sentence=sentence)

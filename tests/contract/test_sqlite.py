@@ -337,6 +337,19 @@ def test_corrupt_file_and_unwritable_file_give_different_errors(path: Path, stor
         store.reserve("n", 1)
 
 
+def test_directory_that_is_closed_to_this_user_is_not_called_missing(tmp_path: Path) -> None:
+    closed = tmp_path / "closed"
+    closed.mkdir(mode=0)
+    user = os.geteuid()
+    try:
+        if user == 0:
+            os.seteuid(65534)
+        with opened(closed / "data" / "ids.db") as store, pytest.raises(StoreError, match="give access to it"):
+            store.reserve("n", 1)
+    finally:
+        os.seteuid(user)
+
+
 def test_verb_locks_the_file_before_its_first_read(store: SqliteStore, path: Path) -> None:
     # A transaction that reads first and finds another writer would fail without waiting.
     store.reserve("n", 1)

@@ -324,6 +324,21 @@ def test_grant_that_a_new_server_forgot_is_forgotten_at_once(store: MemoryStore,
     assert record.identity == "memory"
 
 
+def test_server_that_takes_over_between_two_reads_may_have_forgotten_it(store: MemoryStore, clock: ManualClock) -> None:
+    first = lease(store, pid=1)
+    store.release(first, used_until_ms=NOW_MS)
+    known = dict(store._records.tables[NodeRecord])
+    lease(store, pid=2)
+
+    class Failing(Forwarding):
+        def get_lease(self, pool: str, node: int) -> NodeRecord | None:
+            store._records.tables[NodeRecord] = known
+            store._records.identity = "another server"
+            return store.get_lease(pool, node)
+
+    assert answer(minted(clock), Failing(store)).state == "forgotten"
+
+
 def test_store_that_lost_grants_says_so(store: MemoryStore, clock: ManualClock) -> None:
     store.create_pool("ulid", layout="ulid")
     store._records.identity = "another server"

@@ -22,6 +22,7 @@ from dataclasses import asdict
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
+from mintage import rules
 from mintage.errors import StoreError
 from mintage.protocol.records import ADDED, KEYS, Past, R, Record, columns, name_of, read
 from mintage.rules import LATEST_MS, MAX_COUNT, PRUNED, GrantRecord, NamespaceRecord, NodeRecord, PoolRecord, RunRecord
@@ -111,8 +112,8 @@ def _filled(sql: str, word: str, kind: type[Record], identity: str, lacks: froze
         .replace("{group}", key[0])
         .replace("{last}", key[-1])
         .replace("{age}", "until_ms" if kind is GrantRecord else key[-1])
-        # A run of a week ahead is by a clock that was wrong: it would protect all later ones.
-        .replace("{ahead}", "" if kind is GrantRecord else " OR until_ms > :ended_ms + 1209600000")
+        # A run that ends more than a week from now is by a clock that was wrong: it would protect all later ones.
+        .replace("{ahead}", "" if kind is GrantRecord else f" OR until_ms > :ended_ms + {2 * rules.HISTORY_MS}")
     )
 
 
