@@ -393,7 +393,7 @@ class Dated:
                 )
             options[term], lease = node, dict[str, object]()
         elif store is not None or os.environ.get("MINTAGE_STORE"):
-            lease = {"store": store, "never_used": True}
+            lease = {"store": store, "never_used": True, "max_wait_ms": 10_000}  # a long job can wait for a busy store
         else:
             raise InputError("no node number is given; name one that nothing else mints with, or a store to lease one")
         writer = table.writer(kind)
