@@ -117,9 +117,9 @@ def test_killed_processes_of_a_service_repeat_no_integer(mariadb: MariaDB, tmp_p
 
 
 def test_service_and_client_both_give_back_their_tails(http: Http) -> None:
-    with Sequence("orders", store=http.url, step=100) as orders:
+    with Sequence("orders", store=http.url, step=100, max_wait_ms=60_000) as orders:
         assert [orders.next() for _ in range(3)] == [1, 2, 3]
-    with Sequence("orders", store=http.url, step=100) as orders:
+    with Sequence("orders", store=http.url, step=100, max_wait_ms=60_000) as orders:
         assert orders.next() == 4
 
 
@@ -132,8 +132,10 @@ def test_services_and_processes_repeat_nothing_if_they_share_a_store(tmp_path: P
         minted: list[int] = []
         clock = ManualClock(time.time_ns(), auto_advance=False)
         for store in stores:
-            orders = stack.enter_context(Sequence("orders", store=store, step=10))
-            generator = stack.enter_context(snowflake.Generator(store=store, clock=clock, nodes=range(len(stores))))
+            orders = stack.enter_context(Sequence("orders", store=store, step=10, max_wait_ms=60_000))
+            generator = stack.enter_context(
+                snowflake.Generator(store=store, clock=clock, nodes=range(len(stores)), max_wait_ms=60_000)
+            )
             minted += [orders.next() for _ in range(25)] + [generator.new()]
         assert (len(set(minted)) == len(minted)) == has_one_store
 
@@ -325,7 +327,10 @@ def test_client_certificate_is_sent_to_a_service_that_requires_it(tmp_path: Path
     with serving(tmp_path / "s", f"sqlite:///{tmp_path}/ids.db", **tls) as service:
         url = f"{service.url.replace('http:', 'https:')}?ca={ca}"
         for shown in (f"cert={cert}&cert_key={cert_key}", f"cert={tmp_path}/both.pem"):
-            with Sequence("orders", store=f"{url}&{shown}") as orders, Client(f"{url}&{shown}") as client:
+            with (
+                Sequence("orders", store=f"{url}&{shown}", max_wait_ms=60_000) as orders,
+                Client(f"{url}&{shown}") as client,
+            ):
                 assert orders.next() != client.next("orders")
         for refused in (url, f"{url}&cert={ca}&cert_key={key}"):
             with open_store(refused) as store:
@@ -350,7 +355,7 @@ def test_invalid_certificate_files_and_locked_keys_are_refused(tmp_path: Path) -
 def test_sequence_accepts_segments_smaller_than_requested(tmp_path: Path) -> None:
     with (
         serving(tmp_path / "s", f"sqlite:///{tmp_path}/ids.db", max_reserve=300) as service,
-        Sequence("orders", store=service.url, min_step=1000) as orders,
+        Sequence("orders", store=service.url, min_step=1000, max_wait_ms=60_000) as orders,
     ):
         assert len({orders.next() for _ in range(5_000)}) == 5_000
 

@@ -597,7 +597,7 @@ def test_longest_request_is_that_of_the_option(kubernetes: Kubernetes) -> None:
 
 
 def test_leases_have_a_span_of_two_minutes_by_default(kubernetes: Kubernetes, store: Store) -> None:
-    generator = sno.Generator(store=kubernetes.url, pool="p")
+    generator = sno.Generator(store=kubernetes.url, pool="p", max_wait_ms=60_000)
     generator.new()
     [record] = store.list_leases("p")
     generator.close()

@@ -476,7 +476,7 @@ def test_tick_filled_by_an_earlier_run_continues_in_the_next(url: str, engine: s
 def test_each_run_leases_a_never_used_node_number(url: str, engine: sa.Engine, tmp_path: Path) -> None:
     table = make_table(engine, sa.BigInteger(), [BEGIN] * 50)
     store = f"sqlite:{tmp_path / 'store.db'}"
-    with snowflake.Generator(store=store) as generator:
+    with snowflake.Generator(store=store, max_wait_ms=60_000) as generator:
         nodes = {generator.node}
     for _ in range(2):
         assert finished(url, "--scheme", "snowflake", "--store", store)[::2] == (0, "")

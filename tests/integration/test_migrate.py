@@ -295,8 +295,8 @@ def test_library_snowflakes_after_leaf_have_leased_node_numbers(place: Place) ->
     with (
         place.serving() as service,
         open_store(service.url) as store,
-        snowflake.Generator(layout=layout, nodes=nodes, store=store) as one,
-        snowflake.Generator(layout=layout, nodes=nodes, store=store) as other,
+        snowflake.Generator(layout=layout, nodes=nodes, store=store, max_wait_ms=60_000) as one,
+        snowflake.Generator(layout=layout, nodes=nodes, store=store, max_wait_ms=60_000) as other,
     ):
         assert {layout.parse(each.new()).node for each in (one, other)} == {512, 513}
 

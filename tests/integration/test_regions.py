@@ -62,11 +62,11 @@ class Regions:
         """Mint in each region, and check that the node numbers are those of its share."""
         for name, share in shares.items():
             with open_store(self.urls[name]) as store:
-                generators = [snowflake.Generator(store=store) for _ in range(3)]
+                generators = [snowflake.Generator(store=store, max_wait_ms=60_000) for _ in range(3)]
                 minted = [each.new() for each in generators for _ in range(10)]
                 assert {each.node for each in map(snowflake.DEFAULT.parse, minted)} <= set(share)
                 self.ids[name] += minted
-                with Sequence("orders", store, step=10) as orders:
+                with Sequence("orders", store, step=10, max_wait_ms=60_000) as orders:
                     self.integers += [orders.next() for _ in range(20)]
                 for each in generators:
                     each.close()

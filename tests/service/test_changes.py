@@ -52,7 +52,10 @@ def test_only_changes_are_logged_as_such(tmp_path: Path) -> None:
         assert not web.delete(f"{service.url}/v1/leases/sno/0").is_success
         for method, path in [("GET", NAMESPACE), ("POST", f"{NAMESPACE}:next"), ("POST", "/v1/ids/sno")]:
             assert httpx.request(method, f"{service.url}{path}").is_success
-        with Sequence("orders", store=service.url) as orders, snowflake.Generator(store=service.url) as generator:
+        with (
+            Sequence("orders", store=service.url, max_wait_ms=60_000) as orders,
+            snowflake.Generator(store=service.url, max_wait_ms=60_000) as generator,
+        ):
             orders.next(), generator.new()
         (only,) = [each for each in service.events() if each["event"] == "changed"]
         assert (only["method"], only["path"]) == ("PUT", NAMESPACE)

@@ -370,7 +370,7 @@ def test_retirement_affects_no_other_namespace_or_pool_of_the_name(store: Store)
 
 def test_sequence_of_a_retired_namespace_uses_up_its_buffer(url: str) -> None:
     with open_store(url) as store, open_store(url) as operating:
-        sequence = Sequence("n", store, step=5)
+        sequence = Sequence("n", store, step=5, max_wait_ms=60_000)
         taken = [sequence.next()]
         operating.retire("n")
         with pytest.raises(GenerationError) as caught:
