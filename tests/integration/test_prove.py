@@ -64,10 +64,12 @@ def report_on_broken(name: str, directory: Path, capsys: pytest.CaptureFixture[s
 
 @pytest.mark.parametrize("name", broken_stores.NAMES)
 def test_broken_store_is_found(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    # Its faults are rare, and a run on a busy machine has few verbs.
-    reports = (report_on_broken(name, tmp_path / f"service-{run}", capsys) for run in range(RUNS))
-    code, report = next(each for each in reports if not each[1]["is_unique"])
-    assert code == 1
+    for run in range(RUNS):
+        code, report = report_on_broken(name, tmp_path / f"service-{run}", capsys)
+        # Its faults are rare, and a run on a busy machine has few verbs, or does not come to its end.
+        if report["verdict"].startswith("NOT UNIQUE"):
+            break
+    assert (code, report["is_unique"]) == (1, False), report
     assert report["verdict"].startswith("NOT UNIQUE"), report
     assert "verbs" in report["verdict"], report
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import resource
 import shutil
 import signal
 import socket
@@ -267,6 +268,20 @@ def test_worker_is_replaced_after_a_cleaner_removed_its_metrics(serving: Serving
     serving.signal(signal.SIGTERM)
     assert serving.wait() == 0
     assert not directory.exists()
+
+
+def test_worker_is_replaced_when_its_metrics_have_room_again(serving: Serving) -> None:
+    parent = serving.pid
+    assert parent
+    killed = serving.workers()[0]
+    _, most = resource.prlimit(parent, resource.RLIMIT_FSIZE)
+    resource.prlimit(parent, resource.RLIMIT_FSIZE, (60_000, most))
+    os.kill(killed, signal.SIGKILL)
+    until(lambda: len(serving.events("worker not started")) >= 2, "its successor has no room, twice")
+    resource.prlimit(parent, resource.RLIMIT_FSIZE, (most, most))
+    until(lambda: len(set(serving.workers()) - {killed}) == WORKERS, "there are as many as before")
+    [event] = serving.events("worker died")
+    assert event["pid"] == killed
 
 
 def test_worker_is_replaced_while_no_log_line_can_be_written(service: Serving) -> None:

@@ -122,6 +122,15 @@ def test_file_that_is_being_created_is_left_out(tmp_path: Path, clock: StandingC
     assert sum(orders(counts).hour) == 1
 
 
+def test_file_that_is_removed_while_all_are_read_is_left_out(tmp_path: Path, clock: StandingClock) -> None:
+    workers = [Usage(tmp_path / f"usage-{n}", clock) for n in range(2)]
+    contents = workers[0]._contents()
+    next(contents)
+    for each in tmp_path.iterdir():
+        each.unlink()
+    assert list(contents) == []
+
+
 def test_file_has_all_its_room_before_the_first_count(tmp_path: Path, clock: StandingClock) -> None:
     Usage(tmp_path / "usage-0", clock)
     found = (tmp_path / "usage-0").stat()

@@ -70,6 +70,10 @@ def backfill(args: argparse.Namespace) -> int:
     With --sequence, rows get the integers of one reservation, the earliest row the first. The store records them as
     spent before any is written, so no integer is given twice, and a run that is stopped leaves a gap.
     """
+    import logging
+
+    # It logs errors that follow from the one that ends the run, or that a batch is repeated for.
+    logging.getLogger("psycopg").addHandler(logging.NullHandler())
     with connect(args.url) as connection, ExitStack() as stack:
         table = Table(
             connection,

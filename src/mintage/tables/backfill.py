@@ -58,8 +58,10 @@ _QUERY_VALUES: Final = 1000
 """Values in one query; SQLite takes 32,766."""
 _MAX_TICKS: Final = 100_000
 """Ticks whose next number is kept in memory. For any other tick, the table is asked again."""
-_DEADLOCKS: Final = {1213, "40P01", "40001"}
+_DEADLOCKS: Final = (1213, "40P01", "40001")
 """The codes with which a database undoes a transaction that stands in the way of another."""
+_REPEATS: Final = 100
+"""The most repeats of a batch: a trigger may raise such a code each time."""
 
 
 # --- the table ----------------------------------------------------------------------------------------------------
@@ -232,14 +234,19 @@ class Table:
         return [(key, value) for key, value in self.connection.execute(todo.with_for_update())]
 
     def transact(self, work: Callable[[], Any]) -> Any:
-        """Return what ``work`` does in a transaction; call it again if the database undoes all of it for a deadlock."""
+        """Return what ``work`` does in a transaction; repeat it if the database undoes all of it for a deadlock."""
+        left = _REPEATS
         while True:
             try:
                 with self.connection.begin():
                     return work()
             except self._sa.exc.DBAPIError as error:
-                if _DEADLOCKS.isdisjoint([getattr(error.orig, "sqlstate", None), *getattr(error.orig, "args", ())[:1]]):
+                # The first argument is a number of MySQL's drivers, and a dict of pg8000.
+                codes = [getattr(error.orig, name, None) for name in ("sqlstate", "pgcode")]
+                codes += getattr(error.orig, "args", ())[:1]
+                if not left or not any(code in _DEADLOCKS for code in codes):
                     raise
+            left -= 1
             sleep(jitter.uniform(0, 0.1))
 
     def keys_by_time(self) -> Iterator[Any]:

@@ -189,10 +189,10 @@ class Usage:
             yield self._memory
             return
         for each in self._file.parent.glob("usage-*"):
-            # A worker may be creating its file.
+            # A worker may be creating its file, or a cleaner of temporary files have removed one.
             with (
+                suppress(OSError, ValueError),
                 each.open("rb") as file,
-                suppress(ValueError),
                 mmap.mmap(file.fileno(), _BYTES, access=mmap.ACCESS_READ) as content,
             ):
                 yield content

@@ -187,9 +187,10 @@ class Supervisor:
             for at, worker in enumerate(self._workers):
                 if self._signals or worker.is_responsive():
                     continue
-                self._reap(worker)
-                # Its gauges vanish; its successor, of the same name, goes on with its counters.
-                mark_process_dead(worker.process.name)  # type: ignore[no-untyped-call]
+                if not worker.pipe.closed:
+                    self._reap(worker)
+                    # Its gauges vanish; its successor, of the same name, goes on with its counters.
+                    mark_process_dead(worker.process.name)  # type: ignore[no-untyped-call]
                 if time.monotonic() - worker.started_s < _STARTUP_GRACE_S:
                     self._wait([])
                 if self._signals:
@@ -197,7 +198,7 @@ class Supervisor:
                 try:
                     self._workers[at] = self._worker(at)
                 except OSError as error:
-                    # Too many processes or too little memory: it tries again later.
+                    # Too many processes, too little memory or a full disk: it tries again later.
                     _log.error("worker not started", error=str(error))
                     self._wait([])
                 else:
