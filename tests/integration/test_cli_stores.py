@@ -173,7 +173,7 @@ def test_new_prints_the_remedy_for_an_unusable_store(shell: Shell) -> None:
     done = shell.run("new", "sno", "--store", "sqlite:////nowhere/at/all/ids.db")
     assert (done.returncode, done.stdout) == (CATALOGUE["store.refused"].exit, "")
     assert re.fullmatch(r"mintage: [^\n]*unable to open[^\n]*\n  [A-Z][^\n]*\n", done.stderr)
-    assert "there is no directory /nowhere/at/all: create it" in done.stderr
+    assert "there is no directory /nowhere/at/all, or no access to it: create it" in done.stderr
 
 
 def test_new_warns_in_one_line_when_uniqueness_depends_on_a_lock(shell: Shell, tmp_path: Path) -> None:

@@ -181,7 +181,7 @@ class SqliteStore(Ledger):
             case sqlite3.SQLITE_NOTADB | sqlite3.SQLITE_CORRUPT:
                 hint = f"{self.path} is no SQLite database or a damaged one: use another file, or restore a backup"
             case _ if not os.path.isdir(directory := os.path.dirname(self.path)):
-                hint = f"there is no directory {directory}: create it, or correct the URL"
+                hint = f"there is no directory {directory}, or no access to it: create it, or correct the URL"
             case _:
                 hint = f"check that {self.path} is a writable database on a local disk with free space"
         refused = StoreError(f"{self.url}: {error}: {hint}", code="store.refused")
