@@ -45,7 +45,7 @@ def test_root_leads_a_browser_to_the_health_of_the_service(browser: Browser, ser
     with opened(browser) as page:
         page.goto(f"{service.url}/")
         assert page.url == f"{service.url}/console/"
-        assert page.get_by_text("The service is well").is_visible()
+        page.get_by_text("The service is well").wait_for()
         assert page.get_by_role("table", name="Processes").get_by_role("row").count() == 2
 
 
@@ -55,13 +55,13 @@ def test_key_signs_in_and_out(browser: Browser, tmp_path_factory: pytest.TempPat
         page.goto(f"{service.url}/console/")
         page.get_by_label("Key").fill("mint_wrong")
         page.get_by_role("button", name="Sign in").click()
-        assert page.get_by_text("not known").is_visible()
+        page.get_by_text("not known").wait_for()
         page.get_by_label("Key").fill(KEY)
         page.get_by_role("button", name="Sign in").click()
-        assert page.get_by_text("The service is well").is_visible()
+        page.get_by_text("The service is well").wait_for()
         page.get_by_role("button", name="Sign out").click()
         page.goto(f"{service.url}/console/")
-        assert page.get_by_label("Key").is_visible()
+        page.get_by_label("Key").wait_for()
 
 
 def test_link_from_another_site_finds_the_session(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> None:
@@ -90,7 +90,7 @@ def test_filter_by_a_time_of_any_form_stays_on(browser: Browser, service: Runnin
             page.goto(f"{service.url}/console/events?since={given}")
             assert page.get_by_label("From (UTC)").input_value() == shown
             page.get_by_role("button", name="Filter").click()
-            assert page.get_by_text("Nothing happened that these filters let through").is_visible()
+            page.get_by_text("Nothing happened that these filters let through").wait_for()
         # A field that the browser had changed would stop the page, as one that somebody types in.
         trace = page.locator(".foot code").inner_text()
         page.wait_for_function("text => document.querySelector('.foot code').innerText !== text", arg=trace)
@@ -103,7 +103,7 @@ def test_live_page_of_a_slow_key_comes_back(browser: Browser, tmp_path: Path) ->
         page.goto(f"{service.url}/console/")
         while page.get_by_text("The service is well").is_visible():
             page.reload()
-        assert page.get_by_text("Too many requests").is_visible()
+        page.get_by_text("Too many requests").wait_for()
         page.get_by_text("The service is well").wait_for()
 
 
@@ -151,7 +151,7 @@ def test_pages_work_without_javascript(browser: Browser, service: Running) -> No
     with opened(browser, java_script_enabled=False) as page:
         page.goto(f"{service.url}/console/")
         page.get_by_role("link", name="Events").click()
-        assert page.get_by_role("table", name="Events").get_by_text("serving").is_visible()
+        page.get_by_role("table", name="Events").get_by_text("serving").wait_for()
         page.get_by_label("What happened").select_option("serving")
         page.get_by_role("button", name="Filter").click()
         assert "kind=serving" in page.url
@@ -162,11 +162,11 @@ def test_pages_work_without_javascript(browser: Browser, service: Running) -> No
 def test_lost_store_is_shown_until_it_is_back(browser: Browser, redis: Redis, tmp_path: Path) -> None:
     with Proxy(redis) as proxy, running(tmp_path, store=proxy.url) as service, opened(browser) as page:
         page.goto(f"{service.url}/console/")
-        assert page.get_by_text("The service is well").is_visible()
+        page.get_by_text("The service is well").wait_for()
         proxy.refuse()
         page.get_by_text("degraded since").wait_for()
-        assert page.get_by_text("What to do").is_visible()
+        page.get_by_text("What to do").wait_for()
         proxy.heal()
         page.get_by_text("The service is well").wait_for()
         page.goto(f"{service.url}/console/events?kind=store+back")
-        assert page.get_by_role("cell", name="store back").is_visible()
+        page.get_by_role("cell", name="store back").wait_for()

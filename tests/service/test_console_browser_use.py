@@ -53,9 +53,9 @@ def test_what_runs_out_is_found_by_clicks(browser: Browser, busy: Running) -> No
         page.get_by_role("link", name="Ends", exact=True).click()
         first = page.get_by_role("table", name="Ends within 90 days").get_by_role("row").nth(1)
         assert "coupons" in first.inner_text()
-        assert page.get_by_role("table", name=re.compile("Namespaces by days left 1 to 50 of 1,000")).is_visible()
+        page.get_by_role("table", name=re.compile("Namespaces by days left 1 to 50 of 1,000")).wait_for()
         first.get_by_role("link", name="coupons").click()
-        assert page.get_by_text("It is used up.").is_visible()
+        page.get_by_text("It is used up.").wait_for()
 
 
 def test_who_uses_most_is_found_by_clicks(browser: Browser, busy: Running) -> None:
@@ -69,7 +69,7 @@ def test_who_uses_most_is_found_by_clicks(browser: Browser, busy: Running) -> No
         # The page is read again by itself until all workers have counted.
         page.wait_for_function("() => document.querySelector('tbody').innerText.includes('1,000')")
         assert row.get_by_role("rowheader").inner_text() == "tenant.500"
-        assert row.get_by_role("img", name=re.compile("^Integers of tenant.500, last hour")).is_visible()
+        row.get_by_role("img", name=re.compile("^Integers of tenant.500, last hour")).wait_for()
         assert "ops" in page.get_by_role("table", name="Keys by integers").inner_text()
 
 
@@ -79,14 +79,14 @@ def test_floor_is_raised_by_clicks(browser: Browser, busy: Running) -> None:
         page.get_by_role("link", name="Raise its floor").click()
         page.get_by_label("New floor").fill("5000")
         page.get_by_role("button", name="Show what it will do").click()
-        assert page.get_by_text("It skips 4,992 integers: those from 8 to 4,999.").is_visible()
+        page.get_by_text("It skips 4,992 integers: those from 8 to 4,999.").wait_for()
         page.get_by_label("Type tenant.007 to confirm").fill("tenant.008")
         page.get_by_role("button", name="Raise the floor").click()
-        assert page.get_by_role("alert").get_by_text("nothing was done").is_visible()
+        page.get_by_role("alert").get_by_text("nothing was done").wait_for()
         page.get_by_label("Type tenant.007 to confirm").fill("tenant.007")
         page.get_by_role("button", name="Raise the floor").click()
-        assert page.get_by_text("The floor is raised.").is_visible()
-        assert page.get_by_text("5,000").first.is_visible()
+        page.get_by_text("The floor is raised.").wait_for()
+        page.get_by_text("5,000").first.wait_for()
 
 
 PAGES = (
@@ -126,4 +126,4 @@ def test_floor_is_raised_without_javascript(browser: Browser, busy: Running) -> 
         page.get_by_role("button", name="Show what it will do").click()
         page.get_by_label("Type tenant.009 to confirm").fill("tenant.009")
         page.get_by_role("button", name="Raise the floor").click()
-        assert page.get_by_text("The floor is raised.").is_visible()
+        page.get_by_text("The floor is raised.").wait_for()

@@ -74,12 +74,13 @@ def test_clicks_lead_to_the_holder_of_a_number(browser: Browser, fleet: Fleet) -
     with opened(browser) as page:
         page.goto(fleet.url())
         page.get_by_role("link", name="Pools", exact=True).click()
-        assert page.get_by_role("row", name="sno").get_by_text("10,000").count() == 2
+        page.get_by_role("row", name="sno").get_by_text("10,000").nth(1).wait_for()
         page.get_by_role("link", name="sno", exact=True).click()
         page.locator("a", has=page.locator("title", has_text="0 to 63: 64 held")).click()
         page.locator("a", has=page.locator("title", has_text="17: held")).click()
-        assert page.get_by_text("process 17 on web-17.example.net").is_visible()
-        assert page.get_by_text("fence", exact=False).first.is_visible()
+        page.get_by_text("process 17 on web-17.example.net").wait_for()
+        page.get_by_text("fence", exact=False).first.wait_for()
+        page.wait_for_load_state()
         assert page.get_by_role("table", name="Windows").get_by_role("row").count() == 2
 
 
@@ -88,11 +89,12 @@ def test_search_leads_to_the_numbers_of_a_host(browser: Browser, fleet: Fleet) -
         page.goto(fleet.url("pools/sno"))
         page.get_by_label("Contains").fill("web-5.")
         page.get_by_role("button", name="Search").click()
-        assert page.get_by_role("table", name="Holders").get_by_text("web-5.example.net").first.is_visible()
+        page.get_by_role("table", name="Holders").get_by_text("web-5.example.net").first.wait_for()
+        page.wait_for_load_state()
         assert page.locator(".found").count() == len(range(5, LEASES, 97))
         page.get_by_label("Go to a number").fill("9999")
         page.get_by_role("button", name="Show its windows").click()
-        assert page.get_by_role("heading", name="Node 9,999 of sno").is_visible()
+        page.get_by_role("heading", name="Node 9,999 of sno").wait_for()
 
 
 def test_pasted_id_leads_to_its_process_and_window(browser: Browser, fleet: Fleet) -> None:
@@ -102,14 +104,14 @@ def test_pasted_id_leads_to_its_process_and_window(browser: Browser, fleet: Flee
         page.get_by_role("link", name="Who", exact=True).click()
         page.get_by_label("An ID of any format").fill(minted)
         page.get_by_role("button", name="Find").click()
-        assert page.get_by_text("It has node 0 of pool ulid").is_visible()
-        assert page.get_by_role("img", name="Bits of the ID as ulid").is_visible()
+        page.get_by_text("It has node 0 of pool ulid").wait_for()
+        page.get_by_role("img", name="Bits of the ID as ulid").wait_for()
         page.emulate_media(media="print")
         page.set_viewport_size({"width": 718, "height": 1000})  # A4
         assert page.evaluate("document.documentElement.scrollWidth") == 718
         page.emulate_media(media="screen")
         page.get_by_role("link", name="The windows of node 0").click()
-        assert page.locator("svg.strip .mark.at").count() == 1
+        page.locator("svg.strip .mark.at").wait_for()
 
 
 def test_pictures_are_printed_whole(browser: Browser, fleet: Fleet) -> None:
@@ -127,7 +129,7 @@ def test_numbers_lead_to_a_layout_and_to_sql(browser: Browser, fleet: Fleet) -> 
         page.get_by_label("Nodes at the same time").fill("2000")
         page.get_by_label("JavaScript").check()
         page.get_by_role("button", name="Advise").click()
-        assert page.get_by_text("2048 nodes, 2000 asked for").is_visible()
+        page.get_by_text("2048 nodes, 2000 asked for").wait_for()
         page.get_by_label("From, in UTC").fill("2024-05-01")
         page.get_by_label("To, which").fill("2024-06-01")
         page.get_by_role("button", name="Show").click()
@@ -143,11 +145,11 @@ def test_questions_are_answered_without_javascript(browser: Browser, fleet: Flee
         page.goto(fleet.url("pools/sno"))
         page.locator("a", has=page.locator("title", has_text="0 to 63: 64 held")).click()
         page.locator("a", has=page.locator("title", has_text="17: held")).click()
-        assert page.get_by_text("process 17 on web-17.example.net").is_visible()
+        page.get_by_text("process 17 on web-17.example.net").wait_for()
         page.goto(fleet.url("who"))
         page.get_by_label("An ID of any format").fill("brpk4q72xwf2m63l")
         page.get_by_role("button", name="Find").click()
-        assert page.get_by_role("img", name="Bits of the ID as sno").is_visible()
+        page.get_by_role("img", name="Bits of the ID as sno").wait_for()
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])

@@ -121,7 +121,7 @@ def test_seven_questions_outlive_the_loss_of_the_store(browser: Browser, servers
         visit(page, "Health")
         proxy.refuse()
         page.get_by_text("degraded since").wait_for()
-        assert page.get_by_text("What to do").is_visible()
+        page.get_by_text("What to do").wait_for()
         visit(page, "Pools")
         page.get_by_text("The store does not answer.").wait_for()
         page.get_by_role("link", name="sno", exact=True).wait_for()
