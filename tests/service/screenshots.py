@@ -102,7 +102,10 @@ def use(service: Running, seconds: float) -> None:
 
 
 def lease_in_turn(client: httpx.Client, headers: dict[str, str], host: str, span_ms: int) -> bool:
-    """Lease one node number for a while, as processes do that start and stop one after the other; False: it is held."""
+    """Lease one node number for a while, as processes do that start and stop one after the other.
+
+    :returns: False if another one holds it.
+    """
     body = {
         "nodes": {"first": NODE, "last": NODE},
         "layout": "sno/1",
@@ -110,7 +113,9 @@ def lease_in_turn(client: httpx.Client, headers: dict[str, str], host: str, span
         "now_ms": time.time_ns() // 1_000_000,
         "span_ms": span_ms,
     }
-    return client.post("/v1/leases/sno", json=body, headers=headers).is_success
+    answer = client.post("/v1/leases/sno", json=body, headers=headers)
+    assert answer.is_success or answer.json()["code"] == "lease.none_free", answer.text
+    return answer.is_success
 
 
 def draw(browser: Browser, service: Running, example: str) -> None:
@@ -126,6 +131,7 @@ def draw(browser: Browser, service: Running, example: str) -> None:
             answer = tab.goto(f"{service.url}/console/{path.format(example=example)}")
             assert answer is not None
             assert answer.ok, path
+            assert "/sign-in" not in tab.url, path
             found = context.new_cdp_session(tab).send("Page.captureScreenshot", {"format": "webp", "quality": QUALITY})
             (PICTURES / f"{name}-{theme}.webp").write_bytes(b64decode(found["data"]))
             tab.close()

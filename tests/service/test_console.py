@@ -564,7 +564,7 @@ def test_all_viewers_learn_when_the_buffers_are_empty(monkeypatch: pytest.Monkey
                 assert (await client.post("/v1/sequences/orders:next")).status_code == 200
                 at.service.gather()
                 for _ in range(3):
-                    assert "its buffers last until" in (await client.get("/console/")).text
+                    assert "empty first:\n<code>orders</code>" in (await client.get("/console/")).text
 
     run(main)
 

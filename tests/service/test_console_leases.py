@@ -78,6 +78,13 @@ def test_pool_of_an_unknown_layout_counts_no_numbers(console: Console) -> None:
     assert "Held now 1 Span" in page
 
 
+def test_page_of_a_pool_shows_its_span_exactly(console: Console) -> None:
+    console.store.create_pool("long", layout="ulid", span_ms=119_000, history_ms=129_600_000)
+    page = console.read("pools/long")
+    assert "Span 119 seconds: " in page
+    assert "History of 36 hours, since " in page
+
+
 def test_pools_are_listed_with_their_share_in_use(console: Console) -> None:
     found = {each["pool"]: each for each in console.rows("pools")}
     assert found["sno"]["nodes"] == 65_536

@@ -74,12 +74,13 @@ def test_clicks_lead_to_the_holder_of_a_number(browser: Browser, fleet: Fleet) -
     with opened(browser) as page:
         page.goto(fleet.url())
         page.get_by_role("link", name="Pools", exact=True).click()
-        assert page.get_by_role("row", name="sno").get_by_text("10,000").count() == 2
+        page.get_by_role("row", name="sno").get_by_text("10,000").nth(1).wait_for()
         page.get_by_role("link", name="sno", exact=True).click()
         page.locator("a", has=page.locator("title", has_text="0 to 63: 64 held")).click()
         page.locator("a", has=page.locator("title", has_text="17: held")).click()
         page.get_by_text("process 17 on web-17.example.net").wait_for()
         page.get_by_text("fence", exact=False).first.wait_for()
+        page.wait_for_load_state()
         assert page.get_by_role("table", name="Windows").get_by_role("row").count() == 2
 
 
@@ -89,6 +90,7 @@ def test_search_leads_to_the_numbers_of_a_host(browser: Browser, fleet: Fleet) -
         page.get_by_label("Contains").fill("web-5.")
         page.get_by_role("button", name="Search").click()
         page.get_by_role("table", name="Holders").get_by_text("web-5.example.net").first.wait_for()
+        page.wait_for_load_state()
         assert page.locator(".found").count() == len(range(5, LEASES, 97))
         page.get_by_label("Go to a number").fill("9999")
         page.get_by_role("button", name="Show its windows").click()
@@ -109,7 +111,7 @@ def test_pasted_id_leads_to_its_process_and_window(browser: Browser, fleet: Flee
         assert page.evaluate("document.documentElement.scrollWidth") == 718
         page.emulate_media(media="screen")
         page.get_by_role("link", name="The windows of node 0").click()
-        assert page.locator("svg.strip .mark.at").count() == 1
+        page.locator("svg.strip .mark.at").wait_for()
 
 
 def test_pictures_are_printed_whole(browser: Browser, fleet: Fleet) -> None:

@@ -213,21 +213,22 @@ def test_sparkline_is_a_picture_with_a_label(values: list[int]) -> None:
 # --- health -------------------------------------------------------------------------------------------------------
 
 
-def empty_of(**namespaces: tuple[float, int, int]) -> str | None:
-    """Return the namespace that is empty first of these: what is buffered, was taken before, and in five minutes."""
+def empty_of(**namespaces: tuple[float, int, int]) -> list[str]:
+    """Return these namespaces by when they are empty: what is buffered, was taken before, and in five minutes."""
     buffered = {name: level for name, (level, _, _) in namespaces.items()}
     taken = {(name, "key"): Used(hour=(*[0] * 9, before, 0, now)) for name, (_, before, now) in namespaces.items()}
     usage = SimpleNamespace(read=lambda _: taken)
     service: Any = SimpleNamespace(metrics=SimpleNamespace(sums=lambda *_: [buffered], usage=usage))
     found = empty_first(service, datetime.now(UTC) - timedelta(seconds=100))
-    assert found is None or found[1] - datetime.now(UTC) < timedelta(seconds=51)
-    return found and found[0]
+    assert all(at - datetime.now(UTC) < timedelta(seconds=51) for at, _ in found[:1])
+    return [name for _, name in found]
 
 
 def test_buffers_last_until_the_first_of_them_is_empty() -> None:
-    assert empty_of(orders=(500.0, 0, 1000), users=(100.0, 0, 10), idle=(1.0, 0, 0)) == "orders"
-    assert empty_of(idle=(1.0, 0, 0)) is None
+    assert empty_of(users=(100.0, 0, 10), orders=(500.0, 0, 1000), idle=(1.0, 0, 0)) == ["orders", "users"]
+    assert empty_of(idle=(1.0, 0, 0)) == []
 
 
 def test_namespace_that_ended_before_the_outage_hides_no_other() -> None:
-    assert empty_of(ended=(0.0, 1000, 0), orders=(500.0, 0, 1000)) == "orders"
+    assert empty_of(before=(0.0, 1000, 0), orders=(500.0, 0, 1000)) == ["orders"]
+    assert empty_of(now=(0.0, 0, 1000), orders=(500.0, 0, 1000)) == ["now", "orders"]

@@ -8,6 +8,7 @@ import pytest
 
 from mintage.errors import RequestError
 from mintage.rules import LATEST_MS
+from mintage.server.console.node_map import state_of
 from mintage.server.console.pages import pools
 from mintage.store import PAGE
 from mintage.store.memory import MemoryStore
@@ -70,6 +71,15 @@ def test_number_is_known_to_be_free_since_its_last_grant(history_ms: int) -> Non
     assert found.record is not None
     assert later.known_ms <= found.record.since_ms
     assert pools.read_windows(store, "sno", 8, LATEST_MS).known_ms == 0
+
+
+def test_number_is_in_quarantine_once_a_server_took_over() -> None:
+    store = filled(range(1))
+    assert pools.read_windows(store, "sno", 5, LATEST_MS).known_ms == 0
+    store._records.identity = "another server"
+    found = pools.read_windows(store, "sno", 5, LATEST_MS)
+    assert found.known_ms > found.now_ms
+    assert state_of(found.record, found.pool, found.now_ms) == "quarantined"
 
 
 def test_holders_before_a_loss_are_not_known() -> None:

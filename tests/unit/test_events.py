@@ -187,7 +187,13 @@ def test_event_of_long_texts_in_any_alphabet_is_kept(log: Any, letter: str) -> N
 
 
 @pytest.mark.parametrize(
-    ("words", "kinds"), [(({"a": 1},), ["message"]), (("%d", "x"), []), (({"event": "away", 1: 2},), ["away"])]
+    ("words", "kinds"),
+    [
+        (({"a": 1},), ["message"]),
+        (("%d", "x"), []),
+        (({"event": "away", 1: 2},), ["away"]),
+        (({"event": "away"}, "x"), ["away"]),
+    ],
 )
 def test_wrong_record_of_a_library_raises_nothing_into_it(
     shared: None, words: tuple[Any, ...], kinds: list[str], capsys: pytest.CaptureFixture[str]

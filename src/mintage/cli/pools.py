@@ -27,11 +27,9 @@ def _wanted(args: argparse.Namespace, store: Store) -> str:
     layout = catalogue.read_pool_layout(args.pool if args.layout is None else args.layout)
     if layout is not None:
         return layout[0]
-    names = (each.name.replace(" ", ".") for each in catalogue.MINTED)
-    found = (*filter(catalogue.read_pool_layout, names), *catalogue.LAYOUTS)
     fault = f"{args.layout!a} is not a layout" if args.layout else f"a new pool called {args.pool!a} needs --layout"
     raise UsageError(
-        f"{fault}; use {', '.join(found)}, sno/N with a power of two N up to {MAX_SHARDS}, or "
+        f"{fault}; use {', '.join(catalogue.pool_layouts())}, sno/N with a power of two N up to {MAX_SHARDS}, or "
         "'snowflake time:41 node:10 sequence:12 @1735689600000 1ms'"
     )
 

@@ -48,6 +48,7 @@ __all__ = [
     "check_share",
     "known_pool_layout",
     "of_layout",
+    "pool_layouts",
     "read_layout",
     "read_pool_layout",
     "read_share",
@@ -91,6 +92,16 @@ def known_pool_layout(text: str) -> PoolLayout | None:
     except ConfigError:
         return None
     return found and PoolLayout(*found)
+
+
+def pool_layouts() -> list[str]:
+    """Return the names of the layouts that a pool may have.
+
+    >>> "uuid.v7" in pool_layouts(), "uuid" in pool_layouts()
+    (True, False)
+    """
+    names = (each.name.removeprefix("snowflake ").replace(" ", ".") for each in MINTED)
+    return [name for name in names if read_pool_layout(name)]
 
 
 def check_share(layout: str, nodes: range) -> None:

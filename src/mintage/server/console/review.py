@@ -11,7 +11,6 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Final
 
 from mintage import rules
 from mintage.errors import ConfigError, LeaseError
@@ -20,10 +19,6 @@ from mintage.formats.times import MS, stamp, utc
 from mintage.lease.holder import Holder
 from mintage.rules import MAX_INTEGER, NamespaceRecord, NodeRecord, PoolRecord
 from mintage.server.console.query import malformed
-
-_NAMES: Final = [each.name.removeprefix("snowflake ").replace("uuid ", "uuid.") for each in catalogue.MINTED]
-_LAYOUTS: Final = [name for name in _NAMES if catalogue.read_pool_layout(name)]
-"""The names of layouts that have node numbers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,8 +183,8 @@ def layout_of(text: str) -> tuple[str, int, datetime | None]:
         raise malformed(f"layout {text[:80]!a}: {error}") from error
     if layout is None:
         raise malformed(
-            f"layout {text[:80]!a} is not known: use {', '.join(_LAYOUTS)}, or 'snowflake time:41 node:10 sequence:12 "
-            "@1735689600000 1ms'"
+            f"layout {text[:80]!a} is not known: use {', '.join(catalogue.pool_layouts())}, or 'snowflake time:41 "
+            "node:10 sequence:12 @1735689600000 1ms'"
         )
     return layout
 

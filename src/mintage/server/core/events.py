@@ -87,9 +87,9 @@ class EventHandler(logging.Handler):
 
     def _keep(self, record: logging.LogRecord) -> None:
         msg: object = record.msg
-        facts: Mapping[str, Any] = {"event": MESSAGE, "text": record.getMessage()}
-        if isinstance(msg, dict) and "event" in msg:
-            facts = msg
+        facts: Mapping[str, Any] = (
+            msg if isinstance(msg, dict) and "event" in msg else {"event": MESSAGE, "text": record.getMessage()}
+        )
         kind = self._clean(facts["event"])
         if record.name.startswith("opentelemetry.") or (record.levelno < logging.WARNING and kind not in KEPT):
             return

@@ -18,6 +18,8 @@ from mintage.server.core.findings import Finding, clock_of, promise_of, warnings
 from mintage.server.core.service import Service
 from mintage.server.core.usage import MINUTES_5_S
 
+_MOST_EMPTY: Final = 5
+"""The most namespaces of which the page says when their buffers are empty."""
 WORKERS: Final = (
     Column("pid", "Process", lambda each: str(each[0]), "code"),
     Column("started", "Started", lambda each: each[1], "time"),
@@ -39,12 +41,11 @@ def _is_alive(pid: int) -> bool:
     return True
 
 
-def empty_first(service: Service, started: datetime) -> tuple[str, datetime] | None:
-    """Return the namespace whose buffers are empty first, and when, at its rate of the last five to ten minutes.
+def empty_first(service: Service, started: datetime) -> list[tuple[datetime, str]]:
+    """Return when the buffers of namespaces are empty, at their rates of the last five to ten minutes; the first ones.
 
-    It reads the counts of all workers, so call it in a thread.
-
-    :returns: ``None`` if the service has handed out no integers since then.
+    A namespace that was used up in these minutes is empty now, like one that the store would still have integers of. It
+    reads the counts of all workers, so call it in a thread.
     """
     now = datetime.now(UTC)
     (buffered,) = service.metrics.sums("namespace", "mintage_buffered_integers")
@@ -53,8 +54,7 @@ def empty_first(service: Service, started: datetime) -> tuple[str, datetime] | N
         taken[name] += sum(used.hour[-2:])
     seconds = min(MINUTES_5_S + now.timestamp() % MINUTES_5_S, (now - started).total_seconds())
     found = [(level * seconds / taken[name], name) for name, level in buffered.items() if taken[name]]
-    left_s, name = min(found, default=(0.0, ""))
-    return (name, now + timedelta(seconds=min(left_s, 1e9))) if name else None
+    return [(now + timedelta(seconds=min(left_s, 1e9)), name) for left_s, name in sorted(found)[:_MOST_EMPTY]]
 
 
 def findings(service: Service) -> list[Finding]:
@@ -81,7 +81,7 @@ async def health(request: PageRequest) -> Response:
     service = request.service
     probe, living = service.probe, workers(service)
     started = living[0][1]
-    empty = None
+    empty: list[tuple[datetime, str]] = []
     if probe.failure is not None:
         # Only now: it reads the counts of all workers.
         empty = await request.read("", empty_first, service, started)

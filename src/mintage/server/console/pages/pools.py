@@ -9,6 +9,7 @@ from typing import Final, NamedTuple
 from markupsafe import Markup
 from starlette.responses import RedirectResponse, Response
 
+from mintage import rules
 from mintage.errors import RequestError
 from mintage.formats.catalogue import known_pool_layout, share_text
 from mintage.rules import LATEST_MS, MAX_NODES, GrantRecord, NodeRecord, PoolRecord, check_name, history_begin
@@ -41,10 +42,12 @@ async def pools(request: PageRequest) -> Response:
 
 
 def _find_pool(store: Store, name: str) -> PoolRecord:
-    """Return a pool, or refuse the path."""
+    """Return a pool after it has noted the server that it is on, or refuse the path."""
     if (found := store.get_pool(name)) is None:
         raise RequestError(f"there is no pool {name!r}", code="request.path")
-    return found
+    # Records do not say that a server took over until the next verb that writes.
+    server_id = store.identify("pool", name) or found.identity
+    return rules.note_server(found, server_id, store.now_ms(), store.clock_limit_ms)
 
 
 # --- one pool -----------------------------------------------------------------------------------------------------
