@@ -77,14 +77,14 @@ def test_unwritable_file_is_refused_at_startup(tmp_path: Path) -> None:
     code, said = ends(tmp_path, f"sqlite:///{file}")
     assert (code, "use another file" in said) == (78, True)
     code, said = ends(tmp_path, "sqlite:////proc/nowhere/ids.db")
-    assert (code, "check that" in said) == (78, True)
+    assert (code, "this user finds no directory /proc/nowhere: create it" in said) == (78, True)
 
 
 def test_lack_of_a_directory_is_refused_at_startup(tmp_path: Path) -> None:
     file = tmp_path / "file"
     file.touch()
     code, said = ends(tmp_path, f"sqlite:///{file}/ids.db")
-    assert (code, "check that" in said) == (78, True)
+    assert (code, f"this user finds no directory {file}: create it" in said) == (78, True)
     for home in (file, file / "home"):
         code, said = ends(tmp_path, None, MINTAGE_HOME=str(home))
         assert (code, "set MINTAGE_HOME to a directory that can be written" in said) == (78, True)
