@@ -29,6 +29,7 @@ from mintage.who import who_reserved
 from tests.contract.clients import NAMESPACE, POOL, overlaps
 from tests.helpers import file_copies
 from tests.helpers.outcomes import code_of, eventually
+from tests.helpers.processes import closed_directory
 from tests.helpers.stores import RUN_COLUMNS, acquire
 
 if TYPE_CHECKING:
@@ -338,16 +339,12 @@ def test_corrupt_file_and_unwritable_file_give_different_errors(path: Path, stor
 
 
 def test_directory_that_is_closed_to_this_user_is_not_called_missing(tmp_path: Path) -> None:
-    closed = tmp_path / "closed"
-    closed.mkdir(mode=0)
-    user = os.geteuid()
-    try:
-        if user == 0:
-            os.seteuid(65534)
-        with opened(closed / "data" / "ids.db") as store, pytest.raises(StoreError, match="give access to it"):
-            store.reserve("n", 1)
-    finally:
-        os.seteuid(user)
+    with (
+        closed_directory(tmp_path) as closed,
+        opened(closed / "data" / "ids.db") as store,
+        pytest.raises(StoreError, match="give access to it"),
+    ):
+        store.reserve("n", 1)
 
 
 def test_verb_locks_the_file_before_its_first_read(store: SqliteStore, path: Path) -> None:

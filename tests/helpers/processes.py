@@ -1,4 +1,4 @@
-"""Forked processes that run a function and answer through a pipe."""
+"""Forked processes that run a function and answer through a pipe, and a directory that a process may not enter."""
 
 from __future__ import annotations
 
@@ -11,15 +11,30 @@ import signal
 import time
 import traceback
 import warnings
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from pathlib import Path
 
 BOUND_S: Final = 60
 """Seconds after which a child counts as stuck; never waited for otherwise."""
+
+
+@contextmanager
+def closed_directory(parent: Path) -> Iterator[Path]:
+    """Create a directory that this process may not enter meanwhile, not even as root."""
+    directory, user = parent / "closed", os.geteuid()
+    directory.mkdir(mode=0)
+    try:
+        if user == 0:
+            os.seteuid(65534)
+        yield directory
+    finally:
+        os.seteuid(user)
 
 
 def raw_clone(flags: int = 0) -> int:

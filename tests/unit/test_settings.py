@@ -26,6 +26,7 @@ from mintage.server.config.keys import RIGHTS, KeySettings, digest
 from mintage.server.config.settings import Settings
 from mintage.server.config.sources import OTHER_VARIABLES, flag, variable
 from mintage.server.config.values import settings_of
+from tests.helpers.processes import closed_directory
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -247,15 +248,8 @@ def test_wrong_values_have_the_recorded_errors(
 
 
 def test_file_in_a_closed_directory_is_denied_not_missing(tmp_path: Path) -> None:
-    closed = tmp_path / "closed"
-    closed.mkdir(mode=0)
-    user = os.geteuid()
-    try:
-        if user == 0:
-            os.seteuid(65534)
+    with closed_directory(tmp_path) as closed:
         message = settings_error("--config", str(closed / "mintage.toml"))
-    finally:
-        os.seteuid(user)
     assert message.endswith("cannot be read: Permission denied")
 
 
