@@ -25,6 +25,7 @@ from mintage.lease import registry
 from mintage.lease.holder import Holder
 from mintage.lease.registry.numbers import locked, locked_fragments
 from mintage.lease.request import choose_store
+from mintage.store import note_server
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -200,8 +201,7 @@ def who_reserved(namespace: str, integer: int, store: str | Store | None = None)
         if record is None:
             sentence = f"The store has no namespace {namespace}."
             return IntegerFinding(**facts, state="unknown namespace", sentence=sentence)
-        server_id = opened.identify("namespace", namespace) or record.identity
-        record = rules.note_server_of_namespace(record, server_id)
+        record = rules.note_server_of_namespace(record, opened.identify("namespace", namespace) or record.identity)
         if why := _never(record, integer):
             return IntegerFinding(**facts, state="free", sentence=why)
         run = rules.run_of(record)
@@ -387,9 +387,7 @@ def _of_pool(
     found: NodeRecord | GrantRecord | None = last
     if last is not None and last.floor_ms > start_ms:
         found = next(iter(store.list_grants(pool.name, node, start_ms, 1)), None) if start_ms >= 0 else None
-    # Records do not say that a server took over until the next verb that writes. Ask after all that were read.
-    server_id = store.identify("pool", pool.name) or pool.identity
-    pool = rules.note_server(pool, server_id, now_ms, store.clock_limit_ms)
+    pool = note_server(store, pool, now_ms)  # after all that was read
     if found is None or end_ms > found.until_ms:
         state, sentence = _unheld(pool, node, last, found, start_ms)
         return Finding(**facts, state=state, sentence=sentence)

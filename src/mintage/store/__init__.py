@@ -13,6 +13,7 @@ from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Self
 
+from mintage import rules
 from mintage._core import kernel_random
 from mintage.errors import ConfigError, GenerationError
 from mintage.installation import missing_module
@@ -555,6 +556,11 @@ def all_or_nothing(store: Store, segment: Segment, count: int) -> Segment:
         + ("" if kept else "; they are skipped, as the server changed before they were given back"),
         code="namespace.exhausted",
     )
+
+
+def note_server(store: Store, pool: PoolRecord, now_ms: int) -> PoolRecord:
+    """Return a pool after it has noted its server; a record does not say who took over until a verb writes it."""
+    return rules.note_server(pool, store.identify("pool", pool.name) or pool.identity, now_ms, store.clock_limit_ms)
 
 
 def load_driver(module: str, extra: str | None) -> Any:

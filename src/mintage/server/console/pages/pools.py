@@ -9,7 +9,6 @@ from typing import Final, NamedTuple
 from markupsafe import Markup
 from starlette.responses import RedirectResponse, Response
 
-from mintage import rules
 from mintage.errors import RequestError
 from mintage.formats.catalogue import known_pool_layout, share_text
 from mintage.rules import LATEST_MS, MAX_NODES, GrantRecord, NodeRecord, PoolRecord, check_name, history_begin
@@ -21,7 +20,7 @@ from mintage.server.console.query import Query, malformed, pool_url
 from mintage.server.console.shared import LONG_PATIENCE_S
 from mintage.server.console.strip import Strip, Window, whole_range, windows_of
 from mintage.server.console.table import Column, Table
-from mintage.store import PAGE, Store
+from mintage.store import PAGE, Store, note_server
 
 MOST_RECORDS: Final = 65_536
 """The most records of node numbers that a page of a pool reads."""
@@ -45,9 +44,7 @@ def _find_pool(store: Store, name: str) -> PoolRecord:
     """Return a pool after it has noted the server that it is on, or refuse the path."""
     if (found := store.get_pool(name)) is None:
         raise RequestError(f"there is no pool {name!r}", code="request.path")
-    # Records do not say that a server took over until the next verb that writes.
-    server_id = store.identify("pool", name) or found.identity
-    return rules.note_server(found, server_id, store.now_ms(), store.clock_limit_ms)
+    return note_server(store, found, store.now_ms())
 
 
 # --- one pool -----------------------------------------------------------------------------------------------------
