@@ -172,9 +172,8 @@ class Metrics:
         """Export all metrics by OpenTelemetry as well, if this process uses that."""
         if "opentelemetry.metrics" in sys.modules:
             # What a predecessor counted was exported as its own.
-            own = f"counter_{current_process().name}.db"
-            before = _Files(self._directory, own).collect() if self._directory else ()
-            self._instruments = Instruments(self.registry, before)
+            own = self._directory and _Files(self._directory, f"counter_{current_process().name}.db")
+            self._instruments = Instruments(self.registry, own.collect() if own else ())
 
     def gather(
         self,
