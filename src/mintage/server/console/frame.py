@@ -56,7 +56,7 @@ TEMPLATES: Final = Environment(
     finalize=text.finalize,
 )
 TEMPLATES.filters |= {
-    each.__name__: each for each in (text.moment, text.number, text.duration, text.setting, text.prose)
+    each.__name__: each for each in (text.moment, text.number, text.counted, text.duration, text.setting, text.prose)
 }
 TEMPLATES.filters["exact"] = escape
 TEMPLATES.globals |= {"version": __version__, "static": URLS}

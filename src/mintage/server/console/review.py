@@ -19,6 +19,7 @@ from mintage.formats.times import MS, stamp, utc
 from mintage.lease.holder import Holder
 from mintage.rules import MAX_INTEGER, NamespaceRecord, NodeRecord, PoolRecord
 from mintage.server.console.query import malformed
+from mintage.server.console.text import counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,10 +35,6 @@ class Review:
 
 def _basis(*facts: object) -> str:
     return hashlib.sha256(repr(facts).encode()).hexdigest()[:32]
-
-
-def _count(n: int, noun: str = "integer") -> str:
-    return f"{n:,} {noun}{'' if n == 1 else 's'}"
 
 
 def _last(record: NamespaceRecord) -> str:
@@ -65,7 +62,7 @@ def floor(name: str, record: NamespaceRecord | None, value: int) -> Review:
         effects.append("It skips no integer: the namespace is past this floor already.")
     else:
         first = before.high_water + before.stride
-        effects.append(f"It skips {_count(skipped)}: those from {first:,} to {after.high_water:,}.")
+        effects.append(f"It skips {counted(skipped, 'integer')}: those from {first:,} to {after.high_water:,}.")
     if after.high_water > after.maximum - after.stride:
         effects.append(f"No integer is left then: the maximum of the namespace is {after.maximum:,}.")
     if record is not None and record.largest:
@@ -89,7 +86,7 @@ def retire(name: str, record: NamespaceRecord | None) -> Review:
         effects.append(f"There is no namespace {name}: this creates it as a retired one.")
     else:
         rules.check_not_retired(record)
-        effects += [_last(record), f"Nobody will get the {_count(record.left)} that are left."]
+        effects += [_last(record), f"Nobody will get the {counted(record.left, 'integer')} that are left."]
         effects.append("Services and processes that have reserved integers already still hand them out.")
     return Review(tuple(effects), name, _basis("retire", name, record and (record.retired, record.maximum)))
 
@@ -113,7 +110,7 @@ def namespace(
     count = (maximum - first) // stride + 1
     step = "" if stride == 1 else f", each {stride:,} above the one before"
     top = "2^63 - 1" if maximum == MAX_INTEGER else f"{maximum:,}"
-    effects = [f"{name} hands out {_count(count)}, from {first:,} to at most {top}{step}."]
+    effects = [f"{name} hands out {counted(count, 'integer')}, from {first:,} to at most {top}{step}."]
     effects.append("Only its floor can be changed later.")
     if start is None:
         effects.append("A store that knows that it has lost namespaces refuses it: give a start then.")
@@ -142,7 +139,7 @@ def pool(
     effects = []
     if record is None:
         until = f", and IDs until {stamp(ends)}" if ends else ""
-        effects.append(f"{name} is a new pool of the layout {text}: it has {_count(nodes, 'node number')}{until}.")
+        effects.append(f"{name} is a new pool of the layout {text}: it has {counted(nodes, 'node number')}{until}.")
         effects.append(f"A window ends at most {max(span_ms, rules.SPAN_MS) / 1000:g} s after the time of its grant.")
         if not never_used:
             effects.append(

@@ -46,11 +46,16 @@ def iso(at: datetime) -> str:
     return at.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
+def counted(n: int, noun: str) -> str:
+    """Return a number of things: ``1 node number``, ``1,024 node numbers``."""
+    return f"{n:,} {noun}{'' if n == 1 else 's'}"
+
+
 def relative(seconds: float) -> str:
     """Return the time since a moment, or until it if negative, in the largest unit that fits."""
     for unit, length in _UNITS:
         if count := int(abs(seconds) // length):
-            amount = f"{count:,} {unit}{'s' if count > 1 else ''}"
+            amount = counted(count, unit)
             return f"{amount} ago" if seconds > 0 else f"in {amount}"
     return "now"
 
@@ -63,7 +68,7 @@ def duration(seconds: float) -> str:
 def setting(ms: int) -> str:
     """Return a length of time that somebody set, in the largest unit of which it is a whole number: ``90 seconds``."""
     unit, size = next(((unit, 1000 * s) for unit, s in _UNITS if ms % (1000 * s) == 0), ("millisecond", 1))
-    return f"{ms // size:,} {unit}{'' if ms == size else 's'}"
+    return counted(ms // size, unit)
 
 
 def moment(value: datetime | int | None) -> Markup:

@@ -17,6 +17,7 @@ from mintage.rules import MAX_INTEGER, NamespaceRecord, PoolRecord
 from mintage.server.console.frame import PageRequest
 from mintage.server.console.query import namespace_url, pool_url
 from mintage.server.console.table import Column, Table
+from mintage.server.console.text import counted
 from mintage.server.core.health import Pace, days_left
 from mintage.server.core.usage import Usage
 from mintage.store import Store
@@ -179,7 +180,7 @@ def days_in_words(days: float | None) -> str:
         return "not in use" if math.isinf(days) else "over 100 years"
     for length, unit in ((365.2425, "year"), (1, "day"), (1 / 24, "hour")):
         if (count := int(days / length)) >= (2 if unit == "year" else 1):
-            return f"{count} {unit}{'s' if count > 1 else ''}"
+            return counted(count, unit)
     return "less than an hour" if days > 0 else "none"
 
 
