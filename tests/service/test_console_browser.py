@@ -77,13 +77,30 @@ def test_link_from_another_site_finds_the_session(browser: Browser, tmp_path_fac
         page.get_by_role("table", name="Events").wait_for()
 
 
+def wait_for_reading(page: Page) -> None:
+    """Wait until a live page was read again."""
+    trace = page.locator(".foot code").inner_text()
+    page.wait_for_function("text => document.querySelector('.foot code').innerText !== text", arg=trace)
+
+
 def test_live_page_is_read_again_and_keeps_its_focus(browser: Browser, service: Running) -> None:
     with opened(browser) as page:
         page.goto(f"{service.url}/console/")
         page.get_by_role("link", name="CSV").focus()
-        trace = page.locator(".foot code").inner_text()
-        page.wait_for_function("text => document.querySelector('.foot code').innerText !== text", arg=trace)
+        wait_for_reading(page)
         assert page.evaluate("document.activeElement.innerText") == "CSV"
+
+
+def test_live_page_outlives_the_answer_of_a_proxy(browser: Browser, service: Running) -> None:
+    """A proxy answers with a page of its own while the service behind it is upgraded."""
+    with opened(browser) as page:
+        page.goto(f"{service.url}/console/")
+        page.route("**/console/", lambda route: route.fulfill(status=502, body="<h1>502 Bad Gateway</h1>"))
+        page.get_by_text("The service does not answer").wait_for()
+        assert page.get_by_text("The service is well").is_visible()
+        page.unroute("**/console/")
+        wait_for_reading(page)
+        assert not page.get_by_text("The service does not answer").is_visible()
 
 
 def test_filter_by_a_time_of_any_form_stays_on(browser: Browser, service: Running) -> None:
@@ -94,8 +111,7 @@ def test_filter_by_a_time_of_any_form_stays_on(browser: Browser, service: Runnin
             page.get_by_role("button", name="Filter").click()
             page.get_by_text("Nothing happened that these filters let through").wait_for()
         # A field that the browser had changed would stop the page, as one that somebody types in.
-        trace = page.locator(".foot code").inner_text()
-        page.wait_for_function("text => document.querySelector('.foot code').innerText !== text", arg=trace)
+        wait_for_reading(page)
 
 
 def test_live_page_of_a_slow_key_comes_back(browser: Browser, tmp_path: Path) -> None:

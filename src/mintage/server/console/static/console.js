@@ -57,7 +57,12 @@
     const main = event.target;
     if (main.id === "main" && (paused || document.hidden || isTyping(main))) event.preventDefault();
   });
-  document.addEventListener("htmx:after:request", () => offline(false));
+  // A proxy whose service is away answers with a page of its own, which must not replace this one.
+  document.addEventListener("htmx:after:request", (event) => {
+    const isOurs = event.detail.ctx.text.includes('<main id="main"');
+    offline(!isOurs);
+    if (!isOurs) event.preventDefault();
+  });
   document.addEventListener("htmx:error", () => offline(true));
   document.addEventListener("htmx:after:swap", refresh);
 })();
