@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import pytest
 
@@ -83,12 +83,15 @@ def wait_for_reading(page: Page) -> None:
     page.wait_for_function("text => document.querySelector('.foot code').innerText !== text", arg=trace)
 
 
-def test_live_page_is_read_again_and_keeps_its_focus(browser: Browser, service: Running) -> None:
+@pytest.mark.parametrize(("role", "name"), [("link", "CSV"), ("button", "Pause")])
+def test_live_page_is_read_again_and_keeps_its_focus(
+    browser: Browser, service: Running, role: Literal["link", "button"], name: str
+) -> None:
     with opened(browser) as page:
         page.goto(f"{service.url}/console/")
-        page.get_by_role("link", name="CSV").focus()
+        page.get_by_role(role, name=name).focus()
         wait_for_reading(page)
-        assert page.evaluate("document.activeElement.innerText") == "CSV"
+        assert page.evaluate("document.activeElement.innerText") == name
 
 
 def test_live_page_outlives_the_answer_of_a_proxy(browser: Browser, service: Running) -> None:
@@ -171,6 +174,7 @@ def test_page_is_no_wider_than_the_screen(browser: Browser, service: Running, wi
 def test_pages_work_without_javascript(browser: Browser, service: Running) -> None:
     with opened(browser, java_script_enabled=False) as page:
         page.goto(f"{service.url}/console/")
+        assert not page.get_by_role("button", name="Pause").or_(page.get_by_label("Theme")).is_visible()
         page.get_by_role("link", name="Events").click()
         page.get_by_role("table", name="Events").get_by_text("serving").wait_for()
         page.get_by_label("What happened").select_option("serving")

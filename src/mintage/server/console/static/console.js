@@ -19,17 +19,12 @@
       if (!isNaN(at)) time.title = local.format(at);
     }
     const pause = document.querySelector("button.pause");
-    if (pause) {
-      pause.hidden = false;
-      pause.textContent = paused ? "Go on" : "Pause";
-      pause.setAttribute("aria-pressed", String(paused));
-    }
+    if (pause) pause.textContent = paused ? "Go on" : "Pause";
   };
   const offline = (yes) => { document.getElementById("offline").hidden = !yes; };
 
   document.addEventListener("DOMContentLoaded", () => {
     const theme = document.getElementById("theme");
-    theme.closest("label").hidden = false;
     theme.value = store.get("mintage-theme");
     theme.addEventListener("change", () => { store.set("mintage-theme", theme.value); paint(theme.value); });
     refresh();
