@@ -106,6 +106,24 @@ def test_live_page_outlives_the_answer_of_a_proxy(browser: Browser, service: Run
         assert not page.get_by_text("The service does not answer").is_visible()
 
 
+def test_live_page_names_the_key_that_reads_it(browser: Browser, tmp_path: Path) -> None:
+    toml = key_toml("ops", KEY, {"*": ["describe"]}) + key_toml("dev", f"{KEY}-2", {"*": ["describe"]})
+    with running(tmp_path, toml=toml) as service, opened(browser) as page:
+        tabs = [(page, KEY), (page.context.new_page(), f"{KEY}-2")]
+        for tab, key in tabs:
+            tab.goto(f"{service.url}/console/sign-in")
+            tab.get_by_label("Key").fill(key)
+            tab.get_by_role("button", name="Sign in").click()
+            tab.get_by_text("The service is well").wait_for()
+        page.bring_to_front()
+        page.locator(".who").get_by_text("dev").wait_for()
+        page.get_by_role("button", name="Sign out").click()
+        page.get_by_label("Key").wait_for()
+        tabs[1][0].bring_to_front()
+        tabs[1][0].get_by_label("Key").wait_for()
+        assert not tabs[1][0].get_by_role("button", name="Sign out").is_visible()
+
+
 def test_filter_by_a_time_of_any_form_stays_on(browser: Browser, service: Running) -> None:
     with opened(browser) as page:
         for given, shown in (("2999-01-01T12:00:00Z", "2999-01-01T12:00"), ("32472144000123", "2999-01-01T00:00")):
