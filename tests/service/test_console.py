@@ -337,6 +337,8 @@ def test_form_without_the_token_of_its_session_is_refused(keyed: Running) -> Non
         for token in ("", "0" * 64, "\u202e", token_in(other.get("/console/sign-in"))):
             answer = client.post("/console/sign-out", data={"token": token})
             assert (answer.status_code, code_of(answer)) == (403, "request.rights")
+            # To reload the answer would send the same form again.
+            assert "open its page again" in answer.text
         assert client.get("/console/").status_code == 200
 
 

@@ -92,7 +92,7 @@ class Sessions:
         """
         if not hmac.compare_digest(self.token(session).encode(), token.encode()):
             raise RequestError(
-                "the form is not from a page of this session, which may have ended: reload the page, and send it again",
+                "the form is not from a page of this session, which may have ended: open its page again and fill it in",
                 code="request.rights",
             )
 
