@@ -170,6 +170,17 @@ def test_current_page_is_marked_in_forced_colours(browser: Browser, service: Run
         assert looks == ["underline", "none"]
 
 
+def test_picture_is_seen_in_forced_colours_in_any_theme(browser: Browser, service: Running) -> None:
+    with opened(browser, forced_colors="active", color_scheme="dark") as page:
+        page.goto(f"{service.url}/console/choose")
+        colours = []
+        for theme in ("", "dark", "light"):
+            page.get_by_label("Theme").select_option(theme)
+            page.reload()
+            colours.append(page.locator(".bits .name").first.evaluate("e => getComputedStyle(e).fill"))
+        assert len({*colours}) == 1
+
+
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_axe_finds_no_violation(browser: Browser, service: Running, tmp_path: Path, theme: str) -> None:
     with opened(browser, color_scheme=theme) as page:
