@@ -255,7 +255,7 @@ class SQLite(Database):
     """The size of the log at which a writer checkpoints. The log begins anew then, so its bytes are added up."""
 
     def __init__(self, url: URL) -> None:
-        if not url.database or Path(url.database).exists():
+        if not url.database or url.database.startswith((":memory:", "file:")) or Path(url.database).exists():
             raise SystemExit(f"{url.database or 'a database in memory'}: name a file that does not exist yet")
         self.file = Path(url.database)
         self.turn = Lock()
@@ -336,7 +336,10 @@ def database_of(url: str) -> Database:
 
     :raises SystemExit: if it is none of the three.
     """
-    parsed = make_url(url)
+    try:
+        parsed = make_url(url)
+    except (sa.exc.ArgumentError, ValueError) as error:
+        raise SystemExit(f"the URL is not one such as postgresql://me@localhost/test: {error}") from None
     kinds: dict[str, type[Database]] = {
         "postgresql": PostgreSQL, "postgres": PostgreSQL, "mariadb": MySQL, "mysql": MySQL, "sqlite": SQLite,
     }  # fmt: skip

@@ -109,6 +109,18 @@ def test_file_that_exists_is_refused(tmp_path: Path) -> None:
     assert mine.read_bytes() == b"precious"
 
 
+@pytest.mark.parametrize("name", [":memory:", "file:keys.db?uri=true"])
+def test_database_without_a_file_that_can_be_removed_is_refused(name: str) -> None:
+    with pytest.raises(SystemExit, match="name a file that does not exist yet"):
+        database_of(f"sqlite:///{name}")
+
+
+@pytest.mark.parametrize("url", ["ids", "postgresql://h:port/ids"])
+def test_malformed_url_of_a_database_is_refused(url: str) -> None:
+    with pytest.raises(SystemExit, match="the URL is not one such as"):
+        database_of(url)
+
+
 def test_run_on_postgresql_touches_its_own_schema_alone(postgresql: Server) -> None:
     postgresql.sql("CREATE TABLE mine AS SELECT 1 AS one")
     run = run_on(postgresql.url, THREE)
