@@ -126,7 +126,7 @@ def insert_part(database: Database, loaded: Loaded, plan: Plan, sizes: Sequence[
     counted = database.counters(loaded.key).since(before)
     times = writers.times_ms
     p99 = quantiles(times, n=100)[98] if len(times) > 1 else times[0]
-    loaded.parts.append(Part(sum(sizes), round(seconds, 3), round(median(times), 2), round(p99, 2), *counted))
+    loaded.parts.append(Part(sum(sizes), round(seconds, 6), round(median(times), 2), round(p99, 2), *counted))
 
 
 def read_points(database: Database, loaded: Loaded, count: int, chance: random.Random) -> tuple[float, Counters]:

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 from contextlib import closing
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Final
 
 import pytest
@@ -119,6 +120,15 @@ def test_database_without_a_file_that_can_be_removed_is_refused(name: str) -> No
 def test_malformed_url_of_a_database_is_refused(url: str) -> None:
     with pytest.raises(SystemExit, match="the URL is not one such as"):
         database_of(url)
+
+
+def test_part_of_one_row_on_a_fast_disk_has_a_rate() -> None:
+    plan = Plan(200, minutes=1, parts=200, ranges=1, say=lambda _: None)
+    with TemporaryDirectory(dir="/dev/shm") as directory:
+        database = database_of(f"sqlite:///{directory}/keys.db")
+        with schema(database):
+            run = measure(database, selected("^snowflake$", database), plan)
+    assert all(part.seconds > 0 for part in run.results[0].parts)
 
 
 def test_run_on_postgresql_touches_its_own_schema_alone(postgresql: Server) -> None:
