@@ -71,8 +71,8 @@ def started(name: str) -> Iterator[Database]:
 def schema(database: Database) -> Iterator[None]:
     """Create the schema of a run, and remove it whatever happens."""
     print(f"{database.name}: the run creates and removes {database.schema}", file=sys.stderr)
+    database.create()  # If it exists, it is not ours to remove.
     try:
-        database.create()
         yield
     finally:
         database.drop()
@@ -93,15 +93,21 @@ def selected(pattern: str, database: Database) -> list[Key]:
 
 
 def handle_interrupts(plan: Plan) -> None:
-    """Let the first Ctrl-C or SIGTERM end the run after the batches under way, and the second end it at once."""
+    """Let the first Ctrl-C or SIGTERM end the run after the batches under way, and the second end it at once.
+
+    Further ones do nothing, so that the schema is removed.
+    """
+    signals = signal.SIGINT, signal.SIGTERM
 
     def interrupt(_: int, __: object) -> None:
+        if plan.is_interrupted.is_set():
+            for each in signals:
+                signal.signal(each, signal.SIG_IGN)
+            raise KeyboardInterrupt
         plan.is_interrupted.set()
-        signal.signal(signal.SIGINT, signal.default_int_handler)
-        signal.signal(signal.SIGTERM, signal.default_int_handler)
 
-    signal.signal(signal.SIGINT, interrupt)
-    signal.signal(signal.SIGTERM, interrupt)
+    for each in signals:
+        signal.signal(each, interrupt)
 
 
 def main() -> int:

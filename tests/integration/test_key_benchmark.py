@@ -6,12 +6,14 @@ import re
 import signal
 import subprocess
 import sys
+import time
 from contextlib import closing
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Final
 
 import pytest
 from sqlalchemy.engine import make_url
+from sqlalchemy.exc import DBAPIError
 
 from benchmarks.keys import report
 from benchmarks.keys.__main__ import schema, selected
@@ -122,6 +124,15 @@ def test_malformed_url_of_a_database_is_refused(url: str) -> None:
         database_of(url)
 
 
+def test_schema_that_exists_is_left_as_it_is(postgresql: Server) -> None:
+    database = database_of(postgresql.url)
+    database.create()
+    with pytest.raises(DBAPIError, match="already exists"), schema(database):
+        pytest.fail("the run began")
+    assert postgresql.sql(SCHEMAS).strip() == database.schema
+    database.drop()
+
+
 def test_part_of_one_row_on_a_fast_disk_has_a_rate() -> None:
     plan = Plan(200, minutes=1, parts=200, ranges=1, say=lambda _: None)
     with TemporaryDirectory(dir="/dev/shm") as directory:
@@ -173,6 +184,16 @@ def test_interrupted_run_removes_its_schema(server: str, way: signal.Signals, re
         process.send_signal(way)
         assert process.wait(60) == 130
     assert administer(running, SCHEMAS).strip() == ""
+
+
+def test_impatient_person_interrupts_no_removal(postgresql: Server) -> None:
+    with subprocess.Popen(command(postgresql.url, "--keys", THREE), stderr=subprocess.DEVNULL) as process:
+        until(lambda: NAME in postgresql.sql(SCHEMAS), "the schema is there")
+        while process.poll() is None:
+            process.send_signal(signal.SIGINT)
+            time.sleep(0.01)
+        assert process.returncode == 130
+    assert postgresql.sql(SCHEMAS) == ""
 
 
 @pytest.mark.parametrize("server", ["postgresql", "mariadb"])
