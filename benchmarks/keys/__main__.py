@@ -6,6 +6,7 @@ is interrupted. It touches nothing else.
 """
 
 import argparse
+import logging
 import re
 import signal
 import sys
@@ -74,6 +75,8 @@ def schema(database: Database) -> Iterator[None]:
     database.create()  # If it exists, it is not ours to remove.
     try:
         yield
+    except database.engine.dialect.loaded_dbapi.Error as error:  # of a writer or a reader, without SQLAlchemy
+        raise SystemExit(str(error).strip()) from error
     finally:
         database.drop()
         database.engine.dispose()
@@ -136,6 +139,8 @@ def main() -> int:
 
     plan = Plan(options.rows, options.minutes, options.batch, say=partial(print, file=sys.stderr, flush=True))
     handle_interrupts(plan)
+    # The run ends with the error of a connection that is lost.
+    logging.getLogger("sqlalchemy.pool").setLevel(logging.CRITICAL)
     date, facts = datetime.now(UTC).isoformat(timespec="seconds"), environment() if options.record else {}
     try:
         for name in [options.url] if options.url else options.databases or DATABASES:

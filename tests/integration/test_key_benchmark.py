@@ -20,7 +20,7 @@ from benchmarks.keys.__main__ import schema, selected
 from benchmarks.keys.databases import NAME, PostgreSQL, SQLite, database_of
 from benchmarks.keys.kinds import KEYS, Key
 from benchmarks.keys.record import DIRECTORY, KeyRecord, Run
-from benchmarks.keys.run import Plan, measure, seconds_of, sizes_of
+from benchmarks.keys.run import WRITERS, Plan, measure, seconds_of, sizes_of
 from tests.helpers.sql_servers import account, administer
 from tests.servers.server import until
 
@@ -140,6 +140,17 @@ def test_part_of_one_row_on_a_fast_disk_has_a_rate() -> None:
         with schema(database):
             run = measure(database, selected("^snowflake$", database), plan)
     assert all(part.seconds > 0 for part in run.results[0].parts)
+
+
+def test_writer_that_loses_its_connection_ends_the_run_with_one_error(postgresql: Server) -> None:
+    with subprocess.Popen(command(postgresql.url, "--keys", "^sno"), stderr=subprocess.PIPE, text=True) as process:
+        writers = f"FROM pg_stat_activity WHERE application_name LIKE '{NAME}%'"
+        until(lambda: int(postgresql.sql(f"SELECT COUNT(*) {writers}")) == WRITERS, "the writers are connected")
+        postgresql.sql(f"SELECT pg_terminate_backend(pid) {writers}")
+        _, said = process.communicate(timeout=60)
+    assert (process.returncode, "Traceback" in said) == (1, False), said
+    assert "terminating connection" in said
+    assert postgresql.sql(SCHEMAS) == ""
 
 
 def test_run_on_postgresql_touches_its_own_schema_alone(postgresql: Server) -> None:
