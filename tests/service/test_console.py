@@ -175,7 +175,7 @@ def test_cookie_of_a_session_is_for_the_console_alone(keyed: Running) -> None:
         assert "Secure" not in cookie
         token = token_in(client.get("/console/sign-in"))
         form = {"key": OPS, "next": "/console/", "token": token}
-        answer = client.post("/console/sign-in", data=form, headers={"X-Forwarded-Proto": "https"})
+        answer = client.post("/console/sign-in", data=form, headers={"X-Forwarded-Proto": "https, http"})
         assert "; Secure" in answer.headers["set-cookie"]
 
 

@@ -101,7 +101,7 @@ class Sessions:
         if not session.is_new:
             return
         text = f"{session.id} {session.began_s} {session.key}"
-        proxied = request.headers.get("x-forwarded-proto", "")
+        proxied = request.headers.get("x-forwarded-proto", "").partition(",")[0]  # further proxies add theirs
         response.set_cookie(
             cookie_name(request, "console" if session.key else "form"),
             f"{urlsafe_b64encode(text.encode()).decode().rstrip('=')}.{self._sign('cookie', text)}",
