@@ -6,20 +6,10 @@ A field is declared once, in its record. Its columns, its member in JSON and the
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import fields
 from typing import Any, Final, TypeVar
 
-from mintage.rules import (
-    ALL_NODES,
-    HISTORY_MS,
-    LATEST_MS,
-    LIMITS,
-    GrantRecord,
-    NamespaceRecord,
-    NodeRecord,
-    PoolRecord,
-    RunRecord,
-    is_number,
-)
+from mintage.rules import LATEST_MS, LIMITS, GrantRecord, NamespaceRecord, NodeRecord, PoolRecord, RunRecord, is_number
 
 R = TypeVar("R", PoolRecord, NodeRecord, GrantRecord, NamespaceRecord, RunRecord)
 Record = PoolRecord | NodeRecord | GrantRecord | NamespaceRecord | RunRecord
@@ -34,18 +24,15 @@ KEYS: Final[dict[type[Record], tuple[str, ...]]] = {
     RunRecord: ("namespace", "first"),
 }
 """The fields of the key of each kind of record."""
-ADDED: Final[dict[str, int | str]] = {
-    "history_ms": HISTORY_MS,
-    "history_from_ms": 0,
-    "since_ms": 0,
-    "first_node": ALL_NODES[0],
-    "last_node": ALL_NODES[-1],
-    "start": 0,
-    "run_holder": "",
-    "run_first": 0,
-    "run_last": 0,
-    "run_since_ms": 0,
-    "run_until_ms": 0,
+_ADDED: Final = frozenset({
+    "history_ms", "history_from_ms", "first_node", "last_node", "since_ms",
+    "start", "run_holder", "run_first", "run_last", "run_since_ms", "run_until_ms",
+})  # fmt: skip
+ADDED: Final[dict[str, Any]] = {
+    each.name: each.default
+    for kind in (PoolRecord, NodeRecord, NamespaceRecord)
+    for each in fields(kind)
+    if each.name in _ADDED
 }
 """The fields that records of an older version lack, with the value that stands for a missing one."""
 LONGEST: Final = 4096
