@@ -41,16 +41,7 @@ from mintage.errors import ConfigError, StoreError
 from mintage.process import jitter
 from mintage.protocol.options import option, read_options, timeout
 from mintage.protocol.records import Past, R, Record, columns, key_of, name_of, read
-from mintage.rules import (
-    COOLDOWN_MS,
-    MAX_COUNT,
-    PRUNED,
-    GrantRecord,
-    NamespaceRecord,
-    NodeRecord,
-    PoolRecord,
-    RunRecord,
-)
+from mintage.rules import GrantRecord, NamespaceRecord, NodeRecord, PoolRecord, RunRecord
 from mintage.store import LOST_HISTORY, Description, new_token
 from mintage.store.documents import date_ms, read_document
 from mintage.store.kubeconfig import access_of
@@ -181,7 +172,7 @@ class Numbers:
     def oldest(self, nodes: range, now_ms: int) -> int | None:
         """Return the number whose window ended first; after collisions, any of those past their cool-down."""
         ends = sorted((end, node) for node, end in list(self.until_ms.items()) if node in nodes)
-        past = (node for end, node in ends if end <= now_ms - COOLDOWN_MS or node == ends[0][1])
+        past = (node for end, node in ends if end <= now_ms - rules.COOLDOWN_MS or node == ends[0][1])
         return self._one_of(past)
 
     def unused(self, nodes: range) -> int | None:
@@ -378,7 +369,7 @@ class Objects(Transaction):
     def put(self, record: Record) -> None:
         self._written[object_name(type(record), *key_of(record))] = record
 
-    def page(self, kind: type[R], *after: str | int, limit: int = MAX_COUNT) -> Sequence[R]:
+    def page(self, kind: type[R], *after: str | int, limit: int = rules.MAX_COUNT) -> Sequence[R]:
         selector = f"mintage/kind={name_of(kind)}"
         if kind is NodeRecord:
             # A list has all objects of the pool, and many callers ask for the record of one number.
@@ -422,7 +413,7 @@ class Objects(Transaction):
         """Add a past record to the object of its number or namespace; remove those that are too old or too many."""
         name = object_name(_KEEPERS[type(record)], *key_of(record)[:-1])
         kept = [each for each in self._past.get(name, []) if key_of(each) != key_of(record)]
-        old = [each for each in kept if each.until_ms < ended_ms][-PRUNED:]
+        old = [each for each in kept if each.until_ms < ended_ms][-rules.PRUNED :]
         self._past[name] = [record, *(each for each in kept if each not in old)][:MOST_PAST]
 
     def past(self, kind: type[R], *place: str | int, highest: int, limit: int) -> Sequence[R]:

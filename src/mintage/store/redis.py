@@ -33,17 +33,7 @@ from mintage.errors import ConfigError, StoreError
 from mintage.process.holder import holder as this_process
 from mintage.protocol.options import AUTHORITIES, CERTIFICATE, CERTIFICATE_KEY, option, read_options, timeout
 from mintage.protocol.records import R, columns, name_of, read
-from mintage.rules import (
-    LATEST_MS,
-    MAX_INTEGER,
-    GrantRecord,
-    Lease,
-    NamespaceRecord,
-    NodeRecord,
-    PoolRecord,
-    RunRecord,
-    Segment,
-)
+from mintage.rules import GrantRecord, Lease, NamespaceRecord, NodeRecord, PoolRecord, RunRecord, Segment
 from mintage.store import LATEST_FLOOR_MS, PAGE, Description, Store, new_token
 from mintage.store.per_process import PerProcess
 
@@ -541,7 +531,7 @@ class RedisStore(Store):
         return None if text is None else _record(PoolRecord, text, name=pool)
 
     def list_grants(
-        self, pool: str, node: int, before_ms: int = LATEST_MS, limit: int = rules.MAX_COUNT
+        self, pool: str, node: int, before_ms: int = rules.LATEST_MS, limit: int = rules.MAX_COUNT
     ) -> Sequence[GrantRecord]:
         # Behind the start of the window, a member has a space; the mark sorts behind it.
         last = f"[{node:014} {min(before_ms, LATEST_FLOOR_MS):014}!"
@@ -637,7 +627,9 @@ class RedisStore(Store):
         fields = self._scripts.ask(("HGETALL", self._scripts.key("namespace", namespace)))[0]
         return _namespace(namespace, fields) if fields else None
 
-    def list_runs(self, namespace: str, before: int = MAX_INTEGER, limit: int = rules.MAX_COUNT) -> Sequence[RunRecord]:
+    def list_runs(
+        self, namespace: str, before: int = rules.MAX_INTEGER, limit: int = rules.MAX_COUNT
+    ) -> Sequence[RunRecord]:
         pages = self._members(self._scripts.key("namespace", namespace, ":runs"), f"[{before:019}!", "-", limit)
         return [
             _record(RunRecord, text, namespace=namespace, first=str(int(first)), until_ms=str(int(until)))

@@ -16,19 +16,10 @@ from mintage.errors import ConfigError
 from mintage.formats import catalogue
 from mintage.lease import registry
 from mintage.lease.request import registry_store
+from mintage.server.config import values
 from mintage.server.config.keys import KEYS, KeySettings
 from mintage.server.config.sources import read_command_line, read_environment, read_file
 from mintage.server.config.values import (
-    ADDRESS,
-    BURST,
-    FILE,
-    LAYOUT,
-    NODES,
-    OFF,
-    RATE,
-    STORE,
-    TRACE_HEADER,
-    YES_OR_NO,
     host_and_port,
     integers,
     is_loopback,
@@ -54,7 +45,7 @@ def _check_rates(rates: dict[str, int]) -> None:
         rules.check_name(name, "namespace")
 
 
-_RATES: Final = table("a table of namespaces and their rates", RATE, _check_rates)
+_RATES: Final = table("a table of namespaces and their rates", values.RATE, _check_rates)
 
 
 # It has 35 attributes: one a setting.
@@ -67,21 +58,24 @@ class Settings:
     any error shows the store's URL or a key.
     """
 
-    config: Annotated[str | None, FILE, "a TOML file with more settings", "store and listeners"] = None
-    store: Annotated[str | None, STORE, "where IDs are reserved"] = field(default=None, repr=False)
-    http: Annotated[str, ADDRESS, "HTTP, or off; port 0: a free one"] = "127.0.0.1:8080"
-    redis: Annotated[str, ADDRESS, "the Redis protocol, or off"] = "127.0.0.1:6380"
+    config: Annotated[str | None, values.FILE, "a TOML file with more settings", "store and listeners"] = None
+    store: Annotated[str | None, values.STORE, "where IDs are reserved"] = field(default=None, repr=False)
+    http: Annotated[str, values.ADDRESS, "HTTP, or off; port 0: a free one"] = "127.0.0.1:8080"
+    redis: Annotated[str, values.ADDRESS, "the Redis protocol, or off"] = "127.0.0.1:6380"
     workers: Annotated[int, integers(1, 64), "processes that share the ports"] = 1
     console: Annotated[Switch, one_of(Switch), "pages for operators at /console/"] = "on"
 
-    insecure: Annotated[bool, YES_OR_NO, "listen beyond this machine without keys", "security"] = False
-    tls_cert: Annotated[str | None, FILE, "certificates of the service, PEM"] = None
-    tls_key: Annotated[str | None, FILE, "its private key, PEM"] = None
-    tls_client_ca: Annotated[str | None, FILE, "whose certificates clients must bring, PEM"] = None
+    insecure: Annotated[bool, values.YES_OR_NO, "listen beyond this machine without keys", "security"] = False
+    tls_cert: Annotated[str | None, values.FILE, "certificates of the service, PEM"] = None
+    tls_key: Annotated[str | None, values.FILE, "its private key, PEM"] = None
+    tls_client_ca: Annotated[str | None, values.FILE, "whose certificates clients must bring, PEM"] = None
     keys: Annotated[dict[str, KeySettings], KEYS, "API keys by name"] = field(default_factory=dict)
 
     auto_create: Annotated[
-        bool | None, replace(YES_OR_NO, unset="without keys"), "make missing namespaces, or --no-auto-create", "IDs"
+        bool | None,
+        replace(values.YES_OR_NO, unset="without keys"),
+        "make missing namespaces, or --no-auto-create",
+        "IDs",
     ] = None
     max_namespaces: Annotated[int, integers(0, 1_000_000), "most namespaces to make"] = 1000
     max_count: Annotated[int, integers(1, 1_000_000), "most integers or IDs of one request"] = 10_000
@@ -90,12 +84,12 @@ class Settings:
     max_step: Annotated[int, integers(1, rules.MAX_COUNT), "largest segment to fetch"] = 1_000_000
     target_ms: Annotated[int, integers(1, DAY_MS, "MS"), "how long a segment should last"] = 10_000
     span_ms: Annotated[int, integers(rules.MIN_SPAN_MS, rules.MAX_SPAN_MS, "MS"), "how far ahead leases reach"] = 10_000
-    snowflake_layout: Annotated[str, LAYOUT, "layout of the snowflakes that it mints"] = "default"
-    snowflake_nodes: Annotated[str | None, NODES, "node numbers that snowflakes may have"] = None
+    snowflake_layout: Annotated[str, values.LAYOUT, "layout of the snowflakes that it mints"] = "default"
+    snowflake_nodes: Annotated[str | None, values.NODES, "node numbers that snowflakes may have"] = None
     fallback: Annotated[Fallback, one_of(Fallback), "last resort, without the guarantee"] = "none"
 
-    rate: Annotated[int, RATE, "requests a second of a namespace; 0: any", "limits"] = 0
-    burst: Annotated[int, BURST, "burst; 0: same as rate"] = 0
+    rate: Annotated[int, values.RATE, "requests a second of a namespace; 0: any", "limits"] = 0
+    burst: Annotated[int, values.BURST, "burst; 0: same as rate"] = 0
     rates: Annotated[dict[str, int], _RATES, "rates of single namespaces"] = field(default_factory=dict)
     max_wait_ms: Annotated[int, integers(0, 600_000, "MS"), "longest wait for the store"] = 1000
     max_connections: Annotated[int, integers(1, 1_000_000), "of each interface"] = 10_000
@@ -107,7 +101,7 @@ class Settings:
     log_format: Annotated[LogFormat, one_of(LogFormat), "auto: console on a terminal", "log"] = "auto"
     log_level: Annotated[LogLevel, one_of(LogLevel), "minimum level"] = "info"
     access_log: Annotated[AccessLog, one_of(AccessLog), "requests to log; all is slower"] = "errors"
-    trace_header: Annotated[str, TRACE_HEADER, "HTTP header that names a request in the log"] = "X-Trace-Id"
+    trace_header: Annotated[str, values.TRACE_HEADER, "HTTP header that names a request in the log"] = "X-Trace-Id"
 
     @classmethod
     def load(cls, argv: Sequence[str], *, description: str | None = None, epilog: str | None = None) -> Self:
@@ -154,7 +148,7 @@ class Settings:
     def addresses(self) -> dict[str, tuple[str, int]]:
         """The host and port of each interface that is on, ``http`` and ``redis``."""
         found = {"http": self.http, "redis": self.redis}
-        return {name: host_and_port(address) for name, address in found.items() if address != OFF}
+        return {name: host_and_port(address) for name, address in found.items() if address != values.OFF}
 
     @property
     def layout(self) -> snowflake.Layout:

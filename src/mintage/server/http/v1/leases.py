@@ -7,22 +7,10 @@ from typing import Annotated, Any, Final, TypedDict, cast
 
 from msgspec import UNSET, Meta, UnsetType
 
+from mintage import rules
 from mintage.formats.catalogue import check_share
 from mintage.protocol.records import to_json
-from mintage.rules import (
-    HISTORY_MS,
-    LATEST_MS,
-    MAX_HISTORY_MS,
-    MAX_INTEGER,
-    MAX_NODES,
-    MAX_SPAN_MS,
-    MIN_SPAN_MS,
-    SPAN_MS,
-    Lease,
-    NodeRecord,
-    check_nodes,
-    check_span,
-)
+from mintage.rules import Lease, NodeRecord
 from mintage.server.http.v1.operation import Ask, Body, operation
 from mintage.server.http.v1.schemas import NAME, Ms, PageLimit, matching, members_of, page
 
@@ -36,8 +24,8 @@ Span = Annotated[
     int,
     Meta(
         description="How long a window is, in milliseconds.",
-        examples=[SPAN_MS],
-        extra_json_schema={"minimum": MIN_SPAN_MS, "maximum": MAX_SPAN_MS},
+        examples=[rules.SPAN_MS],
+        extra_json_schema={"minimum": rules.MIN_SPAN_MS, "maximum": rules.MAX_SPAN_MS},
     ),
 ]
 Layout = Annotated[
@@ -48,12 +36,18 @@ Holder = Annotated[
     matching(r"^[^\x00]*$", max_length=200, description="Who holds it, for people.", examples=["web-1:4242"]),
 ]
 _TOKEN: Final = "^[A-Za-z0-9._-]{1,64}$"  # noqa: S105 - the form of one
-_NODE: Final = {"minimum": 0, "maximum": MAX_NODES - 1}
+_NODE: Final = {"minimum": 0, "maximum": rules.MAX_NODES - 1}
 Node = Annotated[
     int,
-    Meta(ge=-MAX_INTEGER, le=MAX_INTEGER, description="The node number.", examples=[0], extra_json_schema=_NODE),
+    Meta(
+        ge=-rules.MAX_INTEGER,
+        le=rules.MAX_INTEGER,
+        description="The node number.",
+        examples=[0],
+        extra_json_schema=_NODE,
+    ),
 ]
-PastNode = Annotated[int, Meta(ge=0, le=MAX_NODES - 1, description="The node number.", examples=[0])]
+PastNode = Annotated[int, Meta(ge=0, le=rules.MAX_NODES - 1, description="The node number.", examples=[0])]
 AfterNode = Annotated[PastNode, Meta(description="List only node numbers of `pool` above this one.")]
 BeforeMs = Annotated[
     Ms,
@@ -77,7 +71,7 @@ class Nodes(Body):
 
     def __post_init__(self) -> None:
         """Check the range."""
-        check_nodes(self.as_range())
+        rules.check_nodes(self.as_range())
 
     def as_range(self) -> range:
         """Return the node numbers as a range."""
@@ -88,17 +82,17 @@ class NewPool(Body):
     """A pool to create."""
 
     layout: Layout
-    span_ms: Span = SPAN_MS
+    span_ms: Span = rules.SPAN_MS
     never_used: Annotated[
         bool,
         Meta(description="States that no ID was ever minted with its node numbers, which ends its quarantine."),
     ] = False
     history_ms: Annotated[
-        Annotated[int, Meta(ge=0, le=MAX_HISTORY_MS)] | UnsetType,
+        Annotated[int, Meta(ge=0, le=rules.MAX_HISTORY_MS)] | UnsetType,
         Meta(
             description="How long past grants are kept, in milliseconds; 0 removes them. It changes an existing pool.",
-            examples=[HISTORY_MS],
-            extra_json_schema={"default": HISTORY_MS},
+            examples=[rules.HISTORY_MS],
+            extra_json_schema={"default": rules.HISTORY_MS},
         ),
     ] = UNSET
     nodes: Annotated[
@@ -115,7 +109,7 @@ class NewPool(Body):
 
     def __post_init__(self) -> None:
         """Check the span, and that the share is in the layout."""
-        check_span(self.span_ms)
+        rules.check_span(self.span_ms)
         if self.nodes is not UNSET:
             check_share(self.layout, self.nodes.as_range())
 
@@ -127,12 +121,12 @@ class NewLease(Body, kw_only=True):
     layout: Layout
     holder: Holder = ""
     now_ms: Annotated[Ms, Meta(description="The holder's clock: milliseconds since the Unix epoch.")]
-    span_ms: Span = SPAN_MS
+    span_ms: Span = rules.SPAN_MS
     never_used: Annotated[bool, Meta(description="Whether the node number must never have been granted.")] = False
 
     def __post_init__(self) -> None:
         """Check the span."""
-        check_span(self.span_ms)
+        rules.check_span(self.span_ms)
 
 
 class HeldLease(Body):
@@ -168,7 +162,7 @@ class PoolFacts(TypedDict):
     name: Annotated[str, Meta(examples=["sno"])]
     layout: Annotated[str, Meta(examples=["sno/1"])]
     identity: Annotated[str, Meta(description="The server that it was last written on.")]
-    span_ms: Annotated[int, Meta(description="The longest span that it grants.", examples=[SPAN_MS])]
+    span_ms: Annotated[int, Meta(description="The longest span that it grants.", examples=[rules.SPAN_MS])]
     floor_ms: Annotated[int, Meta(description="No window begins before.")]
     quarantine_until_ms: Annotated[int, Meta(description="Until then, nothing is granted.")]
     history_lost: bool
@@ -192,7 +186,7 @@ class NodeFacts(TypedDict):
     node: int
     floor_ms: int
     until_ms: Annotated[int, Meta(description="The end of its last window.")]
-    span_ms: Annotated[int, Meta(examples=[SPAN_MS])]
+    span_ms: Annotated[int, Meta(examples=[rules.SPAN_MS])]
     identity: Annotated[str, Meta(description="The server that it was last written on.")]
     held: Annotated[bool, Meta(description="Whether it was neither released nor revoked.")]
     holder: str | None
@@ -285,7 +279,7 @@ async def _put_pool(ask: Ask, pool: Pool, body: NewPool) -> PoolFacts:
 
 @operation("GET", "/v1/pools/{pool}/leases/{node}/grants", right="describe", codes=("field.range",))
 async def _list_grants(
-    ask: Ask, pool: Pool, node: PastNode, before_ms: BeforeMs = LATEST_MS, limit: PageLimit = 0
+    ask: Ask, pool: Pool, node: PastNode, before_ms: BeforeMs = rules.LATEST_MS, limit: PageLimit = 0
 ) -> Grants:
     """List the past grants of a node number, the latest first.
 
