@@ -18,7 +18,7 @@ from mintage.errors import MintError
 
 if TYPE_CHECKING:
     from opentelemetry.context import Context
-    from opentelemetry.trace import Span, SpanKind, Tracer, TracerProvider
+    from opentelemetry.trace import Span, SpanKind, Tracer
 
     T = TypeVar("T")
 
@@ -74,32 +74,23 @@ class Telemetry(NamedTuple):
 
 
 _found: Final[list[Telemetry | None]] = []
-_modules: Final[list[tuple[Any, Any, TracerProvider]]] = []
-"""The modules of traces and contexts, and the first provider, which asks the program's own once that is set."""
 
 
 def find() -> Telemetry | None:
     """Return OpenTelemetry's API; ``None`` while the program has not set a provider of tracers, or if that raises."""
     if not _found and sys.modules.get("opentelemetry.trace") is not None:
-        with suppress(Exception):
-            return _look()
-        _found.append(None)  # It would raise at each verb, and log that.
+        try:
+            # Both are imported by now, or another thread is at it: this waits for that thread.
+            from opentelemetry import context, trace
+
+            version: str = sys.modules["mintage"].__version__
+            tracer = trace.get_tracer("mintage", version, schema_url=SCHEMA_URL)
+            if isinstance(tracer, (trace.ProxyTracer, trace.NoOpTracer)):
+                return None
+            _found.append(Telemetry(trace, context, tracer))
+        except Exception:  # noqa: BLE001 - of any component of OpenTelemetry
+            _found.append(None)  # It would raise at each verb, and log that.
     return _found[0] if _found else None
-
-
-def _look() -> Telemetry | None:
-    if not _modules:
-        # Both are imported by now, or another thread is at it: this waits for that thread.
-        from opentelemetry import context, trace
-
-        _modules.append((trace, context, trace.get_tracer_provider()))
-    trace, context, provider = _modules[0]
-    version: str = sys.modules["mintage"].__version__
-    tracer = provider.get_tracer("mintage", version, schema_url=SCHEMA_URL)
-    if isinstance(tracer, (trace.ProxyTracer, trace.NoOpTracer)):
-        return None
-    _found.append(Telemetry(trace, context, tracer))
-    return _found[0]
 
 
 # --- verbs of stores ----------------------------------------------------------------------------------------------
