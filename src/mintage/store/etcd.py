@@ -320,15 +320,19 @@ class Keys(Transaction):
         self._written[self._key(type(record), *key_of(record))] = json.dumps(values)
 
     def page(self, kind: type[R], *after: str | int, limit: int = MAX_COUNT) -> Sequence[R]:
-        found: list[R] = []
         # A name that begins with another one sorts after it; a minus sorts before all numbers.
-        first, stop, more = self._key(kind, *after) + "\0", _end(self._key(kind, *after[:-1], "")), True
-        while more and len(found) < limit:
-            page = self._range(first, stop, limit=min(PAGE, limit - len(found)))
-            pairs = page.get("kvs", [])
+        return self._records(kind, self._key(kind, *after) + "\0", _end(self._key(kind, *after[:-1], "")), limit)
+
+    def _records(self, kind: type[R], first: str, stop: str, limit: int, order: str = "ASCEND") -> list[R]:
+        """Return at most ``limit`` records whose keys are in a range, in the order of their keys."""
+        found: list[R] = []
+        while (size := min(PAGE, limit - len(found))) > 0:
+            pairs = self._range(first, stop, limit=size, sort_target="KEY", sort_order=order).get("kvs", [])
             found += [_record(kind, pair) for pair in pairs]
-            more = page.get("more", False)
-            first = _decoded(pairs[-1]["key"]) + "\0" if pairs else stop
+            if len(pairs) < size:
+                break
+            last = _decoded(pairs[-1]["key"])
+            first, stop = (last + "\0", stop) if order == "ASCEND" else (first, last)
         return found
 
     def keep(self, record: Past, ended_ms: int) -> None:
@@ -348,18 +352,10 @@ class Keys(Transaction):
         return False
 
     def past(self, kind: type[R], *place: str | int, highest: int, limit: int) -> Sequence[R]:
-        found: list[R] = []
         if kind is GrantRecord:
             highest = min(highest, LATEST_FLOOR_MS)
         first, stop = self._key(kind, *place, ""), self._key(kind, *place, highest + 1)
-        while len(found) < limit:
-            size = min(PAGE, limit - len(found))
-            pairs = self._range(first, stop, limit=size, sort_target="KEY", sort_order="DESCEND").get("kvs", [])
-            found += [_record(kind, pair) for pair in pairs]
-            if len(pairs) < size:
-                break
-            stop = _decoded(pairs[-1]["key"])
-        return found
+        return self._records(kind, first, stop, limit, "DESCEND")
 
     def count_namespaces(self) -> int:
         first = self._key(NamespaceRecord, "")
