@@ -218,7 +218,7 @@ def empty_of(**namespaces: tuple[float, int, int]) -> list[str]:
     buffered = {name: level for name, (level, _, _) in namespaces.items()}
     taken = {(name, "key"): Used(hour=(*[0] * 9, before, 0, now)) for name, (_, before, now) in namespaces.items()}
     usage = SimpleNamespace(read=lambda _: taken)
-    service: Any = SimpleNamespace(metrics=SimpleNamespace(sums=lambda *_: [buffered], usage=usage))
+    service: Any = SimpleNamespace(metrics=SimpleNamespace(sums=lambda *_: buffered, usage=usage))
     found = empty_first(service, datetime.now(UTC) - timedelta(seconds=100))
     assert all(at - datetime.now(UTC) < timedelta(seconds=51) for at, _ in found[:1])
     return [name for _, name in found]

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import sys
 import time
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
 from itertools import product
@@ -222,15 +223,14 @@ class Metrics:
 
         return generate_latest(self._of_all_workers()), CONTENT_TYPE_PLAIN_0_0_4
 
-    def sums(self, label: str, *names: str) -> list[dict[str, float]]:
-        """Return the sums of samples with these names over all workers, by the value of a label."""
-        found: dict[str, dict[str, float]] = {name: {} for name in names}
+    def sums(self, name: str, label: str) -> dict[str, float]:
+        """Return the sums of the samples with a name over all workers, by the value of a label."""
+        found: defaultdict[str, float] = defaultdict(float)
         for family in self._of_all_workers().collect():
             for sample in family.samples:
-                if (by_value := found.get(sample.name)) is not None:
-                    value = sample.labels[label]
-                    by_value[value] = by_value.get(value, 0.0) + sample.value
-        return list(found.values())
+                if sample.name == name:
+                    found[sample.labels[label]] += sample.value
+        return found
 
     def _of_all_workers(self) -> Collector:
         """Return a collector of the metrics of all workers."""

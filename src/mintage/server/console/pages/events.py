@@ -44,7 +44,7 @@ _CLIENT: Final = re.compile(r"(?:^|(?<=, ))client: [^,]*(?:, |$)")
 
 def refusals(service: Service) -> list[tuple[str, int]]:
     """Return how often all workers have refused a request since the start, by code. Call it in a thread."""
-    (found,) = service.metrics.sums("code", "mintage_requests_total")
+    found = service.metrics.sums("mintage_requests_total", "code")
     return [(code, round(count)) for code, count in found.items() if code != "ok" and count]
 
 

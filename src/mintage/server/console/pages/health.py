@@ -48,7 +48,7 @@ def empty_first(service: Service, started: datetime) -> list[tuple[datetime, str
     reads the counts of all workers, so call it in a thread.
     """
     now = datetime.now(UTC)
-    (buffered,) = service.metrics.sums("namespace", "mintage_buffered_integers")
+    buffered = service.metrics.sums("mintage_buffered_integers", "namespace")
     taken = Counter[str]()
     for (name, _), used in service.metrics.usage.read("integers").items():
         taken[name] += sum(used.hour[-2:])
