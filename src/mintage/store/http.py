@@ -32,13 +32,13 @@ from mintage.protocol.calls import (
     reserve,
 )
 from mintage.protocol.members import AnswerError, Members
-from mintage.protocol.records import R, key_of, name_of
 from mintage.rules import LATEST_MS, MAX_INTEGER, GrantRecord, Lease, NodeRecord, PoolRecord, RunRecord
 from mintage.store import PAGE, Description, Store
 from mintage.store.per_process import PerProcess
 
 if TYPE_CHECKING:
     from mintage.protocol.calls import Outcome, Request
+    from mintage.protocol.records import R
     from mintage.protocol.url import StoreUrl
     from mintage.rules import NamespaceRecord, Segment
 
@@ -290,14 +290,14 @@ class HttpStore(Store):
         return self._ask(Call("PUT", f"/v1/pools/{pool}", read, body=body, is_repeatable=is_repeatable))
 
     def list_pools(self, after: str = "", limit: int = rules.MAX_COUNT) -> Sequence[PoolRecord]:
-        return self._page("pools", lambda members: members.record(PoolRecord), "name", after, limit)
+        return self._list("/v1/pools", lambda members: members.record(PoolRecord), "name", after, limit)
 
     def list_leases(
         self, pool: str | None = None, after: int = -1, limit: int = rules.MAX_COUNT
     ) -> Sequence[NodeRecord]:
         if pool is None:
             return list(islice(self.each_lease(), limit))
-        return self._page("leases", _node, "node", after, limit, pool=pool)
+        return self._list("/v1/leases", _node, "node", after, limit, pool=pool)
 
     def get_pool(self, pool: str) -> PoolRecord | None:
         return next((each for each in self.each_pool() if each.name == pool), None)
@@ -305,30 +305,11 @@ class HttpStore(Store):
     def list_grants(
         self, pool: str, node: int, before_ms: int = LATEST_MS, limit: int = rules.MAX_COUNT
     ) -> Sequence[GrantRecord]:
+        def read(members: Members) -> GrantRecord:
+            return _checked(members.record(GrantRecord), "node number", pool=pool, node=node)
+
         path = f"/v1/pools/{pool}/leases/{node}/grants"
-        return self._past(GrantRecord, "node number", path, "before_ms", before_ms, limit, pool=pool, node=node)
-
-    def _past(
-        self, kind: type[R], what: str, path: str, parameter: str, before: int, limit: int, **place: str | int
-    ) -> list[R]:
-        """Return at most ``limit`` past records of a place from ``before`` down, which ``parameter`` is in requests."""
-
-        def read(answer: Answer) -> list[R]:
-            every = answer.members().all(f"{name_of(kind)}s")
-            return [_checked(Members(each).record(kind), what, **place) for each in every]
-
-        found: list[R] = []
-        while (asked := min(limit - len(found), PAGE)) > 0:
-            query = {parameter: before, "limit": asked}
-            page = self._ask(Call("GET", path, read, query=query, most_bytes=LONGEST_LIST))
-            keys = [key_of(each)[-1] for each in page]
-            if len(page) > asked or keys != sorted(set(keys), reverse=True) or max(keys, default=0) > before:
-                raise StoreError(f"{self.url}: the answer is another page than was requested", code="store.refused")
-            found += page
-            if len(page) < asked or keys[-1] == 0:
-                break
-            before = keys[-1] - 1
-        return found
+        return self._list(path, read, "floor_ms", before_ms + 1, limit, top="before_ms")
 
     # --- segments -------------------------------------------------------------------------------------------------
 
@@ -382,37 +363,44 @@ class HttpStore(Store):
             raise _refused(error) from error
 
     def list_runs(self, namespace: str, before: int = MAX_INTEGER, limit: int = rules.MAX_COUNT) -> Sequence[RunRecord]:
-        path = f"/v1/sequences/{namespace}/runs"
-        return self._past(RunRecord, "namespace", path, "before", before, limit, namespace=namespace)
+        def read(members: Members) -> RunRecord:
+            return _checked(members.record(RunRecord), "namespace", namespace=namespace)
+
+        return self._list(f"/v1/sequences/{namespace}/runs", read, "first", before + 1, limit, top="before")
 
     def list_namespaces(self, after: str = "", limit: int = rules.MAX_COUNT) -> Sequence[NamespaceRecord]:
-        return self._page("sequences", read_namespace, "name", after, limit)
+        return self._list("/v1/sequences", read_namespace, "name", after, limit)
 
     def count_namespaces(self) -> int:
         return self._ask(
             Call("GET", "/v1/sequences:count", lambda answer: answer.members().number("count", 0, rules.MAX_COUNT))
         )
 
-    def _page(
-        self, what: str, read: Callable[[Members], T], key: str, after: str | int, limit: int, **query: str
+    def _list(
+        self, path: str, read: Callable[[Members], T], key: str, bound: Any, limit: int, *, top: str = "", **query: str
     ) -> list[T]:
+        """Return at most ``limit`` records whose ``key`` is above a bound, the lowest first.
+
+        With ``top``, the parameter for the highest key, they are those below the bound, the highest first.
+        """
+
         def read_all(answer: Answer) -> list[T]:
-            return [read(Members(each)) for each in answer.members().all(what)]
+            return [read(Members(each)) for each in answer.members().all(path.rpartition("/")[2])]
 
         found: list[T] = []
-        is_last = False
-        while not is_last:
+        while True:
             asked = min(limit - len(found), PAGE)
-            shown = {"after": after} if after not in {"", -1} else {}
-            call = Call("GET", f"/v1/{what}", read_all, query=query | shown | {"limit": asked}, most_bytes=LONGEST_LIST)
-            page = self._ask(call)
-            keys = [after, *(getattr(each, key) for each in page)]
-            if len(page) > asked or keys != sorted(set(keys)):
+            shown = {top: bound - 1} if top else {"after": bound} if bound not in {"", -1} else {}
+            page = self._ask(
+                Call("GET", path, read_all, query=query | shown | {"limit": asked}, most_bytes=LONGEST_LIST)
+            )
+            keys = [bound, *(getattr(each, key) for each in page)]
+            if len(page) > asked or keys != sorted(set(keys), reverse=bool(top)):
                 raise StoreError(f"{self.url}: the answer is another page than was requested", code="store.refused")
             found += page
-            is_last = len(page) < asked or len(found) == limit
-            after = keys[-1]
-        return found
+            bound = keys[-1]
+            if len(page) < asked or len(found) == limit or (top and bound == 0):
+                return found
 
     # --- the store itself -----------------------------------------------------------------------------------------
 
