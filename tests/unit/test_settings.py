@@ -161,8 +161,8 @@ def test_file_has_keys_and_rates_of_namespaces(write: Callable[[str], str]) -> N
     assert settings.rates == {"orders": 5000, "a.b": 0}
     shop = settings.keys["shop"]
     assert (shop.hash, shop.rate, shop.burst) == (HASH, 100, 0)
-    assert shop.rights == {"orders*": ("next", "describe"), "sno": ("mint",)}
-    assert settings.keys["ops@example"].rights == {"*": ("admin",)}
+    assert shop.rights == {"orders*": ["next", "describe"], "sno": ["mint"]}
+    assert settings.keys["ops@example"].rights == {"*": ["admin"]}
     assert settings.has_keys
     assert not settings.creates
 

@@ -83,20 +83,13 @@ def check_rights(pattern: str, rights: Iterable[str]) -> None:
 # --- the table of keys ------------------------------------------------------------------------------------------------
 
 
-def _read_words(value: object, place: Place) -> object:
-    if not isinstance(value, list):
-        return value
-    return tuple(_WORD.parse(each, place.below(str(at))) for at, each in enumerate(value))
-
-
-def _check_all_rights(rights: dict[str, tuple[str, ...]]) -> None:
+def _check_all_rights(rights: dict[str, list[str]]) -> None:
     for pattern, granted in rights.items():
         check_rights(pattern, granted)
 
 
 _TEXT: Final = 'a table such as { "orders" = ["next"] }'
-_WORD: Final = Values(_TEXT, lambda value: isinstance(value, str))
-_WORDS: Final = Values(_TEXT, lambda value: isinstance(value, tuple), read=_read_words)
+_WORDS: Final = Values(_TEXT, lambda words: isinstance(words, list) and all(isinstance(each, str) for each in words))
 _RIGHTS: Final = table(_TEXT, _WORDS, _check_all_rights)
 
 
@@ -105,7 +98,7 @@ class KeySettings:
     """The settings of a key."""
 
     hash: Annotated[str, HASH, "what 'mintage keys new' printed"] = field(repr=False)
-    rights: Annotated[dict[str, tuple[str, ...]], _RIGHTS, "rights by name pattern"] = field(default_factory=dict)
+    rights: Annotated[dict[str, list[str]], _RIGHTS, "rights by name pattern"] = field(default_factory=dict)
     rate: Annotated[int, RATE, "requests a second with this key; 0: any"] = 0
     burst: Annotated[int, BURST, "burst; 0: same as rate"] = 0
 
