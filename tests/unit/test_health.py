@@ -384,13 +384,13 @@ def test_days_left_are_the_remaining_integers_divided_by_the_rate() -> None:
     for minute in range(1, 61):
         pace = next_pace(minute * 600, pace, 60)
     assert pace.per_second == pytest.approx(10)
-    assert days_left(36_000 + 10 * DAY * 7, pace) == pytest.approx(7)
+    assert days_left(10 * DAY * 7, pace.per_second) == pytest.approx(7)
 
 
 def test_unused_namespace_lasts_for_ever() -> None:
-    assert days_left(100, next_pace(50, Pace(50), 60)) == math.inf
-    assert days_left(100, Pace(100)) == 0
-    assert days_left(100, Pace(100, 60, 5)) == 0
+    assert days_left(50, next_pace(50, Pace(50), 60).per_second) == math.inf
+    assert days_left(0, 0) == 0
+    assert days_left(0, 5) == 0
 
 
 def test_first_minute_has_no_special_weight_in_the_rate() -> None:

@@ -68,12 +68,11 @@ def next_pace(high_water: int, before: Pace, seconds: float) -> Pace:
     return Pace(high_water, watched_s, before.per_second + weight * (moved - before.per_second))
 
 
-def days_left(maximum: int, pace: Pace) -> float:
+def days_left(left: int, per_second: float) -> float:
     """Return in how many days a namespace is used up; infinity if nobody uses it."""
-    left = maximum - pace.high_water
     if left <= 0:
         return 0.0
-    return left / pace.per_second / DAY_S if pace.per_second > 0 else math.inf
+    return left / per_second / DAY_S if per_second > 0 else math.inf
 
 
 def is_ready(*, draining: bool, store_up: bool, held: Mapping[str, int], last_resort: bool = False) -> bool:
@@ -197,7 +196,7 @@ class StoreProbe:
             self._paces[each.name] = pace, now_s
             self._gauges.usage.mark(each.name, each.high_water)
             # A retired namespace needs nobody's attention.
-            days = math.inf if each.retired else days_left(each.maximum, pace)
+            days = math.inf if each.retired else days_left(each.maximum - each.high_water, pace.per_second)
             # Unused namespaces get no series: a store may have many of them. A retired one may have had one.
             if each.retired or days < math.inf:
                 self._gauges.namespace_days.labels(each.name).set(days)

@@ -18,7 +18,7 @@ from mintage.server.console.frame import PageRequest
 from mintage.server.console.query import namespace_url, pool_url
 from mintage.server.console.table import Column, Table
 from mintage.server.console.text import counted
-from mintage.server.core.health import Pace, days_left
+from mintage.server.core.health import days_left
 from mintage.server.core.usage import Usage
 from mintage.store import Store
 
@@ -60,8 +60,7 @@ class NamespaceEnd(NamedTuple):
         if self.record.left == 0:
             return 0.0
         rates = [rate for rate in (self.hour, self.day) if rate is not None]
-        record = self.record
-        return days_left(record.maximum, Pace(record.high_water, per_second=max(rates))) if rates else None
+        return days_left(self.record.maximum - self.record.high_water, max(rates)) if rates else None
 
     @property
     def is_soon(self) -> bool:
