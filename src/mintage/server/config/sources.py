@@ -153,9 +153,6 @@ def read_file(settings: Mapping[str, Setting], path: str, named: Place) -> Found
     return {name: (value, Place(name, " = ", f" in {text}")) for name, value in values.items()}
 
 
-# --- messages -----------------------------------------------------------------------------------------------------
-
-
 def unknown(name: str, known: Iterable[str], place: str = "") -> ConfigError:
     """Return the error for an unknown setting, with the most similar name among those that are known."""
     alike = {_stem(each): each for each in known}

@@ -251,9 +251,6 @@ HASH: Final = Values(
 )
 
 
-# --- tables ---------------------------------------------------------------------------------------------------------
-
-
 def table(text: str, entry: Values, check: Callable[[dict[str, Any]], object], *, is_secret: bool = False) -> Values:
     """Return the tables with values of ``entry`` that pass a check, which raises ConfigError."""
 

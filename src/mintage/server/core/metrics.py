@@ -273,9 +273,6 @@ def workers_replaced(registry: CollectorRegistry | None = None) -> Counter:
     return Counter("mintage_workers_replaced", "Workers that died and were replaced", registry=registry)
 
 
-# --- the store ----------------------------------------------------------------------------------------------------
-
-
 class Metered(Forwarding):
     """A wrapper of a store that times its verbs and counts their failures."""
 

@@ -51,9 +51,6 @@ UNITS: Final = {
 log: Any = structlog.get_logger("mintage.server")
 
 
-# --- the SDK ------------------------------------------------------------------------------------------------------
-
-
 def _wanted() -> list[str]:
     """Return which signals the environment wants to be sent: ``TRACES``, ``METRICS``."""
     if os.environ.get("OTEL_SDK_DISABLED", "").lower() == "true":
@@ -137,9 +134,6 @@ def _resource() -> Resource:
     if str(found.attributes[SERVICE_NAME]).startswith("unknown_service"):
         own[SERVICE_NAME] = "mintage"
     return found.merge(Resource(own))
-
-
-# --- metrics ------------------------------------------------------------------------------------------------------
 
 
 class Instruments:

@@ -105,9 +105,6 @@ class Action:
         return self.path.strip("/").rpartition("/")[2]
 
 
-# --- namespaces ---------------------------------------------------------------------------------------------------
-
-
 async def _raise_floor(ask: Ask) -> Change:
     value = ask.number("floor")
     found = review.floor(ask.name, await ask.call(ask.store.get_namespace, ask.name), value)
@@ -127,9 +124,6 @@ async def _create_namespace(ask: Ask) -> Change:
         bounds["start"] = ask.number("start")
     found = review.namespace(ask.name, await ask.call(ask.store.get_namespace, ask.name), **bounds)
     return Change(namespace_url(ask.name), found, partial(ask.make, ask.store.create_namespace, **bounds), bounds)
-
-
-# --- pools and leases ---------------------------------------------------------------------------------------------
 
 
 async def _create_pool(ask: Ask) -> Change:
@@ -156,8 +150,6 @@ async def _revoke(ask: Ask) -> Change:
     found = review.revoke(record, await ask.call(ask.store.now_ms))
     return Change(pool_url(ask.name, node), found, partial(ask.call, ask.store.revoke, ask.name, node))
 
-
-# --- all ----------------------------------------------------------------------------------------------------------
 
 _NAME: Final = Field("name", "Name", "1 to 128 letters, digits and . _ : @ -, the first a letter or digit.")
 ACTIONS: Final = (

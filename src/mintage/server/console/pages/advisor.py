@@ -32,9 +32,6 @@ _EPOCH: Final = datetime(2025, 1, 1, tzinfo=UTC)
 _YEAR: Final = timedelta(days=365.2425)
 
 
-# --- a need -------------------------------------------------------------------------------------------------------
-
-
 class Need(NamedTuple):
     """The numbers that somebody asks for."""
 
@@ -73,9 +70,6 @@ def _lacks(each: Format, need: Need, now: datetime) -> Iterator[str]:
         yield "no number of at most 53 bits"
 
 
-# --- a period -----------------------------------------------------------------------------------------------------
-
-
 class Bounds(NamedTuple):
     """The smallest and the largest ID of a moment in one format, and the SQL condition of a period."""
 
@@ -110,9 +104,6 @@ def _schemes(layout: str) -> dict[str, str | Layout]:
     if (declared := read_layout(layout)) is None:
         raise malformed(f"layout {layout!a:.80} is none: write one as time:41 node:10 sequence:12 @1735689600000 1ms")
     return {layout: declared, **found}
-
-
-# --- the page -----------------------------------------------------------------------------------------------------
 
 
 _FITS: Final = (

@@ -164,9 +164,6 @@ async def pools_of(request: PageRequest) -> list[PoolEnd]:
     return await asyncio.to_thread(pool_ends, pools, numbers)
 
 
-# --- words --------------------------------------------------------------------------------------------------------
-
-
 def days_in_words(days: float | None) -> str:
     """Return the time left in words.
 
