@@ -19,20 +19,10 @@ Found = dict[str, tuple[Any, Place]]
 """The values of a source, by setting, each with its place."""
 
 OTHER_VARIABLES: Final = (
-    "MINTAGE_HOME",
-    "MINTAGE_INSTALL_SERVERS",
-    "MINTAGE_REQUIRE_SERVERS",
-    "MINTAGE_CONTRACT_TURNS",
-    "MINTAGE_INTERRUPT_EVERY",
-    "MINTAGE_WHO_STORES",
-    "MINTAGE_PROVE_SECONDS",
-    "MINTAGE_PROVE_STORES",
-    "MINTAGE_MORE_STORES",
-    "MINTAGE_CLUSTERS",
-    "MINTAGE_DEBUG_BUILD",
-    "MINTAGE_FREE_THREADED",
-    "MINTAGE_SPARK_ROWS",
-)
+    "MINTAGE_HOME", "MINTAGE_INSTALL_SERVERS", "MINTAGE_REQUIRE_SERVERS", "MINTAGE_MORE_STORES", "MINTAGE_CLUSTERS",
+    "MINTAGE_CONTRACT_TURNS", "MINTAGE_INTERRUPT_EVERY", "MINTAGE_PROVE_SECONDS", "MINTAGE_PROVE_STORES",
+    "MINTAGE_WHO_STORES", "MINTAGE_SPARK_ROWS", "MINTAGE_DEBUG_BUILD", "MINTAGE_FREE_THREADED",
+)  # fmt: skip
 """Variables that are not settings: of the registry, and of the project's tests, which a developer may have exported."""
 _SERVICE_LINK: Final = r"MINTAGE_(?:\w+_)?(?:SERVICE_HOST|SERVICE_PORT(?:_\w+)?|PORT_[0-9]+_(?:TCP|UDP|SCTP)(?:_\w+)?)"
 
