@@ -154,13 +154,11 @@ class StoreProbe:
         try:
             description, self.offset_s = await self._ask("look", self._look)
         except MintError as error:
-            self.failure = error
-            self._note(up=False, error=error)
+            self._note(error)
         else:
             self._gauges.clock_offset.set(self.offset_s)
             self._note_server(description)
-            self.failure = None
-            self._note(up=True)
+            self._note(None)
 
     @property
     def is_away(self) -> bool:
@@ -236,15 +234,16 @@ class StoreProbe:
             asked.add_done_callback(lambda late: late.cancelled() or late.exception())
         raise StoreError(f"{self._store.url}: no answer in {self._patience_s:g} s", code="store.unavailable")
 
-    def _note(self, *, up: bool, error: MintError | None = None) -> None:
+    def _note(self, failure: MintError | None) -> None:
+        self.failure, up = failure, failure is None
         self._gauges.store_up.set(up)
         if up == self.store_up:
             return
         first, self.store_up = self.store_up is None, up
         was, self.since = self.since, datetime.now(UTC)
         url = str(self._store.url)
-        if error is not None:
-            log.warning("store away", store=url, code=error.code, reason=str(error))
+        if failure is not None:
+            log.warning("store away", store=url, code=failure.code, reason=str(failure))
         elif not first:
             log.info("store back", store=url, away_s=round((self.since - was).total_seconds(), 3))
 
