@@ -69,8 +69,8 @@ class Store(ABC):
     verb raises StoreError: ``store.unavailable`` if the store is unreachable, ``store.refused`` if it answers with an
     error, ``store.schema`` if a newer mintage made its tables. After ``store.unavailable`` the caller does not know
     whether the verb took effect; that is harmless, as integers that may be reserved are skipped. Before a verb asks the
-    store, it raises ArgumentError, ``argument.type``, for an argument of another type, and FieldError, ``field.range``,
-    for an argument outside its limits.
+    store, it raises ArgumentError, ``argument.type``, for an argument of another type, FieldError, ``field.range``, for
+    an argument outside its limits, and ConfigError, ``config.name``, for a name that no pool or namespace can have.
 
     >>> with open_store("memory:Store") as store:
     ...     segment = store.reserve("orders", 1000)
@@ -115,7 +115,7 @@ class Store(ABC):
         people. ``never_used`` asks for a number that was never granted.
 
         :raises LeaseError: ``lease.none_free`` with ``retry_after_ms``, ``lease.clock``.
-        :raises ConfigError: ``config.pool``, ``config.name``, ``config.node``, ``config.span``.
+        :raises ConfigError: ``config.pool``, ``config.node``, ``config.span``.
         """
 
     @abstractmethod
@@ -178,19 +178,17 @@ class Store(ABC):
 
         :raises ConfigError: ``config.pool``: the pool exists with another layout, or ``never_used`` is false, as the
             store may have lost grants and has the record of another; ``config.node``: ``nodes`` is no valid range, or
-            not within the share and ``wider_from_ms`` is missing or outside its limits; ``config.name``,
-            ``config.span``.
+            not within the share and ``wider_from_ms`` is missing or outside its limits; ``config.span``.
         """
 
     @abstractmethod
     def reserve(self, namespace: str, count: int, *, holder: str | None = None) -> Segment:
         """Reserve the next ``count`` integers, or all that are left. Create the namespace if it does not exist.
 
-        ``holder`` is text for people, at most 200 characters, for :meth:`list_runs`; ``None`` names this process.
+        ``count`` is 1 to 2^31 - 1. ``holder`` is text for people, at most 200 characters, for :meth:`list_runs`;
+        ``None`` names this process.
 
         :raises GenerationError: ``namespace.exhausted``, ``namespace.retired``.
-        :raises FieldError: ``field.range``: ``count`` is outside 1 to 2^31 - 1.
-        :raises ConfigError: ``config.name``.
         """
 
     @abstractmethod
@@ -213,8 +211,7 @@ class Store(ABC):
         Without ``start`` it begins at 1. A store that knows that it has lost namespaces refuses that, as with a first
         :meth:`reserve`, because the name may have been in use: give a ``start`` above all its integers.
 
-        :raises ConfigError: ``config.namespace``: the namespace exists; ``config.name``.
-        :raises FieldError: ``field.range``.
+        :raises ConfigError: ``config.namespace``: the namespace exists.
         :raises GenerationError: ``namespace.retired``.
         :raises StoreError: ``store.refused``: the store has lost namespaces, and ``start`` is missing.
         """
@@ -227,8 +224,6 @@ class Store(ABC):
         either. A client with an older segment learns the floor with its next segment, and then hands out no integer
         below it.
 
-        :raises FieldError: ``field.range``.
-        :raises ConfigError: ``config.name``.
         :raises GenerationError: ``namespace.retired``.
         """
 
@@ -239,8 +234,6 @@ class Store(ABC):
         A client with a segment hands out its remaining integers, which are the client's alone. The record stays, so
         that the name never starts again. A namespace that does not exist is created as retired; one that is retired
         stays as it is. A pool of the same name is not affected.
-
-        :raises ConfigError: ``config.name``.
         """
 
     @abstractmethod
@@ -249,9 +242,6 @@ class Store(ABC):
 
         Lists of namespaces and leases work in the same way. ``limit`` is 1 to 2^31 - 1. Ask for pages: all records of a
         large store may take longer than the store's timeout.
-
-        :raises ConfigError: ``config.name``.
-        :raises FieldError: ``field.range``.
         """
 
     @abstractmethod
@@ -260,9 +250,6 @@ class Store(ABC):
 
         Only numbers that were granted at least once have a record. Without ``pool``, they are those of all pools, by
         pool and number, and ``after`` must be left out.
-
-        :raises ConfigError: ``config.name``.
-        :raises FieldError: ``field.range``.
         """
 
     @abstractmethod
@@ -275,24 +262,15 @@ class Store(ABC):
         one first, so that no grant is missed that the next one replaces meanwhile. A pool keeps past grants for its
         ``history_ms``, and knows every holder from the latest of three times on: ``history_from_ms``,
         ``quarantine_until_ms``, and ``history_ms`` ago.
-
-        :raises ConfigError: ``config.name``.
-        :raises FieldError: ``field.range``.
         """
 
     @abstractmethod
     def get_pool(self, pool: str) -> PoolRecord | None:
-        """Return the record of one pool; ``None`` if it does not exist.
-
-        :raises ConfigError: ``config.name``.
-        """
+        """Return the record of one pool; ``None`` if it does not exist."""
 
     @abstractmethod
     def get_namespace(self, namespace: str) -> NamespaceRecord | None:
-        """Return the record of one namespace, retired or not; ``None`` if it does not exist.
-
-        :raises ConfigError: ``config.name``.
-        """
+        """Return the record of one namespace, retired or not; ``None`` if it does not exist."""
 
     @abstractmethod
     def list_runs(self, namespace: str, before: int = MAX_INTEGER, limit: int = MAX_COUNT) -> Sequence[RunRecord]:
@@ -301,9 +279,6 @@ class Store(ABC):
         A run is a series of reservations by one holder. The current run is not among them: :meth:`get_namespace` has
         it. To find who reserved an integer, read that one first, so that no run is missed that the next one replaces
         meanwhile. A namespace keeps past runs for 7 days after their last reservation, some stores fewer.
-
-        :raises ConfigError: ``config.name``.
-        :raises FieldError: ``field.range``.
         """
 
     @abstractmethod
@@ -311,9 +286,6 @@ class Store(ABC):
         """Return the records of the first ``limit`` namespaces whose names sort after ``after``, by name.
 
         Retired namespaces are included.
-
-        :raises ConfigError: ``config.name``.
-        :raises FieldError: ``field.range``.
         """
 
     @abstractmethod
@@ -327,9 +299,6 @@ class Store(ABC):
         """Return the record of one node number; ``None`` if it was never granted.
 
         ``node`` is 0 to 2^44 - 1.
-
-        :raises ConfigError: ``config.name``.
-        :raises FieldError: ``field.range``.
         """
         return next((each for each in self.list_leases(pool, node - 1, 1) if each.node == node), None)
 
