@@ -71,8 +71,6 @@ class Metrics:
         self._has_keys = has_keys
         by_key = ["key"] if has_keys else []
         self._seen: dict[tuple[str, str, str], tuple[int, int]] = {}
-        self._open: set[str] = set()
-        """The namespaces that have ever been open in this worker."""
         self._instruments: Instruments | None = None
         """The same metrics for OpenTelemetry, if this process exports them."""
 
@@ -189,28 +187,17 @@ class Metrics:
 
         :param schemes: the schemes whose node numbers are leased.
         :param connections: the open connections, by interface.
-        A namespace that is closed and opened again counts from 0 in the lane, so call this before closing one. Never
-        call it from two threads.
+        Never call it from two threads.
         """
-        seen: dict[tuple[str, str, str], tuple[int, int]] = {}
         for namespace, key, operation, requests, integers in lane.counts():
             before = self._seen.get((namespace, key, operation), (0, 0))
-            if requests < before[0] or integers < before[1]:
-                before = (0, 0)
-            seen[namespace, key, operation] = (requests, integers)
+            self._seen[namespace, key, operation] = (requests, integers)
             if requests > before[0]:
                 self._requests.labels(HOT[operation], operation, "ok", *self._key(key)).inc(requests - before[0])
             if integers > before[1]:
                 self.integers(namespace, integers - before[1], key)
-        self._seen = seen
-
-        levels = {namespace: sequence.buffered for namespace, sequence in sequences.items()}
-        # A series in files that workers share cannot be removed.
-        for namespace in self._open - levels.keys():
-            self._buffered.labels(namespace).set(0)
-        self._open |= levels.keys()
-        for namespace, level in levels.items():
-            self._buffered.labels(namespace).set(level)
+        for namespace, sequence in sequences.items():
+            self._buffered.labels(namespace).set(sequence.buffered)
         for scheme in NAMES:
             self._leases.labels(scheme).set(scheme in schemes)
         for interface, opened in connections.items():
