@@ -10,6 +10,7 @@ from mintage.rules import MAX_INTEGER
 from mintage.server.http.v1.ids import ID
 from mintage.server.http.v1.operation import Ask, operation
 from mintage.server.http.v1.sequences import Namespace, Text64
+from mintage.who import who, who_reserved
 
 # --- parameters -----------------------------------------------------------------------------------------------------
 
@@ -94,8 +95,6 @@ async def _who(ask: Ask, id: ID) -> Findings:
 
     This needs the right `describe` for all names, `*`.
     """
-    from mintage.who import who
-
     found = await ask.call("", who, id, ask.service.store)
     return {"input": id, "findings": [cast("FindingFacts", each.as_dict()) for each in found]}
 
@@ -106,7 +105,5 @@ async def _who_reserved(ask: Ask, namespace: Namespace, integer: Integer) -> Int
 
     The process of a service reserves for its clients.
     """
-    from mintage.who import who_reserved
-
     found = await ask.call(namespace, who_reserved, namespace, integer, ask.service.store)
     return cast("IntegerFacts", found.as_dict())
