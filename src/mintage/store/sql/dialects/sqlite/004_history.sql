@@ -1,9 +1,7 @@
 -- The past grants of node numbers: a row of mintage_node that a grant replaces becomes one of these.
 
 ALTER TABLE mintage_pool ADD COLUMN history_ms INTEGER NOT NULL DEFAULT 604800000;
-
 ALTER TABLE mintage_pool ADD COLUMN history_from_ms INTEGER NOT NULL DEFAULT 0;
-
 ALTER TABLE mintage_node ADD COLUMN since_ms INTEGER NOT NULL DEFAULT 0;
 
 CREATE TABLE mintage_grant (
