@@ -10,14 +10,8 @@ from mintage.installation import install_line
 from mintage.protocol.options import CERTIFICATE, connections, option, read_options, timeout
 from mintage.protocol.records import name_of
 from mintage.store.ledger import ConflictError
-from mintage.store.sql.base import (
-    CONNECTIONS_ADVICE,
-    ENGINE_ADVICE,
-    PRIMARY_ADVICE,
-    RIGHTS_ADVICE,
-    Database,
-    MissingTableError,
-)
+from mintage.store.sql import base
+from mintage.store.sql.base import Database, MissingTableError
 from mintage.store.sql.statements import KINDS
 
 if TYPE_CHECKING:
@@ -80,19 +74,19 @@ class MySqlStore(Database):
     repeated = "1060"  # the column exists
     unseen = "1142"
     advice: ClassVar = {
-        "1040": CONNECTIONS_ADVICE,
-        "1203": CONNECTIONS_ADVICE,
-        "1226": CONNECTIONS_ADVICE,
+        "1040": base.CONNECTIONS_ADVICE,
+        "1203": base.CONNECTIONS_ADVICE,
+        "1226": base.CONNECTIONS_ADVICE,
         "1044": "check the account's rights on the database",
         "1045": "check user and password",
         "1698": "check user and password",
         "2026": "check ssl_ca, and that the certificate names this host",
         "1049": "create the database",
-        "1142": RIGHTS_ADVICE,
-        "1143": RIGHTS_ADVICE,
-        "1290": PRIMARY_ADVICE,
-        "1792": PRIMARY_ADVICE,
-        "1836": PRIMARY_ADVICE,
+        "1142": base.RIGHTS_ADVICE,
+        "1143": base.RIGHTS_ADVICE,
+        "1290": base.PRIMARY_ADVICE,
+        "1792": base.PRIMARY_ADVICE,
+        "1836": base.PRIMARY_ADVICE,
     }
 
     def __init__(self, url: StoreUrl) -> None:
@@ -259,7 +253,7 @@ class MySqlStore(Database):
                 f"sync_binlog is {sync}: a power failure may lose reservations that the binary log has not; set it to 1"
             )
         if others:
-            warnings.append(ENGINE_ADVICE)
+            warnings.append(base.ENGINE_ADVICE)
         number, _, _ = version.partition("-")
         product = "MariaDB" if "mariadb" in version.lower() else "MySQL"
         if is_apart:

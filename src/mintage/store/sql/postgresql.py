@@ -15,7 +15,8 @@ from mintage.errors import ConfigError, StoreError
 from mintage.protocol.options import connections, option, read_options, timeout
 from mintage.rules import PoolRecord
 from mintage.store.ledger import ConflictError, ServerIdentity
-from mintage.store.sql.base import CONNECTIONS_ADVICE, PRIMARY_ADVICE, RIGHTS_ADVICE, Database, MissingTableError
+from mintage.store.sql import base
+from mintage.store.sql.base import Database, MissingTableError
 
 if TYPE_CHECKING:
     import psycopg
@@ -76,12 +77,11 @@ class PostgreSqlStore(Database):
     advice: ClassVar = {
         "28": "check user, password, TLS, and the server's pg_hba.conf",
         "3D": "create the database",
-        "42501": f"{RIGHTS_ADVICE}; and it needs USAGE on their schema",
+        "42501": f"{base.RIGHTS_ADVICE}; and it needs USAGE on their schema",
         "3F": "create the schema that the account's search_path names",
-        "42P07": "mintage_schema is missing or empty, and other tables of mintage are there: restore it from a backup; "
-        "or to start again, drop all tables of mintage and the view mintage_existed",
-        "25006": PRIMARY_ADVICE,
-        "53300": CONNECTIONS_ADVICE,
+        "42P07": f"mintage_schema is missing or empty, and other tables of mintage are there: {base.RESTORE_ADVICE}",
+        "25006": base.PRIMARY_ADVICE,
+        "53300": base.CONNECTIONS_ADVICE,
     }
     _FULL: Final = ("too many clients", "too many connections", "connection slots", "no more connections")
     _REFUSALS: Final = (
