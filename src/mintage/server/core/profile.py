@@ -30,24 +30,17 @@ TYPES: Final = {
 """The media type of each format."""
 
 
-def read_seconds(text: str) -> int:
-    """Parse the length of a profile, 1 to 60 seconds.
+def read(seconds: str, form: str) -> tuple[int, str]:
+    """Parse the length of a profile, 1 to 60 seconds, and check its format, one of ``TYPES``.
 
     :raises RequestError: ``request.malformed``.
     """
-    if not re.fullmatch(r"[0-9]{1,3}", text) or not 1 <= int(text) <= LONGEST_S:
-        raise RequestError(f"seconds {text[:40]!r} is not a whole number in 1..{LONGEST_S}", code="request.malformed")
-    return int(text)
-
-
-def read_form(text: str) -> str:
-    """Parse the format of a profile, one of ``TYPES``.
-
-    :raises RequestError: ``request.malformed``.
-    """
-    if text not in TYPES:
-        raise RequestError(f"format {text[:40]!r} is not one of {', '.join(TYPES)}", code="request.malformed")
-    return text
+    if not re.fullmatch(r"[0-9]{1,3}", seconds) or not 1 <= int(seconds) <= LONGEST_S:
+        message = f"seconds {seconds[:40]!r} is not a whole number in 1..{LONGEST_S}"
+        raise RequestError(message, code="request.malformed")
+    if form not in TYPES:
+        raise RequestError(f"format {form[:40]!r} is not one of {', '.join(TYPES)}", code="request.malformed")
+    return int(seconds), form
 
 
 async def take(seconds: int, is_over: Callable[[], bool]) -> Session:

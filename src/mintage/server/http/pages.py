@@ -95,8 +95,8 @@ async def _profile(request: Request) -> Response:
             code="request.rights",
         )
     caller.check("admin", "")
-    seconds = profile.read_seconds(request.query_params.get("seconds", "5"))
-    form = profile.read_form(request.query_params.get("format", "html"))
+    query = request.query_params
+    seconds, form = profile.read(query.get("seconds", "5"), query.get("format", "html"))
     if _PROFILING.locked():
         raise RequestError(
             "a profile is being taken: one at a time", code="request.busy", retry_after_ms=1000 * profile.LONGEST_S
