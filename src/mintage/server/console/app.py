@@ -113,7 +113,7 @@ def _goal(text: str) -> str:
 
 async def _sign_in(request: PageRequest) -> Response:
     """Return the form that takes a key. A key that it sends begins a session, and ends the one before it."""
-    request.console_session = request.sessions.find_anybody(request) or request.sessions.begin()
+    request.console_session = request.sessions.find(request, "form") or request.sessions.begin()
     if request.method == "POST":
         return await _take_key(request)
     goal = _goal(request.query.text("next"))
@@ -143,7 +143,7 @@ async def _take_key(request: PageRequest) -> Response:
         return await request.page("sign-in.html", title="Sign in", status=401, goal=goal, wrong=wrong, public=True)
     request.state.facts.caller = caller.name
     service.pace(caller)
-    sessions.end(sessions.find(request) or request.console_session)
+    sessions.end(sessions.find(request, "console") or request.console_session)
     log.info("signed in", key=caller.name, client=request.client_host)
     response = RedirectResponse(goal, 303)
     sessions.write(sessions.begin(caller.name), request, response)

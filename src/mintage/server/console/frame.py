@@ -89,7 +89,7 @@ class PageRequest(Request):
     @cached_property
     def console_session(self) -> Session:
         """The session of the browser; a new one of anybody if it has none that is valid."""
-        return self.sessions.find(self) or self.sessions.begin()
+        return self.sessions.find(self, "console") or self.sessions.find(self, "form") or self.sessions.begin()
 
     @property
     def address(self) -> str:

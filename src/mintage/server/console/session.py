@@ -46,16 +46,9 @@ class Sessions:
         self._secret = hmac.digest(authkey, b"mintage console", "sha256")
         self._ended = Journal("console-sessions")
 
-    def find(self, request: Request) -> Session | None:
-        """Return the valid session of a request: of a key, if it has one."""
-        return self._read(request, cookie_name(request, "console")) or self.find_anybody(request)
-
-    def find_anybody(self, request: Request) -> Session | None:
-        """Return the valid session of a request that needs no key."""
-        return self._read(request, cookie_name(request, "form"))
-
-    def _read(self, request: Request, cookie: str) -> Session | None:
-        body, _, signature = request.cookies.get(cookie, "").partition(".")
+    def find(self, request: Request, kind: Literal["console", "form"]) -> Session | None:
+        """Return the valid session of a request: of a key, ``console``, or of anybody, ``form``."""
+        body, _, signature = request.cookies.get(cookie_name(request, kind), "").partition(".")
         try:
             text = urlsafe_b64decode(body + "=" * (-len(body) % 4)).decode()
         except ValueError:
