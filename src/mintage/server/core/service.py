@@ -154,7 +154,6 @@ class Service:
         """Reserve a segment of 1 to ``max_reserve`` integers in the store, for a caller that hands them out itself.
 
         :param holder: the text by which the caller names itself, for the history of the namespace.
-
         :raises MintError: as :meth:`next`, but with the right ``reserve``.
         """
         check_name(namespace, "namespace")
@@ -259,9 +258,7 @@ class Service:
 
         :raises RequestError: ``request.rights``, ``request.rate``, ``request.malformed``: no such scheme.
         :raises FieldError: ``field.range``.
-        :raises LeaseError: as a generator's ``new``.
-        :raises StoreError: as a generator's ``new``.
-        :raises GenerationError: as a generator's ``new``.
+        :raises MintError: as a generator's ``new``.
         """
         if scheme not in KINDS:
             raise RequestError(
