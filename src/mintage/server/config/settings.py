@@ -48,7 +48,6 @@ def _check_rates(rates: dict[str, int]) -> None:
 _RATES: Final = table("a table of namespaces and their rates", values.RATE, _check_rates)
 
 
-# It has 35 attributes: one a setting.
 @dataclass(frozen=True, kw_only=True)
 class Settings:
     """The settings of a service. :meth:`load` reads them; the constructor takes values that are already checked.

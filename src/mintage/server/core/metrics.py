@@ -49,7 +49,6 @@ if "PROMETHEUS_MULTIPROC_DIR" in os.environ:
     values.ValueClass = values.MultiProcessValue(lambda: current_process().name)  # type: ignore[no-untyped-call]
 
 
-# It has 19 attributes: one a metric.
 class Metrics:
     """All metrics of one worker, in a registry of their own. Threads may share it.
 
