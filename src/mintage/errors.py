@@ -271,10 +271,6 @@ _CODES: dict[tuple[type[MintError], int, int], dict[str, tuple[str, str]]] = {
         ),
     },
     (ConfigError, 500, 78): {
-        "config.layout": (
-            "A layout's fields are malformed or do not fit.",
-            "Correct the field declaration.",
-        ),
         "config.bounds": (
             "Sequence bounds leave too few numbers.",
             "Leave at least 6 numbers between them.",
@@ -337,6 +333,10 @@ _CODES: dict[tuple[type[MintError], int, int], dict[str, tuple[str, str]]] = {
         ),
     },
     (ConfigError, 400, 78): {
+        "config.layout": (
+            "There is no such layout, or its fields are malformed or do not fit.",
+            "Use a name in the message, or correct the field declaration.",
+        ),
         "config.node": (
             "A node number is outside its layout, or outside the share of its pool.",
             "Use a node number within the limits.",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -135,12 +136,13 @@ def test_narrower_share_says_what_becomes_of_other_holders() -> None:
 
 
 def test_layout_that_is_not_known_leads_to_those_that_are() -> None:
-    with pytest.raises(MintError, match="'nanoid' is not known: use sno, ") as error:
-        review.layout_of("nanoid")
-    named = str(error.value).partition("use ")[2].partition(", or ")[0].split(", ")
+    terms: dict[str, Any] = {"span_ms": 30_000, "never_used": False, "now_ms": 0}
+    with pytest.raises(ConfigError, match="'nanoid' is not a layout; use sno, ") as error:
+        review.pool("new", None, layout="nanoid", **terms)
+    named = str(error.value).partition("use ")[2].partition(", sno/N")[0].split(", ")
     assert {"uuid.v7", "default", "ulid"} < set(named)
     for name in named:
-        assert review.layout_of(name)[1] > 1
+        assert review.pool("new", None, layout=name, **terms)
 
 
 def test_pool_of_one_node_number_has_one() -> None:
@@ -154,8 +156,8 @@ def test_pool_of_one_node_number_has_one() -> None:
     [
         ("sno", "sno", "config.pool"),
         ("sno", "twitter", "config.pool"),
-        ("new", "no such", "request.malformed"),
-        ("new", "snowflake time:90 node:10 sequence:12 @0 1ms", "request.malformed"),
+        ("new", "no such", "config.layout"),
+        ("new", "snowflake time:90 node:10 sequence:12 @0 1ms", "config.layout"),
     ],
 )
 def test_pool_that_cannot_be_created_is_refused(name: str, layout: str, code: str) -> None:

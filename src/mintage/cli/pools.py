@@ -6,10 +6,10 @@ import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from mintage._core.formats import MAX_SHARDS
 from mintage.cli.command import UsageError, command, group, option, parse_duration, parse_int, parse_time
 from mintage.cli.screen import Span, ago, moment, open_screen, show_facts, show_records
 from mintage.cli.stores import SHOWN, in_pages, opened
+from mintage.errors import ConfigError
 from mintage.formats import catalogue, times
 from mintage.lease.holder import Holder
 from mintage.rules import SPAN_MS, NodeRecord, PoolRecord, end_of_windows, history_begin
@@ -22,16 +22,14 @@ if TYPE_CHECKING:
 
 def _wanted(args: argparse.Namespace, store: Store) -> str:
     """Return the text of the layout for a new pool."""
-    if args.layout is None and (record := store.get_pool(args.pool)) is not None:
+    if args.layout is not None:
+        return catalogue.pool_layout(args.layout).text
+    if (record := store.get_pool(args.pool)) is not None:
         return record.layout
-    layout = catalogue.read_pool_layout(args.pool if args.layout is None else args.layout)
-    if layout is not None:
-        return layout[0]
-    fault = f"{args.layout!a} is not a layout" if args.layout else f"a new pool called {args.pool!a} needs --layout"
-    raise UsageError(
-        f"{fault}; use {', '.join(catalogue.pool_layouts())}, sno/N with a power of two N up to {MAX_SHARDS}, or "
-        "'snowflake time:41 node:10 sequence:12 @1735689600000 1ms'"
-    )
+    try:
+        return catalogue.pool_layout(args.pool).text
+    except ConfigError as error:
+        raise UsageError(f"a new pool called {args.pool!a} needs --layout: {error}") from error
 
 
 # --- mintage pools -----------------------------------------------------------------------------------------------

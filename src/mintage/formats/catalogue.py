@@ -26,6 +26,7 @@ from typing import Final, NamedTuple
 from mintage._core.formats import (
     AMBIGUOUS_FORMATS,
     FORMATS,
+    MAX_SHARDS,
     Format,
     Part,
     of_layout,
@@ -48,6 +49,7 @@ __all__ = [
     "check_share",
     "known_pool_layout",
     "of_layout",
+    "pool_layout",
     "pool_layouts",
     "read_layout",
     "read_pool_layout",
@@ -79,6 +81,23 @@ class PoolLayout(NamedTuple):
     text: str
     nodes: int
     ends: datetime | None
+
+
+def pool_layout(text: str) -> PoolLayout:
+    """Return the layout of a new pool by its text or its name.
+
+    :raises ConfigError: ``config.layout``: there is no such layout, or its fields do not fit.
+
+    >>> pool_layout("sno").text
+    'sno/1'
+    """
+    if found := read_pool_layout(text):
+        return PoolLayout(*found)
+    raise ConfigError(
+        f"{text[:80]!a} is not a layout; use {', '.join(pool_layouts())}, sno/N with a power of two N up to "
+        f"{MAX_SHARDS}, or 'snowflake time:41 node:10 sequence:12 @1735689600000 1ms'",
+        code="config.layout",
+    )
 
 
 def known_pool_layout(text: str) -> PoolLayout | None:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
-from datetime import datetime
 
 from mintage import rules
 from mintage.errors import ConfigError, LeaseError
@@ -18,7 +17,6 @@ from mintage.formats import catalogue
 from mintage.formats.times import MS, stamp, utc
 from mintage.lease.holder import Holder
 from mintage.rules import MAX_INTEGER, NamespaceRecord, NodeRecord, PoolRecord
-from mintage.server.console.query import malformed
 from mintage.server.console.text import counted
 
 
@@ -131,11 +129,11 @@ def pool(
 
     :param layout: a layout's text or name.
     :param share: the new share.
-    :raises ConfigError: ``config.span``; ``config.pool``: it exists; ``config.node``: the share would be wider.
-    :raises RequestError: ``request.malformed``: the layout is not known.
+    :raises ConfigError: ``config.span``; ``config.layout``: there is no such layout; ``config.pool``: the pool exists;
+        ``config.node``: the share would be wider.
     """
     rules.check_span(span_ms)
-    text, nodes, ends = layout_of(layout)
+    text, nodes, ends = catalogue.pool_layout(layout)
     effects = []
     if record is None:
         until = f", and IDs until {stamp(ends)}" if ends else ""
@@ -167,23 +165,6 @@ def pool(
     state = record and (record.quarantine_until_ms, record.history_lost, record.share)
     basis = _basis("pool", name, state, text, span_ms, never_used, share)
     return Review(tuple(effects), f"{name} was never used" if never_used else name, basis)
-
-
-def layout_of(text: str) -> tuple[str, int, datetime | None]:
-    """Return the text of a layout as pools have it, the number of its node numbers, and the date of its end.
-
-    :raises RequestError: ``request.malformed``.
-    """
-    try:
-        layout = catalogue.read_pool_layout(text)
-    except ConfigError as error:
-        raise malformed(f"layout {text[:80]!a}: {error}") from error
-    if layout is None:
-        raise malformed(
-            f"layout {text[:80]!a} is not known: use {', '.join(catalogue.pool_layouts())}, or 'snowflake time:41 "
-            "node:10 sequence:12 @1735689600000 1ms'"
-        )
-    return layout
 
 
 def revoke(record: NodeRecord, now_ms: int) -> Review:

@@ -16,7 +16,7 @@ from typing import Any, Final
 from starlette.responses import RedirectResponse, Response
 
 from mintage.errors import CATALOGUE, LeaseError, MintError, RequestError
-from mintage.formats.catalogue import read_share
+from mintage.formats.catalogue import pool_layout, read_share
 from mintage.rules import MAX_INTEGER, SPAN_MS, NodeRecord, check_name
 from mintage.server.config.values import shown
 from mintage.server.console import review
@@ -128,7 +128,7 @@ async def _create_namespace(ask: Ask) -> Change:
 
 async def _create_pool(ask: Ask) -> Change:
     check_name(ask.name, "pool")
-    layout = review.layout_of(ask.values["layout"].strip() or ask.name)[0]
+    layout = pool_layout(ask.values["layout"].strip() or ask.name).text
     given: dict[str, Any] = {
         "layout": layout,
         "span_ms": ask.number("span_ms", SPAN_MS),
