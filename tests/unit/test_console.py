@@ -179,10 +179,16 @@ def test_setting_is_shown_exactly(ms: int, words: str) -> None:
 
 
 def test_instants_are_in_utc_and_relative() -> None:
-    html = text.moment(datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC))
+    moment = TEMPLATES.from_string("{{ value|moment }}").render
+    html = moment(value=datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC))
     assert '<time datetime="2026-01-02T03:04:05.000Z">2026-01-02 03:04:05Z</time>' in html
-    assert text.moment(1767323045000) == text.moment(datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC))
-    assert text.moment(None) == text.moment(2**62) == "–"
+    assert moment(value=1767323045000) == html
+    assert moment(value=None) == moment(value=2**62) == "–"
+
+
+def test_times_on_a_page_of_the_store_are_relative_to_its_clock() -> None:
+    seen = "{% from 'table.html' import text with context %}{{ text(600_000, 'time') }}"
+    assert "in 5 minutes" in TEMPLATES.from_string(seen).render(now_ms=300_000)
 
 
 @pytest.mark.parametrize(

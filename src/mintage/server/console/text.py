@@ -8,6 +8,8 @@ import unicodedata
 from datetime import UTC, datetime
 from typing import Final
 
+from jinja2 import pass_context
+from jinja2.runtime import Context
 from markupsafe import Markup, escape
 
 from mintage.formats import times
@@ -71,13 +73,17 @@ def setting(ms: int) -> str:
     return counted(ms // size, unit)
 
 
-def moment(value: datetime | int | None) -> Markup:
-    """Return an instant as HTML: in UTC, and relative to now. A script adds the local time."""
+@pass_context
+def moment(page: Context, value: datetime | int | None) -> Markup:
+    """Return an instant as HTML: in UTC, and relative to the ``now_ms`` of its page, or to now.
+
+    A script adds the local time.
+    """
     at = None if value is None else utc(value)
     if at is None:
         return Markup("–")
     return Markup('<time datetime="{}">{:%Y-%m-%d %H:%M:%S}Z</time> <span class="ago">{}</span>').format(
-        iso(at), at, relative(time.time() - at.timestamp())
+        iso(at), at, relative(page.get("now_ms", time.time() * 1000) / 1000 - at.timestamp())
     )
 
 
