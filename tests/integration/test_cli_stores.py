@@ -431,6 +431,18 @@ def test_each_layout_that_a_refusal_names_makes_a_pool(
     assert all(read_pool_layout(name) for name in names)
 
 
+def test_pool_is_shown_in_quarantine_once_a_server_took_over(shell: Shell) -> None:
+    shell.run("pools", "create", "sno")
+    with open_store(shell.url) as store:
+        assert isinstance(store, SqliteStore)
+        with store._begin() as transaction:
+            record = transaction.get(PoolRecord, "sno")
+            assert record is not None
+            transaction.put(replace(record, identity="another server"))
+    assert shell.facts("pools", "list")[0]["quarantine_until"] is not None
+    assert re.search(r"quarantine +for \d", shell.output("pools", "show", "sno"))
+
+
 def test_span_of_a_pool_that_exists_is_said_to_stay(shell: Shell) -> None:
     for words, is_said in (([], False), (["--span-ms", "300000"], True), (["--span-ms", "30000"], False)):
         assert ("--span-ms 300000 had no effect" in shell.output("pools", "create", "sno", *words)) == is_said

@@ -6,15 +6,17 @@ import csv
 import html
 import io
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import httpx
 import pytest
 
 from mintage import snowflake, ulid
-from mintage.rules import MAX_NODES
+from mintage.rules import MAX_NODES, PoolRecord
 from mintage.server.config.keys import new_key
 from mintage.store import Store, open_store
+from mintage.store.sqlite.store import SqliteStore
 from tests.helpers import web
 from tests.service.running import Running, key_toml, running
 
@@ -65,6 +67,11 @@ def console(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Console]:
         store.revoke("sno", acquire(store, "web-2", 300, span_ms=86_400_000).node)
         store.release(acquire(store, "gone", 400), used_until_ms=store.now_ms())
         acquire(store, "far", MAX_NODES - 1, "locality", layout="locality")
+        record = store.create_pool("restored", layout="ulid")
+        assert isinstance(store, SqliteStore)
+        with store._begin() as transaction:
+            transaction.get(PoolRecord, "restored")
+            transaction.put(replace(record, identity="another server"))
         yield Console(service, store)
 
 
@@ -91,6 +98,13 @@ def test_pools_are_listed_with_their_share_in_use(console: Console) -> None:
     assert (found["sno"]["held"], found["sno"]["granted"]) == (3, 4)
     assert found["sno"]["share"] == pytest.approx(300 / 65_536, abs=0.001)
     assert 'href="/console/pools/sno"' in console.get("pools").text
+
+
+def test_lists_and_health_name_a_pool_in_quarantine(console: Console) -> None:
+    found = {each["pool"]: each for each in console.rows("pools")}
+    assert found["sno"]["quarantine"] is None
+    assert found["restored"]["quarantine"] is not None
+    assert "in quarantine, and grant no node number before its end: restored" in console.read("")
 
 
 def test_pool_names_the_live_holders_and_their_fences(console: Console) -> None:

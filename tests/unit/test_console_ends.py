@@ -10,7 +10,15 @@ import pytest
 
 from mintage.rules import MAX_INTEGER, NamespaceRecord, PoolRecord
 from mintage.server.console.pages import ends, use
-from mintage.server.console.pages.ends import NamespaceEnd, Numbers, count_numbers, days_in_words, ends_soon, pool_ends
+from mintage.server.console.pages.ends import (
+    NamespaceEnd,
+    Numbers,
+    count_numbers,
+    days_in_words,
+    ends_soon,
+    pool_ends,
+    read_pools,
+)
 from mintage.server.core.usage import Usage, Used
 from mintage.store.memory import MemoryStore
 from tests.helpers.clocks import StandingClock
@@ -111,10 +119,22 @@ def test_pools_beyond_the_limit_are_not_counted(monkeypatch: pytest.MonkeyPatch)
 def test_fullest_pool_is_first_and_unknown_layouts_have_no_share() -> None:
     pools = [POOL, replace(POOL, name="twitter", layout="twitter"), replace(POOL, name="new", layout="of 2050")]
     numbers = {"sno": Numbers(100, 50), "twitter": Numbers(1_000, 1_000), "new": Numbers(1, 1)}
-    found = pool_ends(pools, numbers)
+    found = pool_ends(pools, numbers, 0)
     assert [each.record.name for each in found] == ["twitter", "sno", "new"]
     assert [each.is_full for each in found] == [True, False, False]
     assert [each.share for each in found][2] is None
+
+
+def test_pool_is_listed_in_quarantine_once_a_server_took_over() -> None:
+    store = MemoryStore()
+    acquire(store)
+    pools, now_ms = read_pools(store)
+    assert [each.waits_until_ms for each in pool_ends(pools, {}, now_ms)] == [None]
+    store._records.identity = "another server"
+    pools, now_ms = read_pools(store)
+    [found] = pool_ends(pools, {}, now_ms)
+    assert found.waits_until_ms is not None
+    assert found.waits_until_ms > now_ms
 
 
 def test_pool_whose_share_is_held_is_full() -> None:
@@ -124,24 +144,24 @@ def test_pool_whose_share_is_held_is_full() -> None:
     store.create_pool("p", layout="test", nodes=range(2))
     numbers = count_numbers(store)["p"]
     assert numbers == Numbers(3, 2)
-    [found] = pool_ends([replace(POOL, layout="twitter", last_node=1)], {"sno": numbers})
+    [found] = pool_ends([replace(POOL, layout="twitter", last_node=1)], {"sno": numbers}, 0)
     assert (found.nodes, found.share, found.is_full) == (2, 1.0, True)
 
 
 def test_pool_whose_share_is_beyond_its_layout_grants_nothing() -> None:
-    [found] = pool_ends([replace(POOL, layout="twitter", first_node=2_000)], {"sno": Numbers(0, 0)})
+    [found] = pool_ends([replace(POOL, layout="twitter", first_node=2_000)], {"sno": Numbers(0, 0)}, 0)
     assert (found.nodes, found.share, found.is_full) == (0, 0.0, False)
 
 
 def test_pool_with_2_to_the_44_numbers_has_a_share() -> None:
-    [found] = pool_ends([replace(POOL, layout="locality")], {"sno": Numbers(1_000, 1_000)})
+    [found] = pool_ends([replace(POOL, layout="locality")], {"sno": Numbers(1_000, 1_000)}, 0)
     assert found.nodes == 2**44
     assert found.share == 1_000 / 2**44
 
 
 def test_what_ends_within_90_days_is_listed_by_its_end() -> None:
     namespaces = [NamespaceEnd(RECORD, 0.02, None), NamespaceEnd(replace(RECORD, name="other"), 0.0001, None)]
-    pools = pool_ends([replace(POOL, layout="twitter")], {"sno": Numbers(1_000, 1_000)})
+    pools = pool_ends([replace(POOL, layout="twitter")], {"sno": Numbers(1_000, 1_000)}, 0)
     layouts = {"snowflake": NOW + timedelta(days=80), "sno": NOW + timedelta(days=91), "locality": None}
     found = ends_soon(namespaces, pools, layouts, NOW)
     assert [(each.kind, each.name) for each in found] == [

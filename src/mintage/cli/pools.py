@@ -13,6 +13,7 @@ from mintage.errors import ConfigError
 from mintage.formats import catalogue, times
 from mintage.lease.holder import Holder
 from mintage.rules import SPAN_MS, NodeRecord, PoolRecord, end_of_windows, history_begin
+from mintage.store import note_server
 
 if TYPE_CHECKING:
     import argparse
@@ -50,7 +51,8 @@ def _list(args: argparse.Namespace) -> int:
     with opened(args, reads=True) as store:
         now_ms = store.now_ms()
         for page in in_pages(store, store.each_pool()):
-            _show_pools(args, [(each, *_counts(store, each.name, now_ms)) for each in page], now_ms)
+            noted = (note_server(store, each, now_ms) for each in page)
+            _show_pools(args, [(each, *_counts(store, each.name, now_ms)) for each in noted], now_ms)
     return 0
 
 
@@ -83,7 +85,7 @@ def _show_pools(args: argparse.Namespace, found: Sequence[tuple[PoolRecord, int,
 def _show(args: argparse.Namespace) -> int:
     """Show everything that the store records of a pool."""
     with opened(args, reads=True) as store:
-        _show_pool(args, store, _find(store, args.pool))
+        _show_pool(args, store, note_server(store, _find(store, args.pool), store.now_ms()))
     return 0
 
 

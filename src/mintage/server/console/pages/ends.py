@@ -20,7 +20,7 @@ from mintage.server.console.table import Column, Table
 from mintage.server.console.text import counted
 from mintage.server.core.health import days_left
 from mintage.server.core.usage import Usage
-from mintage.store import Store
+from mintage.store import Store, note_server
 
 SOON_DAYS: Final = 90
 """The days within which an end is at the top of the page."""
@@ -118,6 +118,8 @@ class PoolEnd(NamedTuple):
     """The count of the node numbers that it grants; ``None`` if this version does not know its layout."""
     ends: datetime | None
     """The last time that its layout can hold; ``None`` if it has no such limit."""
+    waits_until_ms: int | None = None
+    """The end of its quarantine; ``None`` if it is not in one."""
 
     @property
     def share(self) -> float | None:
@@ -147,21 +149,28 @@ def count_numbers(store: Store) -> dict[str, Numbers]:
     return found
 
 
-def pool_ends(pools: Iterable[PoolRecord], numbers: Mapping[str, Numbers]) -> list[PoolEnd]:
+def read_pools(store: Store) -> tuple[list[PoolRecord], int]:
+    """Return the pools after they have noted the server that they are on, and the store's clock."""
+    now_ms = store.now_ms()
+    return [note_server(store, each, now_ms) for each in store.list_pools("", MOST)], now_ms
+
+
+def pool_ends(pools: Iterable[PoolRecord], numbers: Mapping[str, Numbers], now_ms: int) -> list[PoolEnd]:
     """Return how full each pool is, the fullest first."""
     found = []
     for each in pools:
         _, nodes, ends = catalogue.known_pool_layout(each.layout) or (each.layout, None, None)
         granted = None if nodes is None else len(each.share_of(nodes))
-        found.append(PoolEnd(each, numbers.get(each.name), granted, ends))
+        waits_until_ms = each.quarantine_until_ms if each.quarantine_until_ms > now_ms else None
+        found.append(PoolEnd(each, numbers.get(each.name), granted, ends, waits_until_ms))
     return sorted(found, key=lambda each: (-(each.share or 0), each.record.name))
 
 
-async def pools_of(request: PageRequest) -> list[PoolEnd]:
-    """Return how full each pool of the store is, the fullest first."""
-    pools = await request.read("", request.store.list_pools, "", MOST)
+async def pools_of(request: PageRequest) -> tuple[list[PoolEnd], int]:
+    """Return how full each pool of the store is, the fullest first, and the store's clock."""
+    pools, now_ms = await request.read("", read_pools, request.store)
     numbers = await request.read("", count_numbers, request.store, fresh_s=COUNT_S)
-    return await asyncio.to_thread(pool_ends, pools, numbers)
+    return await asyncio.to_thread(pool_ends, pools, numbers, now_ms), now_ms
 
 
 def days_in_words(days: float | None) -> str:
@@ -261,6 +270,7 @@ POOLS: Final = (
     Column("held", "Numbers held", lambda each: each.numbers and each.numbers.held, "number"),
     Column("granted", "Ever granted", lambda each: each.numbers and each.numbers.granted, "number"),
     Column("nodes", "Node numbers", lambda each: each.nodes, "number"),
+    Column("quarantine", "Quarantine until", lambda each: each.waits_until_ms, "time"),
     Column("ends", "Layout ends", lambda each: each.ends, "time"),
     Column("layout", "Layout", lambda each: each.record.layout, "code"),
 )
@@ -292,7 +302,7 @@ async def ends(request: PageRequest) -> Response:
     """Return the page."""
     query, store, now = request.query, request.store, datetime.now(UTC)
     records = await request.read("", store.list_namespaces, "", MOST)
-    full = await pools_of(request)
+    full, now_ms = await pools_of(request)
     layouts = request.service.minters.ends()
     found = await ends_of(records, request.service.metrics.usage)
     note = f"There are more: these are the first {MOST:,} by name." if len(records) == MOST else ""
@@ -304,4 +314,4 @@ async def ends(request: PageRequest) -> Response:
     ]
     may_create = request.caller.may_any("create")
     title = "What will run out, and when?"
-    return await request.page("ends.html", title=title, tables=tables, live=True, may_create=may_create)
+    return await request.page("ends.html", title=title, tables=tables, live=True, may_create=may_create, now_ms=now_ms)

@@ -34,10 +34,12 @@ _SPANS: Final = (("10 minutes", 600_000), ("hour", 3_600_000), ("day", 86_400_00
 async def pools(request: PageRequest) -> Response:
     """Answer with all pools."""
     empty = "No pools yet: the first generator with this store creates one."
-    found = await pools_of(request)
+    found, now_ms = await pools_of(request)
     table = Table(request.query, "Pools of node numbers", POOLS, found, sort="pool", empty=empty)
     may_create = request.caller.may_any("create")
-    return await request.page("pools.html", title="Pools", tables=[table], live=True, may_create=may_create)
+    return await request.page(
+        "pools.html", title="Pools", tables=[table], live=True, may_create=may_create, now_ms=now_ms
+    )
 
 
 def _find_pool(store: Store, name: str) -> PoolRecord:
