@@ -225,6 +225,18 @@ def test_page_of_a_number_never_granted_says_so(console: Console) -> None:
     assert "It was never granted." in console.read("pools/sno/60000")
 
 
+def test_picture_of_older_windows_draws_no_later_time_as_free(console: Console) -> None:
+    for _ in range(2):
+        store = console.store
+        floor_ms = store.now_ms()
+        store.release(acquire(store, "gone", 500), used_until_ms=floor_ms + 1)
+    record = store.get_lease("sno", 500)
+    assert record is not None
+    page = console.get("pools/sno/500", before=record.floor_ms - 1, to=record.until_ms + 10**6).text
+    assert "not listed from" in page
+    assert "<title>free from" not in page
+
+
 @pytest.mark.parametrize("query", ["from=0&to=9007199254740991", "from=0&to=1", "at=1", "before=0", "from=1"])
 def test_strip_of_any_time_is_drawn(console: Console, query: str) -> None:
     assert console.get(f"pools/sno/17?{query}").status_code == 200

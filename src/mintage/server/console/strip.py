@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Final, NamedTuple
 
 from mintage.lease.holder import Holder
-from mintage.rules import COOLDOWN_MS, GrantRecord, NodeRecord, PoolRecord
+from mintage.rules import COOLDOWN_MS, LATEST_MS, GrantRecord, NodeRecord, PoolRecord
 from mintage.server.console.text import duration, utc
 
 WIDTH: Final = 960
@@ -139,6 +139,8 @@ class Strip:
     """The time from which all windows are known; a time before it without a window is not free."""
     at_ms: int = 0
     """A time to mark, such as that of an ID; 0 for none."""
+    listed_ms: int = LATEST_MS + 1
+    """The time from which on there may be windows beside these."""
 
     def _x(self, ms: int) -> float:
         """Return the place of a time, cut to the picture."""
@@ -158,8 +160,9 @@ class Strip:
     @property
     def bars(self) -> Iterator[Bar]:
         """The times in which nobody could mint, and then the windows."""
-        now_ms, known_ms, next_ms = self.now_ms, self.known_ms, self.last_ms
+        now_ms, known_ms, next_ms = self.now_ms, self.known_ms, min(self.last_ms, self.listed_ms)
         yield from self._bar("unknown", self.first_ms, known_ms, "not recorded", "not recorded")
+        yield from self._bar("unknown", self.listed_ms, self.last_ms, "not listed", "not listed")
         for each in self.windows:
             until_ms = each.record.until_ms
             if until_ms <= now_ms:

@@ -249,6 +249,7 @@ async def node(request: PageRequest) -> Response:
     if size is not None and number >= size:
         raise RequestError(f"pool {name!r} has the node numbers 0 to {size - 1}, not {number}", code="request.path")
     is_first = record is not None and record.floor_ms <= before_ms
+    listed_ms = (LATEST_MS if is_first or record is None else before_ms) + 1
     state = state_of(record, found.pool, now_ms)
     windows = windows_of(record if is_first else None, found.grants[:MOST_GRANTS], state)
     has_older = len(found.grants) > MOST_GRANTS
@@ -267,7 +268,7 @@ async def node(request: PageRequest) -> Response:
         known_ms=history_begin(found.pool, now_ms),
         now_ms=now_ms,
         at_ms=at_ms,
-        strip=_picture(query, found, windows, at_ms, has_older=has_older),
+        strip=_picture(query, found, windows, at_ms, listed_ms, has_older=has_older),
         spans=[
             (words, query.link(**{"from": max(0, now_ms - span_ms), "to": now_ms + found.pool.span_ms, "at": None}))
             for words, span_ms in _SPANS
@@ -294,7 +295,9 @@ def _around(first_ms: int, last_ms: int) -> dict[str, int]:
     return {"from": max(0, first_ms - room), "to": last_ms + room}
 
 
-def _picture(query: Query, found: NodeWindows, windows: list[Window], at_ms: int, *, has_older: bool) -> Strip:
+def _picture(
+    query: Query, found: NodeWindows, windows: list[Window], at_ms: int, listed_ms: int, *, has_older: bool
+) -> Strip:
     """Return the picture of a page's windows, in the range of the URL or around the time that the page points at."""
     first_ms, last_ms = whole_range(found.pool, windows[:_SHOWN_WINDOWS], found.now_ms)
     if at_ms:
@@ -304,4 +307,4 @@ def _picture(query: Query, found: NodeWindows, windows: list[Window], at_ms: int
     first_ms = query.integer("from", first_ms, 0, LATEST_MS)
     last_ms = query.integer("to", max(last_ms, first_ms + 1), first_ms + 1, LATEST_MS + 1)
     known_ms = max(found.known_ms, windows[-1].starts_ms) if has_older else found.known_ms
-    return Strip(found.pool, windows, first_ms, last_ms, found.now_ms, known_ms, at_ms)
+    return Strip(found.pool, windows, first_ms, last_ms, found.now_ms, known_ms, at_ms, listed_ms)
