@@ -82,6 +82,25 @@ def test_number_is_in_quarantine_once_a_server_took_over() -> None:
     assert state_of(found.record, found.pool, found.now_ms) == "quarantined"
 
 
+@pytest.mark.parametrize(("node", "is_free"), [(0, True), (57_343, True), (57_344, False), (65_535, False)])
+def test_number_that_is_left_to_locks_is_not_known_to_be_free(
+    monkeypatch: pytest.MonkeyPatch, node: int, *, is_free: bool
+) -> None:
+    store = filled(range(1, 2))
+    assert pools.read_windows(store, "sno", node, LATEST_MS).known_ms == 0
+    monkeypatch.setattr("mintage.lease.registry.is_registry", lambda _: True)
+    found = pools.read_windows(store, "sno", node, LATEST_MS)
+    assert found.known_ms == (0 if is_free else found.now_ms)
+
+
+def test_number_outside_the_share_is_not_known_to_be_free() -> None:
+    store = filled(range(1))
+    store.create_pool("sno", layout="sno/1", nodes=range(512))
+    found = pools.read_windows(store, "sno", 512, LATEST_MS)
+    assert found.known_ms == found.now_ms
+    assert pools.read_windows(store, "sno", 511, LATEST_MS).known_ms == 0
+
+
 def test_holders_before_a_loss_are_not_known() -> None:
     store = filled(range(1))
     found = pools.read_windows(store, "sno", 0, LATEST_MS)

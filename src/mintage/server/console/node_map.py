@@ -19,7 +19,7 @@ STATES: Final = {
     "revoked": "nobody can extend the window, which still runs",
     "cooling": "the window ended less than a minute ago; the pool grants other numbers first",
     "quarantined": "the pool grants nothing before its quarantine ends",
-    "free": "nobody has it; the pool can grant it if its share has it",
+    "free": "this store has no holder of it; another store or a lock may have it if the pool does not grant it",
 }
 """The states of a node number and their meanings, in the order in which a cell is filled from below."""
 

@@ -9,8 +9,11 @@ from typing import Final, NamedTuple
 from markupsafe import Markup
 from starlette.responses import RedirectResponse, Response
 
+from mintage._core.formats import MAC_FRAGMENTS
 from mintage.errors import RequestError
 from mintage.formats.catalogue import known_pool_layout, share_text
+from mintage.lease import registry
+from mintage.lease.registry import numbers
 from mintage.rules import LATEST_MS, MAX_NODES, GrantRecord, NodeRecord, PoolRecord, check_name, history_begin
 from mintage.server.config.values import shown
 from mintage.server.console.frame import PageRequest
@@ -215,10 +218,14 @@ class NodeWindows(NamedTuple):
     grants: Sequence[GrantRecord]
     """The past grants, the latest first: one more than :data:`MOST_GRANTS` if there are older ones."""
     now_ms: int
+    is_granted: bool = True
+    """False if another store or a lock may have the number, as the pool does not grant it."""
 
     @property
     def known_ms(self) -> int:
         """The time from which on all windows are known: nobody has had the number since the last grant."""
+        if not self.is_granted:
+            return self.now_ms
         pool, record = self.pool, self.record
         granted_ms = max(record.floor_ms, record.since_ms) if record else 0
         known_ms = min(granted_ms, history_begin(pool, self.now_ms) or granted_ms)
@@ -234,7 +241,15 @@ def read_windows(store: Store, pool: str, node: int, before_ms: int) -> NodeWind
     # The record first: what a grant in between overwrites is in the history then.
     record = store.get_lease(pool, node)
     grants = store.list_grants(pool, node, before_ms, MOST_GRANTS + 1)
-    return NodeWindows(found, record, grants, store.now_ms())
+    return NodeWindows(found, record, grants, store.now_ms(), _is_granted(store, found, node))
+
+
+def _is_granted(store: Store, pool: PoolRecord, node: int) -> bool:
+    size = MAC_FRAGMENTS if pool.layout == "locality" else size_of(pool)
+    if size is None or not registry.is_registry(store):
+        return node in pool.share
+    locked = numbers.LOCKED_FRAGMENTS if size == MAC_FRAGMENTS else len(numbers.locked(size))
+    return node in pool.share and bool(numbers.unlocked(range(node, node + 1), size, locked))
 
 
 async def node(request: PageRequest) -> Response:
