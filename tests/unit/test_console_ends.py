@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from mintage.rules import MAX_INTEGER, NamespaceRecord, PoolRecord
+from mintage.rules import MAX_INTEGER, NamespaceRecord, PoolRecord, raise_floor
 from mintage.server.console.pages import ends, use
 from mintage.server.console.pages.ends import (
     NamespaceEnd,
@@ -79,6 +79,16 @@ def test_first_end_is_first_and_retired_ones_are_last(usage: Usage, clock: Stand
     found = ends.namespace_ends(after, usage)
     assert [each.record.name for each in found] == ["full", "fast", "slow", "idle", "gone"]
     assert [each.hour for each in found] == [None, 100.0, 1.0, 0.0, 50.0]
+
+
+def test_raised_floor_counts_for_no_rate(usage: Usage, clock: StandingClock) -> None:
+    before = replace(RECORD, maximum=10**7)
+    usage.mark(before.name, before.high_water)
+    clock.now_s += 60
+    raised = raise_floor(before, 1_000_000)
+    assert [each.hour for each in ends.namespace_ends([raised], usage)] == [0.0]
+    after = replace(raised, high_water=raised.high_water + 120)
+    assert [each.hour for each in ends.namespace_ends([after], usage)] == [2.0]
 
 
 def test_rate_of_a_new_namespace_is_not_known_at_once(usage: Usage, clock: StandingClock) -> None:

@@ -443,6 +443,17 @@ def test_survey_reports_days_of_used_namespaces_and_all_layouts() -> None:
     assert gauge(service.metrics, "mintage_layout_days_left", scheme="locality") is None
 
 
+def test_raised_floor_brings_no_end_nearer() -> None:
+    store = MemoryStore()
+    service = make(store)
+    store.create_namespace("used", maximum=2_000_000)
+    store.reserve("used", 1)
+    asyncio.run(service.probe.survey(1000.0))
+    store.raise_floor("used", 1_000_000)
+    asyncio.run(service.probe.survey(1060.0))
+    assert gauge(service.metrics, "mintage_namespace_days_left", namespace="used") is None
+
+
 def test_retired_namespace_no_longer_ends_soon() -> None:
     store = MemoryStore()
     service = make(store)

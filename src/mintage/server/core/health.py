@@ -13,7 +13,7 @@ import time
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any, Final, TypeVar
@@ -189,8 +189,11 @@ class StoreProbe:
     def _observe(self, records: list[NamespaceRecord], now_s: float) -> None:
         for each in records:
             before, before_s = self._paces.pop(each.name, (None, now_s))
-            seconds = now_s - before_s
-            pace = next_pace(each.high_water, before, seconds) if before and seconds > 0 else Pace(each.high_water)
+            pace, seconds = Pace(each.high_water), now_s - before_s
+            if before is not None and seconds > 0:
+                # Nobody used the integers that a raised floor skipped.
+                before = replace(before, high_water=max(before.high_water, each.floor - 1))
+                pace = next_pace(each.high_water, before, seconds)
             self._paces[each.name] = pace, now_s
             self._gauges.usage.mark(each.name, each.high_water)
             # A retired namespace needs nobody's attention.
