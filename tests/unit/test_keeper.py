@@ -1609,3 +1609,26 @@ def test_task_of_an_earlier_generation_has_no_work_until_reattached(inline: keep
     left.attach()
     inline.step()
     assert asked[-1] == "left"
+
+
+CONTEXT_OF_A_CALLER = """
+from contextvars import ContextVar
+from mintage import Sequence
+from mintage.store.memory import MemoryStore
+
+trace = ContextVar("trace", default="none")
+
+class Seen(MemoryStore):
+    def reserve(self, namespace, count, **more):
+        print(trace.get())
+        return super().reserve(namespace, count, **more)
+
+trace.set("of the first caller")
+Sequence("orders", store=Seen()).next()
+"""
+
+
+def test_keeper_has_no_context_of_the_caller_that_started_it() -> None:
+    # CPython before 3.14 ignores the option.
+    command = [sys.executable, "-X", "thread_inherit_context=1", "-c", CONTEXT_OF_A_CALLER]
+    assert subprocess.run(command, capture_output=True, text=True, check=True, timeout=BOUND).stdout == "none\n"

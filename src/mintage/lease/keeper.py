@@ -24,6 +24,7 @@ State that threads share, and its locks:
 from __future__ import annotations
 
 import atexit
+import contextvars
 import math
 import sys
 import threading
@@ -355,7 +356,8 @@ class Keeper:
                 # Keep it before it starts, as an exception may come between the two. A thread that is not kept ends.
                 self._thread = threading.Thread(target=self._run, name="mintage-keeper", daemon=True)
                 try:
-                    self._thread.start()
+                    # In an empty context: a thread of CPython 3.14 can begin with that of its starter.
+                    contextvars.Context().run(self._thread.start)
                 except RuntimeError as error:
                     raise unavailable(f"no thread can be started to ask the store: {error}") from error
             self._work.notify_all()
