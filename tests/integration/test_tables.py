@@ -13,7 +13,7 @@ import pytest
 import sqlalchemy as sa
 
 from mintage import open_store, sno, snowflake, uuid
-from mintage.errors import FieldError, ParseError, StoreError
+from mintage.errors import ConfigError, FieldError, ParseError, StoreError
 from mintage.tables import InputError
 from mintage.tables.backfill import DATED_SCHEMES, NODE_SCHEMES, Dated, Filled, SequenceIntegers, Table, backfill
 from mintage.tables.duplicates import DuplicateFinder
@@ -295,6 +295,22 @@ def test_wrong_arguments_of_dated_ids_are_input_errors(
 def test_every_scheme_that_takes_a_node_number_can_be_backfilled() -> None:
     assert {"sno", "snowflake", "ulid"} <= set(NODE_SCHEMES) < set(DATED_SCHEMES)
     assert not {"nanoid", "cuid", "cuid2"} & set(DATED_SCHEMES)
+
+
+def test_missing_driver_of_the_url_is_named_without_our_extra() -> None:
+    with pytest.raises(ConfigError) as caught, connect("mysql+pyodbc://h/db"):
+        pass
+    assert str(caught.value) == "this needs the package pyodbc: install it, or write mysql://…"
+
+
+def test_name_that_looks_like_a_uri_of_sqlite_makes_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with (
+        pytest.raises(OSError, match=r"file:c\.db: No such file or directory: add \?uri=true"),
+        connect("sqlite:///file:c.db"),
+    ):
+        pass
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_database_that_fails_is_a_store_error(tmp_path: Path) -> None:

@@ -273,9 +273,10 @@ def connect(url: str) -> Iterator[Any]:
         if "+" not in parsed.drivername or parsed.get_dialect().is_async:
             parsed = parsed.set(drivername=driver)
         file = parsed.database if driver == "sqlite" else None
-        # SQLite would create an empty file.
-        if file and file != ":memory:" and not file.startswith("file:") and not os.path.exists(file):
-            raise OSError(f"{file[:200]}: No such file or directory")
+        # SQLite would create an empty file. SQLAlchemy takes a name for a URI only with uri=true.
+        if file and file != ":memory:" and "uri" not in parsed.query and not os.path.exists(file):
+            hint = ": add ?uri=true, or write a plain path" if file.startswith("file:") else ""
+            raise OSError(f"{file[:200]}: No such file or directory{hint}")
         engine = sa.create_engine(parsed, hide_parameters=True)
     except (sa.exc.ArgumentError, sa.exc.NoSuchModuleError, KeyError):
         raise InputError(
@@ -287,7 +288,10 @@ def connect(url: str) -> Iterator[Any]:
             "the port or an option of the URL is not a number; write / : @ of a password as %2F %3A %40"
         ) from None
     except ModuleNotFoundError as error:
-        raise ConfigError(str(missing(error, parsed.drivername.partition("+")[0])), code="config.driver") from None
+        need = str(missing(error, parsed.get_backend_name()))
+        if parsed.drivername != driver:  # no extra of ours has it
+            need = f"this needs the package {error.name}: install it, or write {parsed.get_backend_name()}://…"
+        raise ConfigError(need, code="config.driver") from None
     if engine.dialect.name in {"mysql", "mariadb"}:
         sa.event.listen(engine, "connect", _use_utc)
     try:
