@@ -75,10 +75,7 @@ def setting(ms: int) -> str:
 
 @pass_context
 def moment(page: Context, value: datetime | int | None) -> Markup:
-    """Return an instant as HTML: in UTC, and relative to the ``now_ms`` of its page, or to now.
-
-    A script adds the local time.
-    """
+    """Return an instant as HTML: in UTC, and relative to the page's ``now_ms``, or to now."""
     at = None if value is None else utc(value)
     if at is None:
         return Markup("–")

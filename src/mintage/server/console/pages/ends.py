@@ -175,11 +175,7 @@ async def pools_of(request: PageRequest) -> tuple[list[PoolEnd], int]:
 
 
 def days_in_words(days: float | None) -> str:
-    """Return the time left in words.
-
-    >>> days_in_words(0.5), days_in_words(12.9), days_in_words(800.0)
-    ('12 hours', '12 days', '2 years')
-    """
+    """Return the time left in words."""
     if days is None:
         return "not known"
     if days >= _LONGEST_DAYS:
@@ -282,11 +278,7 @@ LAYOUTS: Final = (
 
 
 def amount(n: int) -> str:
-    """Return a number of integers for people: one of more than 15 digits is rounded.
-
-    >>> amount(1_234), amount(2**62), amount(2**63 - 1)
-    ('1,234', '4.6 × 10¹⁸', '2⁶³ - 1')
-    """
+    """Return a number of integers for people: one of more than 15 digits is rounded."""
     if n == MAX_INTEGER:
         return "2⁶³ - 1"
     if n < 10**15:

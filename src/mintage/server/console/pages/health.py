@@ -61,10 +61,7 @@ def empty_first(service: Service, started: datetime) -> list[tuple[datetime, str
 
 
 def findings(service: Service, waiting: Sequence[str]) -> list[Finding]:
-    """Return what needs attention, the worst first.
-
-    :param waiting: the pools in quarantine.
-    """
+    """Return what needs attention, the worst first; ``waiting`` are the pools in quarantine."""
     probe = service.probe
     found: list[Finding] = []
     if (failure := probe.failure) is not None:
@@ -79,7 +76,7 @@ def findings(service: Service, waiting: Sequence[str]) -> list[Finding]:
             *warnings_of(probe.description),
         ]
     if waiting:
-        names = f"{', '.join(waiting[:_MOST_NAMED])}{' and others' if len(waiting) > _MOST_NAMED else ''}"
+        names = ", ".join(waiting[:_MOST_NAMED]) + (" and others" if len(waiting) > _MOST_NAMED else "")
         text = f"these pools are in quarantine, and grant no node number before its end: {names}"
         todo = (
             "Wait; the page Pools has the ends. `mintage pools create NAME --never-used` ends it if no ID was minted."
