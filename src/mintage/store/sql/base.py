@@ -263,10 +263,10 @@ class Database(Ledger):
         except MissingTableError as missing:
             try:
                 self._migrate()
+                self.no_runs_until_s = 0.0
             except StoreError:
                 if not isinstance(missing, MissingRunsError):
                     raise
-                self.no_runs_until_s = monotonic_s() + NO_RUNS_S
             raise ConflictError from None
 
     @contextmanager
@@ -521,12 +521,10 @@ class Records(RowRecords):
                 super().keep(record, ended_ms)
             except self._store.driver_error as error:
                 kind = self._store.kind_of(error)
-                if kind is MissingTableError:
-                    raise MissingRunsError from error
-                if kind is not StoreError:
+                if kind not in {MissingTableError, StoreError}:
                     raise
                 self._store.no_runs_until_s = monotonic_s() + NO_RUNS_S
-                raise ConflictError from error
+                raise (MissingRunsError if kind is MissingTableError else ConflictError) from error
 
     def oldest(self, pool: str, nodes: range) -> NodeRecord | None:
         found = super().oldest(pool, nodes)
