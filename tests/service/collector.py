@@ -11,7 +11,7 @@ from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportM
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping, Set
 
     from opentelemetry.proto.common.v1.common_pb2 import KeyValue
     from opentelemetry.proto.resource.v1.resource_pb2 import Resource
@@ -85,9 +85,11 @@ class Collector:
                         labels = frozenset(_facts(point.attributes).items())
                         self._points[instance, metric.name, labels] = value
 
-    def instances(self) -> set[str]:
-        """Return the ids of the instances that sent metrics."""
-        return {instance for instance, _, _ in self._points}
+    def instances(self, metric: str = "", **labels: object) -> set[str]:
+        """Return the ids of the instances that sent metrics, or a metric with these labels."""
+        wanted = _names(labels)
+        found = list(self._points)
+        return {instance for instance, name, has in found if metric in {"", name} and wanted <= set(has)}
 
     def values(self, metric: str) -> dict[Labels, float]:
         """Return the last values of a metric by its labels, summed over all instances."""
@@ -98,8 +100,8 @@ class Collector:
         return dict(found)
 
     def value(self, metric: str, **labels: object) -> float:
-        """Return the sum of a metric over all series with these labels; ``__`` stands for a dot."""
-        wanted = {name.replace("__", "."): value for name, value in labels.items()}.items()
+        """Return the sum of a metric over all series with these labels."""
+        wanted = _names(labels)
         return sum(value for has, value in self.values(metric).items() if wanted <= set(has))
 
     def __enter__(self) -> Self:
@@ -109,6 +111,11 @@ class Collector:
     def __exit__(self, *_: object) -> None:
         self._server.shutdown()
         self._server.server_close()
+
+
+def _names(labels: Mapping[str, object]) -> Set[tuple[str, object]]:
+    """Return labels under their names, in which ``__`` stands for a dot."""
+    return {name.replace("__", "."): value for name, value in labels.items()}.items()
 
 
 def _facts(pairs: Iterable[KeyValue]) -> dict[str, Any]:
