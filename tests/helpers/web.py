@@ -10,6 +10,7 @@ import httpx
 PATIENCE_S: Final = 60
 """The timeout of each, instead of the 5 seconds of httpx."""
 
+request: Final = partial(httpx.request, timeout=PATIENCE_S)
 get: Final = partial(httpx.get, timeout=PATIENCE_S)
 put: Final = partial(httpx.put, timeout=PATIENCE_S)
 post: Final = partial(httpx.post, timeout=PATIENCE_S)

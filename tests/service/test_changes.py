@@ -51,7 +51,7 @@ def test_only_changes_are_logged_as_such(tmp_path: Path) -> None:
         assert not web.put(f"{service.url}{NAMESPACE}", json={"start": "7"}).is_success
         assert not web.delete(f"{service.url}/v1/leases/sno/0").is_success
         for method, path in [("GET", NAMESPACE), ("POST", f"{NAMESPACE}:next"), ("POST", "/v1/ids/sno")]:
-            assert httpx.request(method, f"{service.url}{path}").is_success
+            assert web.request(method, f"{service.url}{path}").is_success
         with (
             Sequence("orders", store=service.url, max_wait_ms=60_000) as orders,
             snowflake.Generator(store=service.url, max_wait_ms=60_000) as generator,
