@@ -11,7 +11,8 @@ from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportM
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Set
+    from collections.abc import Iterable, Mapping
+    from collections.abc import Set as AbstractSet
 
     from opentelemetry.proto.common.v1.common_pb2 import KeyValue
     from opentelemetry.proto.resource.v1.resource_pb2 import Resource
@@ -113,7 +114,7 @@ class Collector:
         self._server.server_close()
 
 
-def _names(labels: Mapping[str, object]) -> Set[tuple[str, object]]:
+def _names(labels: Mapping[str, object]) -> AbstractSet[tuple[str, object]]:
     """Return labels under their names, in which ``__`` stands for a dot."""
     return {name.replace("__", "."): value for name, value in labels.items()}.items()
 

@@ -847,7 +847,7 @@ def test_info_shows_only_what_the_key_allows(kept: Running) -> None:
 
 
 def assert_rate(replies: list[bytes], burst: int, began_s: float) -> None:
-    """Assert that no more commands since then succeeded than one a second and the burst, and how others were refused."""
+    """Assert that no more commands succeeded than the burst and one a second, and how others were refused."""
     refused = [reply for reply in replies if not reply.startswith(b":")]
     assert len(replies) - len(refused) <= burst + (time.monotonic() - began_s)
     pattern = rb"-TRYAGAIN .* has more requests than its rate allows.* \[retry_after_ms=(\d+)\] \(request\.rate\)"

@@ -55,8 +55,13 @@ def patient(url: str, tmp_path: Path, request: pytest.FixtureRequest) -> Iterato
 
 
 @contextmanager
-def serve(directory: Path, url: str, grace_s: float, **settings: object) -> Iterator[Serving]:
+def serve(
+    directory: Path, url: str, grace_s: float, *, is_hasty: bool = False, **settings: object
+) -> Iterator[Serving]:
+    """Run a service. Unless it is hasty, as it is outside of tests, it gives a slow store a minute at its end."""
     service = Serving(directory / "service", url, grace_ms=round(grace_s * 1000), **settings)
+    if not is_hasty:
+        service.patch("from mintage.server.process import drain; drain.SHUTDOWN_TIMEOUT_S = 60.0")
     try:
         service.start()
         yield service
@@ -143,7 +148,7 @@ def test_started_request_may_be_completed(patient: Serving) -> None:
 def test_request_waiting_for_the_store_is_answered(mariadb: MariaDB, tmp_path: Path) -> None:
     with Proxy(mariadb) as proxy, serve(tmp_path, proxy.url, LONG_S, max_wait_ms=5000) as service:
         with service.redis() as redis, service.http() as http:
-            redis.redis("INCR", "orders")
+            until(lambda: redis.redis("INCR", "orders") == ":1", "the store answers in time")
             assert http.http("/healthz", method="GET").status == 200
             proxy.blackhole()
             redis.send(command("INCR", "others") + command("INCR", "orders"))
@@ -232,7 +237,7 @@ def test_unavailable_store_does_not_delay_the_stop(mariadb: MariaDB, tmp_path: P
     with Proxy(mariadb) as proxy:
         # It would be waited for much longer than a stop may take.
         url = f"{proxy.url}?timeout_ms=60000"
-        with serve(tmp_path, url, GRACE_S, workers=workers) as service:
+        with serve(tmp_path, url, GRACE_S, is_hasty=True, workers=workers) as service:
             with service.redis() as line:
                 line.redis("INCR", "orders")
                 line.redis("MINT", "sno")

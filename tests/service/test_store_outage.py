@@ -130,9 +130,11 @@ def test_buffer_is_served_then_requests_refused_until_the_store_returns(
     until(lambda: ready(service)["store"] == "up", "and says so")
     assert ready(service)["ready"]
     until(lambda: redis.redis("INCR", "others") == ":1", "all of it")
-    [away], [back] = service.events("store away"), service.events("store back")
-    assert away["code"] == "store.unavailable"
-    assert back["away_s"] > 0
+    # A busy machine may have exceeded the short timeout before, and may exceed it again.
+    away, back = service.events("store away"), service.events("store back")
+    assert 1 <= len(back) <= len(away) <= len(back) + 1
+    assert {each["code"] for each in away} == {"store.unavailable"}
+    assert all(each["away_s"] > 0 for each in back)
     assert "p%40ss" not in service.log.read_text(encoding="utf-8"), "no secret is logged"
 
 
@@ -163,15 +165,20 @@ def test_ids_are_minted_while_the_lease_lasts_and_after_the_outage(proxy: Proxy,
             said = redis.redis("MINT", "snowflake")
             return line(redis.replies) if said.startswith("$") else said
 
-        until(lambda: not mint().startswith("-"), "the store is up")
-        ids = [mint()]
+        ids: list[str] = []
+
+        def minted() -> bool:
+            said = mint()
+            ids.extend([said] * (not said.startswith("-")))
+            return not said.startswith("-")
+
+        until(minted, "the store is up")
         proxy.refuse()
         while not (said := mint()).startswith("-"):
             ids.append(said)
         assert said.startswith("-TRYAGAIN ")
         proxy.heal()
-        until(lambda: not mint().startswith("-"), "it recovers by itself")
-        ids.append(mint())
+        until(minted, "it recovers by itself")
         assert len(ids) > 2
         assert sorted(ids, key=int) == ids
         assert len(set(ids)) == len(ids)
