@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import select
 import shutil
 import socket
 import subprocess
@@ -18,6 +19,7 @@ import pytest
 
 from mintage.server.config.keys import new_key
 from tests.helpers import web
+from tests.servers.server import until
 from tests.service.running import Running, certificate, key_toml, locked, running
 from tests.service.wire import connect, exactly, head, say, until_closed
 
@@ -543,28 +545,20 @@ def test_rights_of_one_key_do_not_pass_to_the_next_on_a_connection(keyed: Keys) 
 
 
 def test_profile_shows_the_running_service(keyed: Keys) -> None:
-    service = keyed.service
-    done = threading.Event()
-    served = 0
-
-    def work() -> None:
-        nonlocal served
-        with connect(service.http) as connection:
-            while not done.is_set():
+    def served_meanwhile() -> bool:
+        """Take a profile of a second; return True if many requests were answered before it was there."""
+        served = 0
+        with connect(keyed.service.http) as connection, connect(keyed.service.http) as profiling:
+            profiling.sendall(get("/debug/profile?seconds=1&format=text", f"Authorization: Bearer {keyed.admin}"))
+            while not select.select([profiling], [], [], 0)[0]:
                 connection.sendall(get("/v1/sequences/users", f"Authorization: Bearer {keyed.users}"))
                 assert read(connection).status in {200, 404}
                 served += 1
+            answer = read(profiling)
+        assert answer.status == 200
+        return served > 10 and b"mintage/server" in answer.body
 
-    working = threading.Thread(target=work)
-    working.start()
-    try:
-        answer = ask(service, get("/debug/profile?seconds=1&format=text", f"Authorization: Bearer {keyed.admin}"))
-    finally:
-        done.set()
-        working.join()
-    assert answer.status == 200
-    assert b"mintage/server" in answer.body
-    assert served > 10
+    until(served_meanwhile, "the service is profiled while it answers")
 
 
 def test_without_keys_profiles_and_foreign_leases_are_refused(service: Running) -> None:

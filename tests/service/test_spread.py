@@ -6,6 +6,7 @@ import os
 import re
 import signal
 import ssl
+import time
 from collections import Counter
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 
 ASKED: Final = {"http": head("GET /healthz"), "redis": command("PING")}
 LISTENS: Final = "0A"
+HANGS_S: Final = 0.1
+"""A worker that does not react for twice this time gets no connections, such as one that a busy machine holds up."""
 
 
 @contextmanager
@@ -71,21 +74,31 @@ def until_held(service: Serving, interface: str, n: int) -> list[int]:
     return held(service, interface)
 
 
+def spread(stack: ExitStack, service: Serving, interface: str, n: int, least: int, most: int) -> list[socket.socket]:
+    """Return connections that were opened at once, of which each worker has so many; none if a worker hung."""
+    began_s = time.monotonic()
+    connections = opened(stack, service, interface, n)
+    counts = until_held(service, interface, n)
+    if least <= counts[0] <= counts[-1] <= most:
+        return connections
+    assert time.monotonic() - began_s > HANGS_S, counts
+    return []
+
+
 @pytest.mark.parametrize("interface", ASKED)
 @pytest.mark.parametrize(("workers", "n", "least", "most"), [(2, 16, 6, 10), (4, 64, 10, 24), (8, 200, 15, 35)])
 def test_connections_opened_at_once_spread(
     tmp_path: Path, workers: int, n: int, least: int, most: int, interface: str
 ) -> None:
     with serving(tmp_path, workers) as service:
-        # Again, as closed connections must not count.
-        for _ in range(5):
+        times = 0
+        while times < 5:  # as closed connections must not count
             with ExitStack() as stack:
-                connections = opened(stack, service, interface, n)
-                counts = until_held(service, interface, n)
-                assert least <= counts[0] <= counts[-1] <= most
+                connections = spread(stack, service, interface, n, least, most)
                 for each in connections:
                     each.sendall(ASKED[interface])
                 assert all(each.recv(100) for each in connections)
+                times += bool(connections)
             until_held(service, interface, 0)
 
 
@@ -93,15 +106,17 @@ def test_connections_opened_at_once_spread(
 def test_connections_with_tls_spread_too(tmp_path: Path, interface: str) -> None:
     cert, key = certificate(tmp_path, "ids")
     context = ssl.create_default_context(cafile=cert)
-    with serving(tmp_path, 4, tls_cert=cert, tls_key=key) as service, ExitStack() as stack:
-        # Half open connections count.
-        connections = opened(stack, service, interface, 64)
-        counts = until_held(service, interface, 64)
-        assert 10 <= counts[0] <= counts[-1] <= 24
-        for each in connections[::8]:
-            with context.wrap_socket(each, server_hostname=HOST) as secure:
-                secure.sendall(ASKED[interface])
-                assert secure.recv(100)
+    with serving(tmp_path, 4, tls_cert=cert, tls_key=key) as service:
+        connections: list[socket.socket] = []
+        while not connections:
+            with ExitStack() as stack:
+                # Half open connections count.
+                connections = spread(stack, service, interface, 64, 10, 24)
+                for each in connections[::8]:
+                    with context.wrap_socket(each, server_hostname=HOST) as secure:
+                        secure.sendall(ASKED[interface])
+                        assert secure.recv(100)
+            until_held(service, interface, 0)
 
 
 def test_worker_that_replaces_another_gets_its_connections(tmp_path: Path) -> None:
