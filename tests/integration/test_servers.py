@@ -258,6 +258,17 @@ def test_new_server_takes_another_port_if_its_own_was_taken(spare: Redis, monkey
         assert spare.port != taken.getsockname()[1]
 
 
+def test_parallel_tests_take_different_ports() -> None:
+    program = "from tests.servers.server import free_port; print(*(free_port() for _ in range(1000)))"
+    found: set[str] = set()
+    for worker in ("gw0", "gw1", "gw2"):
+        environment = {**os.environ, "PYTEST_XDIST_WORKER": worker, "PYTEST_XDIST_WORKER_COUNT": "3"}
+        words = [sys.executable, "-c", program]
+        done = subprocess.run(words, env=environment, cwd=ROOT, check=True, capture_output=True, text=True)
+        found.update(done.stdout.split())
+    assert len(found) == 3000
+
+
 def test_missing_server_fails_the_tests_where_servers_are_required(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Redis, "programs", ("no-such-server",))
     assert "no-such-server" in (missing("redis") or "")

@@ -48,6 +48,9 @@ def program(name: str) -> str | None:
 
 
 _CHANCE: Final = random.SystemRandom()  # Hypothesis seeds the others alike in all processes
+_FIRST: Final = 10_000 + int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
+_STEP: Final = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
+"""Of parallel tests, each process has its own ports, or it would take that of another's server that is down."""
 _given: Final = deque[int](maxlen=1000)
 """The ports that this process was given. A server that is down still has its port."""
 
@@ -59,7 +62,7 @@ def free_port() -> int:
     holds for the port ten thousand above, which is the bus of a Redis Cluster.
     """
     while True:
-        port = _CHANCE.randrange(10_000, 22_000)
+        port = _CHANCE.randrange(_FIRST, 22_000, _STEP)
         with socket.socket() as probe, suppress(OSError):
             probe.bind((HOST, port))
             if port not in _given:
