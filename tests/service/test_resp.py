@@ -565,9 +565,16 @@ def test_client_that_disconnects_while_waiting_is_no_error(tmp_path: Path) -> No
 def narrow(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     """Return a service with small limits."""
     limits = {"max-count": 50, "max-connections": 3, "max-request-bytes": 4096, "max-namespaces": 2}
-    times = {"request-timeout-ms": 500, "idle-timeout-ms": 2000}
-    options = [word for name, value in (limits | times).items() for word in (f"--{name}", str(value))]
+    options = [word for name, value in limits.items() for word in (f"--{name}", str(value))]
     with running(tmp_path_factory.mktemp("narrow"), *options) as service:
+        yield service
+
+
+@pytest.fixture(scope="module")
+def hasty(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    """Return a service that waits for no client."""
+    times = "--request-timeout-ms", "500", "--idle-timeout-ms", "2000"
+    with running(tmp_path_factory.mktemp("hasty"), *times) as service:
         yield service
 
 
@@ -616,21 +623,21 @@ def test_silent_connections_block_nobody(tmp_path: Path) -> None:
                     each.close()
 
 
-def test_silent_or_slow_client_is_disconnected(narrow: Running) -> None:
-    with connect(narrow.redis) as silent, connect(narrow.redis) as slow:
+def test_silent_or_slow_client_is_disconnected(hasty: Running) -> None:
+    with connect(hasty.redis) as silent, connect(hasty.redis) as slow:
         silent.sendall(command("PING"))
         slow.sendall(command("PING") + command("INCR", "one")[:-1])
         assert (until_closed(slow), until_closed(silent)) == (b"+PONG\r\n", b"+PONG\r\n")
 
 
-def test_client_that_does_not_read_is_not_read_and_disconnected(narrow: Running) -> None:
-    before = narrow.memory()
+def test_client_that_does_not_read_is_not_read_and_disconnected(hasty: Running) -> None:
+    before = hasty.memory()
     said = 0
-    with connect(narrow.redis) as connection, suppress(ConnectionError):
+    with connect(hasty.redis) as connection, suppress(ConnectionError):
         while said < 2**25:
             said += connection.send(command("COMMAND") * 1000)
     assert said < 2**25
-    assert narrow.memory() - before < 2**25
+    assert hasty.memory() - before < 2**25
 
 
 class Transport(asyncio.Transport):
