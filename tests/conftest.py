@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -43,9 +43,10 @@ atexit.register(shutil.rmtree, os.environ["MINTAGE_HOME"], ignore_errors=True)
 os.environ.pop("MINTAGE_STORE", None)
 
 # A machine under load is no reason to fail.
-settings.register_profile("mintage", deadline=None)
-settings.register_profile("quick", deadline=None, max_examples=10)
-settings.register_profile("deep", deadline=None, max_examples=2000)
+PATIENT = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("mintage", PATIENT)
+settings.register_profile("quick", PATIENT, max_examples=10)
+settings.register_profile("deep", PATIENT, max_examples=2000)
 settings.load_profile("mintage")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
@@ -16,8 +17,8 @@ T = TypeVar("T")
 Refusal: TypeAlias = "tuple[str, int | None]"
 """The code of an error, and its delay before the next try."""
 
-TRIES = 50
-"""Each takes as long as its store waits."""
+PATIENCE_S = 60
+"""Seconds after which a store counts as gone; never waited for otherwise."""
 
 
 @contextmanager
@@ -67,10 +68,11 @@ def outcome(call: Callable[[], T]) -> T | Refusal:
 
 def eventually(call: Callable[[], T]) -> T:
     """Repeat a call until its store answers in time; return the result."""
-    for _ in range(TRIES):
+    deadline = time.monotonic() + PATIENCE_S
+    while True:
         try:
             return call()
         except MintError as error:
-            if error.code != "store.unavailable":
+            if error.code != "store.unavailable" or time.monotonic() > deadline:
                 raise
-    return call()
+        time.sleep(0.02)

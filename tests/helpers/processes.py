@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-BOUND_S: Final = 60
+BOUND_S: Final = 120
 """Seconds after which a child counts as stuck; never waited for otherwise."""
 
 
