@@ -15,6 +15,7 @@ from mintage.store import Store, cached, open_store
 from tests.helpers.outcomes import refusal
 from tests.helpers.redis_replicas import follow, forgetting
 from tests.helpers.sql_servers import administer
+from tests.helpers.stores import patient
 from tests.servers import MariaDB, PostgreSQL, Proxy, Redis, RedisSentinel, RedisWithoutAOF
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ def database(tmp_path: Path) -> str:
 def store(database: str, redis: Redis, monkeypatch: pytest.MonkeyPatch) -> Iterator[Pair]:
     # A cache that came back is used at once.
     monkeypatch.setattr(cached, "PAUSE_S", 0.0)
-    with open_store(f"{database}&cache={redis.url}") as opened:
+    with open_store(f"{database}&cache={patient(redis.url)}") as opened:
         yield opened
 
 
@@ -85,7 +86,7 @@ def test_database_is_asked_once_a_block_and_no_integer_is_skipped(store: Pair, r
 
 
 def test_block_has_as_many_segments_as_the_url_says(database: str, redis: Redis) -> None:
-    with open_store(f"{database}&block=3&cache={redis.url}") as store:
+    with open_store(f"{database}&block=3&cache={patient(redis.url)}") as store:
         store.reserve("n", 10)
         assert high_water(store) == 30
 
@@ -95,7 +96,7 @@ def test_pair_reserves_without_the_table_of_past_grants(
     request: pytest.FixtureRequest, redis: Redis, name: str
 ) -> None:
     server: MariaDB | PostgreSQL = request.getfixturevalue(name)
-    with open_store(f"{server.url}?block=1&cache={redis.url}") as store:
+    with open_store(f"{patient(server.url)}&block=1&cache={patient(redis.url)}") as store:
         store.reserve("n", 10)
         administer(server, "DROP TABLE mintage_grant")
         assert [store.reserve("n", 10).first for _ in range(3)] == [11, 21, 31]
@@ -143,7 +144,7 @@ def test_tail_not_cut_by_the_cache_is_not_taken_back(store: Pair, serial: int) -
 
 
 def test_databases_that_share_a_cache_have_separate_blocks(tmp_path: Path, redis: Redis) -> None:
-    stores = [open_store(f"sqlite:///{tmp_path}/{name}.db?cache={redis.url}") for name in ("one", "two")]
+    stores = [open_store(f"sqlite:///{tmp_path}/{name}.db?cache={patient(redis.url)}") for name in ("one", "two")]
     both = [Reserved(), Reserved()]
     for _ in range(3):
         for store, reserved in zip(stores, both, strict=True):
@@ -158,7 +159,7 @@ def test_schemas_that_share_a_cache_have_separate_blocks(postgresql: PostgreSQL,
         postgresql.sql(f"CREATE ROLE {role} LOGIN PASSWORD 'x'; CREATE SCHEMA {role} AUTHORIZATION {role};")
     try:
         rest = postgresql.url.rpartition("@")[2]
-        urls = [f"postgresql://{role}:x@{rest}?cache={redis.url}" for role in roles]
+        urls = [f"postgresql://{role}:x@{rest}?timeout_ms=60000&cache={patient(redis.url)}" for role in roles]
         with open_store(urls[0]) as red, open_store(urls[1]) as blue:
             both = [(red, Reserved()), (blue, Reserved())]
             for _ in range(50):
@@ -169,7 +170,7 @@ def test_schemas_that_share_a_cache_have_separate_blocks(postgresql: PostgreSQL,
 
 
 def test_block_of_dropped_tables_is_not_used(mariadb: MariaDB, redis: Redis) -> None:
-    url = f"{mariadb.url}?cache={redis.url}"
+    url = f"{patient(mariadb.url)}&cache={patient(redis.url)}"
     with open_store(url) as store:
         assert store.reserve("n", 10).first == 1
     mariadb.reset()
@@ -180,7 +181,7 @@ def test_block_of_dropped_tables_is_not_used(mariadb: MariaDB, redis: Redis) -> 
 
 
 def test_cache_needs_no_append_only_file(database: str, redis_without_aof: RedisWithoutAOF) -> None:
-    with open_store(f"{database}&cache={redis_without_aof.url}") as store:
+    with open_store(f"{database}&cache={patient(redis_without_aof.url)}") as store:
         reserved = Reserved()
         reserved.take(store)
         redis_without_aof.kill()
@@ -282,7 +283,7 @@ def test_nothing_is_reserved_twice_by_two_masters_at_once(
     follow(other, redis)
     reserved.take(store, times=5)
     other.ask("REPLICAOF", "NO", "ONE")
-    with open_store(f"{database}&cache={other.url}") as elsewhere:
+    with open_store(f"{database}&cache={patient(other.url)}") as elsewhere:
         for _ in range(30):
             reserved.take(store, times=5)
             reserved.take(elsewhere, times=5)
@@ -290,7 +291,7 @@ def test_nothing_is_reserved_twice_by_two_masters_at_once(
 
 def test_nothing_is_reserved_twice_after_a_failover_that_forgets(database: str, redis_sentinel: RedisSentinel) -> None:
     reserved = Reserved()
-    with open_store(f"{database}&cache={redis_sentinel.url}") as store:
+    with open_store(f"{database}&cache={patient(redis_sentinel.url)}") as store:
         reserved.take(store, times=5)
         with redis_sentinel.failover_that_forgets():
             reserved.take(store, times=5)
@@ -298,7 +299,7 @@ def test_nothing_is_reserved_twice_after_a_failover_that_forgets(database: str, 
 
 
 def test_nothing_is_reserved_twice_by_many_clients_of_a_cache_that_forgets(database: str, redis: Redis) -> None:
-    url = f"{database.replace('=50', '=60000')}&block=5&cache={redis.url}"
+    url = f"{database.replace('=50', '=60000')}&block=5&cache={patient(redis.url)}"
     found: list[Segment] = []
     failed: list[BaseException] = []
     going = threading.Event()
@@ -331,7 +332,7 @@ def test_nothing_is_reserved_twice_by_many_clients_of_a_cache_that_forgets(datab
 
 def test_block_of_unknown_arrival_is_not_used(database: str, redis: Redis) -> None:
     reserved = Reserved()
-    with Proxy(redis) as proxy, open_store(f"{database}&cache={proxy.url}") as store:
+    with Proxy(redis) as proxy, open_store(f"{database}&cache={patient(proxy.url)}") as store:
         pair: Pair = store
         reserved.take(pair)
         redis.ask("DEL", "mintage:{block:n}")
@@ -349,7 +350,7 @@ def test_block_of_unknown_arrival_is_not_used(database: str, redis: Redis) -> No
         assert block(redis)["next"] == "1011"
         # Directly from the database, beside the block that arrived, which others use.
         assert max(reserved.integers) == 2010
-        with open_store(f"{database}&cache={redis.url}") as neighbour:
+        with open_store(f"{database}&cache={patient(redis.url)}") as neighbour:
             reserved.take(neighbour, times=150)
             reserved.take(pair, times=150)
 
@@ -396,7 +397,7 @@ def test_block_is_used_to_its_end_without_the_database(store: Pair, tmp_path: Pa
 
 def test_killed_database_is_not_needed_within_a_block(mariadb: MariaDB, redis: Redis) -> None:
     reserved = Reserved()
-    with open_store(f"{mariadb.url}?cache={redis.url}") as store:
+    with open_store(f"{patient(mariadb.url)}&cache={patient(redis.url)}") as store:
         reserved.take(store)
         mariadb.kill()
         reserved.take(store, times=99)
@@ -411,7 +412,7 @@ def test_process_that_never_reached_the_database_uses_no_block(
     store.reserve("n", 10)
     away = sqlite3.connect(tmp_path / "ids.db", isolation_level=None)
     away.execute("BEGIN EXCLUSIVE")
-    with open_store(f"{database}&cache={redis.url}") as newcomer:
+    with open_store(f"{database}&cache={patient(redis.url)}") as newcomer:
         assert refusal(lambda: newcomer.reserve("n", 10)).code == "store.unavailable"
         away.execute("ROLLBACK")
         away.close()
@@ -426,7 +427,7 @@ def test_database_that_took_over_is_identified_again(store: Pair, database: str,
     store.reserve("n", 10)
     store.reserve("n", 10)
     reserved = high_water(store)
-    with open_store(f"{database}&cache={redis.url}") as newcomer:
+    with open_store(f"{database}&cache={patient(redis.url)}") as newcomer:
         newcomer.reserve("n", 10)
         assert high_water(newcomer) == reserved
 
@@ -436,7 +437,7 @@ def test_database_that_took_over_is_identified_again(store: Pair, database: str,
 
 def test_raised_floor_applies_within_a_block_and_after_it(store: Pair, database: str, redis: Redis) -> None:
     store.reserve("n", 10)
-    with open_store(f"{database}&cache={redis.url}") as neighbour:
+    with open_store(f"{database}&cache={patient(redis.url)}") as neighbour:
         neighbour.raise_floor("n", 500)
         assert store.reserve("n", 10).first == 500
         neighbour.raise_floor("n", 5000)
@@ -483,7 +484,7 @@ def test_block_from_before_a_raised_floor_does_not_arrive_late(
 
     def reserve_and_dawdle(namespace: str, count: int, **options: str | None) -> Segment:
         segment: Segment = reserve(namespace, count, **options)
-        with open_store(f"{database}&cache={redis.url}") as neighbour:
+        with open_store(f"{database}&cache={patient(redis.url)}") as neighbour:
             neighbour.raise_floor("n", 5000)
         if forgets:
             redis.ask("FLUSHALL")

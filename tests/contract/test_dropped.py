@@ -20,13 +20,13 @@ import pytest
 from mintage.cli import main
 from mintage.errors import CATALOGUE, LeaseError
 from mintage.rules import CLOCK_LIMIT_MS, CLOCK_MARGIN_MS, GAP, HISTORY_MS, MIN_SPAN_MS, SPAN_MS
-from mintage.store import new_token, open_store
+from mintage.store import open_store
 from mintage.store.sql.base import Database
 from mintage.store.sql.statements import migrations
 from mintage.who import who_reserved
 from tests.helpers.outcomes import eventually
 from tests.helpers.sql_servers import Server, account, administer, refusal_text
-from tests.helpers.stores import RUN_COLUMNS, acquire, prepare
+from tests.helpers.stores import LONG_MS, RUN_COLUMNS, acquire, extend, patient, prepare
 from tests.servers import MariaDB, MySQL, PostgreSQL
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def server(request: pytest.FixtureRequest) -> Server:
 
 @pytest.fixture
 def store(server: Server) -> Iterator[Database]:
-    with open_store(server.url) as opened:
+    with open_store(patient(server.url)) as opened:
         assert isinstance(opened, Database)
         yield opened
 
@@ -124,7 +124,7 @@ def test_command_that_creates_a_namespace_after_a_loss_needs_start(
 ) -> None:
     store.reserve("invoice", 100)
     drop(server)
-    create = ["namespaces", "create", "invoice", "--store", server.url]
+    create = ["namespaces", "create", "invoice", "--store", patient(server.url)]
     assert main(create) == CATALOGUE["store.refused"].exit
     assert "has lost namespaces" in capsys.readouterr().err
     assert main([*create, "--start", "101"]) == 0
@@ -135,7 +135,7 @@ def test_pool_of_dropped_tables_begins_in_quarantine(server: Server, store: Data
     held = acquire(store, nodes=range(9))
     drop(server)
     with pytest.raises(LeaseError) as caught:
-        store.extend(held, now_ms=store.now_ms(), next_token=new_token())
+        extend(store, held)
     assert caught.value.code == "lease.lost"
     assert 0 < waits(store) <= QUARANTINE_MS
     [pool] = store.list_pools()
@@ -184,7 +184,7 @@ def test_lost_history_is_reported_until_it_is_accepted(server: Server, store: Da
 def test_doctor_reports_lost_history(server: Server, store: Database) -> None:
     def doctor() -> list[dict[str, str]]:
         command = [sys.executable, "-m", "mintage", "doctor", "--json"]
-        environment = {**os.environ, "MINTAGE_STORE": server.url}
+        environment = {**os.environ, "MINTAGE_STORE": patient(server.url)}
         done = subprocess.run(command, check=False, capture_output=True, text=True, env=environment)
         findings = [json.loads(line) for line in done.stdout.splitlines()]
         assert done.returncode == int(any(each["level"] != "ok" for each in findings))
@@ -314,7 +314,7 @@ def test_missing_table_of_past_grants_is_created_again(
         store.release(acquire(store, nodes=range(1), holder=holder), used_until_ms=store.now_ms() - 10)
     administer(server, "DROP TABLE mintage_grant")
     assert "creates it again" in warnings(store)
-    assert main(["doctor", "--json", "--store", server.url]) == 1
+    assert main(["doctor", "--json", "--store", patient(server.url)]) == 1
     assert "the table of past grants cannot be used" in capsys.readouterr().out
     assert "creates it again" in refusal_text(lambda: store.list_grants("p", 0))
     assert store.reserve("n", 1).first == 1
@@ -336,7 +336,7 @@ def test_missing_table_of_past_runs_is_created_again(server: Server, store: Data
 
 def test_account_that_may_create_no_table_reserves_without_runs(server: Server, store: Database) -> None:
     store.reserve("n", 1, holder="one")
-    with account(server) as url, open_store(url) as clerk:
+    with account(server) as url, open_store(patient(url)) as clerk:
         administer(server, "DROP TABLE mintage_run")
         assert [clerk.reserve("n", 1, holder=name).first for name in ("two", "three", "three")] == [2, 3, 4]
         assert "the table of past runs cannot be used" in warnings(clerk)
@@ -382,10 +382,10 @@ def test_table_restored_from_a_dump_is_a_server_that_took_over(
     assert store.describe().identity != before
     assert 0 < waits(store) <= QUARANTINE_MS
     assert store.reserve("n", 1).first > 200
-    assert store.extend(held, now_ms=store.now_ms(), next_token=new_token()).node == held.node
+    assert extend(store, held).node == held.node
     with pytest.raises(LeaseError) if kind == "node" else open_store("memory:"):
         assert other.node != held.node
-        store.extend(other, now_ms=store.now_ms(), next_token=new_token())
+        extend(store, other)
 
 
 def test_tables_restored_from_a_dump_are_a_server_that_took_over(
@@ -403,7 +403,7 @@ def test_tables_restored_from_a_dump_are_a_server_that_took_over(
     assert store.describe().identity != before
     assert 0 < waits(store) <= QUARANTINE_MS
     assert store.reserve("n", 1).first > 200
-    assert store.extend(held, now_ms=store.now_ms(), next_token=new_token()).node == held.node
+    assert extend(store, held).node == held.node
 
 
 def test_namespace_missing_from_a_dump_is_refused(server: Server, store: Database) -> None:
@@ -427,7 +427,7 @@ def test_pool_missing_from_a_dump_is_quarantined(server: Server, store: Database
 
 def test_rows_restored_into_an_emptied_table_are_noticed(postgresql: PostgreSQL) -> None:
     # Only PostgreSQL reports that a table was emptied.
-    with open_store(postgresql.url) as store:
+    with open_store(patient(postgresql.url)) as store:
         store.reserve("n", 100)
         row = postgresql.sql("COPY mintage_namespace TO STDOUT")
         store.reserve("n", 100)
@@ -441,13 +441,13 @@ def loaded(server: PostgreSQL, kind: str, rows: str) -> None:
 
 
 def test_older_rows_of_a_namespace_are_noticed_by_any_process(postgresql: PostgreSQL) -> None:
-    with open_store(postgresql.url) as store:
+    with open_store(patient(postgresql.url)) as store:
         store.reserve("n", 100)
         older = postgresql.sql("COPY mintage_namespace TO STDOUT")
         store.reserve("n", 100)
         identity = store.describe().identity
     loaded(postgresql, "namespace", older)
-    with open_store(postgresql.url) as store:
+    with open_store(patient(postgresql.url)) as store:
         assert store.describe().identity == identity
         # Once, and again after the next load.
         assert store.reserve("n", 1).first == 101 + 100 * GAP
@@ -458,7 +458,7 @@ def test_older_rows_of_a_namespace_are_noticed_by_any_process(postgresql: Postgr
 
 @pytest.mark.parametrize("kinds", [["pool", "node"], ["pool"], ["node"]])
 def test_older_rows_of_a_pool_put_it_into_quarantine_once(postgresql: PostgreSQL, kinds: list[str]) -> None:
-    with open_store(postgresql.url) as store:
+    with open_store(patient(postgresql.url)) as store:
         held = acquire(store, nodes=range(9))
         older = {kind: postgresql.sql(f"COPY mintage_{kind} TO STDOUT") for kind in kinds}
         young = acquire(store, nodes=range(9))
@@ -467,20 +467,20 @@ def test_older_rows_of_a_pool_put_it_into_quarantine_once(postgresql: PostgreSQL
         waiting = waits(store)
         assert 0 < waiting <= QUARANTINE_MS
         assert waits(store) <= waiting
-        assert store.extend(held, now_ms=store.now_ms(), next_token=new_token()).node == held.node
+        assert extend(store, held).node == held.node
         [pool] = store.list_pools()
         assert pool.floor_ms >= young.until_ms
 
 
 def test_row_that_was_changed_by_hand_is_noticed(postgresql: PostgreSQL) -> None:
-    with open_store(postgresql.url) as store:
+    with open_store(patient(postgresql.url)) as store:
         store.reserve("n", 100)
         postgresql.sql("UPDATE mintage_namespace SET high_water = 10")
         assert store.reserve("n", 1).first == 11 + 100 * GAP
 
 
 def test_frozen_rows_are_those_that_were_written(postgresql: PostgreSQL) -> None:
-    with open_store(postgresql.url) as store:
+    with open_store(patient(postgresql.url)) as store:
         store.reserve("n", 100)
         acquire(store, nodes=range(9))
         postgresql.sql("VACUUM FREEZE mintage_namespace; VACUUM FREEZE mintage_pool; VACUUM FREEZE mintage_node;")
@@ -496,8 +496,8 @@ def machine(store: Store) -> str:
 
 def test_older_copy_of_the_disk_is_noticed_by_a_running_process(server: Server) -> None:
     data = server.directory / "data"
-    with open_store(server.url) as running, open_store(server.url) as idle:
-        held = acquire(running, nodes=range(9))
+    with open_store(patient(server.url)) as running, open_store(patient(server.url)) as idle:
+        held = acquire(running, nodes=range(9), span_ms=LONG_MS)
         running.reserve("n", 100)
         server.stop()
         subprocess.run(["cp", "-a", data, data.with_name("older")], check=True)
@@ -515,9 +515,9 @@ def test_older_copy_of_the_disk_is_noticed_by_a_running_process(server: Server) 
         assert running.reserve("n", 1).first == 101 + 100 * GAP
         assert eventually(lambda: idle.reserve("n", 1)).first == 102 + 100 * GAP
         assert idle.describe().identity == running.describe().identity != before
-        assert 0 < waits(running) <= QUARANTINE_MS
-        assert running.extend(held, now_ms=running.now_ms(), next_token=new_token()).node == held.node
-    with open_store(server.url) as started:
+        assert 0 < waits(running) <= QUARANTINE_MS - SPAN_MS + LONG_MS
+        assert extend(running, held).node == held.node
+    with open_store(patient(server.url)) as started:
         assert started.reserve("n", 1).first == 103 + 100 * GAP
 
 
@@ -531,7 +531,7 @@ def test_rewritten_table_counts_as_restored(server: Server, store: Database, is_
     waited(server)
     administer(server, (of_mysql if isinstance(server, MariaDB) else of_postgresql)[not is_first])
     assert 0 < waits(store) <= QUARANTINE_MS
-    assert store.extend(held, now_ms=store.now_ms(), next_token=new_token()).node == held.node
+    assert extend(store, held).node == held.node
     assert store.reserve("n", 1).first == 2 + GAP
     assert store.reserve("new", 1).first == 1
 
@@ -549,7 +549,7 @@ def test_table_maintenance_changes_no_server_id(server: Server, store: Database)
 
 
 def test_copy_of_a_database_in_its_place_is_noticed(postgresql: PostgreSQL) -> None:
-    with open_store(postgresql.url) as store:
+    with open_store(patient(postgresql.url)) as store:
         store.reserve("n", 100)
         acquire(store)
         store.close()
@@ -571,7 +571,7 @@ def test_copy_of_a_database_in_its_place_is_noticed(postgresql: PostgreSQL) -> N
 
 
 def test_tables_cannot_be_exchanged_within_a_transaction(postgresql: PostgreSQL) -> None:
-    with open_store(postgresql.url) as store:
+    with open_store(patient(postgresql.url)) as store:
         assert isinstance(store, Database)
         store.reserve("n", 1)
         with store._begin(), pytest.raises(Exception, match="lock timeout"):
@@ -602,7 +602,7 @@ def test_tables_of_an_older_version_are_upgraded(server: Server, store: Database
 
 
 def test_upgrade_of_the_tables_skips_nothing(postgresql: PostgreSQL) -> None:
-    with open_store(postgresql.url) as store:
+    with open_store(patient(postgresql.url)) as store:
         lease = acquire(store, nodes=range(9))
         store.reserve("n", 100)
         # As the second version left them.
@@ -619,7 +619,7 @@ def test_upgrade_of_the_tables_skips_nothing(postgresql: PostgreSQL) -> None:
         assert list(store.list_grants("p", 0)) == []
         assert postgresql.sql("SELECT MAX(version) FROM mintage_schema").strip() == "2"
         assert store.reserve("n", 1).first == 101
-        assert store.extend(lease, now_ms=store.now_ms(), next_token=new_token()).node == lease.node
+        assert extend(store, lease).node == lease.node
         assert acquire(store, nodes=range(9)).node == 1
         assert (store.describe().identity, warnings(store)) == (identity, "")
 
@@ -641,7 +641,7 @@ def take_away(server: Server, versions: int, steps: Iterable[str]) -> None:
     if isinstance(server, MariaDB):
         # The rows are those of the server as it is now.
         waited(server)
-        with open_store(server.url) as store:
+        with open_store(patient(server.url)) as store:
             identity = store.describe().identity
         for kind in RECORDS:
             administer(server, f"UPDATE mintage_{kind} SET identity = '{identity}'")
@@ -652,19 +652,19 @@ def take_history_away(server: Server) -> None:
 
 
 def test_upgrade_to_shares_keeps_the_server_and_the_history(server: Server) -> None:
-    with open_store(server.url) as older:
+    with open_store(patient(server.url)) as older:
         older.create_pool("p", layout="test", history_ms=HISTORY_MS + 1)
         older.release(acquire(older, nodes=range(1)), used_until_ms=older.now_ms() - 10)
         acquire(older, nodes=range(1), holder="you")
         lease = acquire(older, nodes=range(1, 2))
         [known] = older.list_pools()
     take_away(server, 2, SHARES_AWAY)
-    with open_store(server.url) as store:
+    with open_store(patient(server.url)) as store:
         assert "older version" in warnings(store)
         assert replace(store.list_pools()[0], identity=known.identity) == known
         assert [grant.holder for grant in store.list_grants("p", 0)] == ["me"]
         assert store.list_leases("p")[0].since_ms > 0
-        assert store.extend(lease, now_ms=store.now_ms(), next_token=new_token()).node == lease.node
+        assert extend(store, lease).node == lease.node
         pool = store.create_pool("p", layout="test", nodes=range(2, 9))
         assert (pool.changes, pool.share, pool.history_ms) == (0, range(2, 9), HISTORY_MS + 1)
         assert acquire(store, nodes=range(9)).node == 2
@@ -672,11 +672,11 @@ def test_upgrade_to_shares_keeps_the_server_and_the_history(server: Server) -> N
 
 
 def test_upgrade_to_runs_keeps_the_server_and_skips_nothing(server: Server) -> None:
-    with open_store(server.url) as older:
+    with open_store(patient(server.url)) as older:
         for name in ("one", "two"):
             older.reserve("n", 10, holder=name)
     take_away(server, 1, RUNS_AWAY)
-    with open_store(server.url) as store:
+    with open_store(patient(server.url)) as store:
         assert "older version" in warnings(store)
         assert (list(store.list_runs("n")), who_reserved("n", 20, store).state) == ([], "forgotten")
         assert store.reserve("n", 10, holder="three").first == 21
@@ -687,17 +687,17 @@ def test_upgrade_to_runs_keeps_the_server_and_skips_nothing(server: Server) -> N
 
 
 def test_upgrade_to_a_history_keeps_the_server(server: Server) -> None:
-    with open_store(server.url) as older:
+    with open_store(patient(server.url)) as older:
         lease = acquire(older, nodes=range(9))
         older.reserve("n", 100)
     take_history_away(server)
-    with open_store(server.url) as store:
+    with open_store(patient(server.url)) as store:
         assert "older version" in warnings(store)
         [pool], [record] = store.list_pools(), store.list_leases("p")
         assert (pool.history_ms, pool.history_from_ms, record.since_ms) == (HISTORY_MS, 0, 0)
         assert (store.get_pool("p"), list(store.list_grants("p", 0))) == (pool, [])
         assert store.reserve("n", 1).first == 101
-        assert store.extend(lease, now_ms=store.now_ms(), next_token=new_token()).node == lease.node
+        assert extend(store, lease).node == lease.node
         assert acquire(store, nodes=range(9)).node == 1
         [pool] = store.list_pools()
         assert (pool.changes, pool.history_from_ms > 0) == (0, True)
@@ -711,14 +711,14 @@ def test_upgrade_of_an_older_copy_of_the_disk_is_noticed(
 ) -> None:
     server: MariaDB = request.getfixturevalue(name)
     data = server.directory / "data"
-    with open_store(server.url) as older:
+    with open_store(patient(server.url)) as older:
         acquire(older, nodes=range(9))
         older.reserve("n", 100)
     take_history_away(server)
     server.stop()
     subprocess.run(["cp", "-a", data, data.with_name("older")], check=True)
     server.start()
-    with open_store(server.url) as running:
+    with open_store(patient(server.url)) as running:
         assert eventually(partial(running.reserve, "n", 50)).last == 150
         young = acquire(running, nodes=range(9))
         server.stop()
@@ -726,7 +726,7 @@ def test_upgrade_of_an_older_copy_of_the_disk_is_noticed(
         data.with_name("older").rename(data)
         server.start()
         if is_upgraded_by_another:
-            with open_store(server.url) as started:
+            with open_store(patient(server.url)) as started:
                 eventually(partial(prepare, started))
         assert eventually(lambda: running.reserve("n", 1)).first == 101 + 100 * GAP
         assert running.reserve("n", 1).first == 102 + 100 * GAP
@@ -736,23 +736,23 @@ def test_upgrade_of_an_older_copy_of_the_disk_is_noticed(
 
 
 def test_upgrade_that_could_not_create_a_table_skips_nothing(mysql: MySQL) -> None:
-    with open_store(mysql.url) as older:
+    with open_store(patient(mysql.url)) as older:
         lease = acquire(older, nodes=range(9))
         older.reserve("n", 100)
     take_history_away(mysql)
-    with open_store(mysql.url) as interrupted:
+    with open_store(patient(mysql.url)) as interrupted:
         assert isinstance(interrupted, Database)
         interrupted._sql = {**interrupted._sql, "create_grant": "DROP TABLE mintage_of_another"}
         refusal_text(lambda: interrupted.reserve("n", 1))
-    with open_store(mysql.url) as store:
+    with open_store(patient(mysql.url)) as store:
         assert store.reserve("n", 1).first == 101
-        assert store.extend(lease, now_ms=store.now_ms(), next_token=new_token()).node == lease.node
+        assert extend(store, lease).node == lease.node
         assert acquire(store, nodes=range(9)).node == 1
 
 
 def test_write_only_account_waits_for_the_new_schema(server: Server, store: Database) -> None:
     make_first_version(server)
-    with account(server) as url, open_store(url) as clerk:
+    with account(server) as url, open_store(patient(url)) as clerk:
         assert "bring them up to date" in refusal_text(lambda: clerk.reserve("n", 1))
         store.prepare()
         assert clerk.reserve("n", 1).first == 11 + 10 * GAP
@@ -771,7 +771,7 @@ def test_write_only_account_waits_for_the_new_schema(server: Server, store: Data
 def test_half_upgraded_schema_is_completed(mariadb: MariaDB) -> None:
     make_first_version(mariadb)
     administer(mariadb, migrations("mysql")[1][1][0])
-    with open_store(mariadb.url) as store:
+    with open_store(patient(mariadb.url)) as store:
         assert store.reserve("new", 1).first == 1
         assert store.describe().warnings == ()
 
@@ -781,7 +781,7 @@ def test_account_that_cannot_create_a_view_gets_the_remedy(request: pytest.Fixtu
     maker: MariaDB = request.getfixturevalue(name)
     maker.sql("REVOKE CREATE VIEW ON mintage.* FROM mintage")
     try:
-        with open_store(maker.url) as store:
+        with open_store(patient(maker.url)) as store:
             assert store.reserve("n", 1).first == 1
             said = warnings(store)
             assert "view mintage_existed is missing" in said
@@ -794,7 +794,7 @@ def test_account_that_cannot_create_a_view_gets_the_remedy(request: pytest.Fixtu
 
 
 def test_creation_times_of_tables_do_not_depend_on_the_time_zone(mariadb: MariaDB) -> None:
-    with open_store(mariadb.url) as store:
+    with open_store(patient(mariadb.url)) as store:
         before = store.describe().identity
         mariadb.sql("SET GLOBAL time_zone = '+05:00'")
         try:

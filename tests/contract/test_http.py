@@ -22,7 +22,7 @@ from mintage.rules import Segment
 from mintage.store import new_token
 from mintage.testing import ManualClock
 from tests.helpers.outcomes import code_of
-from tests.helpers.stores import acquire
+from tests.helpers.stores import PATIENCE_MS, acquire, extend, patient
 from tests.servers import Proxy
 from tests.servers.server import HOST, free_port, until
 from tests.service.running import certificate, key_toml, locked
@@ -36,8 +36,6 @@ if TYPE_CHECKING:
     from tests.servers.mintage import Http
 
 SPAN_MS = 10_000
-PATIENCE_MS = 60_000
-"""The longest wait for a service that comes back."""
 
 
 @contextmanager
@@ -53,11 +51,6 @@ def serving(directory: Path, store: str, toml: str = "", **settings: object) -> 
         service.kill()
 
 
-def patient(service: Serving) -> str:
-    """Return a URL with a long timeout, for tests that try only once on a busy machine."""
-    return f"{service.url}?timeout_ms={PATIENCE_MS}"
-
-
 def window_ms(store: Store) -> int:
     """Return the end of the only window that was granted."""
     (record,) = store.list_leases()
@@ -68,7 +61,8 @@ def window_ms(store: Store) -> int:
 
 
 def test_sequence_uses_its_buffer_while_the_service_is_away(http: Http) -> None:
-    with Sequence("orders", store=http.url, step=50, max_wait_ms=PATIENCE_MS) as orders, open_store(http.url) as store:
+    url = patient(http.url)
+    with Sequence("orders", store=url, step=50, max_wait_ms=PATIENCE_MS) as orders, open_store(url) as store:
         seen = [orders.next() for _ in range(10)]
         until(lambda: orders.buffered >= 40, "a segment is held")
         http.kill()
@@ -82,9 +76,9 @@ def test_sequence_uses_its_buffer_while_the_service_is_away(http: Http) -> None:
 
 
 def test_generator_mints_and_keeps_its_node_during_a_restart(http: Http) -> None:
-    with snowflake.Generator(store=http.url, span_ms=3000, max_wait_ms=PATIENCE_MS) as generator:
+    with snowflake.Generator(store=patient(http.url), span_ms=3000, max_wait_ms=PATIENCE_MS) as generator:
         seen = generator.batch(1000).tolist()
-        with open_store(http.url) as store:
+        with open_store(patient(http.url)) as store:
             before_ms = window_ms(store)
             http.stop()
             seen += generator.batch(1000)
@@ -98,7 +92,7 @@ def test_generator_mints_and_keeps_its_node_during_a_restart(http: Http) -> None
 
 def test_killed_processes_of_a_service_repeat_no_integer(mariadb: MariaDB, tmp_path: Path) -> None:
     with ExitStack() as stack:
-        one, other = (stack.enter_context(serving(tmp_path / name, mariadb.url)) for name in ("one", "other"))
+        one, other = (stack.enter_context(serving(tmp_path / name, patient(mariadb.url))) for name in ("one", "other"))
         url = f"http://{HOST}:{one.port},{HOST}:{other.port}?timeout_ms={PATIENCE_MS}"
         orders = stack.enter_context(Sequence("orders", store=url, step=100, max_wait_ms=PATIENCE_MS))
         generator = stack.enter_context(sno.Generator(store=url, max_wait_ms=PATIENCE_MS))
@@ -117,9 +111,9 @@ def test_killed_processes_of_a_service_repeat_no_integer(mariadb: MariaDB, tmp_p
 
 
 def test_service_and_client_both_give_back_their_tails(http: Http) -> None:
-    with Sequence("orders", store=http.url, step=100, max_wait_ms=60_000) as orders:
+    with Sequence("orders", store=patient(http.url), step=100, max_wait_ms=60_000) as orders:
         assert [orders.next() for _ in range(3)] == [1, 2, 3]
-    with Sequence("orders", store=http.url, step=100, max_wait_ms=60_000) as orders:
+    with Sequence("orders", store=patient(http.url), step=100, max_wait_ms=60_000) as orders:
         assert orders.next() == 4
 
 
@@ -128,7 +122,7 @@ def test_services_and_processes_repeat_nothing_if_they_share_a_store(tmp_path: P
     urls = [f"sqlite:///{tmp_path}/{name}.db" for name in ("one", "one" if has_one_store else "other")]
     with ExitStack() as stack:
         services = [stack.enter_context(serving(tmp_path / f"s{at}", url)) for at, url in enumerate(urls)]
-        stores = [patient(service) for service in services] + urls[:has_one_store]
+        stores = [patient(service.url) for service in services] + urls[:has_one_store]
         minted: list[int] = []
         clock = ManualClock(time.time_ns(), auto_advance=False)
         for store in stores:
@@ -141,7 +135,7 @@ def test_services_and_processes_repeat_nothing_if_they_share_a_store(tmp_path: P
 
 
 def test_lost_answer_leaves_a_gap_and_repeats_nothing(http: Http) -> None:
-    with Proxy(http) as proxy, open_store(proxy.url) as store:
+    with Proxy(http) as proxy, open_store(patient(proxy.url)) as store:
         assert store.reserve("n", 10) == Segment("n", 1, 10)
         proxy.cut()
         assert code_of(lambda: store.reserve("n", 10)) == "store.unavailable"
@@ -150,7 +144,7 @@ def test_lost_answer_leaves_a_gap_and_repeats_nothing(http: Http) -> None:
 
 def test_tail_whose_answer_was_lost_is_taken_back_once(http: Http) -> None:
     # The other URL of the same service must not be used for this.
-    with Proxy(http) as proxy, open_store(f"{proxy.url},{HOST}:{http.port}") as store:
+    with Proxy(http) as proxy, open_store(patient(f"{proxy.url},{HOST}:{http.port}")) as store:
         segment = store.reserve("n", 10)
         proxy.cut()
         assert code_of(lambda: store.give_back(segment, 4)) == "store.unavailable"
@@ -158,7 +152,7 @@ def test_tail_whose_answer_was_lost_is_taken_back_once(http: Http) -> None:
 
 
 def test_lost_answer_is_requested_again_from_another_host(http: Http) -> None:
-    with Proxy(http) as proxy, open_store(f"{proxy.url},{HOST}:{http.port}") as store:
+    with Proxy(http) as proxy, open_store(patient(f"{proxy.url},{HOST}:{http.port}")) as store:
         store.create_pool("p", layout="test", never_used=True)
         first = acquire(store)
         proxy.cut()
@@ -171,7 +165,7 @@ def test_lost_answer_is_requested_again_from_another_host(http: Http) -> None:
 def test_forked_child_and_parent_do_not_share_connections(http: Http) -> None:
     context = multiprocessing.get_context("fork")
     receiving, sending = context.Pipe(duplex=False)
-    with open_store(patient(http)) as store, Client(patient(http)) as client:
+    with open_store(patient(http.url)) as store, Client(patient(http.url)) as client:
 
         def take() -> list[int]:
             return [number for _ in range(100) for number in (store.reserve("n", 1).first, client.next("forks"))]
@@ -196,7 +190,7 @@ def test_forked_child_and_parent_do_not_share_connections(http: Http) -> None:
 
 
 def test_kind_of_the_store_behind_the_service_can_be_asked(http: Http) -> None:
-    with open_store(http.url) as store, open_store(http.store) as behind:
+    with open_store(patient(http.url)) as store, open_store(http.store) as behind:
         described, itself = store.describe(), behind.describe()
         assert described.promise == itself.promise == "host"
         assert described.server == f"mintage with {itself.server}"
@@ -205,7 +199,10 @@ def test_kind_of_the_store_behind_the_service_can_be_asked(http: Http) -> None:
 
 def test_namespace_that_the_service_may_not_create_is_refused(tmp_path: Path) -> None:
     toml = "auto_create = false\nmax_reserve = 100\n"
-    with serving(tmp_path / "s", f"sqlite:///{tmp_path}/ids.db", toml) as service, open_store(service.url) as store:
+    with (
+        serving(tmp_path / "s", f"sqlite:///{tmp_path}/ids.db", toml) as service,
+        open_store(patient(service.url)) as store,
+    ):
         with pytest.raises(StoreError, match=r"auto_create is off.*request\.namespace") as caught:
             store.reserve("n", 10)
         assert caught.value.code == "store.refused"
@@ -215,10 +212,10 @@ def test_namespace_that_the_service_may_not_create_is_refused(tmp_path: Path) ->
 
 
 def test_namespace_created_through_a_service_after_a_loss_needs_a_start(tmp_path: Path, postgresql: PostgreSQL) -> None:
-    with open_store(postgresql.url) as behind:
+    with open_store(patient(postgresql.url)) as behind:
         behind.reserve("n", 100)
     postgresql.sql("DELETE FROM mintage_namespace")
-    with serving(tmp_path / "s", postgresql.url) as service, open_store(service.url) as store:
+    with serving(tmp_path / "s", patient(postgresql.url)) as service, open_store(patient(service.url)) as store:
         for create in (lambda: store.reserve("n", 1), lambda: store.create_namespace("n")):
             with pytest.raises(StoreError, match="has lost namespaces") as caught:
                 create()
@@ -247,17 +244,16 @@ def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serving]:
 
 
 def with_key(service: Serving, name: str) -> str:
-    return service.url.replace("://", f"://:mint_{name}-s3cr3t@")
+    return patient(service.url.replace("://", f"://:mint_{name}-s3cr3t@"))
 
 
 def test_key_allows_what_its_rights_say(guarded: Serving) -> None:
     with open_store(with_key(guarded, "orders")) as store:
         segment = store.reserve("orders", 10)
         assert store.give_back(segment, segment.first)
-    with open_store(with_key(guarded, "reader")) as store:
-        now_ms = store.now_ms()
-        assert [record.name for record in store.list_namespaces()] == ["orders"]
-    with open_store(with_key(guarded, "minter")) as store:
+    with open_store(with_key(guarded, "reader")) as reader, open_store(with_key(guarded, "minter")) as store:
+        assert [record.name for record in reader.list_namespaces()] == ["orders"]
+        now_ms = reader.now_ms()
         lease = store.acquire("p", nodes=range(4), layout="test", holder="me", now_ms=now_ms, span_ms=SPAN_MS)
         store.release(store.extend(lease, now_ms=now_ms, next_token=new_token()), used_until_ms=now_ms)
     with Client(with_key(guarded, "counter")) as client:
@@ -283,7 +279,7 @@ def test_key_allows_what_its_rights_say(guarded: Serving) -> None:
 def test_key_without_the_right_is_refused_and_not_shown(
     guarded: Serving, name: str, verb: Callable[[Store], object], caplog: pytest.LogCaptureFixture
 ) -> None:
-    url = with_key(guarded, name) if name else guarded.url
+    url = with_key(guarded, name) if name else patient(guarded.url)
     with caplog.at_level(logging.DEBUG), open_store(url) as store, pytest.raises(StoreError) as caught:
         verb(store)
     assert caught.value.code == "store.refused"
@@ -311,7 +307,7 @@ def test_service_certificate_must_come_from_the_configured_authority(tmp_path: P
     ca, key = certificate(tmp_path, "ids")
     with serving(tmp_path / "s", f"sqlite:///{tmp_path}/ids.db", tls_cert=ca, tls_key=key) as service:
         url = service.url.replace("http:", "https:")
-        with open_store(f"{url}?ca={ca}") as store, Client(f"{url}?ca={ca}") as client:
+        with open_store(patient(f"{url}?ca={ca}")) as store, Client(patient(f"{url}?ca={ca}")) as client:
             assert store.reserve("n", 5).first == 1
             assert client.reserve("n", 5) == range(6, 11)
         for other in (url, service.url):
@@ -325,7 +321,7 @@ def test_client_certificate_is_sent_to_a_service_that_requires_it(tmp_path: Path
     (tmp_path / "both.pem").write_text(Path(cert).read_text() + Path(cert_key).read_text())
     tls = {"tls_cert": ca, "tls_key": key, "tls_client_ca": cert}
     with serving(tmp_path / "s", f"sqlite:///{tmp_path}/ids.db", **tls) as service:
-        url = f"{service.url.replace('http:', 'https:')}?ca={ca}"
+        url = f"{patient(service.url.replace('http:', 'https:'))}&ca={ca}"
         for shown in (f"cert={cert}&cert_key={cert_key}", f"cert={tmp_path}/both.pem"):
             with (
                 Sequence("orders", store=f"{url}&{shown}", max_wait_ms=60_000) as orders,
@@ -364,7 +360,7 @@ def test_sequence_accepts_segments_smaller_than_requested(tmp_path: Path) -> Non
 
 
 def test_client_gets_integers_and_ids_from_the_service(http: Http) -> None:
-    with Client(patient(http)) as client:
+    with Client(patient(http.url)) as client:
         first = client.next("clients")
         assert client.batch("clients", 100) == list(range(first + 1, first + 101))
         row = client.reserve("clients", 1000)
@@ -379,7 +375,7 @@ def test_client_gets_integers_and_ids_from_the_service(http: Http) -> None:
 
 def test_asynchronous_client_sends_requests_concurrently(http: Http) -> None:
     async def ask() -> list[int]:
-        async with AsyncClient(patient(http)) as client:
+        async with AsyncClient(patient(http.url)) as client:
             numbers = await asyncio.gather(*(client.batch("tasks", 10) for _ in range(50)), client.batch("tasks", 10))
             assert len(await client.reserve("tasks", 5)) == 5
             assert (await client.mint("sno", meta=7))[0].meta == 7
@@ -403,18 +399,18 @@ def test_asynchronous_client_sends_requests_concurrently(http: Http) -> None:
     ],
 )
 def test_clients_raise_the_errors_of_the_service(http: Http, call: Callable[[Client], object], code: str) -> None:
-    with Client(patient(http)) as client:
+    with Client(patient(http.url)) as client:
         assert code_of(lambda: call(client)) == code
 
     async def ask() -> None:
-        async with AsyncClient(patient(http)) as twin:
+        async with AsyncClient(patient(http.url)) as twin:
             await call(twin)  # type: ignore[arg-type, misc]
 
     assert code_of(lambda: asyncio.run(ask())) == code
 
 
 def test_client_reports_an_absent_service_and_reconnects(http: Http) -> None:
-    with Client(patient(http)) as client:
+    with Client(patient(http.url)) as client:
         first = client.next("away")
         http.kill()
         for _ in range(2):
@@ -426,10 +422,10 @@ def test_client_reports_an_absent_service_and_reconnects(http: Http) -> None:
 
 
 def test_lease_held_by_another_is_lost_as_in_any_store(http: Http) -> None:
-    with open_store(http.url) as store:
+    with open_store(patient(http.url)) as store:
         lease = acquire(store)
         store.release(lease, used_until_ms=lease.floor_ms)
         acquire(store)
         with pytest.raises(LeaseError, match="lost") as caught:
-            store.extend(lease, now_ms=store.now_ms(), next_token=new_token())
+            extend(store, lease)
         assert (caught.value.code, caught.value.retry_after_ms) == ("lease.lost", None)

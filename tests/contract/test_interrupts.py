@@ -94,7 +94,6 @@ INSTRUCTIONS_DIFFER = pytest.mark.skipif(
 
 
 @INSTRUCTIONS_DIFFER
-@pytest.mark.timeout(60)
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_exception_at_each_instruction_of_a_lease_makes_no_caller_wait(tmp_path: Path) -> None:
     with keeper_in_place(Keeper(inline=True)), closing(Scene(f"sqlite:///{tmp_path / 'ids.db'}")) as scene:

@@ -32,7 +32,7 @@ from mintage.store.kubernetes import (
 )
 from tests.contract.clients import overlaps
 from tests.helpers.outcomes import code_of, eventually, refusal
-from tests.helpers.stores import acquire
+from tests.helpers.stores import LIMIT_MS, LONG_MS, acquire, extend, patient
 from tests.servers import Proxy
 from tests.servers.kubernetes import LEASES, NAMESPACE, between, said
 from tests.servers.server import HOST
@@ -45,13 +45,11 @@ if TYPE_CHECKING:
 
 MANY = range(1_000)
 """Node numbers of a pool that is listed to find a free one."""
-PATIENTLY = "?timeout_ms=30000"
-"""The option of stores of whose verbs none may fail on a slow machine."""
 
 
 @pytest.fixture
 def store(kubernetes: Kubernetes) -> Iterator[Store]:
-    with open_store(kubernetes.url) as opened:
+    with open_store(patient(kubernetes.url)) as opened:
         yield opened
 
 
@@ -212,7 +210,7 @@ def test_account_has_no_more_rights_than_it_needs(kubernetes: Kubernetes, store:
 
 
 def test_account_without_the_role_is_refused_with_the_remedy(kubernetes: Kubernetes) -> None:
-    with open_store(kubernetes.api.url_through(kubernetes.api.port, "default")) as store:
+    with open_store(patient(kubernetes.api.url_through(kubernetes.api.port, "default"))) as store:
         error = refusal(lambda: store.reserve("n", 1))
     assert isinstance(error, StoreError)
     assert (error.code, error.is_lasting) == ("store.refused", True)
@@ -220,15 +218,15 @@ def test_account_without_the_role_is_refused_with_the_remedy(kubernetes: Kuberne
 
 
 def test_pod_needs_no_more_than_its_mounted_files(pod: str) -> None:
-    with open_store(pod) as store:
+    with open_store(patient(pod)) as store:
         assert store.reserve("n", 5).first == 1
         assert acquire(store).node == 0
         assert store.describe().server.startswith("Kubernetes v1.")
-        assert str(store.url) == "kubernetes:///?account=…"
+        assert str(store.url) == "kubernetes:///?account=…&timeout_ms=…"
 
 
 def test_token_is_read_again_after_its_rotation(kubernetes: Kubernetes, pod: str) -> None:
-    with open_store(pod) as store:
+    with open_store(patient(pod)) as store:
         store.reserve("n", 5)
         kubernetes.rotate("an-expired-token")
         error = refusal(lambda: store.reserve("n", 5))
@@ -239,7 +237,7 @@ def test_token_is_read_again_after_its_rotation(kubernetes: Kubernetes, pod: str
 
 
 def test_missing_token_is_an_outage(kubernetes: Kubernetes, pod: str) -> None:
-    with open_store(pod) as store:
+    with open_store(patient(pod)) as store:
         for text in ("", "two\nlines", "smörgås"):
             (kubernetes.account / "token").write_text(text)
             assert code_of(lambda: store.reserve("n", 5)) == "store.unavailable"
@@ -265,10 +263,10 @@ def test_deleted_objects_stay_and_work_on(kubernetes: Kubernetes, store: Store) 
     held = acquire(store, nodes=range(1))
     last = store.reserve("n", 10).last
     kubernetes.api.call("DELETE", LEASES)
-    with open_store(kubernetes.url) as other:
+    with open_store(patient(kubernetes.url)) as other:
         assert other.reserve("n", 10).first == last + 1
         assert code_of(lambda: acquire(other, nodes=range(1))) == "lease.none_free"
-        assert store.extend(held, now_ms=store.now_ms() + 1, next_token=new_token()).until_ms >= held.until_ms
+        assert extend(store, held, 1).until_ms >= held.until_ms
         [warned] = other.describe().warnings
     assert FINALIZER in warned
 
@@ -292,20 +290,20 @@ def test_process_notices_that_its_object_was_removed(kubernetes: Kubernetes, sto
 def test_new_process_does_not_notice_that_an_object_was_removed(kubernetes: Kubernetes, store: Store) -> None:
     store.reserve("n", 10)
     remove(kubernetes, "mintage.namespace.n")
-    with open_store(kubernetes.url) as other:
+    with open_store(patient(kubernetes.url)) as other:
         assert other.reserve("n", 10).first == 1
 
 
 def test_cluster_that_goes_back_counts_as_a_server_that_forgot(kubernetes: Kubernetes, tmp_path: Path) -> None:
     data = kubernetes.etcd.directory / "data"
-    with open_store(kubernetes.url) as store, open_store(kubernetes.url) as other:
-        held = acquire(store)
+    with open_store(patient(kubernetes.url)) as store, open_store(patient(kubernetes.url)) as other:
+        held = acquire(store, span_ms=LONG_MS)
         store.reserve("n", 100)
         other.reserve("n", 100)
         kubernetes.stop()
         shutil.copytree(data, tmp_path / "data")
         kubernetes.start()
-        held = eventually(lambda: store.extend(held, now_ms=store.now_ms() + 4_000, next_token=new_token()))
+        held = eventually(lambda: extend(store, held, 4_000))
         last = store.reserve("n", 100).last
         acquire(store, nodes=range(1, 4))
         identity = store.describe().identity
@@ -320,7 +318,7 @@ def test_cluster_that_goes_back_counts_as_a_server_that_forgot(kubernetes: Kuber
         found = store.describe().identity
         assert found.startswith(f"{identity}:")
         # Its holder continues by the token before.
-        assert store.extend(held, now_ms=store.now_ms(), next_token=new_token()).until_ms >= held.until_ms
+        assert extend(store, held).until_ms >= held.until_ms
         assert code_of(lambda: acquire(store, pool="q")) == "lease.none_free"
         assert "namespaces create m --start N" in str(refusal(lambda: store.reserve("m", 1)))
         # Another process that notices it gives the cluster no further incarnation.
@@ -352,7 +350,7 @@ def test_crowd_of_processes_gets_numbers_without_a_search_for_each(kubernetes: K
         nodes.extend(acquire(store, nodes=MANY).node for _ in range(2))
 
     with ExitStack() as stack:
-        stores = [stack.enter_context(open_store(kubernetes.url + PATIENTLY)) for _ in range(16)]
+        stores = [stack.enter_context(open_store(patient(kubernetes.url))) for _ in range(16)]
         threads = [threading.Thread(target=use, args=[store]) for store in stores]
         for thread in threads:
             thread.start()
@@ -366,8 +364,8 @@ def test_threads_of_two_servers_on_one_etcd_share_a_store(kubernetes: Kubernetes
     another.start()
     try:
         with (
-            open_store(kubernetes.url + PATIENTLY) as one,
-            open_store(kubernetes.add_context(another) + PATIENTLY) as other,
+            open_store(patient(kubernetes.url)) as one,
+            open_store(patient(kubernetes.add_context(another))) as other,
         ):
             segments: list[tuple[str, int, int]] = []
             nodes: list[int] = []
@@ -396,10 +394,10 @@ def test_window_is_decided_again_if_the_pool_changes_meanwhile(kubernetes: Kuber
     def answer(method: str, path: str) -> None:
         if method in {"POST", "PUT"} and changes:
             # Somebody else changes the pool just before the write of the number.
-            with open_store(kubernetes.url + PATIENTLY) as other:
+            with open_store(patient(kubernetes.url)) as other:
                 other.create_pool("p", layout="test", history_ms=changes.pop())
 
-    with between(kubernetes, answer) as url, open_store(url + PATIENTLY) as store:
+    with between(kubernetes, answer) as url, open_store(patient(url)) as store:
         store.create_pool("p", layout="test")
         changes.append(5_001)
         lease = acquire(store)
@@ -408,7 +406,7 @@ def test_window_is_decided_again_if_the_pool_changes_meanwhile(kubernetes: Kuber
         assert (record.node, record.token) == (lease.node, lease.token) == (0, lease.token)
         assert list(store.list_grants("p", 0)) == []
         changes.append(5_002)
-        extended = store.extend(lease, now_ms=store.now_ms() + 2_000, next_token=new_token())
+        extended = extend(store, lease, 2_000)
         assert [(each.until_ms, each.token) for each in store.list_leases("p")] == [(extended.until_ms, extended.token)]
         pool = store.get_pool("p")
         assert not changes
@@ -418,10 +416,10 @@ def test_window_is_decided_again_if_the_pool_changes_meanwhile(kubernetes: Kuber
 
 def test_extension_costs_five_requests(kubernetes: Kubernetes) -> None:
     asked: list[str] = []
-    with between(kubernetes, lambda method, path: asked.append(method)) as url, open_store(url) as store:
+    with between(kubernetes, lambda method, path: asked.append(method)) as url, open_store(patient(url)) as store:
         lease = acquire(store)
         asked.clear()
-        store.extend(lease, now_ms=store.now_ms() + 1, next_token=new_token())
+        extend(store, lease, 1)
         assert sorted(asked) == ["GET"] * 5 + ["PUT"]  # one of them is for the clock of the test
         asked.clear()
         store.reserve("n", 5)
@@ -431,7 +429,7 @@ def test_extension_costs_five_requests(kubernetes: Kubernetes) -> None:
 
 def test_record_of_one_number_is_read_without_a_list(kubernetes: Kubernetes) -> None:
     asked: list[str] = []
-    with between(kubernetes, lambda method, path: asked.append(path)) as url, open_store(url) as store:
+    with between(kubernetes, lambda method, path: asked.append(path)) as url, open_store(patient(url)) as store:
         for node in (0, 1, 3):
             acquire(store, nodes=range(node, node + 1))
         asked.clear()
@@ -452,7 +450,7 @@ def test_search_lists_a_pool_once_a_minute(kubernetes: Kubernetes, monkeypatch: 
         if "labelSelector" in path:
             lists.append(path)
 
-    with between(kubernetes, answer) as url, open_store(url) as store:
+    with between(kubernetes, answer) as url, open_store(patient(url)) as store:
         for _ in range(5):
             acquire(store, nodes=MANY)
         assert len(lists) == 1
@@ -463,8 +461,9 @@ def test_search_lists_a_pool_once_a_minute(kubernetes: Kubernetes, monkeypatch: 
 
 def test_search_takes_no_record_of_a_list_for_current(kubernetes: Kubernetes, store: Store) -> None:
     many = range(PROBED + 1)
-    now = store.now_ms()
-    with open_store(kubernetes.url) as other:
+    with open_store(patient(kubernetes.url)) as other:
+        store.clock_limit_ms = other.clock_limit_ms = LIMIT_MS
+        now = store.now_ms()
         leases = [acquire(store, nodes=many, now_ms=now - 4_000, span_ms=1_000) for _ in many]
         assert acquire(other, nodes=many, now_ms=now).node == 0
         for lease in leases[1:-1]:
@@ -492,7 +491,7 @@ def test_busy_server_is_asked_again_when_it_says(kubernetes: Kubernetes) -> None
     def answer(method: str, path: str) -> tuple[int, dict[str, str], bytes] | None:
         return busy.pop() if busy else None
 
-    with between(kubernetes, answer) as url, open_store(url) as store:
+    with between(kubernetes, answer) as url, open_store(patient(url)) as store:
         error = refusal(lambda: store.reserve("n", 5))
         assert isinstance(error, StoreError)
         assert (error.code, error.retry_after_ms, len(busy)) == ("store.unavailable", 1000, 1)
@@ -522,7 +521,7 @@ def test_busy_server_is_asked_again_when_it_says(kubernetes: Kubernetes) -> None
 def test_invalid_answer_is_an_error(
     kubernetes: Kubernetes, answered: tuple[int, dict[str, str], bytes], code: str
 ) -> None:
-    with between(kubernetes, lambda method, path: answered) as url, open_store(url) as store:
+    with between(kubernetes, lambda method, path: answered) as url, open_store(patient(url)) as store:
         assert code_of(lambda: store.reserve("n", 1)) == code
 
 
@@ -533,7 +532,7 @@ def test_refusal_after_a_good_answer_is_an_outage(kubernetes: Kubernetes) -> Non
         return refused.pop() if is_starting and refused else None
 
     is_starting = False
-    with between(kubernetes, answer) as url, open_store(url) as store:
+    with between(kubernetes, answer) as url, open_store(patient(url)) as store:
         assert store.reserve("n", 5).first == 1
         is_starting = True
         error = refusal(lambda: store.reserve("n", 5))
@@ -545,7 +544,10 @@ def test_refusal_after_a_good_answer_is_an_outage(kubernetes: Kubernetes) -> Non
 def test_server_without_a_clock_is_refused(kubernetes: Kubernetes) -> None:
     body = json.dumps({"kind": "Lease", "metadata": {"name": ANCHOR, "uid": "1", "resourceVersion": "1"}}).encode()
     for headers in ({}, {"Date": "yesterday"}):
-        with between(kubernetes, lambda *_, headers=headers: (200, headers, body)) as url, open_store(url) as store:
+        with (
+            between(kubernetes, lambda *_, headers=headers: (200, headers, body)) as url,
+            open_store(patient(url)) as store,
+        ):
             assert code_of(store.now_ms) == "store.refused"
 
 
@@ -556,7 +558,7 @@ def test_list_whose_version_is_gone_begins_again(kubernetes: Kubernetes, monkeyp
     def answer(method: str, path: str) -> tuple[int, dict[str, str], bytes] | None:
         return gone.pop() if gone and "continue=" in path else None
 
-    with between(kubernetes, answer) as url, open_store(url) as store:
+    with between(kubernetes, answer) as url, open_store(patient(url)) as store:
         for name in "abc":
             store.reserve(name, 1)
         assert [each.name for each in store.list_namespaces()] == ["a", "b", "c"]
@@ -564,7 +566,10 @@ def test_list_whose_version_is_gone_begins_again(kubernetes: Kubernetes, monkeyp
 
 
 def test_lost_answer_fails_the_verb_and_repeats_nothing(kubernetes: Kubernetes) -> None:
-    with Proxy(kubernetes.api) as proxy, open_store(kubernetes.add_context(kubernetes.api, proxy.port)) as store:
+    with (
+        Proxy(kubernetes.api) as proxy,
+        open_store(patient(kubernetes.add_context(kubernetes.api, proxy.port))) as store,
+    ):
         first = store.reserve("n", 10)
         held = acquire(store)
         before = proxy.replies
@@ -631,7 +636,7 @@ def test_contexts_namespace_and_names_of_tools_are_understood(
     write(tmp_path / "config", cluster, {"token": kubernetes.new_token()}, namespace=NAMESPACE)
     firsts = []
     for name in ("c", "admin@c", "arn%3Ax%2Fc"):
-        with open_store(f"kubernetes://{name}?kubeconfig={tmp_path}/config") as store:
+        with open_store(patient(f"kubernetes://{name}?kubeconfig={tmp_path}/config")) as store:
             firsts.append(store.reserve("n", 5).first)
     assert firsts == [1, 6, 11]
 
@@ -644,7 +649,7 @@ def test_entries_of_several_kubeconfigs_count_together(
     (tmp_path / "one").write_text(json.dumps({**config, "users": None}))
     write(tmp_path / "two", {"server": "https://other"}, {"token": kubernetes.new_token()})
     monkeypatch.setenv("KUBECONFIG", f"{tmp_path}/one{os.pathsep}{tmp_path}/two")
-    with open_store("kubernetes://c") as store:
+    with open_store(patient("kubernetes://c")) as store:
         assert store.reserve("n", 5).first == 1
 
 
@@ -667,7 +672,7 @@ def test_client_certificate_stands_for_a_token(
     write(
         tmp_path / "config", cluster, user if is_inline else {"client-certificate": "cert.pem", "client-key": "key.pem"}
     )
-    with open_store(f"kubernetes://c/{NAMESPACE}?kubeconfig={tmp_path}/config") as store:
+    with open_store(patient(f"kubernetes://c/{NAMESPACE}?kubeconfig={tmp_path}/config")) as store:
         assert store.reserve("n", 5).first == 1
 
 

@@ -14,6 +14,7 @@ from mintage.rules import PRUNED, NamespaceRecord, NodeRecord, PoolRecord
 from mintage.store import open_store
 from mintage.store.sql.statements import driver_statements, statements
 from tests.helpers.sql_servers import administer
+from tests.helpers.stores import patient
 from tests.servers import MariaDB, PostgreSQL
 
 if TYPE_CHECKING:
@@ -83,7 +84,7 @@ def test_postgresql_finds_records_by_an_index(postgresql: PostgreSQL, subtests: 
         own = {node["Relation Name"]} if node["Node Type"] == "Seq Scan" else set()
         return own.union(*map(scanned, node.get("Plans", ())))
 
-    with open_store(postgresql.url) as store:
+    with open_store(patient(postgresql.url)) as store:
         store.prepare()  # type: ignore[attr-defined]
     fill(postgresql, f"SELECT generate_series(1, {ROWS}) AS n")
     postgresql.sql("ANALYZE")
@@ -99,7 +100,7 @@ def filled_mysql(server: MariaDB) -> Iterator[Any]:
     """Yield a connection to a server whose tables have many rows."""
     import pymysql
 
-    with open_store(server.url) as store:
+    with open_store(patient(server.url)) as store:
         store.prepare()  # type: ignore[attr-defined]
         url = store.url
     digit = "SELECT 0 AS d" + "".join(f" UNION ALL SELECT {d}" for d in range(1, 10))

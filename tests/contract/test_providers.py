@@ -14,7 +14,7 @@ from mintage.errors import MintError
 from mintage.store.sql.base import Database
 from tests.helpers.outcomes import code_of
 from tests.helpers.sql_servers import refusal_text
-from tests.helpers.stores import acquire
+from tests.helpers.stores import acquire, patient
 from tests.servers.server import PASSWORD
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ OF_MYSQL = [
 
 
 def is_a_store(url: str) -> None:
-    with open_store(url) as store:
+    with open_store(patient(url)) as store:
         first = store.reserve("n", 10).first
         assert store.reserve("n", 10).first == first + 10
         acquire(store, nodes=range(64))
@@ -51,11 +51,11 @@ def is_a_store(url: str) -> None:
 
 @pytest.mark.parametrize("options", OF_POSTGRESQL)
 def test_options_of_libpq_reach_the_driver(postgresql: PostgreSQL, options: str) -> None:
-    is_a_store(f"{postgresql.url}?{options}&timeout_ms=5000")
+    is_a_store(f"{postgresql.url}?{options}")
 
 
 def test_application_name_and_settings_reach_postgresql(postgresql: PostgreSQL) -> None:
-    with open_store(f"{postgresql.url}?application_name=shop&options=-c%20work_mem%3D8MB") as store:
+    with open_store(f"{patient(postgresql.url)}&application_name=shop&options=-c%20work_mem%3D8MB") as store:
         assert isinstance(store, Database)
         with store.transaction("SELECT current_setting('application_name'), current_setting('work_mem')") as (
             _,
@@ -69,12 +69,12 @@ def test_application_name_and_settings_reach_postgresql(postgresql: PostgreSQL) 
 @pytest.mark.parametrize("name", ["mariadb", "mysql"])
 def test_options_of_mysql_clients_reach_the_driver(request: pytest.FixtureRequest, name: str, options: str) -> None:
     server: MariaDB = request.getfixturevalue(name)
-    is_a_store(f"{server.url}?{options}&timeout_ms=5000")
+    is_a_store(f"{server.url}?{options}")
 
 
 @pytest.mark.parametrize(("mode", "is_encrypted"), [("REQUIRED", True), ("PREFERRED", True), ("DISABLED", False)])
 def test_ssl_mode_decides_whether_mysql_encrypts(mariadb: MariaDB, mode: str, is_encrypted: bool) -> None:
-    with open_store(f"{mariadb.url}?ssl-mode={mode}") as store:
+    with open_store(f"{patient(mariadb.url)}&ssl-mode={mode}") as store:
         assert isinstance(store, Database)
         with store.transaction("SHOW SESSION STATUS LIKE 'Ssl_cipher'") as (_, [(_, cipher)], _):
             assert bool(cipher) is is_encrypted
@@ -83,14 +83,14 @@ def test_ssl_mode_decides_whether_mysql_encrypts(mariadb: MariaDB, mode: str, is
 def test_ssl_mode_required_refuses_a_server_without_tls(mysql: MySQL) -> None:
     with mysql.without_tls():
         for options, authority in (("ssl-mode=REQUIRED", ""), ("ssl-mode=VERIFY_CA", mysql.certified().authority)):
-            with open_store(f"{mysql.url}?{options}{f'&ssl-ca={authority}' if authority else ''}") as store:
+            with open_store(f"{patient(mysql.url)}&{options}{f'&ssl-ca={authority}' if authority else ''}") as store:
                 assert code_of(partial(store.reserve, "n", 1)) == "store.unavailable"
 
 
 def test_verify_ca_accepts_a_certificate_of_another_host(mariadb: MariaDB) -> None:
     url = f"{mariadb.url}?ssl-ca={mariadb.certified().authority}".replace("127.0.0.1:", "localhost:")
     is_a_store(f"{url}&ssl-mode=VERIFY_CA")
-    with open_store(f"{url}&ssl-mode=VERIFY_IDENTITY") as store:
+    with open_store(patient(f"{url}&ssl-mode=VERIFY_IDENTITY")) as store:
         assert "certificate" in refusal_text(lambda: store.reserve("n", 1))
 
 
@@ -129,7 +129,7 @@ def test_option_that_mintage_sets_is_refused_with_the_reason(url: str, reason: s
 
 
 def test_wrong_value_of_a_driver_option_is_no_outage(postgresql: PostgreSQL) -> None:
-    with open_store(f"{postgresql.url}?channel_binding=perhaps") as store:
+    with open_store(f"{patient(postgresql.url)}&channel_binding=perhaps") as store:
         assert "channel_binding" in refusal_text(lambda: store.reserve("n", 1))
 
 
@@ -139,7 +139,7 @@ def test_wrong_value_of_a_driver_option_is_no_outage(postgresql: PostgreSQL) -> 
 @pytest.mark.parametrize("name", ["postgresql", "mariadb", "mysql", "redis", "valkey"])
 def test_server_is_reached_by_its_unix_socket(request: pytest.FixtureRequest, name: str) -> None:
     server: Any = request.getfixturevalue(name)
-    with open_store(server.url) as by_network, open_store(server.socket_url) as by_socket:
+    with open_store(patient(server.url)) as by_network, open_store(patient(server.socket_url)) as by_socket:
         assert [store.reserve("n", 10).first for store in (by_network, by_socket, by_network)] == [1, 11, 21]
         assert by_network.describe().identity == by_socket.describe().identity
         assert PASSWORD not in f"{by_socket!r} {by_socket.url!r}"
@@ -148,15 +148,19 @@ def test_server_is_reached_by_its_unix_socket(request: pytest.FixtureRequest, na
 @pytest.mark.parametrize("kind", ["unix", "redis+unix", "redis+socket", "valkey+unix"])
 def test_socket_of_redis_has_the_names_of_other_clients(redis: Redis, kind: str) -> None:
     url = redis.socket_url.replace("unix:", f"{kind}:")
-    with open_store(url) as store, open_store(f"{url}?db=1") as other, open_store(redis.url) as usual:
+    with (
+        open_store(patient(url)) as store,
+        open_store(f"{patient(url)}&db=1") as other,
+        open_store(patient(redis.url)) as usual,
+    ):
         assert [each.reserve("n", 1).first for each in (store, other, usual)] == [1, 1, 2]
-        assert repr(store) == f"<RedisStore {redis.socket_url}>"
+        assert repr(store) == f"<RedisStore {redis.socket_url}?timeout_ms=…>"
 
 
 def test_socket_directory_may_be_the_host_of_postgresql(postgresql: PostgreSQL) -> None:
     who, _, _ = postgresql.url.rpartition("@")
     directory = str(postgresql.directory).replace("/", "%2F")
-    with open_store(f"{who}@{directory}:{postgresql.port}/mintage") as store:
+    with open_store(patient(f"{who}@{directory}:{postgresql.port}/mintage")) as store:
         assert store.reserve("n", 1).first == 1
 
 
@@ -164,13 +168,13 @@ def test_user_and_password_may_be_options_of_postgresql(postgresql: PostgreSQL) 
     who, _, _ = postgresql.url.removeprefix("postgresql://").rpartition("@")
     user, _, password = who.partition(":")
     url = f"postgresql:///mintage?host={postgresql.directory}&port={postgresql.port}&user={user}&password={password}"
-    with open_store(url) as store:
+    with open_store(patient(url)) as store:
         assert store.reserve("n", 1).first == 1
         assert PASSWORD not in f"{store!r} {store.url!r}"
 
 
 def test_database_behind_a_socket_may_have_a_cache(postgresql: PostgreSQL, redis: Redis) -> None:
-    with open_store(f"{postgresql.socket_url}&cache={redis.socket_url}") as store:
+    with open_store(f"{patient(postgresql.socket_url)}&cache={patient(redis.socket_url)}") as store:
         assert [store.reserve("n", 10).first for _ in range(3)] == [1, 11, 21]
         assert store.describe().server.endswith("Redis " + redis.info("server")["redis_version"])
 
@@ -186,7 +190,7 @@ def test_url_object_of_sqlalchemy_is_a_store(postgresql: PostgreSQL) -> None:
     with Sequence("n", store=url) as sequence, sno.Generator(store=url, max_wait_ms=60_000) as generator:
         assert sequence.next() == 11
         assert generator.new()
-    with open_store(postgresql.url) as store:
+    with open_store(patient(postgresql.url)) as store:
         assert [pool.name for pool in store.list_pools()] == ["sno"]
 
 

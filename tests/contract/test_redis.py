@@ -38,6 +38,7 @@ from mintage.who import who
 from tests.helpers import stores
 from tests.helpers.outcomes import eventually, refusal
 from tests.helpers.redis_replicas import follow, forgetting
+from tests.helpers.stores import LONG_MS, extend, patient
 from tests.servers import Proxy, Redis, RedisCluster, RedisSentinel, RedisWithoutAOF
 from tests.servers.server import until
 
@@ -48,15 +49,13 @@ if TYPE_CHECKING:
     from mintage.store.ledger import ServerIdentity, Transaction
 
 SPAN_MS = rules.SPAN_MS
-LONG_MS = 60_000
-"""Longer than any failover here takes."""
 FAR_MS = rules.CLOCK_LIMIT_MS + 3_000
 QUARANTINE_MS = SPAN_MS + rules.CLOCK_LIMIT_MS + rules.CLOCK_MARGIN_MS
 
 
 @pytest.fixture
 def store(redis: Redis) -> Iterator[Store]:
-    with open_store(redis.url) as opened:
+    with open_store(patient(redis.url)) as opened:
         yield opened
 
 
@@ -71,7 +70,7 @@ def other(tmp_path: Path) -> Iterator[Redis]:
 
 def acquire(store: Store, *, ahead_ms: int = 0, **options: Any) -> Lease:
     # By the clock of this machine: a proxy would count the question for that of the store.
-    return stores.acquire(store, now_ms=time.time_ns() // 1_000_000 + ahead_ms, **options)
+    return stores.on_time(lambda: stores.acquire(store, now_ms=time.time_ns() // 1_000_000 + ahead_ms, **options))
 
 
 def hold(store: Store) -> Lease:
@@ -148,7 +147,7 @@ def test_windows_after_a_flush_begin_after_all_forgotten_ones(store: Store, redi
     redis.ask("FLUSHALL")
     assert store.reserve("n", 10).first == 1
     assert refusal(lambda: acquire(store)).code == "lease.none_free"
-    assert refusal(lambda: store.extend(forgotten, now_ms=store.now_ms(), next_token=new_token())).code == "lease.lost"
+    assert refusal(lambda: extend(store, forgotten)).code == "lease.lost"
     [pool] = store.list_pools()
     assert pool.floor_ms >= forgotten.until_ms
 
@@ -184,7 +183,7 @@ def test_only_holders_go_on_after_a_restart(store: Store, redis: Redis, end: str
     assert refusal(lambda: store.extend(held, now_ms=0, next_token=new_token())).code == "store.unavailable"
     redis.start()
     assert refusal(lambda: acquire(store)).code == "lease.none_free"
-    assert store.extend(held, now_ms=store.now_ms(), next_token=new_token()).node == held.node
+    assert extend(store, held).node == held.node
 
 
 def test_pool_created_after_a_restart_stays_in_quarantine(store: Store, redis: Redis) -> None:
@@ -201,20 +200,17 @@ def test_forgotten_extension_is_accepted_only_after_a_restart(store: Store, redi
     record = "mintage:{pool:p}", f"{held.node:014}"
     kept = redis.ask("HGET", *record)
 
-    def extend(lease: Lease) -> Lease:
-        return store.extend(lease, now_ms=store.now_ms(), next_token=new_token())
-
-    extended = extend(held)
+    extended = extend(store, held)
     redis.ask("HSET", *record, kept)
-    assert refusal(lambda: extend(extended)).code == "lease.lost"
+    assert refusal(lambda: extend(store, extended)).code == "lease.lost"
     redis.kill()
     redis.start()
     for before in ("", "another"):
-        assert refusal(partial(extend, replace(extended, previous=before))).code == "lease.lost"
-    going_on = extend(extended)
+        assert refusal(partial(extend, store, replace(extended, previous=before))).code == "lease.lost"
+    going_on = extend(store, extended)
     for late in (held, extended):
-        assert refusal(partial(extend, late)).code == "lease.lost"
-    assert extend(going_on).until_ms >= extended.until_ms
+        assert refusal(partial(extend, store, late)).code == "lease.lost"
+    assert extend(store, going_on).until_ms >= extended.until_ms
 
 
 def test_expired_lease_is_lost_after_a_restart(store: Store, redis: Redis) -> None:
@@ -309,7 +305,7 @@ def test_server_whose_last_replica_left_becomes_another_one(store: Store, redis:
 
 
 def test_failover_that_forgets_repeats_nothing(redis_sentinel: RedisSentinel) -> None:
-    with open_store(redis_sentinel.url) as store:
+    with open_store(patient(redis_sentinel.url)) as store:
         store.create_pool("p", layout="test", never_used=True)
         store.reserve("n", 10)
         with redis_sentinel.failover_that_forgets():
@@ -321,29 +317,29 @@ def test_failover_that_forgets_repeats_nothing(redis_sentinel: RedisSentinel) ->
 
 
 def test_holders_do_not_notice_a_failover_without_losses(redis_sentinel: RedisSentinel) -> None:
-    with open_store(redis_sentinel.url) as store:
+    with open_store(patient(redis_sentinel.url)) as store:
         held = hold(store)
         redis_sentinel.failover()
-        assert store.extend(held, now_ms=store.now_ms(), next_token=new_token()).until_ms >= held.until_ms
+        assert extend(store, held).until_ms >= held.until_ms
 
 
 def test_server_without_an_append_only_file_is_refused_by_default(
     redis_without_aof: RedisWithoutAOF,
 ) -> None:
-    store = open_store(redis_without_aof.url)
+    store = open_store(patient(redis_without_aof.url))
     for verb in (lambda: acquire(store), lambda: store.reserve("n", 1), lambda: store.create_pool("p", layout="test")):
         error = refusal(verb)
         assert isinstance(error, ConfigError)
         assert error.code == "config.volatile"
         assert "volatile=1" in str(error)
     assert store.list_pools() == []
-    volatile = open_store(f"{redis_without_aof.url}?volatile=1")
+    volatile = open_store(f"{patient(redis_without_aof.url)}&volatile=1")
     assert volatile.reserve("n", 1).first == 1
     assert any("volatile=1" in warning for warning in volatile.describe().warnings)
 
 
 def test_volatile_server_repeats_integers_after_a_restart(redis_without_aof: RedisWithoutAOF) -> None:
-    with open_store(f"{redis_without_aof.url}?volatile=1") as store:
+    with open_store(f"{patient(redis_without_aof.url)}&volatile=1") as store:
         store.create_pool("p", layout="test", never_used=True)
         acquire(store)
         assert store.reserve("n", 10).first == 1
@@ -377,7 +373,7 @@ def test_fsync_once_a_second_is_a_warning(store: Store, redis: Redis) -> None:
 
 def test_replica_is_not_used_as_the_master(redis: Redis, other: Redis) -> None:
     follow(other, redis)
-    with open_store(other.url) as store:
+    with open_store(patient(other.url)) as store:
         assert refusal(lambda: store.reserve("n", 1)).code == "store.unavailable"
         other.ask("CONFIG", "SET", "replica-read-only", "no")
         assert refusal(lambda: store.reserve("n", 1)).code == "store.unavailable"
@@ -388,9 +384,11 @@ def test_replica_is_not_used_as_the_master(redis: Redis, other: Redis) -> None:
 def test_master_cut_off_from_its_replicas_grants_nothing_with_wait(
     redis_sentinel: RedisSentinel,
 ) -> None:
-    with open_store(redis_sentinel.url + "?wait_replicas=1&timeout_ms=2500") as store:
+    url = f"{redis_sentinel.url}?wait_replicas=1"
+    with open_store(patient(url)) as store:
         held = hold(store)
         assert store.describe().warnings == ()
+    with open_store(f"{url}&timeout_ms=2500") as store:
         redis_sentinel.replica.kill()
         token = new_token()
         lost = refusal(lambda: store.extend(held, now_ms=store.now_ms(), next_token=token))
@@ -400,7 +398,7 @@ def test_master_cut_off_from_its_replicas_grants_nothing_with_wait(
         # The effect is unknown, so the same token is requested again.
         again = eventually(lambda: store.extend(held, now_ms=store.now_ms(), next_token=token))
         assert again.token == token
-    with open_store(redis_sentinel.url) as store:
+    with open_store(patient(redis_sentinel.url)) as store:
         assert any("wait_replicas" in warning for warning in store.describe().warnings)
 
 
@@ -408,7 +406,7 @@ def test_master_cut_off_from_its_replicas_grants_nothing_with_wait(
 
 
 def test_verb_whose_reply_was_lost_is_not_sent_again(redis: Redis) -> None:
-    with Proxy(redis) as proxy, open_store(proxy.url) as store:
+    with Proxy(redis) as proxy, open_store(patient(proxy.url)) as store:
         store.reserve("n", 10)
         proxy.cut()
         assert refusal(lambda: store.reserve("n", 10)).code == "store.unavailable"
@@ -448,14 +446,14 @@ def test_wrong_password_is_refused_and_never_shown(redis: Redis) -> None:
     redis.ask("ACL", "SETUSER", "mint", "on", ">open:sesame", "~*", "+@all")
     try:
         address = redis.url.removeprefix("redis://")
-        with open_store(f"redis://mint:open%3Asesame@{address}") as store:
+        with open_store(patient(f"redis://mint:open%3Asesame@{address}")) as store:
             assert store.reserve("n", 1).first == 1
         for scheme, rest in (("redis", address), ("redis+cluster", address.removesuffix("/0"))):
             store = open_store(f"{scheme}://mint:wr0ng@{rest}")
             error = refusal(lambda store=store: store.reserve("n", 1))
             assert error.code in {"store.refused", "store.unavailable"}
             assert "wr0ng" not in f"{error}{error.__cause__!r}{store!r}{store.url!r}"
-        assert refusal(open_store(f"redis://mint:wr0ng@{address}").now_ms).code == "store.refused"
+        assert refusal(open_store(patient(f"redis://mint:wr0ng@{address}")).now_ms).code == "store.refused"
     finally:
         redis.ask("ACL", "DELUSER", "mint")
 
@@ -463,7 +461,7 @@ def test_wrong_password_is_refused_and_never_shown(redis: Redis) -> None:
 def test_user_without_the_right_to_run_scripts_is_refused(redis: Redis) -> None:
     redis.ask("ACL", "SETUSER", "mint", "on", ">sesame", "~*", "+@all", "-@scripting")
     try:
-        with open_store(redis.url.replace("://", "://mint:sesame@")) as store:
+        with open_store(patient(redis.url.replace("://", "://mint:sesame@"))) as store:
             assert refusal(lambda: store.reserve("n", 1)).code == "store.refused"
     finally:
         redis.ask("ACL", "DELUSER", "mint")
@@ -486,7 +484,7 @@ RIGHTS = "+@read +@write +eval +evalsha +info +time +wait"
 def test_missing_right_of_a_user_is_named_with_its_remedy(redis: Redis, rights: str, named: str) -> None:
     redis.ask("ACL", "SETUSER", "mint", "reset", "on", ">sesame", *rights.split())
     try:
-        with open_store(redis.url.replace("://", "://mint:sesame@")) as store:
+        with open_store(patient(redis.url.replace("://", "://mint:sesame@"))) as store:
             for verb in (lambda: store.reserve("n", 1), lambda: acquire(store)):
                 error = refusal(verb)
                 assert error.code == "store.refused"
@@ -500,9 +498,9 @@ def test_missing_right_of_a_user_is_named_with_its_remedy(redis: Redis, rights: 
 def test_documented_rights_of_a_user_suffice(redis: Redis) -> None:
     redis.ask("ACL", "SETUSER", "mint", "reset", "on", ">sesame", "~mintage:*", *RIGHTS.split())
     try:
-        with open_store(redis.url.replace("://", "://mint:sesame@")) as store:
+        with open_store(patient(redis.url.replace("://", "://mint:sesame@"))) as store:
             store.create_pool("p", layout="test", never_used=True)
-            lease = store.extend(acquire(store), now_ms=store.now_ms(), next_token=new_token())
+            lease = extend(store, acquire(store))
             store.release(lease, used_until_ms=0)
             store.give_back(store.reserve("n", 10), 5)
             assert store.describe().warnings == ()
@@ -532,13 +530,13 @@ def test_url_that_cannot_work_is_refused(url: str) -> None:
 
 
 def test_stores_with_different_prefixes_share_nothing(redis: Redis) -> None:
-    first, second = (open_store(f"{redis.url}?prefix={prefix}") for prefix in ("one", "two"))
+    first, second = (open_store(f"{patient(redis.url)}&prefix={prefix}") for prefix in ("one", "two"))
     assert first.reserve("n", 5).first == second.reserve("n", 5).first == 1
     assert [record.name for record in first.list_namespaces()] == ["n"]
 
 
 def test_tls_is_an_option_of_the_url_too(redis: Redis) -> None:
-    with open_store(f"{redis.tls_url.replace('rediss:', 'redis:')}&tls=1") as store:
+    with open_store(patient(f"{redis.tls_url.replace('rediss:', 'redis:')}&tls=1")) as store:
         assert store.reserve("n", 1).first == 1
 
 
@@ -546,8 +544,8 @@ def test_sentinel_may_have_a_password(redis_sentinel: RedisSentinel) -> None:
     sentinel = redis_sentinel.sentinel
     sentinel.ask("ACL", "SETUSER", "default", "resetpass", ">sesame")
     try:
-        for options, is_open in (("", False), ("?sentinel_password=sesame", True)):
-            with open_store(redis_sentinel.url + options) as store:
+        for options, is_open in (("", False), ("&sentinel_password=sesame", True)):
+            with open_store(patient(redis_sentinel.url) + options) as store:
                 if is_open:
                     assert store.reserve("n", 1).first == 1
                 else:
@@ -560,7 +558,7 @@ def test_sentinel_may_have_a_password(redis_sentinel: RedisSentinel) -> None:
 @pytest.mark.parametrize("name", ["redis", "redis_cluster"])
 def test_store_without_its_list_of_names_lists_all_again(request: pytest.FixtureRequest, name: str) -> None:
     server = request.getfixturevalue(name)
-    with open_store(server.url) as store:
+    with open_store(patient(server.url)) as store:
         assert isinstance(store, RedisStore)
         for each in ("b", "a", "c"):
             store.reserve(each, 1)
@@ -601,7 +599,7 @@ def test_sentinel_that_does_not_know_the_service_is_unavailable(redis_sentinel: 
 
 def test_cluster_spreads_pools_and_namespaces_over_its_members(redis_cluster: RedisCluster) -> None:
     names = [f"n{number}" for number in range(20)]
-    with open_store(redis_cluster.url) as store:
+    with open_store(patient(redis_cluster.url)) as store:
         for name in names:
             store.create_pool(name, layout="test", never_used=True)
             store.reserve(name, 1)
@@ -704,7 +702,7 @@ def test_lost_indexes_are_rebuilt(store: Store, redis: Redis, lost: list[str]) -
     redis.ask("DEL", *(f"mintage:{{pool:p}}:{index}" for index in lost))
     assert acquire(store, never_used=True).node == 2
     assert indexed() == ["3", "3"]
-    assert [store.extend(lease, now_ms=store.now_ms(), next_token=new_token()).node for lease in held] == [0, 1]
+    assert [extend(store, lease).node for lease in held] == [0, 1]
     redis.ask("DEL", "mintage:{pool:p}")
     store.create_pool("p", layout="test", never_used=True)
     assert acquire(store).node == 0
@@ -758,7 +756,7 @@ def test_invalid_time_or_count_in_a_lease_is_refused(store: Store, redis: Redis,
     held = acquire(store)
     kept = json.loads(redis.ask("HGET", "mintage:{pool:p}", f"{0:014}"))
     redis.ask("HSET", "mintage:{pool:p}", f"{0:014}", json.dumps(kept | {field: value}))
-    error = refusal(lambda: store.extend(held, now_ms=store.now_ms(), next_token=new_token()))
+    error = refusal(lambda: extend(store, held))
     assert error.code == "store.refused"
     assert "mintage:{pool:p}" in str(error)
     assert f"damaged: {field} is no whole number" in str(error)
@@ -775,7 +773,7 @@ def test_large_integers_are_stored_as_text_so_that_json_keeps_them(store: Store,
 
 
 def test_tail_of_one_successor_is_not_taken_back_on_another(redis: Redis, other: Redis) -> None:
-    with open_store(redis.url) as store:
+    with open_store(patient(redis.url)) as store:
         store.reserve("n", 10)
         follow(other, redis)
         other.ask("REPLICAOF", "NO", "ONE")
@@ -891,7 +889,7 @@ NODES = range(4)
 OFFSETS = [-200_000, *[-60_000] * 3, -59_999, -30_000, -6_000, -1, 0, 1, 5_500, 6_500, 30_000, *[61_000] * 2]
 ABOUT = st.sampled_from(OFFSETS)
 CLOCKS = st.sampled_from([0] * 8 + [-4_000, 4_000, -FAR_MS, FAR_MS])
-SPANS = st.sampled_from([rules.MIN_SPAN_MS, SPAN_MS, SPAN_MS, SPAN_MS + 1, LONG_MS])
+SPANS = st.sampled_from([rules.MIN_SPAN_MS, SPAN_MS, SPAN_MS, SPAN_MS + 1, 2 * SPAN_MS])
 
 
 @dataclass(frozen=True)
@@ -921,7 +919,7 @@ def kept(draw: st.DrawFn) -> Kept:
         "p",
         draw(st.sampled_from(["test"] * 19 + ["other"])),
         draw(where),
-        draw(st.sampled_from([SPAN_MS, LONG_MS])),
+        draw(st.sampled_from([SPAN_MS, 2 * SPAN_MS])),
         draw(ABOUT),
         draw(st.sampled_from([-SPAN_MS] * 9 + [2_000])),
         draw(st.booleans()),
@@ -1016,7 +1014,7 @@ class Telling(RedisStore):
 
 @pytest.fixture
 def telling(redis: Redis) -> Iterator[Telling]:
-    with Telling(StoreUrl.parse(redis.url)) as opened:
+    with Telling(StoreUrl.parse(patient(redis.url))) as opened:
         yield opened
 
 
@@ -1075,7 +1073,7 @@ def test_scripts_lease_as_the_rules_do(
 
 
 def test_no_cluster_and_no_connection_give_different_errors(redis: Redis) -> None:
-    with open_store(f"redis+cluster://127.0.0.1:{redis.port}") as store:
+    with open_store(patient(f"redis+cluster://127.0.0.1:{redis.port}")) as store:
         refused = refusal(lambda: store.reserve("n", 1))
     assert refused.code == "store.refused"
     assert "begin the URL with redis:" in str(refused)

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from mintage.rules import SPAN_MS
-from mintage.store import new_token, open_store
+from mintage.store import open_store
 from mintage.store.sql.base import Database
 from tests.helpers.outcomes import code_of
 from tests.helpers.sql_servers import refusal_text
-from tests.helpers.stores import acquire, prepare
+from tests.helpers.stores import acquire, extend, patient, prepare
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -50,11 +50,11 @@ def role(postgresql: PostgreSQL, name: str, rights: str = "") -> Iterator[str]:
 
 
 def test_tables_are_in_the_schema_of_the_url(postgresql: PostgreSQL, url: str) -> None:
-    with open_store(url) as store:
+    with open_store(patient(url)) as store:
         assert store.reserve("n", 10).last == 10
         lease = acquire(store, nodes=range(4))
         assert acquire(store, nodes=range(4)).node == 1
-        extended = store.extend(lease, now_ms=store.now_ms(), next_token=new_token())
+        extended = extend(store, lease)
         store.release(extended, used_until_ms=extended.floor_ms)
         store.revoke("p", 1)
         store.create_pool("q", layout="test", span_ms=SPAN_MS)
@@ -71,19 +71,23 @@ def test_tables_are_in_the_schema_of_the_url(postgresql: PostgreSQL, url: str) -
 
 
 def test_store_with_a_schema_is_another_than_that_without(postgresql: PostgreSQL, url: str) -> None:
-    with open_store(postgresql.url) as usual, open_store(url) as own, open_store(url.replace("ids", "other")) as other:
+    with (
+        open_store(patient(postgresql.url)) as usual,
+        open_store(patient(url)) as own,
+        open_store(patient(url.replace("ids", "other"))) as other,
+    ):
         assert [store.reserve("n", 1).first for store in (usual, own, other, own)] == [1, 1, 1, 2]
         assert len({store.describe().identity for store in (own, usual, other)}) == 3
 
 
 def test_concurrent_starts_create_one_schema(url: str) -> None:
-    with open_store(f"{url}&timeout_ms=60000") as first, open_store(f"{url}&timeout_ms=60000") as second:
+    with open_store(patient(url)) as first, open_store(patient(url)) as second:
         assert {first.reserve("n", 1).first, second.reserve("n", 1).first} == {1, 2}
 
 
 def test_schema_needs_no_search_path_or_session_setting(postgresql: PostgreSQL, url: str) -> None:
     # So it goes on behind a pooler that gives each transaction another connection.
-    with open_store(url) as store:
+    with open_store(patient(url)) as store:
         store.reserve("n", 1)
         postgresql.sql("ALTER ROLE mintage SET search_path = ''")
         try:
@@ -96,17 +100,17 @@ def test_schema_needs_no_search_path_or_session_setting(postgresql: PostgreSQL, 
 
 
 def test_tables_can_be_moved_into_a_schema(postgresql: PostgreSQL, url: str) -> None:
-    with open_store(postgresql.url) as before:
+    with open_store(patient(postgresql.url)) as before:
         before.reserve("n", 10)
         identity = before.describe().identity
     move(postgresql)
-    with open_store(url) as after:
+    with open_store(patient(url)) as after:
         assert after.reserve("n", 1).first == 11
         assert after.describe().identity == identity
 
 
 def test_table_of_another_schema_is_another_server(postgresql: PostgreSQL, url: str) -> None:
-    with open_store(postgresql.url) as store, open_store(url) as other:
+    with open_store(patient(postgresql.url)) as store, open_store(patient(url)) as other:
         store.reserve("n", 10)
         other.reserve("n", 10)
         identity = store.describe().identity
@@ -116,7 +120,7 @@ def test_table_of_another_schema_is_another_server(postgresql: PostgreSQL, url: 
 
 
 def test_dropped_tables_are_noticed_in_a_schema_too(postgresql: PostgreSQL, url: str) -> None:
-    with open_store(url) as store:
+    with open_store(patient(url)) as store:
         store.reserve("n", 10)
         postgresql.sql(
             "DROP TABLE "
@@ -133,13 +137,13 @@ def test_dropped_tables_are_noticed_in_a_schema_too(postgresql: PostgreSQL, url:
 
 
 def test_account_with_the_least_rights_is_enough(postgresql: PostgreSQL, url: str) -> None:
-    with open_store(url) as store:
+    with open_store(patient(url)) as store:
         prepare(store)
     rights = (
         "GRANT USAGE ON SCHEMA ids TO clerk; GRANT SELECT, INSERT, UPDATE ON ALL TABLES IN SCHEMA ids TO clerk;"
         "GRANT DELETE ON ids.mintage_grant, ids.mintage_run TO clerk;"
     )
-    with role(postgresql, "clerk", rights) as clerks, open_store(clerks) as clerk:
+    with role(postgresql, "clerk", rights) as clerks, open_store(patient(clerks)) as clerk:
         assert clerk.reserve("n", 1).first == 1
         assert acquire(clerk).node == 0
         assert clerk.describe().warnings == ()
@@ -147,14 +151,17 @@ def test_account_with_the_least_rights_is_enough(postgresql: PostgreSQL, url: st
 
 def test_owner_of_the_schema_may_create_the_tables(postgresql: PostgreSQL, url: str) -> None:
     assert url
-    with role(postgresql, "owner", "CREATE SCHEMA ids AUTHORIZATION owner;") as owners, open_store(owners) as owner:
+    with (
+        role(postgresql, "owner", "CREATE SCHEMA ids AUTHORIZATION owner;") as owners,
+        open_store(patient(owners)) as owner,
+    ):
         assert owner.reserve("n", 1).first == 1
 
 
 def test_account_without_rights_gets_the_remedy(postgresql: PostgreSQL, url: str) -> None:
-    with role(postgresql, "guest") as guests, open_store(guests) as guest:
+    with role(postgresql, "guest") as guests, open_store(patient(guests)) as guest:
         assert "connect once with an account that may" in refusal_text(lambda: guest.reserve("n", 1))
-        with open_store(url) as store:
+        with open_store(patient(url)) as store:
             prepare(store)
         assert "USAGE on their schema" in refusal_text(lambda: guest.reserve("n", 1))
 
@@ -173,40 +180,40 @@ def own_schema(postgresql: PostgreSQL) -> Iterator[str]:
 
 
 def test_store_keeps_its_schema_when_another_comes_before_it(postgresql: PostgreSQL) -> None:
-    with open_store(postgresql.url) as running:
+    with open_store(patient(postgresql.url)) as running:
         assert running.reserve("n", 5000).last == 5000
         with own_schema(postgresql) as named:
             running.close()
-            with open_store(postgresql.url) as started:
+            with open_store(patient(postgresql.url)) as started:
                 assert running.reserve("n", 1).first == 5001
                 assert started.reserve("n", 1).first == 5002
-            with open_store(named) as other:
+            with open_store(patient(named)) as other:
                 other.reserve("n", 1)
             assert running.reserve("n", 1).first == 5003
             assert running.describe().server.endswith(", schema public")
 
 
 def test_two_schemas_of_a_search_path_are_refused(postgresql: PostgreSQL) -> None:
-    with open_store(postgresql.url) as store:
+    with open_store(patient(postgresql.url)) as store:
         store.reserve("n", 1)
     with own_schema(postgresql) as named:
-        with open_store(named) as other:
+        with open_store(patient(named)) as other:
             other.reserve("n", 1)
-        with open_store(postgresql.url) as store:
+        with open_store(patient(postgresql.url)) as store:
             for verb in (lambda: store.reserve("n", 1), store.list_namespaces, store.describe, store.now_ms):
                 said = refusal_text(verb, "config.store")
                 assert "mintage and public" in said
                 assert "?schema=" in said
-        with open_store(f"{postgresql.url}?schema=public") as store:
+        with open_store(f"{patient(postgresql.url)}&schema=public") as store:
             assert store.reserve("n", 1).first == 2
 
 
 def test_schema_without_rights_is_not_passed_over(postgresql: PostgreSQL) -> None:
-    with own_schema(postgresql), open_store(postgresql.url) as running:
+    with own_schema(postgresql), open_store(patient(postgresql.url)) as running:
         assert running.reserve("n", 5000).last == 5000
         assert running.describe().server.endswith(", schema mintage")
         postgresql.sql("ALTER SCHEMA mintage OWNER TO postgres; REVOKE ALL ON SCHEMA mintage FROM mintage, PUBLIC")
-        with open_store(postgresql.url) as started:
+        with open_store(patient(postgresql.url)) as started:
             for store in (running, started):
                 assert "USAGE on their schema" in refusal_text(partial(store.reserve, "n", 1))
                 refusal_text(store.list_namespaces)
@@ -217,25 +224,25 @@ def test_schema_without_rights_is_not_passed_over(postgresql: PostgreSQL) -> Non
 def test_running_store_keeps_its_schema_whatever_the_search_path(postgresql: PostgreSQL) -> None:
     postgresql.sql("CREATE SCHEMA later AUTHORIZATION mintage")
     try:
-        with open_store(postgresql.url) as running:
+        with open_store(patient(postgresql.url)) as running:
             running.reserve("n", 10)
             postgresql.sql("ALTER ROLE mintage SET search_path = later")
             running.close()
             assert running.reserve("n", 1).first == 11
-            with open_store(postgresql.url) as started:
+            with open_store(patient(postgresql.url)) as started:
                 assert "?schema=public" in refusal_text(lambda: started.reserve("n", 1), "config.store")
     finally:
         postgresql.sql("ALTER ROLE mintage RESET search_path; DROP SCHEMA later CASCADE")
 
 
 def test_tables_that_were_moved_are_not_created_again(postgresql: PostgreSQL, url: str) -> None:
-    with open_store(postgresql.url) as running:
+    with open_store(patient(postgresql.url)) as running:
         running.reserve("n", 10)
         move(postgresql)
-        with open_store(postgresql.url) as forgotten:
+        with open_store(patient(postgresql.url)) as forgotten:
             for store in (running, forgotten):
                 assert "schema ids" in refusal_text(partial(store.reserve, "n", 1), "config.store")
-    with open_store(url) as after:
+    with open_store(patient(url)) as after:
         assert after.reserve("n", 1).first == 11
 
 
@@ -244,7 +251,7 @@ def test_schema_of_the_search_path_may_have_any_name(postgresql: PostgreSQL, nam
     postgresql.sql(f'CREATE SCHEMA "{name}" AUTHORIZATION mintage; ALTER ROLE mintage SET search_path = "{name}"')
     try:
         for integer in (1, 2):
-            with open_store(postgresql.url) as store:
+            with open_store(patient(postgresql.url)) as store:
                 assert store.reserve("n", 1).first == integer
                 assert store.describe().server.endswith(f", schema {name}")
     finally:
@@ -253,7 +260,7 @@ def test_schema_of_the_search_path_may_have_any_name(postgresql: PostgreSQL, nam
 
 def test_schema_whose_creation_failed_is_not_kept(postgresql: PostgreSQL) -> None:
     postgresql.sql("REVOKE ALL ON SCHEMA public FROM mintage; ALTER SCHEMA public OWNER TO postgres")
-    with open_store(postgresql.url) as store:
+    with open_store(patient(postgresql.url)) as store:
         refusal_text(lambda: store.reserve("n", 1))
         with own_schema(postgresql):
             assert store.reserve("n", 1).first == 1
@@ -262,7 +269,7 @@ def test_schema_whose_creation_failed_is_not_kept(postgresql: PostgreSQL) -> Non
 
 def test_session_of_a_pooler_cannot_divert_a_store(postgresql: PostgreSQL) -> None:
     # A pooler in transaction mode lends sessions in which other clients set a search path.
-    with open_store(postgresql.url) as store:
+    with open_store(patient(postgresql.url)) as store:
         assert isinstance(store, Database)
         store.reserve("n", 10)
         with own_schema(postgresql):
@@ -279,7 +286,7 @@ def test_session_of_a_pooler_cannot_divert_a_store(postgresql: PostgreSQL) -> No
 @pytest.mark.parametrize("name", ["order", "_", "a" * 63])
 def test_schema_name_may_be_long_or_an_sql_keyword(postgresql: PostgreSQL, url: str, name: str) -> None:
     try:
-        with open_store(url.replace("ids", name)) as store:
+        with open_store(patient(url.replace("ids", name))) as store:
             assert store.reserve("n", 1).first == 1
             assert store.describe().server.endswith(f", schema {name}")
     finally:

@@ -21,7 +21,7 @@ import pytest
 from mintage._core import sha3_256
 from mintage.errors import ConfigError, LeaseError, StoreError
 from mintage.rules import GAP, PoolRecord
-from mintage.store import new_token, open_store
+from mintage.store import open_store
 from mintage.store.sql.statements import migrations
 from mintage.store.sqlite import marks
 from mintage.store.sqlite.store import SqliteStore
@@ -30,7 +30,7 @@ from tests.contract.clients import NAMESPACE, POOL, overlaps
 from tests.helpers import file_copies
 from tests.helpers.outcomes import code_of, eventually
 from tests.helpers.processes import closed_directory
-from tests.helpers.stores import RUN_COLUMNS, acquire
+from tests.helpers.stores import RUN_COLUMNS, acquire, extend
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -147,9 +147,9 @@ def test_replaced_file_is_noticed_and_forgotten_numbers_are_withheld(store: Sqli
     assert caught.value.code == "lease.none_free"
     assert caught.value.retry_after_ms is not None
     assert caught.value.retry_after_ms > SPAN_MS
-    assert code_of(lambda: store.extend(forgotten, now_ms=store.now_ms(), next_token=new_token())) == "lease.lost"
+    assert code_of(lambda: extend(store, forgotten)) == "lease.lost"
     # A holder with an unbroken window continues.
-    assert store.extend(kept, now_ms=store.now_ms() + 4_000, next_token=new_token()).until_ms > kept.until_ms
+    assert extend(store, kept, 4_000).until_ms > kept.until_ms
     # The lost integers, and ten times the largest count.
     assert store.reserve("n", 100).first == segment.last + 100 + 10 * 100 + 1
     with opened(path) as other:
@@ -277,7 +277,7 @@ def test_process_killed_after_reserving_loses_only_its_segment(store: SqliteStor
     process = python(
         "import sys, time; from mintage.store import open_store; store = open_store(sys.argv[1]);"
         "segment = store.reserve('n', 10);"
-        "store.acquire('p', nodes=range(1), layout='test', holder='it', now_ms=store.now_ms(), span_ms=10_000);"
+        "store.acquire('p', nodes=range(1), layout='test', holder='it', now_ms=store.now_ms(), span_ms=600_000);"
         "print(segment.last, flush=True); time.sleep(600)",
         f"sqlite:///{path}",
     )
@@ -508,8 +508,8 @@ def test_copy_in_place_of_the_file_is_a_server_that_took_over(anywhere: Path, wa
         if is_another:
             forget(process=True)
         assert code_of(lambda: acquire(store)) == "lease.none_free"
-        assert code_of(lambda: store.extend(forgotten, now_ms=store.now_ms(), next_token=new_token())) == "lease.lost"
-        assert store.extend(kept, now_ms=store.now_ms(), next_token=new_token()).node == kept.node
+        assert code_of(lambda: extend(store, forgotten)) == "lease.lost"
+        assert extend(store, kept).node == kept.node
         assert store.reserve("n", 100).first == lost.last + GAP * 100 + 1
         after = store.describe().identity
         assert after != before
@@ -931,7 +931,7 @@ def test_file_operations_that_keep_the_content_are_no_replacement(
         assert linked.describe().identity == before
         assert linked.reserve("n", 10).first == segment.last + 1
     assert store.describe().identity == before
-    assert store.extend(lease, now_ms=store.now_ms(), next_token=new_token()).node == lease.node
+    assert extend(store, lease).node == lease.node
     # The copies that SQLite made are other stores.
     for name in ("copy.db", "backup.db"):
         with opened(tmp_path / name) as other:
@@ -1070,7 +1070,7 @@ def test_verbs_that_read_leave_a_file_of_an_older_schema_as_it_is(store: SqliteS
     assert store.reserve("n", 1, holder="me").first == 11
     assert who_reserved("n", 10, store).state == "forgotten"
     assert who_reserved("n", 11, store).state == "held"
-    assert store.extend(lease, now_ms=store.now_ms(), next_token=new_token()).node == lease.node
+    assert extend(store, lease).node == lease.node
     assert (store.describe().identity, store.describe().warnings) == (described.identity, ())
 
 

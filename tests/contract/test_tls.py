@@ -8,6 +8,7 @@ import pytest
 
 from mintage import open_store
 from mintage.errors import MintError
+from tests.helpers.stores import patient
 from tests.servers.server import HOST
 from tests.service.running import certificate
 
@@ -25,14 +26,14 @@ def server(request: pytest.FixtureRequest) -> Any:
 
 
 def refusal(url: str) -> str:
-    with open_store(url) as store, pytest.raises(MintError) as caught:
+    with open_store(patient(url)) as store, pytest.raises(MintError) as caught:
         store.reserve("n", 1)
     assert caught.value.code in {"store.refused", "store.unavailable"}
     return str(caught.value).lower()
 
 
 def test_certificate_of_the_configured_authority_is_accepted(server: Any) -> None:
-    with open_store(server.tls_url) as store:
+    with open_store(patient(server.tls_url)) as store:
         store.create_pool("p", layout="test", never_used=True)
         assert store.reserve("n", 10).last == 10
         assert store.describe().promise == "shared"
@@ -53,5 +54,5 @@ def test_certificate_of_another_host_is_refused(server: Any) -> None:
 def test_server_without_tls_is_refused_if_the_url_asks_for_tls(mysql: MySQL) -> None:
     with mysql.without_tls():
         assert "ssl" in refusal(mysql.tls_url)
-        with open_store(mysql.url) as store:
+        with open_store(patient(mysql.url)) as store:
             assert store.reserve("n", 1).first == 1

@@ -7,6 +7,7 @@ from contextlib import closing
 from typing import TYPE_CHECKING, Final
 
 from mintage.rules import MAX_COUNT
+from tests.helpers.stores import LIMIT_MS
 from tests.servers import KINDS
 from tests.servers.server import HOST
 from tests.service.running import key_toml
@@ -19,7 +20,7 @@ KEY: Final = "mint_of-the-contract-suite"
 
 
 class Http(Serving):
-    """The service with a key that has every right, and with limits as wide as those of a store."""
+    """The service with a key that has every right, and with limits as wide as those of a store in tests."""
 
     name = "http"
 
@@ -27,6 +28,7 @@ class Http(Serving):
         file, config = directory / "ids.db", directory / "mintage.toml"
         wide = {"max_reserve": MAX_COUNT, "max_namespaces": 1_000_000, "max_wait_ms": 10_000}
         super().__init__(directory, f"sqlite:///{file}", config=config, **wide)
+        self.patch(f"from mintage.store import Store; Store.clock_limit_ms = {LIMIT_MS}")
         self.file = file
         self.config = config
 

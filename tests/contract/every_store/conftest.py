@@ -8,6 +8,7 @@ import pytest
 
 from mintage.store import Store, open_store
 from tests.contract.every_store.stores import STORES, url_of
+from tests.helpers.stores import LIMIT_MS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -20,6 +21,8 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 
 @pytest.fixture
-def store(url: str) -> Iterator[Store]:
+def store(url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Store]:
+    # A machine may stall within a test.
+    monkeypatch.setattr(Store, "clock_limit_ms", LIMIT_MS)
     with open_store(url) as opened:
         yield opened

@@ -9,8 +9,8 @@ import warnings
 from typing import TYPE_CHECKING, Any
 
 from mintage.errors import MintError
-from mintage.rules import CLOCK_LIMIT_MS, Lease
 from mintage.store import Store, new_token
+from tests.helpers.stores import LIMIT_MS, patient
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     import pytest
 
+    from mintage.rules import Lease
     from tests.servers import Server
 
 BOUND_S = 60
@@ -34,7 +35,7 @@ SPAN_MS = 30_000
 """The longest that a pool grants if it was not made for more."""
 PAST_MS = 1_500
 """The offset of callers' clocks here: well within the limit, even on a slow machine."""
-FAR_MS = CLOCK_LIMIT_MS + 3_000
+FAR_MS = LIMIT_MS + 3_000
 
 
 def server(request: pytest.FixtureRequest, name: str) -> Server:
@@ -52,7 +53,7 @@ def url_of(request: pytest.FixtureRequest, tmp_path: Path, name: str) -> str:
         case "sqlite":
             return f"sqlite:///{tmp_path}/ids.db"
         case _:
-            return server(request, name).url
+            return patient(server(request, name).url)
 
 
 def extend(store: Store, lease: Lease, *, now_ms: int) -> Lease:

@@ -32,7 +32,7 @@ def test_generators_of_every_scheme_have_different_node_numbers(url: str, scheme
         store = stack.enter_context(open_store(url))
         new_pool(store, pool, layout=layout)
         made = KINDS[scheme].module.Generator
-        generators = [stack.enter_context(made(store=store, pool=pool, max_wait_ms=30_000)) for _ in range(4)]
+        generators = [stack.enter_context(made(store=store, pool=pool, max_wait_ms=60_000)) for _ in range(4)]
         ids = [one for generator in generators for one in generator.batch(500)]
         assert len(set(ids)) == 2000
         assert len({lease.node for lease in store.list_leases(pool)}) == 4

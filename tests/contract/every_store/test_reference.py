@@ -9,11 +9,12 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from mintage.errors import GenerationError, LeaseError, MintError
-from mintage.rules import CLOCK_LIMIT_MS, HISTORY_MS, MAX_COUNT, MAX_INTEGER, MAX_STRIDE, Lease, Segment
+from mintage.rules import HISTORY_MS, MAX_COUNT, MAX_INTEGER, MAX_STRIDE, Lease, Segment
 from mintage.store.cached import CachedStore
 from mintage.store.memory import MemoryStore
 from mintage.who import who_reserved
 from tests.contract.every_store.stores import PAST_MS, acquire, extend, new_pool
+from tests.helpers.stores import LIMIT_MS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -134,7 +135,7 @@ def test_every_store_grants_as_the_reference_store_does(store: Store, verbs: lis
     seen = [[outcome(one.lease_verb, verb) for one in pair] for verb in verbs]
     seen.append([one.records() for one in pair])
     # The reference clock stands still. Ignore calls so slow that a clock may count as wrong.
-    assume(store.now_ms() - now < CLOCK_LIMIT_MS - PAST_MS)
+    assume(store.now_ms() - now < LIMIT_MS - PAST_MS)
     for (mine, simplest), verb in zip(seen, [*verbs, "records"], strict=True):
         assert mine == simplest, verb
 

@@ -3,33 +3,29 @@
 from __future__ import annotations
 
 import traceback
-from typing import TYPE_CHECKING
 
 import pytest
 
 from mintage.errors import StoreError
 from mintage.store import open_store
-from tests.contract.every_store.stores import PAST_MS, SERVERS, acquire, extend, new_pool, server, url_of
+from tests.contract.every_store.stores import LAYOUT, SERVERS, acquire, extend, server
 from tests.helpers.outcomes import code_of, eventually
-
-if TYPE_CHECKING:
-    from pathlib import Path
+from tests.helpers.stores import LONG_MS, patient
 
 
 @pytest.mark.parametrize("name", SERVERS)
-def test_result_of_a_verb_survives_a_kill_of_the_server(
-    request: pytest.FixtureRequest, tmp_path: Path, name: str
-) -> None:
+def test_result_of_a_verb_survives_a_kill_of_the_server(request: pytest.FixtureRequest, name: str) -> None:
     fails = server(request, name)
-    with open_store(url_of(request, tmp_path, name)) as store:
-        new_pool(store)
-        # The window must outlast a slow start.
-        now = store.now_ms() + PAST_MS
-        lease = acquire(store, now)
+    # A patient one would wait for the killed server behind a Sentinel and in a cluster.
+    with open_store(patient(fails.url)) as store, open_store(fails.url) as hasty:
+        store.create_pool("p", layout=LAYOUT, span_ms=LONG_MS, never_used=True)
+        now = store.now_ms()
+        lease = acquire(store, now, span_ms=LONG_MS)
         segment = store.reserve("n", 10)
+        eventually(hasty.now_ms)
         fails.kill()
-        assert code_of(lambda: store.reserve("n", 1)) == "store.unavailable"
-        assert code_of(lambda: acquire(store, now)) == "store.unavailable"
+        assert code_of(lambda: hasty.reserve("n", 1)) == "store.unavailable"
+        assert code_of(lambda: acquire(hasty, now)) == "store.unavailable"
         fails.start()
         # Each closed connection may fail once.
         assert eventually(lambda: store.reserve("n", 10)).first > segment.last
@@ -40,10 +36,10 @@ def test_result_of_a_verb_survives_a_kill_of_the_server(
 
 @pytest.mark.parametrize("name", SERVERS)
 def test_server_that_does_not_answer_is_unavailable_after_the_timeout(
-    request: pytest.FixtureRequest, tmp_path: Path, name: str
+    request: pytest.FixtureRequest, name: str
 ) -> None:
     fails = server(request, name)
-    with open_store(f"{url_of(request, tmp_path, name)}?timeout_ms=500") as store:
+    with open_store(f"{fails.url}?timeout_ms=500") as store:
         segment = eventually(lambda: store.reserve("n", 10))
         fails.pause()
         try:
@@ -67,8 +63,8 @@ def test_error_never_shows_the_password(kind: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["mariadb", "postgresql"])
-def test_wrong_password_is_refused_and_not_shown(request: pytest.FixtureRequest, tmp_path: Path, name: str) -> None:
-    before, _, after = url_of(request, tmp_path, name).rpartition("@")
+def test_wrong_password_is_refused_and_not_shown(request: pytest.FixtureRequest, name: str) -> None:
+    before, _, after = patient(server(request, name).url).rpartition("@")
     with open_store(f"{before}s3cr3t-w0rd@{after}") as store:
         with pytest.raises(StoreError) as caught:
             store.reserve("n", 1)

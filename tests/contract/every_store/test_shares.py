@@ -6,10 +6,11 @@ from typing import Any
 
 import pytest
 
-from mintage.rules import ALL_NODES, CLOCK_LIMIT_MS, LATEST_MS, MAX_NODES, MAX_SPAN_MS
+from mintage.rules import ALL_NODES, LATEST_MS, MAX_NODES, MAX_SPAN_MS
 from mintage.store import Store, open_store
 from tests.contract.every_store.stores import LAYOUT, acquire, extend, new_pool
 from tests.helpers.outcomes import code_of, refusal
+from tests.helpers.stores import LIMIT_MS
 
 
 def share_of(store: Store, pool: str = "p") -> range:
@@ -87,7 +88,7 @@ def test_wider_share_needs_the_time_from_which_nobody_mints(store: Store) -> Non
     for nodes in (range(1, 4), range(2, 5), range(5, 6), ALL_NODES):
         error = refusal(lambda: store.create_pool("p", layout=LAYOUT, nodes=nodes))  # noqa: B023
         assert (error.code, "--wider-from TIME" in str(error)) == ("config.node", True)
-    late_ms = store.now_ms() + CLOCK_LIMIT_MS + 60_000
+    late_ms = store.now_ms() + LIMIT_MS + 60_000
     assert code_of(lambda: widened(store, range(5), late_ms)) == "config.node"
     assert code_of(lambda: widened(store, range(5), LATEST_MS)) == "config.node"
     assert code_of(lambda: widened(store, range(5), store.now_ms() - MAX_SPAN_MS - 60_000)) == "config.node"
