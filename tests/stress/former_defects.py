@@ -35,12 +35,13 @@ from mintage.cli import main as main_of_mintage
 from mintage.errors import CATALOGUE, MintError
 from mintage.lease import keeper
 from mintage.lease.registry import url as registry_url
-from mintage.store import open_store
+from mintage.store import Store, open_store
 from mintage.store.memory import MemoryStore
 from mintage.store.sqlite import marks
 from tests.helpers import file_copies
 from tests.helpers.outcomes import eventually
 from tests.helpers.processes import answers, first_of_a_namespace, forked, raw_clone
+from tests.helpers.stores import LIMIT_MS, patient
 from tests.servers import EtcdCluster, MariaDB, MariaDBPair, PostgreSQL, Redis, missing
 from tests.servers.server import HOST, PASSWORD, ServerError, until
 from tests.stress.registry import BOUND_S, MS_BIND, mount, unshare
@@ -50,6 +51,8 @@ if TYPE_CHECKING:
 
 MS: Final = 1_000_000
 WAIT_MS: Final = 120_000
+SHORT_MS: Final = 20_000
+"""The longest wait of a generator that meets a quarantine: shorter than that, which is refused at once."""
 LONG_S: Final = 1800
 """Seconds after which a case counts as stuck; never waited for otherwise."""
 UNIT_MS: Final = 4
@@ -156,7 +159,7 @@ def switched_and_back(folder: Path, size: int) -> Tally:
     with ExitStack() as stack:
         stack.callback(pair.kill)
         pair.start()
-        store = stack.enter_context(open_store(pair.url))
+        store = stack.enter_context(open_store(patient(pair.url)))
 
         def windows() -> list[int]:
             try:
@@ -167,7 +170,7 @@ def switched_and_back(folder: Path, size: int) -> Tally:
         def granted(count: int) -> None:
             until(lambda: len(windows()) == count, f"{count} are leased")
 
-        tell(0, pair.url)
+        tell(0, patient(pair.url))
         granted(1)
         [first] = windows()
         pair.failover()
@@ -178,9 +181,9 @@ def switched_and_back(folder: Path, size: int) -> Tally:
         came.sql((came.follows + came.follows_from).format(HOST, pair.leader.port, PASSWORD))
         until(lambda: max(windows(), default=0) > first, "its holder goes on")
         with pair.failover_that_forgets():
-            tell(1, pair.url)
+            tell(1, patient(pair.url))
             granted(2)
-        tell(2, pair.url)
+        tell(2, patient(pair.url))
         # Before its number is granted again, if it is.
         with suppress(ServerError):
             until(lambda: len(windows()) == 2, "it is granted again", seconds=GRANTED_S)
@@ -206,11 +209,9 @@ def schemas_with_one_cache(folder: Path, size: int) -> Tally:
         roles = ("red", "blue")
         for name in roles:
             postgresql.sql(f"CREATE ROLE {name} LOGIN PASSWORD 'x'; CREATE SCHEMA {name} AUTHORIZATION {name};")
-        rest = postgresql.url.rpartition("@")[2]
+        rest = f"{patient(postgresql.url.rpartition('@')[2])}&block=3&cache={patient(redis.url)}"
         # With three segments a block each of them soon needs another from its own tables.
-        stores = [
-            stack.enter_context(open_store(f"postgresql://{name}:x@{rest}?block=3&cache={redis.url}")) for name in roles
-        ]
+        stores = [stack.enter_context(open_store(f"postgresql://{name}:x@{rest}")) for name in roles]
         reserved: list[list[int]] = [[], []]
         for _ in range(size // len(ORDER)):
             for role in ORDER:
@@ -236,7 +237,7 @@ def two_stores_of_one_name(folder: Path, size: int) -> Tally:
         values = array("Q")
         with (
             tally.refusals(),
-            open_store(postgresql.url) as store,
+            open_store(patient(postgresql.url)) as store,
             snowflake.Generator(store=store, max_wait_ms=WAIT_MS) as generator,
         ):
             values.append(2 * generator.new())
@@ -267,10 +268,10 @@ def two_stores_of_one_name(folder: Path, size: int) -> Tally:
     def run_commands() -> None:
         with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
             for look in LOOKS:
-                main_of_mintage([*look.split(), "--store", f"{postgresql.url}?schema=mintage"])
+                main_of_mintage([*look.split(), "--store", patient(f"{postgresql.url}?schema=mintage")])
 
     def begin_second_store() -> None:
-        with open_store(f"{postgresql.url}?schema=mintage") as other:
+        with open_store(patient(f"{postgresql.url}?schema=mintage")) as other:
             other.reserve("n", 10)
 
     with ExitStack() as stack:
@@ -293,7 +294,7 @@ def dropped_tables(folder: Path, size: int) -> Tally:
         for server in (postgresql, redis):
             stack.callback(server.kill)
             server.start()
-        url = f"{postgresql.url}?block=30&cache={redis.url}"
+        url = f"{patient(postgresql.url)}&block=30&cache={patient(redis.url)}"
         for _ in range(max(1, size // BEFORE_A_DROP)):
             with open_store(url) as store:
                 store.reserve("n", 10)
@@ -324,11 +325,15 @@ def created_after_a_loss(folder: Path, size: int) -> Tally:
         for server in (redis, postgresql, mariadb):
             stack.callback(server.kill)
             server.start()
+        of_mariadb = statements("DROP TABLE mintage.", "schema", "name", "life", *records)
         for url, lose in (
-            (redis.url, partial(redis.ask, "FLUSHALL")),
-            (postgresql.url, partial(postgresql.sql, statements("DROP TABLE ", "schema", "name", *records))),
-            (postgresql.url, partial(postgresql.sql, statements("DELETE FROM ", *records))),
-            (mariadb.url, partial(mariadb.sql, statements("DROP TABLE mintage.", "schema", "name", "life", *records))),
+            (patient(redis.url), partial(redis.ask, "FLUSHALL")),
+            (patient(postgresql.url), partial(postgresql.sql, statements("DROP TABLE ", "schema", "name", *records))),
+            (patient(postgresql.url), partial(postgresql.sql, statements("DELETE FROM ", *records))),
+            (
+                patient(mariadb.url),
+                partial(mariadb.sql, of_mariadb),
+            ),
             (f"sqlite:///{file}", replaced),
         ):
             if url.startswith("sqlite"):
@@ -352,7 +357,7 @@ def _minted_by_both(tally: Tally, url: str, lose: Callable[[], object], size: in
         lose()
         with tally.refusals():
             store.create_pool("snowflake", layout=layout)
-            second = stack.enter_context(snowflake.Generator(**terms, max_wait_ms=500))
+            second = stack.enter_context(snowflake.Generator(**terms, max_wait_ms=SHORT_MS))
             found[1].append(second.new())
             holders.append(second)
         while sum(map(len, found)) < size:
@@ -369,7 +374,7 @@ def created_names_after_a_loss(folder: Path, size: int) -> Tally:
             stack.callback(server.kill)
             server.start()
             place = "mintage." if isinstance(server, MariaDB) else ""
-            with open_store(server.url) as store:
+            with open_store(patient(server.url)) as store:
                 integers = list(store.reserve("n", size // 2).as_range())
                 server.sql(f"DELETE FROM {place}mintage_namespace;")
                 for begin in (partial(store.create_namespace, "n"), partial(store.reserve, "n", size // 2)):
@@ -387,12 +392,12 @@ def never_used_after_a_loss(folder: Path, size: int) -> Tally:
     with ExitStack() as stack:
         stack.callback(redis.kill)
         redis.start()
-        store = stack.enter_context(open_store(redis.url))
+        store = stack.enter_context(open_store(patient(redis.url)))
         for is_sure in (True, False):
             store.create_pool("snowflake", layout=layout, never_used=is_sure)
             with (
                 tally.refusals(),
-                snowflake.Generator(store=store, nodes=range(1), never_used=True, max_wait_ms=500) as generator,
+                snowflake.Generator(store=store, nodes=range(1), never_used=True, max_wait_ms=SHORT_MS) as generator,
             ):
                 ids += [generator.nth_at(at_ns + at // AT_A_TICK * MS, at % AT_A_TICK) for at in range(size)]
             redis.ask("FLUSHALL")
@@ -416,7 +421,7 @@ def gone_back(tally: Tally, url: str, save: Callable[[], object], lose: Callable
             for _ in range(count):
                 integers += eventually(partial(store.reserve, "n", step)).as_range()
             with refused.refusals():
-                holder = snowflake.Generator(store=store, max_wait_ms=500 if then is None else WAIT_MS, **terms)
+                holder = snowflake.Generator(store=store, max_wait_ms=SHORT_MS if then is None else WAIT_MS, **terms)
                 ids.append([stack.enter_context(holder).new()])
                 holders.append(holder)
             if then is not None:
@@ -449,7 +454,7 @@ def older_disk(folder: Path, size: int) -> Tally:
     with ExitStack() as stack:
         stack.callback(server.kill)
         server.start()
-        gone_back(tally, server.url, save, lose, size)
+        gone_back(tally, patient(server.url), save, lose, size)
     return tally
 
 
@@ -468,7 +473,7 @@ def older_rows(folder: Path, size: int) -> Tally:
     with ExitStack() as stack:
         stack.callback(server.kill)
         server.start()
-        gone_back(tally, server.url, save, lose, size)
+        gone_back(tally, patient(server.url), save, lose, size)
     return tally
 
 
@@ -500,7 +505,7 @@ def older_cluster(folder: Path, size: int) -> Tally:
         for member in cluster.members:
             stack.callback(member.kill)
         cluster.start()
-        gone_back(tally, cluster.url, save, lose, size)
+        gone_back(tally, patient(cluster.url), save, lose, size)
     return tally
 
 
@@ -518,7 +523,7 @@ def removed_beside_a_holder(folder: Path, size: int) -> Tally:
             values = array("Q")
             with open_store(url) as store:
                 values.extend(2 * each + 1 for each in store.reserve("n", step).as_range())
-                with tally.refusals(), snowflake.Generator(store=store, max_wait_ms=500) as generator:
+                with tally.refusals(), snowflake.Generator(store=store, max_wait_ms=SHORT_MS) as generator:
                     for _ in range(0, step * 10, OF_BOTH):
                         values.extend(2 * each for each in generator.batch(OF_BOTH))
             return values
@@ -543,14 +548,14 @@ def without_transactions(folder: Path, size: int) -> Tally:
     with ExitStack() as stack:
         stack.callback(server.kill)
         server.start()
-        with open_store(server.url) as store:
+        with open_store(patient(server.url)) as store:
             store.reserve("n", 1)
         for kind in ("pool", "node", "namespace"):
             server.sql(f"ALTER TABLE mintage.mintage_{kind} ENGINE = MyISAM;")
 
         def reserved(tally: Tally) -> array[int]:
             integers = array("Q")
-            with open_store(server.url) as store, tally.refusals():
+            with open_store(patient(server.url)) as store, tally.refusals():
                 while len(integers) < size // 4:
                     integers.extend(store.reserve("n", 10).as_range())
             return integers
@@ -586,7 +591,7 @@ def dropped_by_migrations(folder: Path, size: int) -> Tally:
             (postgresql, "?schema=ids", "ids", records),
             (mariadb, "", "mintage", (*records, "life")),
         ):
-            store, integers = stack.enter_context(open_store(f"{server.url}{option}")), list[int]()
+            store, integers = stack.enter_context(open_store(patient(f"{server.url}{option}"))), list[int]()
             for turn in range(size):
                 for _ in range(AT_A_TURN):
                     with tally.refusals():
@@ -606,7 +611,7 @@ def restored_from_dumps(folder: Path, size: int) -> Tally:
         for server in (PostgreSQL(folder / "postgresql"), MariaDB(folder / "mariadb")):
             stack.callback(server.kill)
             server.start()
-            store, integers = stack.enter_context(open_store(server.url)), list[int]()
+            store, integers = stack.enter_context(open_store(patient(server.url))), list[int]()
             for turn in range(size):
                 integers += store.reserve("invoice", 10).as_range()
                 dump = server.dump("mintage_namespace")
@@ -841,7 +846,7 @@ def flushed_once_a_second(folder: Path, size: int) -> Tally:
         stack.callback(server.kill)
         for _ in range(size // BEFORE_A_KILL + 1):
             server.start()
-            with tally.refusals(), open_store(server.url) as store:
+            with tally.refusals(), open_store(patient(server.url)) as store:
                 for _ in range(BEFORE_A_KILL // 10):
                     reserved += store.reserve("n", 10).as_range()
             server.kill()
@@ -886,14 +891,18 @@ AT_A_TIME: Final = 100
 def ported_and_given_back(folder: Path, size: int) -> Tally:
     """Port IDs to times around now, release the number, and let the next holder mint in all of them."""
     tally = Tally()
+    Store.clock_limit_ms = LIMIT_MS
 
-    def port(url: str, start_ms: int) -> bytes:
-        refused, ported = Tally(), b""
+    def port(url: str) -> bytes:
+        refused = Tally()
         with sno.Generator(store=url, nodes=range(1), never_used=True, span_ms=1000, max_wait_ms=WAIT_MS) as generator:
+            # Its lease begins with this one, so that later times are refused, however slow the machine is.
+            ported = bytes(generator.new_at(time.time_ns() - 3600 * 1_000_000_000))
+            start_ms = time.time_ns() // MS - AT_A_TIME // 2 * UNIT_MS
             for number in range(AT_A_TIME):
                 with refused.refusals():
                     ported += bytes(generator.new_at((start_ms + number * UNIT_MS) * MS))
-        return json.dumps(refused.refused).encode() + b"\n" + ported
+        return json.dumps([start_ms, refused.refused]).encode() + b"\n" + ported
 
     def hold(url: str, start_ms: int) -> bytes:
         behind_ns, minted = time.time_ns() - (start_ms - UNIT_MS) * MS, b""
@@ -909,13 +918,12 @@ def ported_and_given_back(folder: Path, size: int) -> Tally:
 
     for number in range(max(1, size // AT_A_TIME)):
         url = f"sqlite:///{folder}/{number}.db"
-        with open_store(url) as store:
-            start_ms = store.now_ms() - AT_A_TIME // 2 * UNIT_MS
-        [told] = answers([forked(partial(port, url, start_ms))])
-        [minted] = answers([forked(partial(hold, url, start_ms))])
-        refused, _, ported = told.partition(b"\n")
-        tally.failed += not told or not minted
-        tally.note(json.loads(refused or b"{}"))
+        [told] = answers([forked(partial(port, url))])
+        head, _, ported = told.partition(b"\n")
+        start_ms, refused = json.loads(head or b"[0, {}]")
+        [minted] = answers([forked(partial(hold, url, start_ms))]) if told else [b""]
+        tally.failed += not minted
+        tally.note(refused)
         every = ported + minted
         tally.count(every[at : at + 10] for at in range(0, len(every), 10))
     return tally
@@ -924,6 +932,7 @@ def ported_and_given_back(folder: Path, size: int) -> Tally:
 def closed_in_a_clock(folder: Path, size: int) -> Tally:
     """Close a generator while another thread is in its clock; the next holder mints in the same time."""
     tally = Tally()
+    Store.clock_limit_ms = LIMIT_MS  # a machine may stall, and these clocks stand still
     schemes: list[Any] = [sno.Generator, snowflake.Generator]
 
     def close(make: Any, reading: int, url: str) -> list[object]:
@@ -948,7 +957,7 @@ def closed_in_a_clock(folder: Path, size: int) -> Tally:
                     minted.append(generator.new())
                     now_ms += 10
 
-        old, new = (make(store=url, nodes=range(1), clock=clock, max_wait_ms=1000) for _ in range(2))
+        old, new = (make(store=url, nodes=range(1), clock=clock, max_wait_ms=WAIT_MS) for _ in range(2))
         minting, closing = threading.Thread(target=mint, args=[old]), threading.Thread(target=old.close)
         minted.append(old.new())
         left = reading
@@ -1024,6 +1033,7 @@ def unseen_fork(folder: Path, size: int, *, fork: Callable[[], int], of_a_namesp
 def forked_in_a_clock(folder: Path, size: int) -> Tally:
     """Fork inside a reading of a clock; both processes mint on."""
     tally = Tally()
+    Store.clock_limit_ms = LIMIT_MS
     schemes: list[Any] = [sno.Generator, snowflake.Generator, locality.Generator]
 
     def mint_on_both_sides(make: Any, reading: int, url: str) -> bytes:

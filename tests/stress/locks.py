@@ -255,7 +255,7 @@ def chosen(folder: Path, size: int) -> Tally:
 
     def lock() -> bytes:
         without_registry(folder)
-        generators = [snowflake.Generator(pool="chosen") for _ in range(128)]
+        generators = [snowflake.Generator(pool="chosen", max_wait_ms=WAIT_MS) for _ in range(128)]
         [held] = [each for each in generators if snowflake.DEFAULT.parse(each.new()).node == 1003]
         os.write(ready[1], b".")
         os.read(go_on[0], 1)

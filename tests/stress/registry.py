@@ -46,6 +46,7 @@ AT_ONCE: Final = 512
 BOUND_S: Final = 120
 """Seconds after which a process counts as stuck; never waited for otherwise."""
 BACKUP_S: Final = 3.0
+WAIT_MS: Final = 120_000
 GROUP: Final = 54_300
 ROOT: Final = Path(__file__).parents[2]
 
@@ -150,7 +151,7 @@ def mint(case: Case, generator: snowflake.Generator, gates: tuple[Gate, Gate], n
     ids, refused = array("Q"), []
 
     def thread() -> None:
-        mine = snowflake.Generator() if case.own else generator
+        mine = snowflake.Generator(max_wait_ms=WAIT_MS) if case.own else generator
         together.wait(BOUND_S)
         try:
             ids.append(mine.new())
@@ -183,7 +184,7 @@ def crowd(case: Case, interval_s: float) -> Tally:
     """Run a case once, in a process that has not minted."""
     warnings.simplefilter("ignore")
     case.setup()
-    generator, aside = snowflake.Generator(), []
+    generator, aside = snowflake.Generator(max_wait_ms=WAIT_MS), []
     minted = [array("Q", [generator.new()])] if case.inherit else []
     if case.beside is not None:
         begun, begin = os.pipe()
