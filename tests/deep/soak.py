@@ -206,7 +206,7 @@ def soak(service: Serving, seconds: float) -> bool:
             visitor.join()
     note()
     with suppress(Exception):
-        until(lambda: service.open_files() <= files + SPARE_FILES, "its connections are closed", seconds=10)
+        until(lambda: service.open_files() <= files + SPARE_FILES, "its connections are closed")
     files_left = service.open_files()
     stopped = _stop(service)
 
