@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 OF_POSTGRESQL = [
     "sslmode=require&channel_binding=require",
-    "sslmode=require&target_session_attrs=read-write&application_name=shop&connect_timeout=10",
+    "sslmode=require&target_session_attrs=read-write&application_name=shop&connect_timeout=60",
     "options=-c%20work_mem%3D8MB&keepalives=1&keepalives_idle=30&gssencmode=disable",
     "ssl=require",
     "pgbouncer=true&connection_limit=1&pool_timeout=0",
@@ -32,8 +32,8 @@ OF_POSTGRESQL = [
 ]
 OF_MYSQL = [
     "ssl-mode=REQUIRED",
-    "ssl_mode=required&charset=utf8mb4&connect_timeout=10",
-    "ssl_mode=DISABLED&charset=utf8&read_timeout=30&write_timeout=1",
+    "ssl_mode=required&charset=utf8mb4&connect_timeout=60",
+    "ssl_mode=DISABLED&charset=utf8&read_timeout=60&write_timeout=60",
     "ssl_mode=PREFERRED&program_name=shop",
 ]
 

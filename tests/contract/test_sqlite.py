@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 
 ROOT = Path(__file__).parents[2]
-BOUND_S = 60
+BOUND_S = 240
 """Seconds after which a process counts as stuck; never waited for otherwise."""
 SPAN_MS = 10_000
 
