@@ -18,6 +18,7 @@ from mintage.store.sql.mysql import MySqlStore
 from tests.contract.clients import POOL, crowd, overlaps
 from tests.contract.every_store.stores import acquire, extend, new_pool
 from tests.helpers.outcomes import code_of, eventually
+from tests.helpers.stores import patient
 from tests.servers import Galera
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ def cluster(request: pytest.FixtureRequest) -> Galera | MySQLGroup:
 @pytest.fixture
 def two(cluster: Galera | MySQLGroup) -> Iterator[tuple[Store, Store]]:
     """Return stores on two servers of the cluster."""
-    one, other = (f"{member.url}?timeout_ms=60000" for member in cluster.members[:2])
+    one, other = (patient(member.url) for member in cluster.members[:2])
     with open_store(one) as first, open_store(other) as second:
         new_pool(first)
         yield first, second
@@ -104,7 +105,7 @@ def test_crowds_share_values_without_certification(galera: Galera) -> None:
     with ExitStack() as stack:
         stack.callback(first.sql, "REVOKE SUPER ON *.* FROM mintage")
         stack.callback(galera.reset)  # its nodes differ now
-        with open_store(first.url) as store:
+        with open_store(patient(first.url)) as store:
             new_pool(store, POOL)
         urls = [StoreUrl.parse(node.url) for node in galera.members[:2]]
         assert overlaps(crowds(tuple(stack.enter_context(Uncertified(url)) for url in urls)))
@@ -112,12 +113,12 @@ def test_crowds_share_values_without_certification(galera: Galera) -> None:
 
 def test_node_without_a_majority_refuses(galera: Galera) -> None:
     with open_store(galera.members[0].url) as one, open_store(galera.members[1].url) as other:
-        other.reserve("n", 10)
+        eventually(lambda: other.reserve("n", 10))
         with galera.members[1].partitioned():
             reserved = eventually(lambda: one.reserve("n", 10))
             assert code_of(lambda: other.reserve("n", 10)) == "store.unavailable"
         galera.start()
-        assert other.reserve("n", 10).first > reserved.last
+        assert eventually(lambda: other.reserve("n", 10)).first > reserved.last
 
 
 def test_older_copy_of_a_node_is_noticed_by_a_running_process() -> None:
@@ -126,7 +127,7 @@ def test_older_copy_of_a_node_is_noticed_by_a_running_process() -> None:
         node = Galera(Path(directory)).members[0]
         stack.callback(node.kill)
         node.start()
-        with open_store(node.url) as store:
+        with open_store(patient(node.url)) as store:
             for _ in range(5):
                 store.reserve("n", 10)
             node.stop()
@@ -145,7 +146,7 @@ def test_older_copy_of_a_node_is_noticed_by_a_running_process() -> None:
 
 
 def test_dump_restored_into_a_cluster_is_not_noticed(galera: Galera) -> None:
-    with open_store(galera.members[0].url) as store:
+    with open_store(patient(galera.members[0].url)) as store:
         store.reserve("n", 10)
         older = galera.members[0].dump()
         store.reserve("n", 10)
@@ -154,7 +155,7 @@ def test_dump_restored_into_a_cluster_is_not_noticed(galera: Galera) -> None:
 
 
 def test_doctor_warns_of_a_node_that_needs_no_majority(galera: Galera) -> None:
-    with open_store(galera.url) as store:
+    with open_store(patient(galera.url)) as store:
         assert store.describe().warnings == ()
         for node in galera.members:
             node.sql("SET GLOBAL wsrep_provider_options = 'pc.ignore_sb=true'")
