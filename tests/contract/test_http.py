@@ -125,12 +125,17 @@ def test_services_and_processes_repeat_nothing_if_they_share_a_store(tmp_path: P
         stores = [patient(service.url) for service in services] + urls[:has_one_store]
         minted: list[int] = []
         clock = ManualClock(time.time_ns(), auto_advance=False)
+        generators = []
         for store in stores:
             orders = stack.enter_context(Sequence("orders", store=store, step=10, max_wait_ms=60_000))
             generator = stack.enter_context(
                 snowflake.Generator(store=store, clock=clock, nodes=range(len(stores)), max_wait_ms=60_000)
             )
-            minted += [orders.next() for _ in range(25)] + [generator.new()]
+            minted += [orders.next() for _ in range(25)]
+            clock.set(time.time_ns())  # a store leases nothing to a clock that is seconds behind
+            minted.append(generator.new())
+            generators.append(generator)
+        minted += [generator.new() for generator in generators]
         assert (len(set(minted)) == len(minted)) == has_one_store
 
 
