@@ -57,6 +57,7 @@ class MariaDB(Daemon):
             f"--socket={self._socket}",
             f"--bind-address={HOST}",
             f"--port={self.port}",
+            "--connect-timeout=60",  # a client may stall while it logs in
             f"--ssl-ca={tls.authority}",
             f"--ssl-cert={tls.certificate}",
             f"--ssl-key={tls.key}",
