@@ -18,6 +18,7 @@ from typing import Any, Final
 from benchmarks.cores.machine import children, connections, pinned, processor_s
 from benchmarks.cores.record import Point
 from mintage.store import open_store
+from tests.servers.server import free_port
 
 HOST: Final = "127.0.0.1"
 START_S: Final = 60
@@ -63,14 +64,6 @@ class Plan:
         every = [*self.servers, *self.clients]
         most = max(len(self.servers), min(workers, len(every) - 2))
         return Plan(every[:most], every[most:] or self.clients, self.seconds, self.rounds)
-
-
-def free_port() -> int:
-    """Return a port that nobody listens on now."""
-    with socket.socket() as probe:
-        probe.bind((HOST, 0))
-        port: int = probe.getsockname()[1]
-        return port
 
 
 def wait_for(port: int, running: "subprocess.Popen[bytes]") -> None:

@@ -59,10 +59,10 @@ def free_port() -> int:
     """Return a port that nobody listens on.
 
     It is below the range for outgoing connections, so that none of them can take it while a server is down. The same
-    holds for the port ten thousand above, which is the bus of a Redis Cluster.
+    holds for the port ten thousand above, which is the bus of a Redis Cluster and never another server's port.
     """
     while True:
-        port = _CHANCE.randrange(_FIRST, 22_000, _STEP)
+        port = _CHANCE.randrange(_FIRST, 20_000, _STEP)
         with socket.socket() as probe, suppress(OSError):
             probe.bind((HOST, port))
             if port not in _given:
