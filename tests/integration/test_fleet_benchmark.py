@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def test_small_fleet_is_measured_and_recorded(redis: Redis, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(record, "DIRECTORY", tmp_path)
     steady = run.steady(redis.url, redis, processes=2, leases=60, seconds=2)
-    fleet = run.day(redis.url, redis, processes=3, away_s=0, seconds=0.1, span_ms=run.SHORT_MS)
+    fleet = run.day(redis.url, redis, processes=3, away_s=0, seconds=0.1, span_ms=run.SPAN_MS)
     assert (steady.failed, steady.connections) == (0, 2)
     assert (fleet.numbers, fleet.released, fleet.start_errors, fleet.stop_errors) == (3, 3, 0, 0)
     facts = {"python": "CPython", "cpu": "a processor"}
