@@ -22,7 +22,7 @@ BODY: Final = "x" * 100
 """The rest of each row: 100 characters, which the database adds as a default."""
 NAME: Final = "mintage_keys_"
 """The beginning of the name of every schema that a run creates."""
-QUIET_S: Final = 10
+QUIET_S: Final = 60
 EXPORTED_S: Final = 0.1
 """The time after which `SHOW STATUS` of MySQL counts the last commit: a thread copies the position each 10 ms."""
 CONNECTIONS: Final = 16
