@@ -50,8 +50,8 @@ CLEAN = {
 CLEAN["TERM"] = "xterm-256color"
 ULID = "01ARZ3NDEKTSV4RRFFQ69G5FAV"
 SNO = "6kxa9cupxwf2m63l"
-# Of yesterday as Twitter's; in the layouts that count from 2014 or 2015, it is of years ahead.
-TWEET = str(snowflake.TWITTER.compose(timestamp_ms=time.time_ns() // 10**6 - 86_400_000, node=786))
+# Of a day and a half ago as Twitter's; in the layouts that count from 2014 or 2015, it is of years ahead.
+TWEET = str(snowflake.TWITTER.compose(timestamp_ms=time.time_ns() // 10**6 - 129_600_000, node=786))
 XID = "9m4e2mr0ui3e8a215n4g"
 CUID = "ch72gsb320000udocl363eofy"
 
