@@ -22,7 +22,7 @@ PAGE = Path(__file__).parents[2] / "docs/how-to/processes.md"
 JOBS = """
 import os
 from mintage import sno, snowflake
-generator = snowflake.Generator(store=os.environ["JOBS_STORE"])
+generator = snowflake.Generator(store=os.environ["JOBS_STORE"], max_wait_ms=60_000)
 
 def pack(order):
     assert isinstance(order, sno.ID)
@@ -39,7 +39,7 @@ def test_jobs_of_the_worker_of_the_page_release_their_leases(servers: Servers, t
     jobs = [queue.enqueue("jobs.pack", sno.new()) for _ in range(5)]
     words = ["rq.cli", "worker", "--burst", "--url", url, "--worker-class", "worker.Worker", "packing"]
     environment = {**os.environ, "JOBS_STORE": store, "PYTHONPATH": str(tmp_path)}
-    subprocess.run([sys.executable, "-m", *words], check=True, cwd=tmp_path, env=environment, timeout=60)
+    subprocess.run([sys.executable, "-m", *words], check=True, cwd=tmp_path, env=environment, timeout=250)
     assert len({job.return_value(refresh=True) for job in jobs} - {None}) == 5
     with open_store(store) as held:
         assert {record.token for record in held.list_leases()} == {None}
