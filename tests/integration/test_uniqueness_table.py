@@ -347,12 +347,15 @@ def store_away(to: Setting) -> list[int]:
         generator = snowflake.Generator(
             store=store, clock=lambda: time.time_ns() + ahead_ns, max_wait_ms=2000, **options
         )
-        minted = to.batch(generator)
+        minted = list[int]()
+        while not minted:  # a busy machine may not lease within the time that the store may be away
+            minted = to.batch(generator)
+        to.refused.clear()
         store.is_away = True
-        [lease] = inner.list_leases()
         while not to.refused:
             minted += to.batch(generator, 1000)
             ahead_ns += 50 * MS
+        [lease] = inner.list_leases()  # an extension that was under way has ended
         assert max(snowflake.DEFAULT.parse(each).timestamp_ms for each in minted) < lease.until_ms
         with snowflake.Generator(store=inner, max_wait_ms=WAIT_MS, **options) as other:
             return minted + to.batch(other)
