@@ -26,6 +26,7 @@ from mintage.sno import new as imported_by_name
 from mintage.store.memory import MemoryStore
 from mintage.testing import FollowingClock, ManualClock, follow, freeze
 from tests.helpers.processes import in_child
+from tests.servers.server import until
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -430,7 +431,7 @@ def test_threads_minting_during_start_and_end_are_undisturbed() -> None:
     minted: list[sno.ID] = []
     numbered: list[int] = []
     stop = threading.Event()
-    own, numbers = sno.Generator(5), Sequence("orders", MemoryStore())
+    own, numbers = sno.Generator(5), Sequence("orders", MemoryStore(), max_wait_ms=60_000)
     real_ones_begin_at = numbers.reserve(1_000_000)[-1]
 
     def mint() -> None:
@@ -441,6 +442,7 @@ def test_threads_minting_during_start_and_end_are_undisturbed() -> None:
     threads = [threading.Thread(target=mint) for _ in range(2)]
     for each in threads:
         each.start()
+    until(lambda: len(numbered) > 100, "the threads mint")
     for _ in range(200):
         with freeze(PAST):
             pass
