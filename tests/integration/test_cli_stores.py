@@ -789,11 +789,20 @@ def test_doctor_reports_a_clock_far_from_that_of_the_store(shell: Shell) -> None
 
     store = SqliteStore(StoreUrl.parse(shell.url))
     levels = [
-        clock_of(store, ahead_ms, 1).level for ahead_ms in (0, 2_500, -2_500, 2_501, -2_501, 5_000, 5_001, -90_000)
+        clock_of(store, ahead_ms, 0).level for ahead_ms in (0, 2_500, -2_500, 2_501, -2_501, 5_000, 5_001, -90_000)
     ]
     assert levels == ["ok"] * 3 + ["attention"] * 5
-    assert "90,000 ms behind the store's" in clock_of(store, -90_000, 1).text
-    assert "no lease is granted" in clock_of(store, 5_001, 1).text
+    assert "90,000 ms behind the store's" in clock_of(store, -90_000, 0).text
+    assert "no lease is granted" in clock_of(store, 5_001, 0).text
+
+
+def test_doctor_blames_no_clock_for_a_pause_while_it_looks(shell: Shell) -> None:
+    from mintage.server.core.findings import clock_of
+
+    # It was paused for 13 seconds between its two readings of its own clock.
+    store = SqliteStore(StoreUrl.parse(shell.url))
+    assert clock_of(store, 6_500, 6_500).level == "ok"
+    assert clock_of(store, -15_000, 6_500).level == "attention"
 
 
 def test_doctor_reports_an_unusable_store_and_everything_else(shell: Shell) -> None:

@@ -80,7 +80,7 @@ def clock_of(store: Store, ahead_ms: int, within_ms: int) -> Finding:
     """Return how far this clock is from the store's.
 
     :param ahead_ms: this clock less the store's.
-    :param within_ms: how exact that is.
+    :param within_ms: how exact that is. A program that was paused meanwhile blames no clock.
     """
     from mintage.rules import CLOCK_LIMIT_MS
 
@@ -89,10 +89,10 @@ def clock_of(store: Store, ahead_ms: int, within_ms: int) -> Finding:
     side = "ahead of" if ahead_ms > 0 else "behind"
     text = f"{abs(ahead_ms):,} ms {side} the store's" if ahead_ms else "the same as the store's"
     text += f", to within {within_ms + 1:,} ms; the limit is {limit_ms:,} ms"
-    if abs(ahead_ms) > limit_ms:
+    if abs(ahead_ms) - within_ms > limit_ms:
         return Finding(
             "clock", "offset", f"{text}: no lease is granted here", "attention", "Set the clock; run NTP.", facts
         )
-    if abs(ahead_ms) > limit_ms // 2:
+    if abs(ahead_ms) - within_ms > limit_ms // 2:
         return Finding("clock", "offset", text, "attention", "Run NTP here and on the store's server.", facts)
     return Finding("clock", "offset", text, facts=facts)
