@@ -339,9 +339,9 @@ def test_history_that_is_no_duration_is_refused(shell: Shell, text: str) -> None
 
 
 def test_share_of_a_pool_is_set_and_shown(shell: Shell) -> None:
-    assert shell.facts("pools", "create", "sno")[0]["share"] is None
+    assert shell.facts("pools", "create", "sno", "--span-ms", "3600000")[0]["share"] is None
     with open_store(shell.url) as store:
-        outside = lease(store, span_ms=30_000)
+        outside = lease(store, span_ms=3_600_000)
         (made,) = shell.facts("pools", "create", "sno", "--nodes", "5-32767")
         assert (made["share"], made["nodes"], made["floor"]) == ("5-32767", "65536", None)
         # No window outside the share ends later: neither this one, nor one whose extension is on its way.
@@ -756,7 +756,7 @@ def test_doctor_reports_an_exhausted_pool(shell: Shell) -> None:
 def test_numbers_held_outside_a_share_do_not_use_it_up(shell: Shell) -> None:
     with open_store(shell.url) as store:
         for _ in range(6):
-            lease(store, span_ms=30_000)
+            lease(store, span_ms=3_600_000)
     shell.facts("pools", "create", "sno", "--nodes", "6-11")
     finding = shell.findings()["pools", "sno"]
     assert finding["text"].startswith(
