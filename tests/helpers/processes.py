@@ -8,6 +8,7 @@ import os
 import platform
 import select
 import signal
+import sys
 import time
 import traceback
 import warnings
@@ -22,6 +23,13 @@ if TYPE_CHECKING:
 
 BOUND_S: Final = 120
 """Seconds after which a child counts as stuck; never waited for otherwise."""
+HEED: Final = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
+HEEDING_CTRL_C: Final = [
+    sys.executable,
+    "-c",
+    f"{HEED}; import sys; from mintage.cli import main; sys.exit(main(sys.argv[1:]))",
+]
+"""The command ``mintage``. Tests in the background may ignore Ctrl-C, and its process would inherit that."""
 
 
 @contextmanager

@@ -28,6 +28,7 @@ from mintage.cli import COMMANDS, load, main
 from mintage.cli.screen import ago
 from mintage.formats.kinds import KINDS, NAMES
 from mintage.store import open_store
+from tests.helpers.processes import HEEDING_CTRL_C
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -35,13 +36,6 @@ if TYPE_CHECKING:
 
 MINTAGE = [sys.executable, "-m", "mintage"]
 WITHOUT_RICH = "import sys; sys.modules['rich'] = None; from mintage.cli import main; sys.exit(main(sys.argv[1:]))"
-# Tests in the background may ignore Ctrl-C, and their child processes would inherit that.
-HEED = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
-HEEDING_CTRL_C = [
-    sys.executable,
-    "-c",
-    f"{HEED}; import sys; from mintage.cli import main; sys.exit(main(sys.argv[1:]))",
-]
 CLEAN = {
     key: value
     for key, value in os.environ.items()

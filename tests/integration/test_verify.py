@@ -34,6 +34,7 @@ from mintage.formats.kinds import KINDS
 from mintage.tables.duplicates import MAX_EXAMPLES, DuplicateFinder
 from mintage.tables.sources import BATCH_ROWS, MAX_LINE_CHARACTERS, read_lines
 from tests.helpers.databases import DATABASES, engine_of
+from tests.helpers.processes import HEEDING_CTRL_C
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -197,7 +198,7 @@ def test_no_temporary_file_remains(way: object, tmp_path: Path) -> None:
     with sno.Generator() as generator:
         lines = generator.batch(2 * BATCH_ROWS).to_lines()
     words = ["verify", "-", "--scheme", "sno", "--directory", str(tmp_path), "--format"]
-    command = [sys.executable, "-m", "mintage", *words, "csv" if way == "error" else "text", "--column", "id"]
+    command = [*HEEDING_CTRL_C, *words, "csv" if way == "error" else "text", "--column", "id"]
     command = command if way == "error" else command[:-2]
     process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     assert process.stdin
