@@ -86,7 +86,7 @@ def main() -> int:
         else:
             record = MachineRecord(date, facts, faults=faults())
             printed(record.table_of_faults())
-    except (UnavailableError, TimeoutError, RefusedError, trials.ApartError) as error:
+    except (UnavailableError, TimeoutError, RefusedError) as error:
         print(error, file=sys.stderr)
         return 1
     path = record.save(options.directory or DIRECTORY, slug())

@@ -28,7 +28,7 @@ def generator(kind: str) -> snowflake.Generator:
     if kind == "number":
         return snowflake.Generator(1)
     # A busy machine is no reason to refuse.
-    return snowflake.Generator(store=f"sqlite:///{os.environ['MINTAGE_HOME']}/store.db", max_wait_ms=10_000)
+    return snowflake.Generator(store=f"sqlite:///{os.environ['MINTAGE_HOME']}/store.db", max_wait_ms=60_000)
 
 
 def pause(seconds: float) -> None:
