@@ -50,20 +50,23 @@ class Runtime:
 
 GUNICORN: Final = (
     *("gunicorn", "--workers=2", "--bind=127.0.0.1:{port}", "--worker-tmp-dir={directory}", "--no-control-socket"),
-    # A worker of gevent that is replaced amid requests may wait out the time of grace, whatever it serves.
-    *("--timeout=120", "--graceful-timeout=5"),
+    "--timeout=120",
 )
 RECYCLED: Final = ("--max-requests=10",)
 CLASSES: Final = {
     "sync": (("--worker-class=sync", "tests.runtimes.apps:wsgi"), ()),
     "gthread": (("--worker-class=gthread", "--threads=4", "tests.runtimes.apps:wsgi"), ()),
-    "gevent": (("--worker-class=gevent", "tests.runtimes.apps:wsgi"), ("gevent",)),
+    # A worker that is replaced amid requests may wait out the time of grace, whatever it serves.
+    "gevent": (("--worker-class=gevent", "--graceful-timeout=5", "tests.runtimes.apps:wsgi"), ("gevent",)),
     "uvicorn": (
         ("--worker-class=uvicorn_worker.UvicornWorker", "tests.runtimes.apps:asgi"),
         ("uvicorn", "uvicorn_worker"),
     ),
 }
-UVICORN: Final = ("uvicorn", "--port={port}", "--log-level=warning", "tests.runtimes.apps:asgi")
+# It would kill a worker that a busy machine holds up for 5 seconds.
+UVICORN: Final = (
+    *("uvicorn", "--port={port}", "--log-level=warning", "--timeout-worker-healthcheck=60", "tests.runtimes.apps:asgi"),
+)
 UWSGI: Final = (
     *("tests.runtimes.uwsgi", "--http-socket=127.0.0.1:{port}", "--master", "--processes=2", "--need-app"),
     # By itself SIGTERM reloads it; with --die-on-term it ends workers amid a request.
