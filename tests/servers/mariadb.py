@@ -70,7 +70,7 @@ class MariaDB(Daemon):
 
     def reset(self) -> None:
         # An open transaction is an error after a while; it would hold this up for a day.
-        self.sql("SET lock_wait_timeout = 10; DROP DATABASE IF EXISTS mintage; CREATE DATABASE mintage;")
+        self.sql("SET lock_wait_timeout = 50; DROP DATABASE IF EXISTS mintage; CREATE DATABASE mintage;")
 
     def sql(self, statements: str) -> str:
         """Return the answer of the server to its administrator, tab-separated."""

@@ -78,7 +78,7 @@ class PostgreSQL(Daemon):
 
     def reset(self) -> None:
         # The schema, since a database goes only once nobody is connected. An open transaction becomes an error.
-        self.sql("SET lock_timeout = '10s'; DROP SCHEMA public CASCADE; CREATE SCHEMA public AUTHORIZATION mintage;")
+        self.sql("SET lock_timeout = '50s'; DROP SCHEMA public CASCADE; CREATE SCHEMA public AUTHORIZATION mintage;")
 
     def dump(self, *tables: str) -> str:
         """Return statements that replace tables of the store by their current content."""
