@@ -12,9 +12,11 @@ import time
 from collections import Counter
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from mintage import open_store, rules
+from tests.helpers.outcomes import eventually
 from tests.integration.faults.crew import PATIENCE_S, ROOT, WIDTHS, Crew, cpu_s
 from tests.servers import (
     Daemon,
@@ -107,7 +109,7 @@ def url_of(server: Server | None, directory: Path) -> str:
     url = f"{server.url}?volatile=1" if isinstance(server, RedisWithoutAOF) else server.url
     with open_store(url) as store:
         for pool, layout in POOLS.items():
-            store.create_pool(pool, layout=layout, never_used=True)
+            eventually(partial(store.create_pool, pool, layout=layout, never_used=True))
     return url
 
 
