@@ -57,7 +57,7 @@ CLASSES: Final = {
     "sync": (("--worker-class=sync", "tests.runtimes.apps:wsgi"), ()),
     "gthread": (("--worker-class=gthread", "--threads=4", "tests.runtimes.apps:wsgi"), ()),
     # A worker that is replaced amid requests may wait out the time of grace, whatever it serves.
-    "gevent": (("--worker-class=gevent", "--graceful-timeout=5", "tests.runtimes.apps:wsgi"), ("gevent",)),
+    "gevent": (("--worker-class=gevent", "--graceful-timeout=20", "tests.runtimes.apps:wsgi"), ("gevent",)),
     "uvicorn": (
         ("--worker-class=uvicorn_worker.UvicornWorker", "tests.runtimes.apps:asgi"),
         ("uvicorn", "uvicorn_worker"),
