@@ -129,13 +129,14 @@ class Sentinel(Redis):
         self._watched = watched
 
     def create(self) -> None:
+        # It promotes no replica whose master was gone for ten such times before it noticed: more than its half minute.
         self._settings.write_text(
             f"""
             bind {HOST}
             port {self.port}
             dir {self.directory}
             sentinel monitor {SERVICE} {HOST} {self._watched.port} 1
-            sentinel down-after-milliseconds {SERVICE} 2000
+            sentinel down-after-milliseconds {SERVICE} 5000
             sentinel failover-timeout {SERVICE} 1000
             """,
             encoding="ascii",
