@@ -296,6 +296,19 @@ def test_lists_longer_than_a_page_are_complete(etcd: Etcd) -> None:
     assert names == sorted({f"n{number}" for number in range(len(names))})
 
 
+def test_lists_ask_for_no_sort_before_which_etcd_reads_all_keys() -> None:
+    orders: list[str] = []
+
+    def answer(path: str, asked: dict[str, Any]) -> Answer:
+        if "limit" in asked:
+            orders.append(asked.get("sort_order", "NONE"))
+        return answering({"header": {"cluster_id": "1", "revision": "7"}})(path, asked)
+
+    with gateway(answer) as url, open_store(url) as store:
+        assert [*store.list_namespaces(), *store.list_pools(), *store.list_leases("p")] == []
+    assert orders == ["NONE"] * 3
+
+
 def use(store: Store, *holders: str) -> None:
     """Lease and release a node number once for each holder."""
     now = store.now_ms()

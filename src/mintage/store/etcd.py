@@ -323,8 +323,8 @@ class Keys(Transaction):
         # A name that begins with another one sorts after it; a minus sorts before all numbers.
         return self._records(kind, self._key(kind, *after) + "\0", _end(self._key(kind, *after[:-1], "")), limit)
 
-    def _records(self, kind: type[R], first: str, stop: str, limit: int, order: str = "ASCEND") -> list[R]:
-        """Return at most ``limit`` records whose keys are in a range, in the order of their keys."""
+    def _records(self, kind: type[R], first: str, stop: str, limit: int, order: str = "NONE") -> list[R]:
+        """Return at most ``limit`` records of a range by key, the lowest first; to sort, etcd reads the whole range."""
         found: list[R] = []
         while (size := min(PAGE, limit - len(found))) > 0:
             pairs = self._range(first, stop, limit=size, sort_target="KEY", sort_order=order).get("kvs", [])
@@ -332,7 +332,7 @@ class Keys(Transaction):
             if len(pairs) < size:
                 break
             last = _decoded(pairs[-1]["key"])
-            first, stop = (last + "\0", stop) if order == "ASCEND" else (first, last)
+            first, stop = (last + "\0", stop) if order == "NONE" else (first, last)
         return found
 
     def keep(self, record: Past, ended_ms: int) -> None:
