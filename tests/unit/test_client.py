@@ -361,7 +361,7 @@ def test_invalid_answer_is_refused(verb: Any, good: object, is_repeatable: bool,
     assert sender.hosts == "a"
 
 
-ANY_TEXT = {"identity", "server", "holder", "layout"}
+ANY_TEXT = {"identity", "server", "holder"}
 UNREAD = {"url"}
 
 

@@ -577,11 +577,10 @@ def test_lease_is_used_by_its_token_only(ask: Asked) -> None:
     assert ask("PUT", "/v1/pools/yours", json={"layout": "yours/1"}).json()["span_ms"] == 30_000
 
 
-def test_pool_created_by_the_name_of_its_layout_serves_generators(ask: Asked) -> None:
-    made = ask("PUT", "/v1/pools/snowflake", json={"layout": "snowflake", "never_used": True}).json()
-    assert made["layout"] == "snowflake time:41 node:10 sequence:12 @1420070400000 1ms"
-    with snowflake.Generator(store=ask.store, pool="snowflake") as generator:
-        assert generator.new()
+def test_pool_keeps_the_text_of_its_layout_as_its_holders_write_it(ask: Asked) -> None:
+    assert ask("PUT", "/v1/pools/sno", json={"layout": "sno", "never_used": True}).json()["layout"] == "sno"
+    wanted = {"nodes": {"first": 0, "last": 0}, "layout": "sno", "now_ms": ask.store.now_ms()}
+    assert ask("POST", "/v1/leases/sno", json=wanted).status_code == 201
 
 
 def test_who_names_the_holder_of_an_id(ask: Asked) -> None:

@@ -277,7 +277,7 @@ class HttpStore(Store):
 
     def create_pool(self, pool: str, *, layout: str, nodes: range | None = None, **terms: Any) -> PoolRecord:
         def read(answer: Answer) -> PoolRecord:
-            record = _checked(answer.members().record(PoolRecord), "pool", name=pool)
+            record = _checked(answer.members().record(PoolRecord), "pool", name=pool, layout=layout)
             if nodes not in {None, record.share}:
                 raise AnswerError("has another share than was requested")
             return record

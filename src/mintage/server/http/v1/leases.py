@@ -8,7 +8,7 @@ from typing import Annotated, Any, Final, TypedDict, cast
 from msgspec import UNSET, Meta, UnsetType
 
 from mintage import rules
-from mintage.formats.catalogue import check_share, known_pool_layout
+from mintage.formats.catalogue import check_share
 from mintage.protocol.records import to_json
 from mintage.rules import Lease, NodeRecord
 from mintage.server.http.v1.operation import Ask, Body, operation
@@ -108,10 +108,8 @@ class NewPool(Body):
     ] = UNSET
 
     def __post_init__(self) -> None:
-        """Check the span, replace the name of a layout by its text, and check that the share is in the layout."""
+        """Check the span, and that the share is in the layout."""
         rules.check_span(self.span_ms)
-        if known := known_pool_layout(self.layout):
-            self.layout = known.text
         if self.nodes is not UNSET:
             check_share(self.layout, self.nodes.as_range())
 
