@@ -273,9 +273,10 @@ def connect(url: str) -> Iterator[Any]:
         if "+" not in parsed.drivername or parsed.get_dialect().is_async:
             parsed = parsed.set(drivername=driver)
         file = parsed.database if driver == "sqlite" else None
-        # SQLite would create an empty file. SQLAlchemy takes a name for a URI only with uri=true.
-        if file and file != ":memory:" and "uri" not in parsed.query and not os.path.exists(file):
-            hint = ": add ?uri=true, or write a plain path" if file.startswith("file:") else ""
+        # SQLite would create an empty file. A name is a URI if it begins with file: and SQLAlchemy has uri=true.
+        is_uri = (file or "").startswith("file:")
+        if file and file != ":memory:" and not (is_uri and "uri" in parsed.query) and not os.path.exists(file):
+            hint = ": add ?mode=rw&uri=true, or write a plain path" if is_uri else ""
             raise OSError(f"{file[:200]}: No such file or directory{hint}")
         engine = sa.create_engine(parsed, hide_parameters=True)
     except (sa.exc.ArgumentError, sa.exc.NoSuchModuleError, KeyError):
