@@ -1631,4 +1631,5 @@ Sequence("orders", store=Seen()).next()
 def test_keeper_has_no_context_of_the_caller_that_started_it() -> None:
     # CPython before 3.14 ignores the option.
     command = [sys.executable, "-X", "thread_inherit_context=1", "-c", CONTEXT_OF_A_CALLER]
-    assert subprocess.run(command, capture_output=True, text=True, check=True, timeout=BOUND).stdout == "none\n"
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=BOUND)
+    assert set(done.stdout.split()) == {"none"}  # the keeper may reserve the next segment before the process ends
