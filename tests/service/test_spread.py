@@ -21,7 +21,7 @@ from tests.service.wire import PATIENCE_S, command, connect, head
 
 if TYPE_CHECKING:
     import socket
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 ASKED: Final = {"http": head("GET /healthz"), "redis": command("PING")}
 LISTENS: Final = "0A"
@@ -74,15 +74,19 @@ def until_held(service: Serving, interface: str, n: int) -> list[int]:
     return held(service, interface)
 
 
-def spread(stack: ExitStack, service: Serving, interface: str, n: int, least: int, most: int) -> list[socket.socket]:
-    """Return connections that were opened at once, of which each worker has so many; none if a worker hung."""
+def spreads(
+    service: Serving, interface: str, n: int, least: int, most: int, use: Callable[[list[socket.socket]], None]
+) -> bool:
+    """Open connections at once, and use them; return False if a worker that may have hung has too few of them."""
     began_s = time.monotonic()
-    connections = opened(stack, service, interface, n)
-    counts = until_held(service, interface, n)
-    if least <= counts[0] <= counts[-1] <= most:
-        return connections
-    assert time.monotonic() - began_s > HANGS_S, counts
-    return []
+    with ExitStack() as stack:
+        connections = opened(stack, service, interface, n)
+        counts = until_held(service, interface, n)
+        is_even = least <= counts[0] <= counts[-1] <= most
+        assert is_even or time.monotonic() - began_s > HANGS_S, counts
+        use(connections)
+    until_held(service, interface, 0)
+    return is_even
 
 
 @pytest.mark.parametrize("interface", ASKED)
@@ -90,33 +94,31 @@ def spread(stack: ExitStack, service: Serving, interface: str, n: int, least: in
 def test_connections_opened_at_once_spread(
     tmp_path: Path, workers: int, n: int, least: int, most: int, interface: str
 ) -> None:
+    def ask(connections: list[socket.socket]) -> None:
+        for each in connections:
+            each.sendall(ASKED[interface])
+        assert all(each.recv(100) for each in connections)
+
     with serving(tmp_path, workers) as service:
-        times = 0
-        while times < 5:  # as closed connections must not count
-            with ExitStack() as stack:
-                connections = spread(stack, service, interface, n, least, most)
-                for each in connections:
-                    each.sendall(ASKED[interface])
-                assert all(each.recv(100) for each in connections)
-                times += bool(connections)
-            until_held(service, interface, 0)
+        # Again, as closed connections must not count.
+        for _ in range(5):
+            until(lambda: spreads(service, interface, n, least, most, ask), "each worker has its part")
 
 
 @pytest.mark.parametrize("interface", ASKED)
 def test_connections_with_tls_spread_too(tmp_path: Path, interface: str) -> None:
     cert, key = certificate(tmp_path, "ids")
     context = ssl.create_default_context(cafile=cert)
+
+    def ask_some(connections: list[socket.socket]) -> None:
+        for each in connections[::8]:
+            with context.wrap_socket(each, server_hostname=HOST) as secure:
+                secure.sendall(ASKED[interface])
+                assert secure.recv(100)
+
     with serving(tmp_path, 4, tls_cert=cert, tls_key=key) as service:
-        connections: list[socket.socket] = []
-        while not connections:
-            with ExitStack() as stack:
-                # Half open connections count.
-                connections = spread(stack, service, interface, 64, 10, 24)
-                for each in connections[::8]:
-                    with context.wrap_socket(each, server_hostname=HOST) as secure:
-                        secure.sendall(ASKED[interface])
-                        assert secure.recv(100)
-            until_held(service, interface, 0)
+        # Half open connections count.
+        until(lambda: spreads(service, interface, 64, 10, 24, ask_some), "each worker has its part")
 
 
 def test_worker_that_replaces_another_gets_its_connections(tmp_path: Path) -> None:
