@@ -11,8 +11,8 @@ True
 'time:41 datacenter:5 worker:5 sequence:12 @1288834974657 1ms'
 >>> read_layout("twitter") == read_layout(write_layout(twitter)) == twitter
 True
->>> pool_layout("sno").text, pool_layout("twitter").nodes
-('sno/1', 1024)
+>>> pool_layout("sno").text, pool_layout("twitter") == read_pool_layout("twitter")
+('sno/1', True)
 >>> of_layout(twitter, "my layout").name
 'snowflake my layout'
 """
