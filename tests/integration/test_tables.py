@@ -298,9 +298,10 @@ def test_every_scheme_that_takes_a_node_number_can_be_backfilled() -> None:
 
 
 def test_missing_driver_of_the_url_is_named_without_our_extra() -> None:
-    with pytest.raises(ConfigError) as caught, connect("mysql+pyodbc://h/db"):
+    with pytest.raises(ConfigError) as caught, connect("mysql+mysqlconnector://h/db"):
         pass
-    assert str(caught.value) == "this needs the package pyodbc: install it, or write mysql://…"
+    # The package mysql is another driver.
+    assert str(caught.value) == "mysql+mysqlconnector needs the module mysql: install its driver, or write mysql://…"
 
 
 @pytest.mark.parametrize(

@@ -273,10 +273,9 @@ def connect(url: str) -> Iterator[Any]:
         if "+" not in parsed.drivername or parsed.get_dialect().is_async:
             parsed = parsed.set(drivername=driver)
         file = parsed.database if driver == "sqlite" else None
-        # SQLite would create an empty file. A name is a URI if it begins with file: and SQLAlchemy has uri=true.
-        is_uri = (file or "").startswith("file:")
-        if file and file != ":memory:" and not (is_uri and "uri" in parsed.query) and not os.path.exists(file):
-            hint = ": add ?mode=rw&uri=true, or write a plain path" if is_uri else ""
+        hint = ": add ?mode=rw&uri=true, or write a plain path" if (file or "").startswith("file:") else ""
+        # SQLite would create an empty file. SQLAlchemy takes a name for a URI only with uri=true.
+        if file and file != ":memory:" and not (hint and "uri" in parsed.query) and not os.path.exists(file):
             raise OSError(f"{file[:200]}: No such file or directory{hint}")
         engine = sa.create_engine(parsed, hide_parameters=True)
     except (sa.exc.ArgumentError, sa.exc.NoSuchModuleError, KeyError):
@@ -289,9 +288,10 @@ def connect(url: str) -> Iterator[Any]:
             "the port or an option of the URL is not a number; write / : @ of a password as %2F %3A %40"
         ) from None
     except ModuleNotFoundError as error:
-        need = str(missing(error, parsed.get_backend_name()))
+        backend = parsed.get_backend_name()
+        need = str(missing(error, backend))
         if parsed.drivername != driver:  # no extra of ours has it
-            need = f"this needs the package {error.name}: install it, or write {parsed.get_backend_name()}://…"
+            need = f"{parsed.drivername} needs the module {error.name}: install its driver, or write {backend}://…"
         raise ConfigError(need, code="config.driver") from None
     if engine.dialect.name in {"mysql", "mariadb"}:
         sa.event.listen(engine, "connect", _use_utc)
