@@ -88,9 +88,10 @@ def _check_all_rights(rights: dict[str, list[str]]) -> None:
         check_rights(pattern, granted)
 
 
-_TEXT: Final = 'a table such as { "orders" = ["next"] }'
-_WORDS: Final = Values(_TEXT, lambda words: isinstance(words, list) and all(isinstance(each, str) for each in words))
-_RIGHTS: Final = table(_TEXT, _WORDS, _check_all_rights)
+_WORDS: Final = Values(
+    'a list such as ["next"]', lambda words: isinstance(words, list) and all(isinstance(each, str) for each in words)
+)
+_RIGHTS: Final = table('a table such as { "orders" = ["next"] }', _WORDS, _check_all_rights)
 
 
 @dataclass(frozen=True, kw_only=True)
