@@ -227,9 +227,9 @@ def test_rate_is_that_since_the_first_mark_of_the_last_hour(counts: Usage, clock
         counts.mark("orders", 1_000 + 60 * minute)
         clock.now_s += 60
     hour, day = counts.marks()["orders"]
-    assert (hour, day) == (Mark(NOON_S + 36_000, 1_000), Mark(NOON_S, 0))
-    assert counts.rate(2_800, hour) == 1.0
-    assert counts.rate(2_800, day) == 2_800 / (36_000 + 1_800)
+    assert (hour[0], day[0]) == (Mark(NOON_S + 36_000, 1_000), Mark(NOON_S, 0))
+    assert counts.rate(2_800, 1, hour) == 1.0
+    assert counts.rate(2_800, 1, day) == 2_800 / (36_000 + 1_800)
 
 
 def test_first_mark_of_any_worker_counts(tmp_path: Path, clock: StandingClock) -> None:
@@ -237,23 +237,33 @@ def test_first_mark_of_any_worker_counts(tmp_path: Path, clock: StandingClock) -
     first.mark("orders", 100)
     clock.now_s += 120
     second.mark("orders", 220)
-    assert {each.marks()["orders"][0] for each in (first, second)} == {Mark(NOON_S, 100)}
-    assert second.rate(220, second.marks()["orders"][0]) == 1.0
+    assert {each.marks()["orders"][0][0] for each in (first, second)} == {Mark(NOON_S, 100)}
+    assert second.rate(220, 1, second.marks()["orders"][0]) == 1.0
 
 
 def test_marks_are_read_again_after_the_clock_went_back(counts: Usage, clock: StandingClock) -> None:
     counts.mark("orders", 100)
     clock.now_s += 60
-    assert counts.marks()["orders"][0] == Mark(NOON_S, 100)
+    assert counts.marks()["orders"][0] == [Mark(NOON_S, 100)]
     clock.now_s -= 86_400
     counts.mark("orders", 200)
-    assert counts.marks()["orders"][0] == Mark(NOON_S + 60 - 86_400, 200)
+    assert counts.marks()["orders"][0] == [Mark(NOON_S + 60 - 86_400, 200)]
 
 
 def test_rate_needs_half_a_minute_and_is_never_negative(counts: Usage, clock: StandingClock) -> None:
     counts.mark("orders", 100)
     since, _ = counts.marks()["orders"]
     clock.now_s += 29
-    assert counts.rate(160, since) is None
+    assert counts.rate(160, 1, since) is None
     clock.now_s += 1
-    assert counts.rate(90, since) == 0.0
+    assert counts.rate(90, 1, since) == 0.0
+
+
+def test_floor_that_follows_the_use_leaves_the_rate(counts: Usage, clock: StandingClock) -> None:
+    for minute in range(60):
+        counts.mark("orders", 60 * minute)
+        clock.now_s += 60
+    hour, _ = counts.marks()["orders"]
+    rate = counts.rate(3_600, 3_601, hour)
+    assert rate is not None
+    assert 0.9 < rate <= 1.0

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import mmap
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from operator import add
 from pathlib import Path
@@ -85,7 +85,7 @@ class Usage:
         self._freed = [at for at, title in slots if not title]
         """The slots that were in use before."""
         self._swept_s = self._read_s = 0
-        self._marks: dict[str, tuple[Mark, Mark]] = {}
+        self._marks: dict[str, tuple[list[Mark], list[Mark]]] = {}
         """The marks that were read last."""
 
     def add(self, kind: Literal["integers", "ids"], name: str, n: int, key: str = "") -> None:
@@ -124,27 +124,31 @@ class Usage:
             found[series] = found[series].plus(used) if series in found else used
         return found
 
-    def marks(self) -> dict[str, tuple[Mark, Mark]]:
-        """Return the first high-water marks that any worker noted in the last hour and in the last day.
+    def marks(self) -> dict[str, tuple[list[Mark], list[Mark]]]:
+        """Return the high-water marks that all workers noted in the last hour and in the last day, the oldest first.
 
-        They are read again after half a minute: a first mark seldom changes.
+        They are read again after half a minute: a mark seldom changes.
         """
         now_s = int(self._clock())
         if 0 <= now_s - self._read_s < _MARKS_S:
             return self._marks
-        found: dict[str, tuple[Mark, Mark]] = {}
+        found: dict[str, tuple[list[Mark], list[Mark]]] = {}
         for (name, _), periods in self._each("mark ", now_s):
-            hour, day = (next((Mark(*point) for point in points if point[0]), None) for points in periods)
-            if hour is not None and day is not None:
-                before = found.get(name, (hour, day))
-                found[name] = min(hour, before[0]), min(day, before[1])
+            for marks, points in zip(found.setdefault(name, ([], [])), periods, strict=True):
+                marks[:] = sorted({*marks, *(Mark(*point) for point in points if point[0])})
         self._read_s, self._marks = now_s, found
         return found
 
-    def rate(self, high_water: int, since: Mark) -> float | None:
-        """Return by how much a high-water mark moves a second; ``None`` within the first half minute."""
-        seconds = self._clock() - since.at_s
-        return max(0, high_water - since.high_water) / seconds if seconds >= MIN_OBSERVED_S else None
+    def rate(self, high_water: int, floor: int, marks: Sequence[Mark]) -> float | None:
+        """Return by how much use moves a high-water mark a second; ``None`` within half a minute of the first mark.
+
+        Nobody used what the floor skipped: the integers from the last mark below it on.
+        """
+        seconds = self._clock() - marks[0].at_s if marks else 0.0
+        if seconds < MIN_OBSERVED_S:
+            return None
+        skipped = floor - 1 - max((each.high_water for each in marks if each.high_water < floor), default=floor - 1)
+        return max(0, high_water - marks[0].high_water - skipped) / seconds
 
     # --- slots ------------------------------------------------------------------------------------------------------
 

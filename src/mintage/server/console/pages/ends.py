@@ -83,9 +83,8 @@ def namespace_ends(records: Iterable[NamespaceRecord], usage: Usage) -> list[Nam
     """Return when each namespace ends, the first end first and the retired ones last. Call it in a thread."""
     marks, found = usage.marks(), []
     for each in records:
-        # Nobody used the integers that a raised floor skipped.
-        seen = (mark._replace(high_water=max(mark.high_water, each.floor - 1)) for mark in marks.get(each.name, ()))
-        found.append(NamespaceEnd(each, *(usage.rate(each.high_water, mark) for mark in seen)))
+        rates = (usage.rate(each.high_water, each.floor, seen) for seen in marks.get(each.name, ()))
+        found.append(NamespaceEnd(each, *rates))
     return sorted(
         found, key=lambda each: (each.record.retired, math.inf if each.days is None else each.days, -each.used)
     )
