@@ -387,7 +387,7 @@ def _of_pool(
     found: NodeRecord | GrantRecord | None = last
     if last is not None and last.floor_ms > start_ms:
         found = next(iter(store.list_grants(pool.name, node, start_ms, 1)), None) if start_ms >= 0 else None
-    pool = note_server(store, pool, now_ms)  # after all that was read
+    [pool] = note_server(store, [pool], now_ms)  # after all that was read
     if found is None or end_ms > found.until_ms:
         state, sentence = _unheld(pool, node, last, found, start_ms)
         return Finding(**facts, state=state, sentence=sentence)

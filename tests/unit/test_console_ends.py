@@ -147,6 +147,16 @@ def test_pool_is_listed_in_quarantine_once_a_server_took_over() -> None:
     assert found.waits_until_ms > now_ms
 
 
+def test_pools_of_one_server_ask_once_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    store, asked = MemoryStore(), []
+    for name in "abc":
+        store.create_pool(name, layout="test")
+    identity = store.identify()
+    monkeypatch.setattr(store, "identify", lambda *names: asked.append(names) or identity)
+    assert [each.name for each in read_pools(store)[0]] == ["a", "b", "c"]
+    assert len(asked) == 1
+
+
 def test_pool_whose_share_is_held_is_full() -> None:
     store = MemoryStore()
     for nodes in (range(512, 513), range(8), range(8)):

@@ -51,7 +51,7 @@ def _list(args: argparse.Namespace) -> int:
     with opened(args, reads=True) as store:
         now_ms = store.now_ms()
         for page in in_pages(store, store.each_pool()):
-            noted = (note_server(store, each, now_ms) for each in page)
+            noted = note_server(store, page, now_ms)
             _show_pools(args, [(each, *_counts(store, each.name, now_ms)) for each in noted], now_ms)
     return 0
 
@@ -85,7 +85,7 @@ def _show_pools(args: argparse.Namespace, found: Sequence[tuple[PoolRecord, int,
 def _show(args: argparse.Namespace) -> int:
     """Show everything that the store records of a pool."""
     with opened(args, reads=True) as store:
-        _show_pool(args, store, note_server(store, _find(store, args.pool), store.now_ms()))
+        _show_pool(args, store, *note_server(store, [_find(store, args.pool)], store.now_ms()))
     return 0
 
 

@@ -527,9 +527,14 @@ def all_or_nothing(store: Store, segment: Segment, count: int) -> Segment:
     )
 
 
-def note_server(store: Store, pool: PoolRecord, now_ms: int) -> PoolRecord:
-    """Return a pool after it has noted its server; a record does not say who took over until a verb writes it."""
-    return rules.note_server(pool, store.identify("pool", pool.name) or pool.identity, now_ms, store.clock_limit_ms)
+def note_server(store: Store, pools: Sequence[PoolRecord], now_ms: int) -> list[PoolRecord]:
+    """Return pools after they have noted their server; a record does not say who took over until a verb writes it."""
+    identity, noted = "", []
+    for each in pools:
+        if not identity or store.url.scheme == "redis+cluster":  # the only store with pools on several servers
+            identity = store.identify("pool", each.name)
+        noted.append(rules.note_server(each, identity or each.identity, now_ms, store.clock_limit_ms))
+    return noted
 
 
 def load_driver(module: str, extra: str | None) -> Any:

@@ -152,7 +152,7 @@ def count_numbers(store: Store) -> dict[str, Numbers]:
 def read_pools(store: Store) -> tuple[list[PoolRecord], int]:
     """Return the pools after they have noted the server that they are on, and the store's clock."""
     now_ms = store.now_ms()
-    return [note_server(store, each, now_ms) for each in store.list_pools("", MOST)], now_ms
+    return note_server(store, store.list_pools("", MOST), now_ms), now_ms
 
 
 def pool_ends(pools: Iterable[PoolRecord], numbers: Mapping[str, Numbers], now_ms: int) -> list[PoolEnd]:

@@ -49,7 +49,7 @@ def _find_pool(store: Store, name: str) -> PoolRecord:
     """Return a pool after it has noted the server that it is on, or refuse the path."""
     if (found := store.get_pool(name)) is None:
         raise RequestError(f"there is no pool {name!r}", code="request.path")
-    return note_server(store, found, store.now_ms())
+    return note_server(store, [found], store.now_ms())[0]
 
 
 # --- one pool -----------------------------------------------------------------------------------------------------
