@@ -72,7 +72,11 @@ def started(name: str) -> Iterator[Database]:
 def schema(database: Database) -> Iterator[None]:
     """Create the schema of a run, and remove it whatever happens."""
     print(f"{database.name}: the run creates and removes {database.schema}", file=sys.stderr)
-    database.create()  # If it exists, it is not ours to remove.
+    try:
+        database.create()  # If it exists, it is not ours to remove.
+    except KeyboardInterrupt:  # perhaps after it was created
+        database.drop()
+        raise
     try:
         yield
     except database.engine.dialect.loaded_dbapi.Error as error:  # of a writer or a reader, without SQLAlchemy

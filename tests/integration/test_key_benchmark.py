@@ -133,6 +133,20 @@ def test_schema_that_exists_is_left_as_it_is(postgresql: Server) -> None:
     database.drop()
 
 
+def test_schema_whose_creation_is_interrupted_is_removed(postgresql: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    database = database_of(postgresql.url)
+    create = database.create
+
+    def create_and_interrupt() -> None:
+        create()
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(database, "create", create_and_interrupt)
+    with pytest.raises(KeyboardInterrupt), schema(database):
+        pytest.fail("the run began")
+    assert postgresql.sql(SCHEMAS) == ""
+
+
 def test_part_of_one_row_on_a_fast_disk_has_a_rate() -> None:
     plan = Plan(200, minutes=1, parts=200, ranges=1, say=lambda _: None)
     with TemporaryDirectory(dir="/dev/shm") as directory:
