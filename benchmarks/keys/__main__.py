@@ -16,7 +16,8 @@ from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import ClassVar
+from threading import Event
+from typing import ClassVar, Final
 
 from sqlalchemy.exc import DBAPIError
 
@@ -29,6 +30,9 @@ from benchmarks.keys.record import KeyRecord
 from benchmarks.keys.run import BATCH, Plan, measure
 from tests import servers
 from tests.servers import missing
+
+REMOVING: Final = Event()
+"""Set while a schema is removed, which no interrupt ends."""
 
 
 class PostgreSQL(servers.PostgreSQL):
@@ -82,7 +86,12 @@ def schema(database: Database) -> Iterator[None]:
     except database.engine.dialect.loaded_dbapi.Error as error:  # of a writer or a reader, without SQLAlchemy
         raise SystemExit(str(error).strip()) from error
     finally:
-        database.drop()
+        REMOVING.set()
+        print(f"{database.name}: removing {database.schema}; Ctrl-\\ ends the run now, and leaves it", file=sys.stderr)
+        try:
+            database.drop()
+        finally:
+            REMOVING.clear()
         database.engine.dispose()
 
 
@@ -107,7 +116,7 @@ def handle_interrupts(plan: Plan) -> None:
     signals = signal.SIGINT, signal.SIGTERM
 
     def interrupt(_: int, __: object) -> None:
-        if plan.is_interrupted.is_set():
+        if plan.is_interrupted.is_set() and not REMOVING.is_set():
             for each in signals:
                 signal.signal(each, signal.SIG_IGN)
             raise KeyboardInterrupt

@@ -212,12 +212,34 @@ def test_interrupted_run_removes_its_schema(server: str, way: signal.Signals, re
 
 
 def test_impatient_person_interrupts_no_removal(postgresql: Server) -> None:
-    with subprocess.Popen(command(postgresql.url, "--keys", THREE), stderr=subprocess.DEVNULL) as process:
+    with subprocess.Popen(command(postgresql.url, "--keys", THREE), stderr=subprocess.PIPE, text=True) as process:
         until(lambda: NAME in postgresql.sql(SCHEMAS), "the schema is there")
         while process.poll() is None:
             process.send_signal(signal.SIGINT)
             time.sleep(0.01)
-        assert process.returncode == 130
+        _, said = process.communicate()
+    assert process.returncode == 130
+    assert "Ctrl-\\ ends the run now" in said
+    assert postgresql.sql(SCHEMAS) == ""
+
+
+def test_second_interrupt_waits_for_the_removal(postgresql: Server) -> None:
+    waits = "SELECT COUNT(*) FROM pg_stat_activity WHERE query LIKE 'DROP SCHEMA%' AND wait_event_type = 'Lock'"
+    with subprocess.Popen(command(postgresql.url, "--keys", "^sno"), stderr=subprocess.DEVNULL) as process:
+        written = f"SELECT schemaname || '.' || tablename FROM pg_tables WHERE schemaname LIKE '{NAME}%'"
+        until(lambda: NAME in postgresql.sql(written), "the table is there")
+        table = postgresql.sql(written).split()[0]
+        with subprocess.Popen(["psql", "--quiet", postgresql.url], stdin=subprocess.PIPE, text=True) as other:
+            assert other.stdin is not None
+            other.stdin.write(f"BEGIN; LOCK {table} IN ROW SHARE MODE;\n")
+            other.stdin.flush()
+            held = f"SELECT COUNT(*) FROM pg_locks WHERE mode = 'RowShareLock' AND relation = '{table}'::regclass"
+            until(lambda: int(postgresql.sql(held)) > 0, "the table is locked")
+            process.send_signal(signal.SIGINT)
+            until(lambda: int(postgresql.sql(waits)) == 1, "the run waits for its removal")
+            process.send_signal(signal.SIGINT)
+            other.stdin.close()
+        assert process.wait(60) == 130
     assert postgresql.sql(SCHEMAS) == ""
 
 
