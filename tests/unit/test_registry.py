@@ -31,7 +31,7 @@ from mintage.lease.lease_client import LeaseClient
 from mintage.lease.registry.locks import LockedNode
 from mintage.platform import files
 from mintage.process.restore import RestoreDetector, Verdict
-from mintage.store import open_store
+from mintage.store import Forwarding, open_store
 from mintage.store.memory import MemoryStore
 from mintage.testing import ManualClock
 from tests.helpers.outcomes import code_of
@@ -165,6 +165,16 @@ def busy(place: Path) -> Iterator[sqlite3.Connection]:
     with closing(sqlite3.connect(place / "registry.db", isolation_level=None)) as connection:
         connection.execute("BEGIN IMMEDIATE")
         yield connection
+
+
+@pytest.mark.usefixtures("place")
+def test_wrapped_registry_leaves_numbers_to_locks() -> None:
+    """The service wraps its store."""
+    with Forwarding(open_store(registry.url())) as store:
+        assert registry.is_registry(store)
+        assert not registry.is_registry(MemoryStore())
+        with pytest.raises(ConfigError, match="leases none of them"):
+            snowflake.Generator(store=store, nodes=range(896, 1024))
 
 
 def test_busy_registry_is_waited_for_and_then_reported(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -103,9 +103,9 @@ def url() -> str:
 
 
 def is_registry(store: Store) -> bool:
-    """Return True if the store is the registry."""
+    """Return True if the store is the registry, or wraps it."""
     try:
-        return getattr(store, "path", None) == _file()
+        return store.url.scheme == "sqlite" and files.absolute(store.url.path) == _file()
     except (ConfigError, StoreError):
         return False
 
