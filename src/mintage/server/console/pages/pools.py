@@ -9,7 +9,6 @@ from typing import Final, NamedTuple
 from markupsafe import Markup
 from starlette.responses import RedirectResponse, Response
 
-from mintage._core.formats import MAC_FRAGMENTS
 from mintage.errors import RequestError
 from mintage.formats.catalogue import known_pool_layout, share_text
 from mintage.lease import registry
@@ -245,11 +244,8 @@ def read_windows(store: Store, pool: str, node: int, before_ms: int) -> NodeWind
 
 
 def _is_granted(store: Store, pool: PoolRecord, node: int) -> bool:
-    size = MAC_FRAGMENTS if pool.layout == "locality" else size_of(pool)
-    if size is None or not registry.is_registry(store):
-        return node in pool.share
-    locked = numbers.LOCKED_FRAGMENTS if size == MAC_FRAGMENTS else len(numbers.locked(size))
-    return node in pool.share and bool(numbers.unlocked(range(node, node + 1), size, locked))
+    locked = numbers.locked_fragments(node) if pool.layout == "locality" else numbers.locked(size_of(pool) or 0)
+    return node in pool.share and not (node in locked and registry.is_registry(store))
 
 
 async def node(request: PageRequest) -> Response:
