@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from unittest.mock import Mock
 
 import pytest
 
@@ -148,13 +149,13 @@ def test_pool_is_listed_in_quarantine_once_a_server_took_over() -> None:
 
 
 def test_pools_of_one_server_ask_once_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    store, asked = MemoryStore(), []
+    store = MemoryStore()
     for name in "abc":
         store.create_pool(name, layout="test")
-    identity = store.identify()
-    monkeypatch.setattr(store, "identify", lambda *names: asked.append(names) or identity)
+    identify = Mock(wraps=store.identify)
+    monkeypatch.setattr(store, "identify", identify)
     assert [each.name for each in read_pools(store)[0]] == ["a", "b", "c"]
-    assert len(asked) == 1
+    identify.assert_called_once()
 
 
 def test_pool_whose_share_is_held_is_full() -> None:
