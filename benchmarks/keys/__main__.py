@@ -31,8 +31,9 @@ from benchmarks.keys.run import BATCH, Plan, measure
 from tests import servers
 from tests.servers import missing
 
+SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
 REMOVING: Final = Event()
-"""Set while a schema is removed, which no interrupt ends."""
+"""Set from the removal of a schema until the next one is there. No interrupt ends what runs meanwhile."""
 
 
 class PostgreSQL(servers.PostgreSQL):
@@ -79,20 +80,23 @@ def schema(database: Database) -> Iterator[None]:
     try:
         database.create()  # If it exists, it is not ours to remove.
     except KeyboardInterrupt:  # perhaps after it was created
-        database.drop()
+        remove(database)
         raise
+    REMOVING.clear()
     try:
         yield
     except database.engine.dialect.loaded_dbapi.Error as error:  # of a writer or a reader, without SQLAlchemy
         raise SystemExit(str(error).strip()) from error
     finally:
-        REMOVING.set()
-        print(f"{database.name}: removing {database.schema}; Ctrl-\\ ends the run now, and leaves it", file=sys.stderr)
-        try:
-            database.drop()
-        finally:
-            REMOVING.clear()
-        database.engine.dispose()
+        remove(database)
+
+
+def remove(database: Database) -> None:
+    """Remove the schema of a run."""
+    REMOVING.set()
+    print(f"{database.name}: removing {database.schema}; Ctrl-\\ ends the run now, and leaves it", file=sys.stderr)
+    database.drop()
+    database.engine.dispose()
 
 
 def selected(pattern: str, database: Database) -> list[Key]:
@@ -113,17 +117,21 @@ def handle_interrupts(plan: Plan) -> None:
 
     Further ones do nothing, so that the schema is removed.
     """
-    signals = signal.SIGINT, signal.SIGTERM
 
     def interrupt(_: int, __: object) -> None:
         if plan.is_interrupted.is_set() and not REMOVING.is_set():
-            for each in signals:
-                signal.signal(each, signal.SIG_IGN)
+            ignore_interrupts()
             raise KeyboardInterrupt
         plan.is_interrupted.set()
 
-    for each in signals:
+    for each in SIGNALS:
         signal.signal(each, interrupt)
+
+
+def ignore_interrupts() -> None:
+    """Ignore Ctrl-C and SIGTERM from now on, also while the interpreter ends: it restores handlers that it has set."""
+    for each in SIGNALS:
+        signal.signal(each, signal.SIG_IGN)
 
 
 def main() -> int:
@@ -167,6 +175,7 @@ def main() -> int:
                 path = KeyRecord(date, facts, [run]).save(slug())
                 print(f"record: {path.name}; rendered: {', '.join(render.write())}")
     except KeyboardInterrupt:
+        ignore_interrupts()
         print("interrupted; the schema is removed", file=sys.stderr)
         return 130
     except DBAPIError as error:

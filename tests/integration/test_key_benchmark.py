@@ -218,7 +218,8 @@ def test_impatient_person_interrupts_no_removal(postgresql: Server) -> None:
             process.send_signal(signal.SIGINT)
             time.sleep(0.01)
         _, said = process.communicate()
-    assert process.returncode == 130
+    # CPython ends by the signal if the exception passed through exec(text), as of SQLAlchemy; a shell sees 130 in both.
+    assert process.returncode in {130, -signal.SIGINT}
     assert "Ctrl-\\ ends the run now" in said
     assert postgresql.sql(SCHEMAS) == ""
 
