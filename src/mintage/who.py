@@ -23,7 +23,7 @@ from mintage.formats.catalogue import FORMATS, LAYOUTS, Format, known_pool_layou
 from mintage.formats.values import integer_of
 from mintage.lease import registry
 from mintage.lease.holder import Holder
-from mintage.lease.registry.numbers import locked, locked_fragments
+from mintage.lease.registry.numbers import is_left_to_locks
 from mintage.lease.request import choose_store
 from mintage.store import note_server
 
@@ -298,8 +298,7 @@ class _Layout:
 
     def is_locked(self, store: Store, node: int) -> bool:
         """Return True if the store is the registry of a machine, and leaves a node number to locks."""
-        own = locked_fragments(node) if self.text == "locality" else locked(self.nodes)
-        return node in own and registry.is_registry(store)
+        return is_left_to_locks(store, self.text, self.nodes, node)
 
     def numbers(self, anatomies: list[anatomy.Anatomy], integer: int | None) -> Iterator[tuple[int, str, str]]:
         """Yield the readings of a value as an ID of this layout: its bits, its text, and the reasons."""

@@ -6,13 +6,16 @@ A new process tries the first number of its block, then the rest of the block, t
 from __future__ import annotations
 
 import os
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from mintage._core import generation, kernel_random, sha3_256, start_generation
 from mintage._core.formats import MAC_FRAGMENTS
-from mintage.lease.registry import shown_home
+from mintage.lease import registry
 from mintage.platform import files, machine
 from mintage.process.restore import RestoreDetector, Verdict
+
+if TYPE_CHECKING:
+    from mintage.store import Store
 
 BLOCK: Final = 32
 """The size of the block of node numbers that a registry tries first."""
@@ -24,7 +27,7 @@ LOCKED_FRAGMENTS: Final = 2**20
 
 def host_id() -> bytes:
     """Return the id of this registry: a hash of host, user and directory."""
-    where = shown_home()
+    where = registry.shown_home()
     try:
         found = os.stat(where)
     except OSError:
@@ -154,6 +157,15 @@ def locked_fragments(origin: int) -> range:
     range(267386880, 268435456)
     """
     return all_fragments(origin)[-LOCKED_FRAGMENTS:]
+
+
+def is_left_to_locks(store: Store, layout: str, size: int, node: int) -> bool:
+    """Return True if the store is the registry of this machine, and leaves a node number of a layout to locks.
+
+    :param size: the number of node numbers of the layout; 0 if it is not known.
+    """
+    own = locked_fragments(node) if layout == "locality" else locked(size)
+    return node in own and registry.is_registry(store)
 
 
 _random_start = -1, 0

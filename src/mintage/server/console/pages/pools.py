@@ -11,8 +11,7 @@ from starlette.responses import RedirectResponse, Response
 
 from mintage.errors import RequestError
 from mintage.formats.catalogue import known_pool_layout, share_text
-from mintage.lease import registry
-from mintage.lease.registry import numbers
+from mintage.lease.registry.numbers import is_left_to_locks
 from mintage.rules import LATEST_MS, MAX_NODES, GrantRecord, NodeRecord, PoolRecord, check_name, history_begin
 from mintage.server.config.values import shown
 from mintage.server.console.frame import PageRequest
@@ -244,8 +243,7 @@ def read_windows(store: Store, pool: str, node: int, before_ms: int) -> NodeWind
 
 
 def _is_granted(store: Store, pool: PoolRecord, node: int) -> bool:
-    locked = numbers.locked_fragments(node) if pool.layout == "locality" else numbers.locked(size_of(pool) or 0)
-    return node in pool.share and not (node in locked and registry.is_registry(store))
+    return node in pool.share and not is_left_to_locks(store, pool.layout, size_of(pool) or 0, node)
 
 
 async def node(request: PageRequest) -> Response:
